@@ -1,0 +1,1 @@
+"""Vector indexes, one file each: a class `Backend` that keeps `semsearch.types.VectorIndex`."""

@@ -1,0 +1,1 @@
+"""What runs an encoder: ONNX Runtime, or no model at all (tests)."""

@@ -1,0 +1,1 @@
+"""How good an encoder or an index is, in numbers."""

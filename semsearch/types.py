@@ -1,0 +1,204 @@
+"""The nouns of semsearch: what a document, a passage, a query and a hit are.
+
+Letters used in every docstring: `n` texts, `q` queries, `t` tokens, `h` hidden width, `d` vector width,
+`k` neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
+
+if TYPE_CHECKING:  # numpy costs 0.1 s to import and is needed here for annotations only
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors: TypeAlias = NDArray[np.float32]  # (n, d), C-contiguous, rows of length 1: a dot product is a cosine
+    Ids: TypeAlias = NDArray[np.int64]  # (n,), >= 1, SQLite row ids, AUTOINCREMENT: never reused
+
+Role: TypeAlias = Literal["query", "passage"]
+Mode: TypeAlias = Literal["hybrid", "semantic", "keyword"]
+Group: TypeAlias = Literal["document", "passage"]
+Metadata: TypeAlias = Mapping[str, Any]  # JSON values only
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """From offset `start` of a document's text on, this page and this heading hold."""
+
+    start: int
+    page: int | None = None
+    heading: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text to be found again under `id`, which is unique within an index.
+
+    `marks` are sorted by start. `lines` says that a line of `text` is a line of the source file, so that a
+    passage can name its line; a text drawn out of HTML or PDF has no such lines.
+    """
+
+    id: str
+    text: str
+    metadata: Metadata = field(default_factory=dict)
+    title: str | None = None
+    marks: tuple[Mark, ...] = ()
+    lines: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A slice of a document: `document.text[start:end] == text`."""
+
+    start: int
+    end: int
+    text: str
+    page: int | None = None
+    line: int | None = None
+    heading: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that was not indexed, and why, in words for a person."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Everything a search can ask for. Without `alpha` the channels are fused by reciprocal rank.
+
+    `more`, `less`: (text, weight) pairs that pull the query towards or away from a meaning. `like`: passage
+    ids, or document ids. `must`: words a passage has to contain. `alpha` in 0..1 is the weight of the cosine
+    in linear fusion.
+    """
+
+    text: str = ""
+    k: int = 10
+    mode: Mode = "hybrid"
+    alpha: float | None = None
+    where: str | None = None
+    path: str | None = None
+    more: tuple[tuple[str, float], ...] = ()
+    less: tuple[tuple[str, float], ...] = ()
+    must: tuple[str, ...] = ()
+    like: tuple[int | str, ...] = ()
+    min_strength: float = 0.0
+    group: Group = "document"
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer. `score` orders the list; `scores` holds each channel's own (cosine, bm25).
+
+    `strength` in 0..1 says how far the cosine stands above this index's background of unrelated pairs; it is
+    None where no cosine was computed. `text` is the passage, `document_text[start:end]`.
+    """
+
+    rank: int
+    id: int
+    score: float
+    strength: float | None
+    path: str
+    document: str
+    start: int
+    end: int
+    line: int | None
+    page: int | None
+    heading: str | None
+    text: str
+    scores: Mapping[str, float]
+    metadata: Metadata
+    more_in_document: int = 0
+    near_copies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Results(Sequence[Hit]):
+    """The hits of one query, in order, with what a person wants to know about how they were found."""
+
+    query: Query
+    hits: tuple[Hit, ...]
+    took_ms: Mapping[str, float]
+    warnings: tuple[str, ...] = ()
+    plan: Mapping[str, Any] = field(default_factory=dict)
+
+    @overload
+    def __getitem__(self, at: int) -> Hit: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, at: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[at]
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+
+class EncoderProtocol(Protocol):
+    """What the index needs of an encoder. Any object with these members will do."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same text would get another vector."""
+
+    @property
+    def dim(self) -> int: ...
+    def encode(self, texts: Sequence[str], *, role: Role) -> Vectors:
+        """n texts -> (n, dim) in their order, (0, dim) for none; no vector depends on its batch."""
+
+    def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
+        """Tokens of each text alone, without prompt and special tokens."""
+
+
+class VectorIndex(Protocol):
+    """A vector index: one file of `backends/` each, whose class is called `Backend`."""
+
+    def add(self, ids: Ids, vectors: Vectors) -> None: ...
+    def search(self, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]: ...
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a long job is: `done` of `total` in `unit`, the item at hand, and passages so far."""
+
+    done: int
+    total: int
+    unit: Literal["bytes", "documents", "passages"]
+    item: str = ""
+    passages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What one run of `index` did to the documents, and what the index holds afterwards.
+
+    `embedded` passages went through the encoder; the others had a vector already. `cut_tokens` were beyond
+    the encoder's reach in `cut_passages` passages.
+    """
+
+    index: str
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    moved: int = 0
+    deleted: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    passages: int = 0
+    vectors: int = 0
+    embedded: int = 0
+    cut_passages: int = 0
+    cut_tokens: int = 0
+    took_s: float = 0.0
+    dry_run: bool = False
+    warnings: tuple[str, ...] = ()
