@@ -1,18 +1,18 @@
 """What can go wrong, each with its exit code, its message and what to do next.
 
-    SemsearchError                 1  failure at run time
-    ├── UsageError                 2  the request itself is off
-    │   ├── BadFilter                 --where that does not parse
-    │   ├── UnknownName               no plug-in, setting or field is called that
-    │   └── GuardRail                 refused until the user says yes
-    ├── NotFound                   3  index, document, path or model is not there
-    ├── EncoderMismatch            4  index and encoder do not belong together
-    ├── GateFailed                 5  finished, but something was skipped or a check failed
-    ├── DeviceUnavailable          6  the device that was asked for is absent
-    ├── Locked                     7  another process writes to this index
-    ├── Corrupt                    1  bytes on disk are not what was written
-    ├── MissingExtra               1  an optional package is needed
-    └── Unreadable                 1  one document cannot be read; the others can
+SemsearchError                 1  failure at run time
+├── UsageError                 2  the request itself is off
+│   ├── BadFilter                 --where that does not parse
+│   ├── UnknownName               no plug-in, setting or field is called that
+│   └── GuardRail                 refused until the user says yes
+├── NotFound                   3  index, document, path or model is not there
+├── EncoderMismatch            4  index and encoder do not belong together
+├── GateFailed                 5  finished, but something was skipped or a check failed
+├── DeviceUnavailable          6  the device that was asked for is absent
+├── Locked                     7  another process writes to this index
+├── Corrupt                    1  bytes on disk are not what was written
+├── MissingExtra               1  an optional package is needed
+└── Unreadable                 1  one document cannot be read; the others can
 """
 
 from __future__ import annotations
