@@ -1,0 +1,49 @@
+"""Fixtures for every test: an encoder without a model, the encoder that ships, and the folder of public data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from semsearch.encoder import Encoder
+    from semsearch.encoders.hashing import HashingEncoder
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def hashing() -> HashingEncoder:
+    """Shared spelling is shared direction: fast, deterministic, 256 wide."""
+    from semsearch.encoders.hashing import HashingEncoder
+
+    return HashingEncoder()
+
+
+@pytest.fixture(scope="session")
+def default_encoder() -> Encoder:
+    """The encoder that ships with the package, without an embedding cache."""
+    from semsearch.encoder import Encoder
+
+    return Encoder.load("default")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of public data: SEMSEARCH_DATA, else ../shared/data beside the checkout."""
+    folder = Path(os.environ.get("SEMSEARCH_DATA", CHECKOUT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"public data is not here: {folder} (set SEMSEARCH_DATA)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def golden(data: Path) -> Path:
+    """The folder of golden figures, beside the public data."""
+    folder = data.parent / "golden"
+    if not folder.is_dir():
+        pytest.skip(f"golden figures are not here: {folder}")
+    return folder
