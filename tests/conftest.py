@@ -10,6 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
+
     from semsearch.encoders.hashing import HashingEncoder
 
 CHECKOUT = Path(__file__).resolve().parents[1]
