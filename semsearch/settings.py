@@ -148,14 +148,13 @@ def _from_file(file: Path, *, safe: bool) -> Iterator[tuple[str, Any]]:
 def _harmless(key: str, value: Any, file: Path) -> Any:
     """`value`, or UsageError where a project's file must not set it."""
     folder = Path.cwd().resolve()
-    refused = {
-        "home": lambda: not (folder / value).resolve().is_relative_to(folder),
-        "model": lambda: re.fullmatch(r"[\w][\w.-]*", value) is None,
-        "offline": lambda: value is False,
-        "cache": lambda: True,
-        "embedding_cache_mb": lambda: True,
-    }
-    if key in refused and refused[key]():
+    refused = (
+        key in ("cache", "embedding_cache_mb")
+        or (key == "home" and not (folder / value).resolve().is_relative_to(folder))
+        or (key == "model" and re.fullmatch(r"\w[\w.-]*", value) is None)
+        or (key == "offline" and value is False)
+    )
+    if refused:
         raise UsageError(
             f"{file}: a project may not set {key} = {str(value)!r}.",
             f"If you trust it, set it yourself: in {user_file()} or as {PREFIX}{key.upper()}.",
