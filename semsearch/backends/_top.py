@@ -1,0 +1,42 @@
+"""The k best of many: sorted, equal scores by id, padded with id -1 and score -inf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from semsearch.types import Ids, Vectors
+
+
+def best(ids: Ids, scores: Vectors, k: int) -> tuple[Ids, Vectors]:
+    """ids (n,) ascending and scores (q, n) -> the k best of each row, (q, k) and (q, k)."""
+    queries, count = scores.shape
+    top_ids, top_scores = nothing(queries, k)
+    take = min(k, count)
+    if take == 0:
+        return top_ids, top_scores
+    for row, values in enumerate(scores):
+        limit = np.partition(values, count - take)[count - take]
+        candidates = np.flatnonzero(values >= limit)  # more than k where scores are equal: the lower ids win
+        chosen = candidates[np.argsort(-values[candidates], kind="stable")[:take]]
+        top_ids[row, :take], top_scores[row, :take] = ids[chosen], values[chosen]
+    return top_ids, top_scores
+
+
+def merge(parts: Sequence[tuple[Ids, Vectors]], k: int) -> tuple[Ids, Vectors]:
+    """Several (ids (q, a), scores (q, a)), of any widths and orders -> the k best of each row."""
+    ids = np.concatenate([part[0] for part in parts], axis=1)
+    scores = np.concatenate([part[1] for part in parts], axis=1)
+    order = np.lexsort((ids, -scores), axis=-1)[:, :k]
+    top_ids, top_scores = nothing(len(ids), k)
+    top_ids[:, : order.shape[1]] = np.take_along_axis(ids, order, axis=1)
+    top_scores[:, : order.shape[1]] = np.take_along_axis(scores, order, axis=1)
+    return top_ids, top_scores
+
+
+def nothing(queries: int, k: int) -> tuple[Ids, Vectors]:
+    """No hits: ids (q, k) of -1, scores (q, k) of -inf."""
+    return np.full((queries, k), -1, dtype=np.int64), np.full((queries, k), -np.inf, dtype=np.float32)
