@@ -95,6 +95,11 @@ def names(home: Path | None = None) -> list[str]:
     return sorted(file.parent.name for file in (home or _usual_home()).glob(f"*/{STORE_FILE}"))
 
 
+def is_index(folder: Path) -> bool:
+    """Whether `folder` holds an index."""
+    return (folder / STORE_FILE).is_file()
+
+
 def cache_file(home: Path | None = None) -> Path:
     """The embedding cache: one file for all indexes of a user, whatever their home. Losing it loses nothing."""
     chosen = load().cache
