@@ -1,0 +1,46 @@
+"""The passages newer than the cache, in memory, compared one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from semsearch.backends import _top
+
+if TYPE_CHECKING:
+    from semsearch.types import Ids, Vectors
+
+BLOCK = 1 << 24  # scores at a time, whatever the number of queries
+
+
+class Tail:
+    """Passages newer than the cache, (n, d) in memory. Only grows: the dead are dropped from what it finds."""
+
+    def __init__(self, dim: int, last: int) -> None:
+        self.last = last
+        self._ids = np.empty(0, dtype=np.int64)
+        self._vectors = np.empty((0, dim), dtype=np.float32)
+
+    def extend(self, chunks: Iterable[tuple[Ids, Vectors]]) -> None:
+        """Add chunks of ascending ids above `last`."""
+        parts = list(chunks)
+        if parts:
+            self._ids = np.concatenate([self._ids, *(ids for ids, _ in parts)])
+            self._vectors = np.concatenate([self._vectors, *(stored for _, stored in parts)])
+            self.last = int(self._ids[-1])
+
+    def search(self, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]:
+        """queries (q, d) -> ids (q, k), cosines (q, k)."""
+        ids, stored = self._ids, self._vectors
+        if allowed is not None:
+            here = np.isin(ids, allowed, assume_unique=True)
+            ids, stored = ids[here], stored[here]
+        size = max(1, BLOCK // max(1, len(ids)))
+        blocks = [_top.best(ids, queries[at : at + size] @ stored.T, k) for at in range(0, len(queries), size)]
+        blocks = blocks or [_top.nothing(0, k)]
+        return np.concatenate([part for part, _ in blocks]), np.concatenate([scores for _, scores in blocks])
+
+    def __len__(self) -> int:
+        return len(self._ids)
