@@ -1,0 +1,56 @@
+"""One writer an index: a lock file, held for the life of a read-write connection.
+
+The operating system lets go of the lock when its holder dies, so a kill leaves nothing to clean up. The
+holder's pid stands in a file beside it, for the one who is refused. (The lock also keeps SQLite's WAL-reset
+fault, 3.7.0 to 3.51.2, from its trigger: two writing connections that checkpoint at once.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from semsearch.errors import Locked, SemsearchError
+
+LOCK = "writer.lock"
+PID = "writer.pid"
+
+
+class WriterLock:
+    """The right to write to the index in `folder`, from here until `release()`.
+
+    Raises Locked, naming the holder's pid, where another process (or another Store of this one) has it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._pid = folder / PID
+        self._lock = FileLock(folder / LOCK, timeout=0)
+        try:
+            self._lock.acquire()
+        except Timeout:
+            raise Locked(
+                f"{folder} is being written to by {_holder(self._pid)}.",
+                "Wait for it to finish, or end it; reading and searching work meanwhile.",
+            ) from None
+        except (OSError, NotImplementedError) as error:
+            raise SemsearchError(f"{folder} cannot be locked for writing: {error}") from error
+        with contextlib.suppress(OSError):  # a full disk must not keep anyone from deleting documents
+            self._pid.write_text(f"{os.getpid()}\n", encoding="ascii")
+
+    def release(self) -> None:
+        """Let the next one write. Does nothing the second time."""
+        if self._lock.is_locked:
+            with contextlib.suppress(OSError):
+                self._pid.unlink(missing_ok=True)
+            self._lock.release()
+
+
+def _holder(pid_file: Path) -> str:
+    try:
+        pid = int(pid_file.read_text(encoding="ascii"))
+    except (OSError, ValueError):  # it has the lock and is just about to write its pid
+        return "another process"
+    return f"this process (pid {pid}), through another Index," if pid == os.getpid() else f"another process (pid {pid})"

@@ -1,0 +1,313 @@
+"""The reading half of the store: everything that asks and changes nothing. Free of sqlite-utils, for a fast start."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from semsearch import schema, sqlite
+from semsearch.errors import Corrupt, NotFound
+from semsearch.rows import CacheRow, Head, Source, Space, StoredPassage
+from semsearch.types import Document, Mark
+from semsearch.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.types import Ids, Vectors
+
+DATABASE = "store.db"
+FLOAT16 = np.dtype("<f2")
+MOST_PARAMETERS = 500
+IDS_A_QUERY = 10_000
+
+_LISTING = """
+    SELECT d.id, d.uri, d.title, d.size, d.mtime, d.loader, d.metadata, s.root, s.path,
+           (SELECT count(*) FROM passages p WHERE p.document = d.id)
+    FROM documents d LEFT JOIN sources s ON s.id = d.source"""
+_PASSAGE = """
+    SELECT p.id, d.uri, p.start, p."end", p.text, p.page, p.line, p.heading, d.metadata, d.title, s.root, s.path, p.crc
+    FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value
+    JOIN documents d ON d.id = p.document LEFT JOIN sources s ON s.id = d.source"""
+
+
+class Reader:
+    """A store that is open for reading. Threads may share it: their calls, and their snapshots, take turns.
+
+    No call waits for the writer of another process, and none sees half a document.
+    """
+
+    readonly = True
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._file = folder / DATABASE
+        self._unchanging: tuple[int, int] | None = None
+        with sqlite.translated(folder):
+            self._connection = self._connect()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """For SELECTs of other modules. Use it inside `snapshot()`, which also turns its errors into ours."""
+        return self._connection
+
+    def close(self) -> None:
+        """Let go of the files. Every later call raises SemsearchError."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything read inside is of one moment. May be nested."""
+        with self._lock, sqlite.translated(self.folder):
+            if self._depth == 0:
+                self._renew()
+                self._connection.execute("BEGIN")
+            self._depth += 1
+            try:
+                if self._depth == 1:
+                    self._connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()  # now
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0 and self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    def version(self) -> int:
+        """A counter that every commit which changed something has raised."""
+        return int(self._meta("version"))
+
+    def counts(self) -> dict[str, Any]:
+        """{"documents": n, "passages": n, "vectors": {space id: n}}, from counters: the same cost at any size."""
+        with self.snapshot():
+            vectors = dict(self._all("SELECT id, vectors FROM spaces"))
+            return {"documents": self._meta("documents"), "passages": self._meta("passages"), "vectors": vectors}
+
+    def recipe(self) -> dict[str, Any]:
+        """How this index was made: what `set_recipe` was given last."""
+        return {key: json.loads(value) for key, value in self._all("SELECT key, value FROM recipe")}
+
+    def last_run(self) -> dict[str, Any] | None:
+        """The report of the last run of `index`, or None."""
+        rows = self._all("SELECT report FROM runs ORDER BY id DESC LIMIT 1")
+        return json.loads(rows[0][0]) if rows else None
+
+    def spaces(self) -> list[Space]:
+        """The encoders whose vectors are here, oldest first."""
+        sql = "SELECT id, fingerprint, name, dim, info, background, background_count FROM spaces ORDER BY id"
+        return [
+            Space(*row[:4], json.loads(row[4]), tuple(np.frombuffer(row[5], "<f8").tolist()), row[6])
+            for row in self._all(sql)
+        ]
+
+    def caches(self, space: int) -> list[CacheRow]:
+        """The caches of a space, newest first."""
+        sql = """SELECT id, space, file, bytes, sha256, highest_id, count, spec, faiss_version, why
+                 FROM caches WHERE space = ? ORDER BY id DESC"""
+        return [CacheRow(*row) for row in self._all(sql, (space,))]
+
+    # ---- documents
+
+    def sources(self, root: str | None = None) -> dict[tuple[str, str], Source]:
+        """Every file that was read, or those below `root`, by (root, path)."""
+        sql = "SELECT root, path, mtime_ns, size, sha256, loader, id FROM sources"
+        rows = self._all(sql) if root is None else self._all(f"{sql} WHERE root = ?", (root,))
+        return {(row[0], row[1]): Source(*row) for row in rows}
+
+    def heads(self, uris: Iterable[str] | None = None) -> dict[str, Head]:
+        """What is known of these documents (of all, for None), by uri. Unknown ones are left out."""
+        sql = "SELECT id, uri, sha256, meta_sha256, source FROM documents"
+        if uris is None:
+            return {row[1]: Head(*row) for row in self._all(sql)}
+        heads = (Head(*row) for row in self._where_in(f"{sql} WHERE uri IN", list(uris)))
+        return {head.uri: head for head in heads}
+
+    def uris(self, source: int) -> list[str]:
+        """The documents that came from one source, in the order in which they were stored."""
+        return [uri for (uri,) in self._all("SELECT uri FROM documents WHERE source = ? ORDER BY id", (source,))]
+
+    def document_counts(self) -> dict[int, int]:
+        """How many documents came from each source, by the source's id."""
+        return dict(self._all("SELECT source, count(*) FROM documents WHERE source IS NOT NULL GROUP BY source"))
+
+    def document(self, uri: str) -> Document | None:
+        """The document exactly as it was put, or None."""
+        rows = self._all("SELECT body, metadata, title, marks, lines FROM documents WHERE uri = ?", (uri,))
+        if not rows:
+            return None
+        body, metadata, title, marks, lines = rows[0]
+        marked = tuple(Mark(*mark) for mark in json.loads(marks))
+        return Document(uri, unpack(body, uri, self.folder), json.loads(metadata), title, marked, bool(lines))
+
+    def documents(self, *, path: str | None = None, limit: int = -1, offset: int = 0) -> list[dict[str, Any]]:
+        """What is indexed, by uri: id, title, passages, size, mtime (ns), loader, metadata, root and path.
+
+        `path` is a glob over the path of the source (the id, where there is none), as in `--path`.
+        """
+        with self.snapshot():
+            chosen = None if path is None else json.dumps(self._globbed(path))
+            where = "?1 IS NULL OR d.id IN (SELECT value FROM json_each(?1))"
+            rows = self._all(f"{_LISTING} WHERE {where} ORDER BY d.uri LIMIT ?2 OFFSET ?3", (chosen, limit, offset))
+        keys = ("id", "title", "size", "mtime", "loader", "metadata", "root", "path", "passages")
+        return [dict(zip(keys, (*row[1:6], json.loads(row[6]), *row[7:]), strict=True)) for row in rows]
+
+    # ---- passages
+
+    def passage_ids(self, uri: str) -> Ids:
+        """The passages of a document in their order; none for an unknown one."""
+        sql = "SELECT p.id FROM documents d JOIN passages p ON p.document = d.id WHERE d.uri = ? ORDER BY p.position"
+        return np.array([id for (id,) in self._all(sql, (uri,))], dtype=np.int64)
+
+    def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
+        """These passages in the order of `ids`; those that are gone are left out. Raises Corrupt."""
+        wanted = [int(id) for id in ids]
+        found: dict[int, StoredPassage] = {}
+        with self.snapshot():
+            for piece in _pieces(wanted, IDS_A_QUERY):
+                for row in self._all(_PASSAGE, (json.dumps(piece),)):
+                    if row[-1] != passage_crc(row[0], row[4]):
+                        raise Corrupt(f"{self.folder}: passage {row[0]} of {row[1]!r} is damaged.", sqlite.REPAIR)
+                    found[row[0]] = StoredPassage(*row[:8], json.loads(row[8]), *row[9:12])
+        return [found[id] for id in wanted if id in found]
+
+    def alive(self, ids: Ids | Sequence[int]) -> NDArray[np.bool_]:
+        """(n,) ids -> (n,) whether each passage is still there."""
+        wanted = np.asarray(ids, dtype=np.int64)
+        sql = "SELECT p.id FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value"
+        there = [id for piece in _pieces(wanted.tolist(), IDS_A_QUERY) for (id,) in self._all(sql, (json.dumps(piece),))]
+        return np.isin(wanted, np.array(there, dtype=np.int64))
+
+    # ---- vectors
+
+    def vectors(
+        self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
+    ) -> Iterator[tuple[Ids, Vectors]]:
+        """(passage ids (m,) ascending, their vectors (m, dim)) in pieces of at most `chunk`. Raises Corrupt.
+
+        Only passages with an id above `after`, and of `ids` where given. Memory is that of one piece. What is
+        committed meanwhile may or may not come along: use `snapshot()` for a view of one moment.
+        """
+        dim = self._dim(space)
+        if ids is not None:
+            wanted = np.unique(np.asarray(ids, dtype=np.int64))
+            for piece in _pieces(wanted[wanted > after].tolist(), chunk):
+                sql = "passage IN (SELECT value FROM json_each(?)) ORDER BY passage"
+                if rows := self._vector_rows(sql, (space, json.dumps(piece))):
+                    yield self._decode(rows, dim)
+            return
+        while rows := self._vector_rows("passage > ? ORDER BY passage LIMIT ?", (space, after, chunk)):
+            yield self._decode(rows, dim)
+            after = rows[-1][0]
+
+    def highest_id(self, space: int) -> int:
+        """The newest passage that has a vector in this space; 0 for none."""
+        return int(self._all("SELECT coalesce(max(passage), 0) FROM vectors WHERE space = ?", (space,))[0][0])
+
+    def count_after(self, space: int, id: int) -> int:
+        """How many vectors of this space belong to passages newer than `id`."""
+        return int(self._all("SELECT count(*) FROM vectors WHERE space = ? AND passage > ?", (space, id))[0][0])
+
+    def without_vector(self, space: int, *, after: int = 0, limit: int = IDS_A_QUERY) -> Ids:
+        """Passages with an id above `after` that have no vector in this space, ascending: a new encoder's work."""
+        sql = """SELECT id FROM passages p WHERE id > ? AND NOT EXISTS
+                 (SELECT 1 FROM vectors v WHERE v.space = ? AND v.passage = p.id) ORDER BY id LIMIT ?"""
+        return np.array([id for (id,) in self._all(sql, (after, space, limit))], dtype=np.int64)
+
+    # ---- inside
+
+    def _connect(self) -> sqlite3.Connection:
+        connection, immutable = sqlite.connect_reader(self._file)
+        self._unchanging = _stamp(self._file) if immutable else None
+        schema.check(connection, self.folder, write=False)
+        return connection
+
+    def _renew(self) -> None:
+        """An immutable connection does not notice that somebody with more rights has written: open it anew."""
+        if self._unchanging is not None and (self._unchanging != _stamp(self._file) or sqlite.has_wal(self._file)):
+            self._connection.close()
+            self._connection = self._connect()
+
+    def _all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        with self._lock, sqlite.translated(self.folder):
+            if self._depth == 0:
+                self._renew()
+            return self._connection.execute(sql, parameters).fetchall()
+
+    def _where_in(self, sql: str, values: Sequence[str]) -> Iterator[Any]:
+        for piece in _pieces(values, MOST_PARAMETERS):
+            yield from self._all(f"{sql} ({','.join('?' * len(piece))})", piece)
+
+    def _meta(self, key: str) -> Any:
+        rows = self._all("SELECT value FROM meta WHERE key = ?", (key,))
+        if not rows:
+            raise Corrupt(f"{self.folder} has lost its {key!r}.", sqlite.REPAIR)
+        return rows[0][0]
+
+    def _dim(self, space: int) -> int:
+        rows = self._all("SELECT dim FROM spaces WHERE id = ?", (space,))
+        if not rows:
+            raise NotFound(f"{self.folder} has no space {space}.")
+        return int(rows[0][0])
+
+    def _vector_rows(self, condition: str, parameters: Sequence[Any]) -> list[Any]:
+        return self._all(f"SELECT passage, crc, vector FROM vectors WHERE space = ? AND {condition}", parameters)
+
+    def _decode(self, rows: Sequence[Any], dim: int) -> tuple[Ids, Vectors]:
+        ids, sums, blobs = zip(*rows, strict=True)
+        sound = map(lambda id, crc, blob: vector_crc(id, blob) == crc and len(blob) == 2 * dim, ids, sums, blobs)
+        if not all(sound):
+            bad = next(row[0] for row in rows if vector_crc(row[0], row[2]) != row[1] or len(row[2]) != 2 * dim)
+            raise Corrupt(f"{self.folder}: the vector of passage {bad} is damaged.", sqlite.REPAIR)
+        halves = np.frombuffer(b"".join(blobs), FLOAT16).reshape(len(ids), dim)
+        return np.array(ids, dtype=np.int64), unit_rows(halves)
+
+    def _globbed(self, path: str) -> list[int]:
+        matches = glob(path)
+        sql = "SELECT d.id, coalesce(s.path, d.uri) FROM documents d LEFT JOIN sources s ON s.id = d.source"
+        return [id for id, place in self._all(sql) if matches(place)]
+
+
+def glob(pattern: str) -> Callable[[str], bool]:
+    """Whether a path fits: `*` and `?` stay within a folder, `**` does not, a folder stands for all below it."""
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.rstrip("/"))
+    meanings = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    regex = re.compile("".join(meanings.get(part, re.escape(part)) for part in parts) + "(?:/.*)?", re.DOTALL)
+    return lambda path: regex.fullmatch(path) is not None
+
+
+def passage_crc(id: int, text: str) -> int:
+    """CRC-32 of a text, begun with its passage's id, so that a text under a wrong id does not pass either."""
+    return zlib.crc32(text.encode(), id & 0xFFFFFFFF)
+
+
+def vector_crc(id: int, blob: bytes) -> int:
+    """CRC-32 of a vector's bytes, begun with its passage's id."""
+    return zlib.crc32(blob, id & 0xFFFFFFFF)
+
+
+def unpack(body: bytes, uri: str, folder: Path) -> str:
+    """The text of a document out of its compressed form. Raises Corrupt."""
+    try:
+        return zlib.decompress(body).decode()
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise Corrupt(f"{folder}: the text of {uri!r} is damaged ({error}).", sqlite.REPAIR) from error
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+def _pieces(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (values[at : at + size] for at in range(0, len(values), size))

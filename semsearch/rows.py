@@ -1,0 +1,140 @@
+"""What goes into the store and comes out of it, and the hashes by which a change is told from none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from semsearch.errors import Unreadable
+from semsearch.types import Document, Passage
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
+
+# Letters of Chinese, Japanese and Korean, for a regular expression: passages that have one get a row in passages_cjk.
+CJK = (
+    "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that was read. Several documents may come from one. `path` is relative to `root`."""
+
+    root: str
+    path: str
+    mtime_ns: int
+    size: int
+    sha256: str
+    loader: str
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document to store: its source (or None), its passages, and a vector (n, dim) for each of them."""
+
+    document: Document
+    source: int | None
+    passages: Sequence[Passage]
+    vectors: Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The vectors of one encoder. `background`: quantiles of the cosine of unrelated pairs, () when not measured.
+
+    `background_count` is how many vectors there were when it was measured.
+    """
+
+    id: int
+    fingerprint: str
+    name: str
+    dim: int
+    info: dict[str, Any]
+    background: tuple[float, ...]
+    background_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What tells whether a stored document differs from the one at hand: hashes of its text and its metadata."""
+
+    id: int
+    uri: str
+    sha256: str
+    meta_sha256: str
+    source: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPassage:
+    """A passage with what is shown of it. `root` and `path` are its source's; None without one."""
+
+    id: int
+    document: str
+    start: int
+    end: int
+    text: str
+    page: int | None
+    line: int | None
+    heading: str | None
+    metadata: dict[str, Any]
+    title: str | None
+    root: str | None
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRow:
+    """A vector index on disk that was built from the store up to passage `highest_id`."""
+
+    id: int
+    space: int
+    file: str
+    bytes: int
+    sha256: str
+    highest_id: int
+    count: int
+    spec: str
+    faiss_version: str
+    why: str
+
+
+def text_hash(text: str) -> str:
+    """SHA-256 of a text, in hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def meta_hash(title: str | None, metadata: Mapping[str, Any]) -> str:
+    """Over title and metadata: what can change while the text stays."""
+    return text_hash(json.dumps([title, dict(metadata)], sort_keys=True, ensure_ascii=False, default=str))
+
+
+def to_json(value: Any) -> str:
+    """JSON that SQLite reads too. Raises Unreadable for what JSON cannot say (dates, NaN, bytes)."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Unreadable(f"its metadata is not JSON: {error}") from error
+
+
+def check_document(document: Document) -> None:
+    """Raise Unreadable, with the reason, for a document that the store cannot keep exactly.
+
+    Half a surrogate pair is no character: UTF-8 has no form for it, and neither SQLite nor a tokenizer takes
+    it. NUL and every other character are kept.
+    """
+    if not document.id:
+        raise Unreadable("its id is empty")
+    metadata = to_json(dict(document.metadata))
+    headings = [mark.heading or "" for mark in document.marks]
+    for text in (document.id, document.text, document.title or "", metadata, *headings):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise Unreadable(f"character {error.start} is half a surrogate pair: not valid Unicode") from error

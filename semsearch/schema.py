@@ -1,0 +1,121 @@
+"""The tables of a store, as append-only migrations: a migration that was released is never edited.
+
+`PRAGMA user_version` is the number of migrations that a file has had; `application_id` says that the file is
+ours. There are no triggers: SQLite before 3.41 refuses an FTS5 table inside one under trusted_schema=OFF, and a
+schema in which nothing runs by itself is safe to open whoever made it. The store's two methods that add and
+remove passages keep the full-text tables and the counters instead, and `verify` holds them to it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from semsearch.errors import SemsearchError
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+APPLICATION_ID = 0x53454D53  # "SEMS"
+PAGE_SIZE = 8192  # rows of 1,024 dimensions in fp16 fit three to a page; with 4,096 one, half of it empty
+OLDEST_SQLITE = (3, 38)  # STRICT tables (3.37), JSON functions built in (3.38); Debian 12 has 3.40
+
+# AUTOINCREMENT: an id that was used once never comes back, so a stale cache can miss a passage, never name a
+# wrong one. `body` is last: what reads the columns before it need not read it. `vectors` is an ordinary table
+# with an index of (space, passage): counting and seeking read the narrow index only.
+_TABLES = (
+    """CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE recipe (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, report TEXT NOT NULL) STRICT""",
+    """CREATE TABLE spaces (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, fingerprint TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+        dim INTEGER NOT NULL CHECK (dim > 0), info TEXT NOT NULL,
+        vectors INTEGER NOT NULL DEFAULT 0, background BLOB NOT NULL DEFAULT x'',
+        background_count INTEGER NOT NULL DEFAULT 0) STRICT""",
+    """CREATE TABLE caches (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL REFERENCES spaces(id), file TEXT NOT NULL,
+        bytes INTEGER NOT NULL, sha256 TEXT NOT NULL, highest_id INTEGER NOT NULL, count INTEGER NOT NULL,
+        spec TEXT NOT NULL, faiss_version TEXT NOT NULL, why TEXT NOT NULL) STRICT""",
+    """CREATE INDEX caches_space ON caches(space)""",
+    """CREATE TABLE sources (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, root TEXT NOT NULL, path TEXT NOT NULL, mtime_ns INTEGER NOT NULL,
+        size INTEGER NOT NULL, sha256 TEXT NOT NULL, loader TEXT NOT NULL, UNIQUE (root, path)) STRICT""",
+    """CREATE TABLE documents (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, uri TEXT NOT NULL UNIQUE, source INTEGER REFERENCES sources(id),
+        sha256 TEXT NOT NULL, meta_sha256 TEXT NOT NULL, mtime INTEGER, size INTEGER NOT NULL, loader TEXT,
+        state TEXT NOT NULL DEFAULT 'indexed', lines INTEGER NOT NULL, title TEXT,
+        metadata TEXT NOT NULL, marks TEXT NOT NULL, body BLOB NOT NULL) STRICT""",
+    """CREATE INDEX documents_source ON documents(source)""",
+    """CREATE TABLE passages (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES documents(id),
+        position INTEGER NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL, page INTEGER, line INTEGER,
+        heading TEXT, crc INTEGER NOT NULL, identity TEXT NOT NULL, cjk INTEGER NOT NULL, text TEXT NOT NULL) STRICT""",
+    """CREATE UNIQUE INDEX passages_document ON passages(document, position)""",
+    """CREATE TABLE vectors (
+        passage INTEGER NOT NULL, space INTEGER NOT NULL REFERENCES spaces(id), crc INTEGER NOT NULL,
+        vector BLOB NOT NULL) STRICT""",
+    """CREATE UNIQUE INDEX vectors_space ON vectors(space, passage)""",
+    """CREATE VIRTUAL TABLE passages_fts USING fts5(
+        text, content='passages', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2')""",
+    """CREATE VIEW passages_cjk_text AS SELECT id, text FROM passages WHERE cjk = 1""",
+    """CREATE VIRTUAL TABLE passages_cjk USING fts5(
+        text, content='passages_cjk_text', content_rowid='id', tokenize='trigram')""",
+    """INSERT INTO meta VALUES ('version', 0), ('documents', 0), ('passages', 0)""",
+)
+
+
+def m001_tables(db: Database) -> None:
+    """Everything of version 0.1."""
+    for statement in _TABLES:
+        db.execute(statement)
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (m001_tables,)
+VERSION = len(MIGRATIONS)
+
+
+def check(connection: sqlite3.Connection, folder: object, *, write: bool) -> None:
+    """Refuse a file that this program cannot work with, saying what to do. Raises SemsearchError, sqlite3.Error."""
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise SemsearchError(f"SQLite {sqlite3.sqlite_version} is too old; 3.38 is needed.", "Use a newer Python.")
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION_ID:
+        raise SemsearchError(f"{folder} holds a database, but not one of semsearch.", "Choose another name or folder.")
+    if version > VERSION:
+        raise SemsearchError(
+            f"{folder} was written by a newer semsearch (schema {version}; this one knows {VERSION}).",
+            "Upgrade: pip install --upgrade semsearch",
+        )
+    if version < VERSION and not write:
+        raise SemsearchError(
+            f"{folder} was written by an older semsearch (schema {version}; this one reads {VERSION}).",
+            "Run `semsearch index` on it once: the first write brings it up to date and keeps everything.",
+        )
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a file up to date, each step in a transaction of its own. Needs a connection that writes."""
+    from sqlite_utils import Database  # 0.2 s to import: not for readers, nor for a writer with nothing to do
+
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    database = Database(connection)
+    for number, migration in enumerate(MIGRATIONS[version:], start=version + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            migration(database)
+            connection.execute(f"PRAGMA user_version={number}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make an empty file a store."""
+    connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    connection.execute("PRAGMA journal_mode=WAL")
+    migrate(connection)

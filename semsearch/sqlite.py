@@ -1,0 +1,130 @@
+"""Connections to a store, and what SQLite's errors mean to a person.
+
+`trusted_schema=OFF` and `cell_size_check=ON` because an index may come from somebody else or from a bad disk.
+Memory-mapped reading is left off: it read 10,000 vectors no faster, and an I/O error would end the process.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from semsearch.errors import Corrupt, Locked, SemsearchError, UsageError
+
+BUSY_MS = 5_000  # other programs (sqlite3, Datasette) may hold the file for a moment
+CACHE_KIB = 32 * 1024
+WAL_PAGES = 4_000  # checkpoint every 32 MB: with SQLite's 1,000 a long write copied each page several times
+WAL_LIMIT = 64 * 2**20  # bytes; a WAL that grew under a long reader is cut back to this
+
+_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_NO_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
+REPAIR = "See what is wrong with `semsearch verify`; then restore a dump, or build the index anew."
+
+
+def connect(file: Path, mode: Literal["ro", "rw", "rwc", "immutable"]) -> sqlite3.Connection:
+    """A connection to `file` that begins no transaction by itself. Raises sqlite3.Error.
+
+    `immutable` promises SQLite that nobody writes, so that it needs neither WAL nor locks.
+    """
+    query = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
+    connection = sqlite3.connect(
+        f"{file.absolute().as_uri()}?{query}",  # as_uri() quotes spaces, ?, #, % and what is not ASCII
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,  # every Store has a lock of its own
+        cached_statements=256,
+    )
+    for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+    connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+    return connection
+
+
+def connect_writer(file: Path) -> sqlite3.Connection:
+    """A connection whose commits are on disk when they return. Raises sqlite3.Error, SemsearchError."""
+    connection = connect(file, "rw")
+    try:
+        (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+        if mode != "wal":
+            raise SemsearchError(
+                f"{file.parent}: this file system has no shared memory, so readers and a writer cannot work together.",
+                "Keep indexes on a local disk (see --home).",
+            )
+        connection.execute("PRAGMA synchronous=FULL")  # NORMAL lost acknowledged documents in a trial with power cuts
+        connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit={WAL_LIMIT}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_reader(file: Path) -> tuple[sqlite3.Connection, bool]:
+    """A connection that only reads, and whether it had to be an immutable one. Raises sqlite3.Error.
+
+    Where the folder cannot be written to, SQLite cannot make the files by which it coordinates with a writer.
+    Nobody writes there, so an empty or absent WAL says that the main file is all there is.
+    """
+    connection = connect(file, "ro")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return connection, False
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if code(error) not in _NO_WRITE or has_wal(file):
+            raise
+    connection = connect(file, "immutable")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection, True
+
+
+def has_wal(file: Path) -> bool:
+    """Whether commits wait in the write-ahead log beside `file`."""
+    try:
+        return file.with_name(file.name + "-wal").stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 for an error of the Python layer."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+@contextmanager
+def translated(folder: Path) -> Iterator[None]:
+    """Turn every sqlite3.Error inside into an error of ours that names `folder`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain(error, folder) from error
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{str(error.object)[:40]!r} is not valid Unicode, so it can be no name here.") from error
+
+
+def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
+    """What `error` means for the index in `folder`."""
+    kind, said = code(error), str(error)
+    if kind in _CORRUPT or "Could not decode to UTF-8" in said or "malformed" in said:
+        return Corrupt(f"{folder} is damaged: {said}.", REPAIR)
+    if kind in _BUSY:
+        return Locked(f"{folder} is held by another program ({said}).", "Close it and try again.")
+    if kind == sqlite3.SQLITE_FULL:
+        return SemsearchError(
+            f"{folder}: the disk is full; the last batch was not written, all before it is safe.",
+            "Make room and run the same command again: it goes on from there.",
+        )
+    if kind in _NO_WRITE:
+        return SemsearchError(f"{folder} cannot be opened or written to: {said}.", "Check its permissions.")
+    if kind == sqlite3.SQLITE_IOERR:
+        return SemsearchError(f"{folder}: the disk reports an error ({said}).", "Check the disk, then `semsearch verify`.")
+    return SemsearchError(f"{folder}: SQLite says: {said}.")
