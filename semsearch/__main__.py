@@ -1,0 +1,3 @@
+from semsearch.cli.main import run
+
+run()

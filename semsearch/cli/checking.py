@@ -1,0 +1,91 @@
+"""`audit` and `eval`: how good an index is, against exact search and against judgements."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from semsearch.cli import show
+from semsearch.cli.batch import read_qrels, read_queries
+from semsearch.cli.common import DeviceOption, JsonFlag, NameArgument, NameOption, command, opened, pick, use_device
+from semsearch.errors import GateFailed, UsageError
+from semsearch.types import Mode
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "audit")(audit)
+    command(app, "eval")(eval_)
+
+
+def audit(
+    ctx: typer.Context,
+    name: NameArgument = None,
+    named: NameOption = None,
+    sample: Annotated[int, typer.Option(metavar="N", min=1, help="Stored vectors that are searched for.")] = 200,
+    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Neighbours that are compared.")] = 10,
+    fail_under: Annotated[
+        float | None, typer.Option(metavar="R", min=0.0, max=1.0, help="Exit 5 if recall is below.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Recall and speed of the vector index against exact search, on its own vectors."""
+    with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
+        found = index.audit(sample=sample, k=k)
+    recall = found["recall"]
+    failed = None
+    if fail_under is not None and recall < fail_under:
+        failed = GateFailed(f"recall {recall:.3f} is below {fail_under:g}.",
+                            f"Use another backend: semsearch index -n {index.name} --backend-type flat")  # fmt: skip
+    if as_json:
+        done = {"schema": 1, "index": index.name, **found}
+        show.emit({**done, "error": show.error_object(failed)} if failed else done)
+    else:
+        show.pairs({"index": index.name, **found})
+    if failed:
+        sys.stdout.flush()
+        show.trouble(failed)
+        raise typer.Exit(failed.exit_code)
+
+
+def eval_(
+    ctx: typer.Context,
+    name: NameArgument = None,
+    named: NameOption = None,
+    queries: Annotated[
+        str | None, typer.Option(metavar="F", help="One query a line, id<TAB>text, or JSON lines (BEIR).")
+    ] = None,
+    qrels: Annotated[
+        str | None, typer.Option(metavar="F", help="Judgements: `query 0 document grade` (TREC), or BEIR.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="How deep to look.")] = 100,
+    mode: Annotated[Mode | None, typer.Option("--mode", help="[default: all three, side by side]")] = None,
+    device: DeviceOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """nDCG@10, recall, MRR and MAP of an index on your own queries and judgements."""
+    if not queries or not qrels:
+        raise UsageError("eval needs --queries and --qrels.", "See: semsearch eval --help")
+    use_device(device)
+    texts, judged = dict(read_queries(queries)), read_qrels(qrels)
+    modes: Sequence[Mode] = (mode,) if mode else ("hybrid", "semantic", "keyword")
+    with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
+        found = {one: _measured(index, texts, judged, k, one) for one in modes}
+    if as_json:
+        show.emit({"schema": 1, "index": index.name, "k": k, "modes": found})
+        return
+    measures = [key for key in next(iter(found.values())) if key not in ("queries", "per_query")]
+    show.table([[one, *(f"{values[m]:.4f}" for m in measures)] for one, values in found.items()], ("mode", *measures))
+
+
+def _measured(
+    index: Any, texts: dict[str, str], judged: dict[str, dict[str, int]], k: int, mode: Mode
+) -> dict[str, Any]:
+    from semsearch.evaluation.retrieval import evaluate
+
+    def search(asked: Sequence[str]) -> list[list[str]]:
+        return [[hit.document for hit in results] for results in index.search(list(asked), k=k, mode=mode)]
+
+    return evaluate(search, texts, judged, k)

@@ -1,0 +1,174 @@
+"""What the commands share: global options, the choice of an index, the flags that several of them take.
+
+Nothing here or in its neighbours imports numpy, faiss or an encoder at the top: `semsearch --help` and shell
+completion have to answer at once.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+from typer.core import TyperCommand
+
+from semsearch import settings
+from semsearch.errors import NotFound, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from semsearch.encoder import Encoder
+    from semsearch.index import Index
+
+F = TypeVar("F", bound=Callable[..., Any])
+EVERYWHERE = ("home", "offline", "quiet", "verbose")  # global options that may also follow the command
+
+
+@dataclass(slots=True)
+class Options:
+    """The global options. They are given before the command or after it."""
+
+    home: Path | None = None
+    offline: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+    def folder(self) -> Path:
+        """The home of indexes that holds for this run."""
+        return settings.home(self.home)
+
+
+class Command(TyperCommand):
+    """A command that takes the global options too, so that `semsearch index -v` is not an error."""
+
+    def get_params(self, ctx: Any) -> Any:
+        mine = super().get_params(ctx)
+        for param in ctx.find_root().command.params:
+            if param.name in EVERYWHERE:
+                hidden = copy.copy(param)
+                hidden.hidden = True
+                mine = [*mine, hidden]
+        return mine
+
+    def invoke(self, ctx: Any) -> Any:
+        for name in EVERYWHERE:
+            value = ctx.params.pop(name, None)
+            if value:
+                setattr(ctx.obj, name, value)
+        if ctx.obj.offline:
+            os.environ["SEMSEARCH_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
+        return super().invoke(ctx)
+
+
+def command(app: typer.Typer, name: str | None = None, **extra: Any) -> Callable[[F], F]:
+    """Register a function as a command of `app`."""
+    return app.command(name, cls=Command, **extra)
+
+
+def complete_index(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The names of the indexes, for shell completion."""
+    home = ctx.find_root().params.get("home")
+    return [name for name in settings.names(home) if name.startswith(incomplete)]
+
+
+NameOption = Annotated[
+    str | None,
+    typer.Option("-n", "--name", metavar="NAME", help="The index; may be left out where only one exists.",
+                 autocompletion=complete_index),
+]  # fmt: skip
+NameArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="The index; may be left out where only one exists.",
+                   autocompletion=complete_index, show_default=False),
+]  # fmt: skip
+ModelOption = Annotated[
+    str | None, typer.Option("-m", "--model", metavar="MODEL", help="Encoder: a name of `models list`, or a folder.")
+]
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", metavar="D", help="auto, cpu, cuda or cuda:N; an absent device is an error.")
+]
+JsonFlag = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+YesFlag = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
+
+
+def pick(options: Options, *given: str | None) -> str:
+    """The one index that is meant: the name given as argument or by -n, else the only one there is.
+
+    Raises UsageError where two names disagree or none is given and there are several, NotFound where there is
+    no index at all.
+    """
+    wanted = {name for name in given if name}
+    if len(wanted) > 1:
+        raise UsageError(f"two indexes were named: {' and '.join(sorted(wanted))}.", "Name one.")
+    if wanted:
+        return wanted.pop()
+    known = settings.names(options.folder())
+    if not known:
+        raise NotFound(f"there is no index in {options.folder()} yet.", "Make one: semsearch index FOLDER")
+    if len(known) > 1:
+        raise UsageError("which index? There are several.", f"Say -n with one of: {', '.join(known)}.")
+    return known[0]
+
+
+def existing(options: Options, name: str) -> Path:
+    """The folder of the index called `name`. Raises NotFound with the nearest name that exists."""
+    folder = settings.index_folder(name, options.folder())
+    if (folder / settings.STORE_FILE).is_file():
+        return folder
+    known = settings.names(options.folder())
+    if not known or folder.parent != options.folder():
+        raise NotFound(f"{folder} is not an index.", f"Make one: semsearch index FOLDER -n {name}")
+    raise NotFound(f"{folder} is not an index.", UnknownName("index", name, known).fix)
+
+
+def opened(options: Options, name: str, *, model: str | None = None, device: str | None = None) -> Index:
+    """The index called `name`, for reading; an encoder is loaded now only where one was asked for."""
+    existing(options, name)
+    from semsearch.index import Index
+
+    encoder = loaded(options, model, device) if model or device else None
+    return Index.open(name, encoder=encoder, home=options.folder())
+
+
+def loaded(options: Options, model: str | None, device: str | None = None) -> Encoder:
+    """The encoder that flags and settings ask for, with the user's embedding cache."""
+    chosen = settings.load({"model": model, "device": device, "home": options.home})
+    from semsearch.encoder import Encoder
+
+    cache = settings.cache_file() if chosen.embedding_cache_mb else None
+    return Encoder.load(chosen.model, device=chosen.device, threads=chosen.threads, cache=cache)
+
+
+def use_device(device: str | None) -> None:
+    """Make `device` the setting of this process and of those it starts."""
+    if device:
+        os.environ["SEMSEARCH_DEVICE"] = settings.load({"device": device}).device
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on a terminal; elsewhere -y has to say it. A no ends the command with exit 1."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} Nobody is here to ask.", "Say -y to do it.")
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(1)
+
+
+def only_one(**given: Any) -> None:
+    """Raises UsageError where more than one of these flags was given. Keyword names are flag names."""
+    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} cannot be given together.", "Choose one.")
+
+
+def existing_paths(paths: Sequence[str]) -> list[Path]:
+    """Each as a path that is there. Raises NotFound for the first that is not."""
+    for path in paths:
+        if not Path(path).exists():
+            raise NotFound(f"{path} does not exist.", "Check the spelling, or the folder you are in.")
+    return [Path(path) for path in paths]

@@ -1,0 +1,321 @@
+"""`index` and `watch`: bring an index in line with files, once or for as long as it takes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from semsearch import settings
+from semsearch.cli import show
+from semsearch.cli.common import (
+    DeviceOption, JsonFlag, ModelOption, NameArgument, NameOption, Options, YesFlag,
+    command, existing, existing_paths, pick, use_device,
+)  # fmt: skip
+from semsearch.cli.progress import reported
+from semsearch.errors import GateFailed, SemsearchError, UsageError
+
+if TYPE_CHECKING:
+    from semsearch.index import Index
+    from semsearch.sync import SyncOptions
+    from semsearch.types import SyncReport
+
+LISTED = 10  # skipped files that are named on stderr; `info` names them all
+Kind = Literal["auto", "files", "jsonl", "csv", "tsv", "sqlite"]
+Chunk = Literal["sentences", "tokens", "markdown", "none"]
+BackendType = Literal["auto", "exact", "flat", "compressed", "ivf"]
+Paths = Annotated[
+    list[str] | None, typer.Argument(metavar="[PATH|-]...", help="Files and folders; - reads standard input.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "index")(index)
+    command(app, "watch")(watch)
+
+
+def index(
+    ctx: typer.Context,
+    paths: Paths = None,
+    name: NameOption = None,
+    model: ModelOption = None,
+    template: Annotated[str | None, typer.Option(metavar="T", help="Prompt template of the encoder.")] = None,
+    include: Annotated[list[str] | None, typer.Option(metavar="G", help="Only files that match; repeatable.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(metavar="G", help="No files that match; repeatable.")] = None,
+    no_ignore: Annotated[bool, typer.Option("--no-ignore", help="Read what .gitignore and such leave out.")] = False,
+    max_file_size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Skip larger files: 500k, 10M, 1G.  [default: 10M]")
+    ] = None,
+    kind: Annotated[
+        Kind | None,
+        typer.Option("--from", help="How to read: by suffix, every file as text, or as records.  [default: auto]"),
+    ] = None,
+    text_field: Annotated[str | None, typer.Option(metavar="F", help="Records: the field that holds the text.")] = None,
+    id_field: Annotated[str | None, typer.Option(metavar="F", help="Records: the field that names them.")] = None,
+    meta_field: Annotated[
+        list[str] | None, typer.Option(metavar="F", help="Records: keep only this metadata; repeatable.")
+    ] = None,
+    sql: Annotated[str | None, typer.Option(metavar="Q", help="Index what this query finds in a SQLite file.")] = None,
+    chunk: Annotated[Chunk | None, typer.Option(help="How documents are cut into passages.")] = None,
+    chunk_size: Annotated[int | None, typer.Option(metavar="N", min=1, help="Tokens of a passage.")] = None,
+    overlap: Annotated[int | None, typer.Option(metavar="N", min=0, help="Tokens that neighbours share.")] = None,
+    device: DeviceOption = None,
+    backend_type: Annotated[BackendType | None, typer.Option(help="Vector index.  [default: auto]")] = None,
+    prune: Annotated[bool, typer.Option("--prune/--no-prune", help="Drop what is gone, or keep it.")] = True,
+    force: Annotated[bool, typer.Option("--force", help="Read and cut every file again.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
+    watching: Annotated[bool, typer.Option("--watch", help="Go on and follow every change.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 5 if anything was skipped.")] = False,
+    yes: YesFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Index files, or update an index: new, changed, moved and deleted files are found.
+
+    Without PATH the index is updated from where it came from. Without -n the index is the one that already
+    follows PATH, else it is called like the folder.
+    """
+    options: Options = ctx.obj
+    if template:
+        raise UsageError("the encoder reads no template.", "Leave --template out.")
+    if watching and dry_run:
+        raise UsageError("--watch and --dry-run cannot be given together.", "Choose one.")
+    use_device(device)
+    from_stdin = "-" in (paths or [])
+    if from_stdin and (len(paths or []) > 1 or watching):
+        raise UsageError("- (standard input) comes alone and cannot be watched.", "Index other paths separately.")
+    files = [] if from_stdin else existing_paths(paths or [])
+    chosen = name or _usual_name(options, files, from_stdin=from_stdin)
+    rules = _rules(include, exclude, no_ignore, max_file_size)
+    fields = _fields(text_field, id_field, meta_field, sql)
+    kind = "sqlite" if sql and not kind else kind
+    cut = {k: v for k, v in (("kind", chunk), ("size", chunk_size), ("overlap", overlap)) if v is not None}
+    job = _Job(options, chosen, files, from_stdin, model, backend_type, cut, strict, as_json)
+    from semsearch.sync import SyncOptions
+
+    job.run(SyncOptions(rules=rules, kind=kind, fields=fields, prune=prune, force=force, dry_run=dry_run, yes=yes))
+    if watching:
+        job.follow()
+
+
+def watch(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
+    """Keep an index in line with the files it follows, until Ctrl-C."""
+    chosen = pick(ctx.obj, name, named)
+    existing(ctx.obj, chosen)
+    from semsearch.sync import SyncOptions
+
+    job = _Job(ctx.obj, chosen, [], False, None, None, {}, False, as_json)
+    job.run(SyncOptions())
+    job.follow()
+
+
+class _Job:
+    """One `index` command: open or make the index, synchronise, report; again for each change where it watches."""
+
+    def __init__(
+        self, options: Options, name: str, paths: Sequence[Path], from_stdin: bool, model: str | None,
+        backend: str | None, cut: dict[str, Any], strict: bool, as_json: bool,
+    ) -> None:  # fmt: skip
+        self.options = options
+        self.name = name
+        self.paths = paths
+        self.from_stdin = from_stdin
+        self.model = _located(model)
+        self.backend = backend
+        self.cut = cut
+        self.strict = strict
+        self.as_json = as_json
+
+    def run(self, how: SyncOptions) -> None:
+        """One pass, reported. Raises GateFailed's exit code under --strict where something was skipped."""
+        with ExitStack() as stack:
+            index, created = self._opened(stack, dry_run=how.dry_run)
+            try:
+                report = self._synchronised(index, how)
+            except BaseException:
+                if created and not len(index):
+                    index.close()
+                    shutil.rmtree(index.path)
+                raise
+            if self.backend and not how.dry_run and index.info()["recipe"].get("backend") != self.backend:
+                index.rebuild(self.backend)
+        self._tell(report)
+
+    def follow(self) -> None:
+        """Synchronise after every change of the files, until a signal comes."""
+        from semsearch.cli.watching import changes
+        from semsearch.errors import Locked
+        from semsearch.sync import SyncOptions
+
+        folder = existing(self.options, self.name)
+        self.paths, self.cut, self.backend = [], {}, None
+        show.note(f"watching what {self.name} follows; stop with Ctrl-C")
+        for _ in changes(folder):
+            try:
+                self.run(SyncOptions())
+            except Locked as busy:
+                show.warn([f"{busy} It is tried again after the next change."])
+
+    def _opened(self, stack: ExitStack, *, dry_run: bool) -> tuple[Index, bool]:
+        from semsearch.index import Index
+        from semsearch.split import Splitter
+
+        folder = settings.index_folder(self.name, self.options.folder())
+        if settings.is_index(folder):
+            return stack.enter_context(Index.open(folder, encoder=self.model)), False
+        if not self.paths and not self.from_stdin:
+            raise UsageError("there is nothing to index.", f"Name a PATH: semsearch index FOLDER -n {self.name}")
+        if dry_run:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="semsearch-"))) / folder.name
+        encoder = self.model or settings.load().model
+        made = Index.create(folder, encoder=encoder, splitter=Splitter(**self.cut), backend=self.backend or "auto")
+        return stack.enter_context(made), True
+
+    def _synchronised(self, index: Index, how: SyncOptions) -> SyncReport:
+        if self.cut:
+            from semsearch.split import Splitter
+
+            how = replace(how, splitter=Splitter(**{**index.info()["recipe"]["splitter"], **self.cut}))
+        if self.from_stdin:
+            return index.add_stream(sys.stdin.buffer, how)
+        with reported(self.options, self.name) as report:
+            return index.sync(self.paths, how, report)
+
+    def _tell(self, report: SyncReport) -> None:
+        missed = len(report.skipped)
+        gate = GateFailed(f"{show.count(missed, 'item')} skipped.", "They are named above.") if missed else None
+        warnings = _warnings(report)
+        if self.as_json:
+            failed = {"error": show.error_object(gate)} if gate and self.strict else {}
+            show.emit({**_as_object(report, warnings), **failed})
+        elif not self.options.quiet:
+            show.out(_summary(report))
+        show.warn(warnings)
+        _name_skipped(report)
+        sys.stdout.flush()
+        if gate and self.strict:
+            show.trouble(gate)
+            raise typer.Exit(gate.exit_code)
+
+
+def _as_object(report: SyncReport, warnings: Sequence[str]) -> dict[str, Any]:
+    kinds = ("added", "changed", "unchanged", "moved", "deleted")
+    shown = {
+        "schema": 1,
+        "index": report.index,
+        "documents": {**{kind: getattr(report, kind) for kind in kinds}, "skipped": len(report.skipped)},
+        "passages": report.passages,
+        "vectors": report.vectors,
+        "skipped": [asdict(item) for item in report.skipped],
+        "took_s": report.took_s,
+        "warnings": list(warnings),
+    }
+    return {**shown, "dry_run": True} if report.dry_run else shown
+
+
+def _summary(report: SyncReport) -> str:
+    counts = ", ".join(f"{getattr(report, k):,} {k}" for k in ("added", "changed", "unchanged", "moved", "deleted"))
+    would = " (dry run, nothing was written)" if report.dry_run else ""
+    holds = show.count(report.passages, "passage")
+    return (
+        f"{show.safe(report.index)}: {counts}, {len(report.skipped):,} skipped; {holds} in {report.took_s:.1f} s{would}"
+    )
+
+
+def _warnings(report: SyncReport) -> list[str]:
+    warnings = list(report.warnings)
+    if not (report.added + report.changed + report.unchanged + report.moved + report.deleted or report.skipped):
+        warnings.append("no documents were found.")
+    if report.cut_tokens:
+        passages = show.count(report.cut_passages, "passage")
+        tokens = show.count(report.cut_tokens, "token")
+        warnings.append(f"{passages} longer than the encoder reads: {tokens} have no part in the vectors.")
+    return warnings
+
+
+def _name_skipped(report: SyncReport) -> None:
+    if not report.skipped:
+        return
+    show.note(f"skipped {show.count(len(report.skipped), 'item')}:")
+    for item in report.skipped[:LISTED]:
+        show.note(f"  {item.path}: {item.reason}")
+    if len(report.skipped) > LISTED:
+        show.note(f"  +{len(report.skipped) - LISTED:,} more, see `semsearch info {report.index}`")
+
+
+def _rules(include: list[str] | None, exclude: list[str] | None, no_ignore: bool, size: str | None) -> Any:
+    """None where nothing was said: then what the index was told the last time holds."""
+    if not (include or exclude or no_ignore or size):
+        return None
+    from semsearch.walk import Rules
+
+    limit = {"max_bytes": _bytes(size)} if size else {}
+    return Rules(tuple(include or ()), tuple(exclude or ()), not no_ignore, **limit)
+
+
+def _fields(text: str | None, id_: str | None, meta: list[str] | None, sql: str | None) -> Any:
+    if not (text or id_ or meta or sql):
+        return None
+    from semsearch.loaders import Fields
+
+    return Fields(text=text, id=id_, meta=tuple(meta or ()), sql=sql)
+
+
+def _bytes(text: str) -> int:
+    """
+    >>> _bytes("500k"), _bytes("1.5M")
+    (512000, 1572864)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip(), re.IGNORECASE)
+    if not found:
+        raise UsageError(f"--max-file-size {text!r} is not a size.", "Write 500k, 10M or 1G.")
+    return int(float(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " "))
+
+
+def _located(model: str | None) -> str | None:
+    """A model's folder as an absolute path: the index will look for it again from another folder."""
+    return str(Path(model).resolve()) if model and Path(model).is_dir() else model
+
+
+def _usual_name(options: Options, files: Sequence[Path], *, from_stdin: bool) -> str:
+    """Which index `index` means without -n. Says so on stderr where it had to choose."""
+    if not files:
+        if from_stdin and not settings.names(options.folder()):
+            raise UsageError("what comes from standard input needs a name.", "Say -n NAME.")
+        return pick(options)
+    following = [name for name in settings.names(options.folder()) if _follows(options, name, files)]
+    if len(following) > 1:
+        raise UsageError("several indexes follow this path.", f"Say -n with one of: {', '.join(following)}.")
+    name = following[0] if following else _called_like(files)
+    if not following and name in settings.names(options.folder()):
+        raise UsageError(f"an index called {name} exists, and it follows other files.",
+                         f"Say -n {name} to add these to it, or -n with another name.")  # fmt: skip
+    if not options.quiet:
+        show.note(f"{'updating' if following else 'new'} index {name} in {options.folder()}")
+    return name
+
+
+def _follows(options: Options, name: str, files: Sequence[Path]) -> bool:
+    from semsearch.index import Index
+
+    try:
+        with Index.open(settings.index_folder(name, options.folder())) as index:
+            roots = [root["path"] for root in index.info()["recipe"].get("roots", ())]
+    except SemsearchError:
+        return False  # a broken index is not the one that was meant, and none of this command's business
+    return all(any(file.resolve().is_relative_to(root) for root in roots) for file in files)
+
+
+def _called_like(files: Sequence[Path]) -> str:
+    """A name made from that of the folder, or of the one file."""
+    paths = [file.resolve() for file in files]
+    first = paths[0].parent if len(paths) > 1 else paths[0]
+    label = first.stem if len(paths) == 1 and first.is_file() else first.name
+    return re.sub(r"[^\w.-]+", "-", label).strip(".-") or "documents"

@@ -1,0 +1,165 @@
+"""`semsearch`: parse, call one function, print.
+
+Results go to stdout, everything else to stderr. An error is one line that says what to do next, and a number
+(the exit codes are in `semsearch.errors`); signals end with 130 and 143 after a clean rollback.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from semsearch import __version__
+from semsearch.cli import checking, collection, encoding, indexing, machine, searching, show
+from semsearch.cli.common import Options
+from semsearch.errors import SemsearchError, UsageError
+
+BROKEN_PIPE = 128 + 13  # what a shell reports for a program that SIGPIPE ended
+HELP = """Find text by meaning: index your documents, search them, compare sentences.
+
+\b
+semsearch index ~/notes
+semsearch query "how do I descale a kettle?"
+"""
+app = typer.Typer(
+    help=HELP,
+    rich_markup_mode=None,  # rich would add 0.1 s to every --help
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+for group in (indexing, searching, encoding, collection, checking, machine):
+    group.register(app)
+
+
+class Terminated(BaseException):
+    """SIGTERM, as an exception: open transactions roll back on the way out."""
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    ctx: typer.Context,
+    home: Annotated[
+        Path | None, typer.Option("--home", metavar="DIR", help="The folder that holds the indexes.")
+    ] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no summaries.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More on stderr; tracebacks too.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    ctx.obj = Options(home=home, offline=offline, quiet=quiet, verbose=verbose)
+    if version:
+        print(f"semsearch {__version__}")
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        print(ctx.get_help(), file=sys.stderr)
+        raise typer.Exit(2)
+
+
+def run() -> NoReturn:
+    """The console entry point: signals and streams are set up here, and only here."""
+    signal.signal(signal.SIGTERM, _terminate)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    code = main(sys.argv[1:])
+    sys.stderr.flush()
+    sys.exit(code)
+
+
+def main(args: Sequence[str]) -> int:
+    """Run one command line; its exit code. Every exception ends here."""
+    try:
+        code = _invoke(list(args))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _drop_stdout()
+        return BROKEN_PIPE
+    except (KeyboardInterrupt, typer.Abort):
+        return 128 + signal.SIGINT
+    except Terminated:
+        return 128 + signal.SIGTERM
+    except Exception as error:
+        return _fail(error, args)
+
+
+def _invoke(args: list[str]) -> int:
+    root = typer.main.get_command(app)
+    if "_SEMSEARCH_COMPLETE" in os.environ:
+        root.main(args, prog_name="semsearch")  # prints the completions and leaves
+    try:
+        with root.make_context("semsearch", args) as context:
+            root.invoke(context)
+    except typer.Exit as leaving:
+        return leaving.exit_code
+    return 0
+
+
+def _fail(error: Exception, args: Sequence[str]) -> int:
+    """One line on stderr, with --json one object on stdout too; the exit code."""
+    told = _told(error)
+    try:
+        if any(flag in args for flag in ("-v", "--verbose")) and not isinstance(error, UsageError | _ParseError):
+            import traceback
+
+            traceback.print_exception(error)
+        if _wants_json(args):
+            show.emit({"error": show.error_object(told)})
+            sys.stdout.flush()
+        show.trouble(told)
+    except BrokenPipeError:
+        _drop_stdout()
+    return told.exit_code
+
+
+def _told(error: Exception) -> SemsearchError:
+    """Any exception as one that names its fix and its exit code."""
+    if isinstance(error, SemsearchError):
+        return error
+    if isinstance(error, _ParseError):
+        return _usage(error)
+    detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return SemsearchError(f"{where}{error.strerror}.", "Check that it may be read and written, and free space.")
+    return SemsearchError(f"unexpected {detail}.", "Run again with -v for the traceback.")
+
+
+def _usage(error: Any) -> UsageError:
+    message = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    told = UsageError(
+        message[:1].lower() + message[1:], f"See: {context.command_path if context else 'semsearch'} --help"
+    )
+    told.exit_code = error.exit_code
+    return told
+
+
+def _wants_json(args: Sequence[str]) -> bool:
+    """Also where the arguments did not parse."""
+    for at, argument in enumerate(args):
+        if argument == "--":
+            return False
+        if argument in ("--json", "--format=json") or (argument == "--format" and args[at + 1 : at + 2] == ["json"]):
+            return True
+    return False
+
+
+def _terminate(number: int, frame: Any) -> NoReturn:
+    raise Terminated
+
+
+def _drop_stdout() -> None:
+    """Nobody reads stdout any more: the interpreter's last flush must not complain."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+# typer carries its own copy of click or uses the installed one, by version: its base of all parse errors is
+# found through the one name that both export.
+_ParseError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")

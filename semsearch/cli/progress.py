@@ -1,0 +1,70 @@
+"""How far a long job is: a bar with rate and time left on a terminal, a line now and then with -v, else nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from semsearch.cli import show
+from semsearch.cli.common import Options
+from semsearch.types import Progress
+
+SECONDS_A_LINE = 5.0
+
+
+@contextmanager
+def reported(options: Options, job: str) -> Iterator[Callable[[Progress], None]]:
+    """What a long job calls with each step. All of it goes to stderr."""
+    if sys.stderr.isatty() and not options.quiet:
+        with _bar(job) as report:
+            yield report
+    elif options.verbose:
+        yield _lines(job)
+    else:
+        yield lambda step: None
+
+
+def _lines(job: str) -> Callable[[Progress], None]:
+    started = last = time.monotonic()
+
+    def report(step: Progress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < SECONDS_A_LINE and step.done < step.total:
+            return
+        last = now
+        share = f"{100 * step.done / step.total:.0f} %" if step.total else "…"
+        rate = step.passages / max(now - started, 1e-9)
+        show.note(f"{job}: {share} of {_amount(step)}, {step.passages:,} passages, {rate:,.0f} passages/s {step.item}")
+
+    return report
+
+
+@contextmanager
+def _bar(job: str) -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    started = time.monotonic()
+    shown: Any = (
+        TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TextColumn("ETA"), TimeRemainingColumn(),
+        TextColumn("{task.fields[item]}", markup=False),
+    )  # fmt: skip
+    with Bar(*shown, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(job, total=None, rate="", item="")
+
+        def report(step: Progress) -> None:
+            rate = step.passages / max(time.monotonic() - started, 1e-9)
+            told = {"rate": f"{step.passages:,} passages, {rate:,.0f}/s", "item": show.safe(step.item)[-30:]}
+            bar.update(task, completed=step.done, total=step.total or None, **told)
+
+        yield report
+
+
+def _amount(step: Progress) -> str:
+    return show.size(step.total) if step.unit == "bytes" else f"{step.total:,} {step.unit}"

@@ -1,0 +1,57 @@
+"""When the files that an index follows have changed. watchfiles wakes us where it is installed, else the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+EVERY_S = 2.0
+
+
+def changes(folder: Path) -> Iterator[None]:
+    """Yields each time a file that the index in `folder` follows was added, changed or removed. Never ends."""
+    seen = _signature(folder)
+    for _ in _wakes(folder):
+        now = _signature(folder)
+        if now != seen:
+            yield
+            seen = now
+
+
+def _wakes(folder: Path) -> Iterator[Any]:
+    """A reason to look again, or the time for it."""
+    try:
+        from watchfiles import watch
+    except ImportError:
+        while True:
+            time.sleep(EVERY_S)
+            yield None
+    yield from watch(*_roots(folder), raise_interrupt=True, debounce=500)
+
+
+def _roots(folder: Path) -> list[Path]:
+    return [path for path in (Path(root.path) for root in _followed(folder)) if path.exists()]
+
+
+def _followed(folder: Path) -> Any:
+    from semsearch.index import Index
+    from semsearch.sync import Roots
+
+    with Index.open(folder) as index:
+        return Roots.of(index.info()["recipe"]).roots
+
+
+def _signature(folder: Path) -> frozenset[tuple[str, int, int]]:
+    """Name, size and time of every file that is followed; the index's own files do not count."""
+    from semsearch.walk import Found, files
+
+    own = folder.resolve()
+    return frozenset(
+        (str(item.path), item.size, item.mtime_ns)
+        for root in _followed(folder)
+        if Path(root.path).exists()
+        for item in files(Path(root.path), root.rules)
+        if isinstance(item, Found) and not item.path.resolve().is_relative_to(own)
+    )
