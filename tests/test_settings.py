@@ -1,0 +1,165 @@
+"""What settings promise: who wins, what is refused, and where things live."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from semsearch import settings
+from semsearch.errors import UnknownName, UsageError
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user with no settings, in an empty project folder."""
+    for field in settings.Settings.__dataclass_fields__:
+        monkeypatch.delenv(f"SEMSEARCH_{field.upper()}", raising=False)
+    for variable, folder in (("XDG_CONFIG_HOME", "config"), ("XDG_DATA_HOME", "data"), ("XDG_CACHE_HOME", "cache")):
+        monkeypatch.setenv(variable, str(tmp_path / folder))
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    return project
+
+
+def of_user(text: str) -> None:
+    settings.user_file().parent.mkdir(parents=True, exist_ok=True)
+    settings.user_file().write_text(text, encoding="utf-8")
+
+
+def of_project(text: str) -> None:
+    Path("semsearch.toml").write_text(text, encoding="utf-8")
+
+
+def test_a_flag_beats_the_environment_beats_the_project_beats_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings.load().k == 10
+    of_user("k = 11")
+    assert settings.resolve()["k"] == (11, str(settings.user_file().resolve()))
+    of_project("k = 12")
+    assert settings.resolve()["k"] == (12, str(Path("semsearch.toml").resolve()))
+    monkeypatch.setenv("SEMSEARCH_K", "13")
+    assert settings.resolve()["k"] == (13, "SEMSEARCH_K")
+    assert settings.resolve({"k": 14})["k"] == (14, "flag")
+    assert settings.load({"k": None}).k == 13  # a flag that was not given says nothing
+
+
+def test_every_setting_has_a_variable_and_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    good = {
+        "home": "/h", "model": "m", "device": "cuda:1", "threads": "2", "k": "3", "mode": "keyword", "cache": "/c",
+        "embedding_cache_mb": "0", "offline": "yes",
+    }  # fmt: skip
+    assert set(good) == set(settings.Settings.__dataclass_fields__)
+    for key, value in good.items():
+        monkeypatch.setenv(f"SEMSEARCH_{key.upper()}", value)
+    loaded = settings.load()
+    assert (loaded.home, loaded.cache) == (Path("/h"), Path("/c"))
+    assert (loaded.model, loaded.device, loaded.mode) == ("m", "cuda:1", "keyword")
+    assert (loaded.threads, loaded.k, loaded.embedding_cache_mb, loaded.offline) == (2, 3, 0, True)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("k", "0"), ("k", "many"), ("threads", "-1"), ("device", "tpu"), ("mode", "fuzzy"), ("offline", "maybe")],
+)
+def test_a_variable_that_cannot_be_is_refused_by_name(key: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"SEMSEARCH_{key.upper()}", value)
+    with pytest.raises(UsageError, match=f"SEMSEARCH_{key.upper()}"):
+        settings.load()
+
+
+@pytest.mark.parametrize("text", ["k = 2.5", "k = true", "k = '2x'", "offline = 1", "model = 3", "home = ''", "k = "])
+def test_a_file_that_cannot_be_is_refused_by_name(text: str) -> None:
+    of_user(text)
+    with pytest.raises(UsageError, match=r"semsearch\.toml"):
+        settings.load()
+
+
+def test_a_file_that_is_not_text_is_refused_by_name() -> None:
+    Path("semsearch.toml").write_bytes(b"k = 1 # \xff")
+    with pytest.raises(UsageError, match=r"semsearch\.toml"):
+        settings.load()
+
+
+def test_an_unknown_key_names_the_file_and_the_nearest_key() -> None:
+    of_user("thread = 2")
+    with pytest.raises(UnknownName) as caught:
+        settings.load()
+    assert str(settings.user_file()) in caught.value.message
+    assert "'threads'" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "home = '/tmp/elsewhere'", "home = '../elsewhere'", "home = '~/elsewhere'", "model = './weights'",
+        "model = 'hf:someone/something'", "model = '/weights'", "offline = false", "cache = 'c.db'",
+        "embedding_cache_mb = 999999",
+    ],
+)  # fmt: skip
+def test_a_project_cannot_reach_beyond_its_folder(text: str) -> None:
+    of_project(text)
+    with pytest.raises(UsageError, match="a project may not set"):
+        settings.load()
+    Path("semsearch.toml").unlink()
+    of_user(text)
+    settings.load()  # the user may
+
+
+def test_a_project_cannot_leave_its_folder_through_a_link(tmp_path: Path) -> None:
+    Path("inside").symlink_to(tmp_path)
+    of_project("home = 'inside/indexes'")
+    with pytest.raises(UsageError, match="a project may not set home"):
+        settings.load()
+
+
+def test_a_project_may_set_what_is_harmless() -> None:
+    of_project("home = 'data/indexes'\nmodel = 'static-1.0'\noffline = true\nk = 3\nmode = 'keyword'\nthreads = 1")
+    loaded = settings.load()
+    assert (loaded.home, loaded.model, loaded.offline, loaded.k) == (Path("data/indexes"), "static-1.0", True, 3)
+
+
+def test_home_is_the_flag_the_variable_the_checkout_the_users_data(
+    tmp_path: Path, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert settings.home() == tmp_path / "data" / "semsearch" / "indexes"
+    (machine / "indexes").mkdir()
+    assert settings.home().resolve() == machine / "indexes"
+    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path / "elsewhere"))
+    assert settings.home() == tmp_path / "elsewhere"
+    assert settings.home(tmp_path / "flag") == tmp_path / "flag"
+
+
+def test_an_empty_variable_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMSEARCH_HOME", "")
+    monkeypatch.setenv("SEMSEARCH_K", "")
+    assert settings.load() == settings.Settings()
+
+
+def test_a_name_lies_below_home_and_a_path_is_itself(tmp_path: Path) -> None:
+    assert settings.index_folder("notes", tmp_path) == tmp_path / "notes"
+    assert settings.index_folder("./notes", tmp_path) == Path("notes")
+    assert settings.index_folder(Path("notes"), tmp_path) == Path("notes")
+    assert settings.index_folder("/somewhere/notes", tmp_path) == Path("/somewhere/notes")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "-n", "a\nb", "a\x00b"])
+def test_a_name_that_would_be_trouble_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be the name"):
+        settings.index_folder(name, tmp_path)
+
+
+def test_only_folders_with_a_store_are_indexes(tmp_path: Path) -> None:
+    for name in ("b", "a", "c"):
+        (tmp_path / name).mkdir()
+    for name in ("b", "a"):
+        (tmp_path / name / "store.db").touch()
+    assert settings.names(tmp_path) == ["a", "b"]
+    assert settings.names(tmp_path / "nowhere") == []
+    assert [settings.is_index(tmp_path / name) for name in "abc"] == [True, True, False]
+
+
+def test_the_embedding_cache_is_the_users_and_can_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings.cache_file() == tmp_path / "cache" / "semsearch" / "embeddings.db"
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "fast.db"))
+    assert settings.cache_file() == tmp_path / "fast.db"
