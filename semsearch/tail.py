@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.backends import _top
+from semsearch.backends import _file, _top
 
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
@@ -35,8 +35,8 @@ class Tail:
         """queries (q, d) -> ids (q, k), cosines (q, k)."""
         ids, stored = self._ids, self._vectors
         if allowed is not None:
-            here = np.isin(ids, allowed, assume_unique=True)
-            ids, stored = ids[here], stored[here]
+            at = _file.positions(ids, allowed)
+            ids, stored = ids[at], stored[at]
         size = max(1, BLOCK // max(1, len(ids)))
         blocks = [_top.best(ids, queries[at : at + size] @ stored.T, k) for at in range(0, len(queries), size)]
         blocks = blocks or [_top.nothing(0, k)]

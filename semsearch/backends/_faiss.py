@@ -149,11 +149,12 @@ class FaissBackend:
         """(FAISS selector of the positions of `allowed`, how many they are); (None, n) where that is all."""
         if allowed is None:
             return None, len(self)
-        here = np.isin(self.ids, allowed, assume_unique=True)
-        count = int(here.sum())
-        if count == len(self):
-            return None, count
-        return faiss.IDSelectorBitmap(np.packbits(here, bitorder="little")), count
+        at = _file.positions(self.ids, allowed)
+        if len(at) == len(self):
+            return None, len(self)
+        here = np.zeros(len(self), dtype=bool)
+        here[at] = True
+        return faiss.IDSelectorBitmap(np.packbits(here, bitorder="little")), len(at)
 
     def _ids_of(self, found: tuple[Vectors, Ids]) -> tuple[Ids, Vectors]:
         scores, positions = found

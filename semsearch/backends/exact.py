@@ -67,8 +67,8 @@ class Backend:
         asked = rows.check(queries, dim=self.dim, what="query")
         ids, stored = self.ids, self._vectors
         if allowed is not None:
-            here = np.isin(ids, allowed)
-            ids, stored = ids[here], stored[here]
+            at = _file.positions(ids, allowed)
+            ids, stored = ids[at], stored[at]
         size = max(1, BLOCK // max(1, len(ids)))
         found = [_top.best(ids, asked[at : at + size] @ stored.T, k) for at in range(0, len(asked), size)]
         found = found or [_top.nothing(0, k)]
