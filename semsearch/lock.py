@@ -11,8 +11,6 @@ import contextlib
 import os
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from semsearch.errors import Locked, SemsearchError
 
 LOCK = "writer.lock"
@@ -26,8 +24,10 @@ class WriterLock:
     """
 
     def __init__(self, folder: Path) -> None:
+        from filelock import FileLock, Timeout  # 90 ms to import, and readers take no lock
+
         self._pid = folder / PID
-        self._lock = FileLock(folder / LOCK, timeout=0)
+        self._lock = FileLock(folder / LOCK, timeout=0, thread_local=False)  # any thread may close the Store
         try:
             self._lock.acquire()
         except Timeout:

@@ -6,7 +6,6 @@ import json
 import re
 import sqlite3
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,17 @@ import numpy as np
 
 from semsearch import schema, sqlite
 from semsearch.errors import Corrupt, NotFound
-from semsearch.rows import CacheRow, Head, Source, Space, StoredPassage
+from semsearch.rows import (
+    FLOAT16,
+    CacheRow,
+    Head,
+    Source,
+    Space,
+    StoredPassage,
+    passage_crc,
+    unpack,
+    vector_crc,
+)
 from semsearch.types import Document, Mark
 from semsearch.vectors import unit_rows
 
@@ -26,7 +35,6 @@ if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
 DATABASE = "store.db"
-FLOAT16 = np.dtype("<f2")
 MOST_PARAMETERS = 500
 IDS_A_QUERY = 10_000
 
@@ -96,20 +104,18 @@ class Reader:
 
     def recipe(self) -> dict[str, Any]:
         """How this index was made: what `set_recipe` was given last."""
-        return {key: json.loads(value) for key, value in self._all("SELECT key, value FROM recipe")}
+        return {key: self._parsed(value) for key, value in self._all("SELECT key, value FROM recipe")}
 
     def last_run(self) -> dict[str, Any] | None:
         """The report of the last run of `index`, or None."""
         rows = self._all("SELECT report FROM runs ORDER BY id DESC LIMIT 1")
-        return json.loads(rows[0][0]) if rows else None
+        return self._parsed(rows[0][0]) if rows else None
 
     def spaces(self) -> list[Space]:
         """The encoders whose vectors are here, oldest first."""
         sql = "SELECT id, fingerprint, name, dim, info, background, background_count FROM spaces ORDER BY id"
-        return [
-            Space(*row[:4], json.loads(row[4]), tuple(np.frombuffer(row[5], "<f8").tolist()), row[6])
-            for row in self._all(sql)
-        ]
+        rows = self._all(sql)
+        return [Space(*row[:4], self._parsed(row[4]), self._quantiles(row[5]), row[6]) for row in rows]
 
     def caches(self, space: int) -> list[CacheRow]:
         """The caches of a space, newest first."""
@@ -147,8 +153,12 @@ class Reader:
         if not rows:
             return None
         body, metadata, title, marks, lines = rows[0]
-        marked = tuple(Mark(*mark) for mark in json.loads(marks))
-        return Document(uri, unpack(body, uri, self.folder), json.loads(metadata), title, marked, bool(lines))
+        try:
+            text = unpack(body)
+        except ValueError as error:
+            raise Corrupt(f"{self.folder}: the text of {uri!r} is damaged ({error}).", sqlite.REPAIR) from error
+        marked = tuple(Mark(*mark) for mark in self._parsed(marks))
+        return Document(uri, text, self._parsed(metadata), title, marked, bool(lines))
 
     def documents(self, *, path: str | None = None, limit: int = -1, offset: int = 0) -> list[dict[str, Any]]:
         """What is indexed, by uri: id, title, passages, size, mtime (ns), loader, metadata, root and path.
@@ -160,33 +170,31 @@ class Reader:
             where = "?1 IS NULL OR d.id IN (SELECT value FROM json_each(?1))"
             rows = self._all(f"{_LISTING} WHERE {where} ORDER BY d.uri LIMIT ?2 OFFSET ?3", (chosen, limit, offset))
         keys = ("id", "title", "size", "mtime", "loader", "metadata", "root", "path", "passages")
-        return [dict(zip(keys, (*row[1:6], json.loads(row[6]), *row[7:]), strict=True)) for row in rows]
+        return [dict(zip(keys, (*row[1:6], self._parsed(row[6]), *row[7:]), strict=True)) for row in rows]
 
     # ---- passages
 
     def passage_ids(self, uri: str) -> Ids:
         """The passages of a document in their order; none for an unknown one."""
         sql = "SELECT p.id FROM documents d JOIN passages p ON p.document = d.id WHERE d.uri = ? ORDER BY p.position"
-        return np.array([id for (id,) in self._all(sql, (uri,))], dtype=np.int64)
+        return _ids(self._all(sql, (uri,)))
 
     def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
         """These passages in the order of `ids`; those that are gone are left out. Raises Corrupt."""
-        wanted = [int(id) for id in ids]
+        wanted = np.asarray(ids, dtype=np.int64).tolist()
         found: dict[int, StoredPassage] = {}
         with self.snapshot():
             for piece in _pieces(wanted, IDS_A_QUERY):
                 for row in self._all(_PASSAGE, (json.dumps(piece),)):
-                    if row[-1] != passage_crc(row[0], row[4]):
-                        raise Corrupt(f"{self.folder}: passage {row[0]} of {row[1]!r} is damaged.", sqlite.REPAIR)
-                    found[row[0]] = StoredPassage(*row[:8], json.loads(row[8]), *row[9:12])
-        return [found[id] for id in wanted if id in found]
+                    found[row[0]] = self._passage(*row)
+        return [found[passage] for passage in wanted if passage in found]
 
     def alive(self, ids: Ids | Sequence[int]) -> NDArray[np.bool_]:
         """(n,) ids -> (n,) whether each passage is still there."""
         wanted = np.asarray(ids, dtype=np.int64)
         sql = "SELECT p.id FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value"
-        there = [id for piece in _pieces(wanted.tolist(), IDS_A_QUERY) for (id,) in self._all(sql, (json.dumps(piece),))]
-        return np.isin(wanted, np.array(there, dtype=np.int64))
+        rows = [row for piece in _pieces(wanted.tolist(), IDS_A_QUERY) for row in self._all(sql, (json.dumps(piece),))]
+        return np.isin(wanted, _ids(rows))
 
     # ---- vectors
 
@@ -214,15 +222,15 @@ class Reader:
         """The newest passage that has a vector in this space; 0 for none."""
         return int(self._all("SELECT coalesce(max(passage), 0) FROM vectors WHERE space = ?", (space,))[0][0])
 
-    def count_after(self, space: int, id: int) -> int:
-        """How many vectors of this space belong to passages newer than `id`."""
-        return int(self._all("SELECT count(*) FROM vectors WHERE space = ? AND passage > ?", (space, id))[0][0])
+    def count_after(self, space: int, passage: int) -> int:
+        """How many vectors of this space belong to passages newer than `passage`."""
+        return int(self._all("SELECT count(*) FROM vectors WHERE space = ? AND passage > ?", (space, passage))[0][0])
 
     def without_vector(self, space: int, *, after: int = 0, limit: int = IDS_A_QUERY) -> Ids:
         """Passages with an id above `after` that have no vector in this space, ascending: a new encoder's work."""
         sql = """SELECT id FROM passages p WHERE id > ? AND NOT EXISTS
                  (SELECT 1 FROM vectors v WHERE v.space = ? AND v.passage = p.id) ORDER BY id LIMIT ?"""
-        return np.array([id for (id,) in self._all(sql, (after, space, limit))], dtype=np.int64)
+        return _ids(self._all(sql, (after, space, limit)))
 
     # ---- inside
 
@@ -260,14 +268,32 @@ class Reader:
             raise NotFound(f"{self.folder} has no space {space}.")
         return int(rows[0][0])
 
-    def _vector_rows(self, condition: str, parameters: Sequence[Any]) -> list[Any]:
+    def _vector_rows(self, condition: str, parameters: Sequence[Any]) -> list[tuple[int, int, bytes]]:
         return self._all(f"SELECT passage, crc, vector FROM vectors WHERE space = ? AND {condition}", parameters)
+
+    def _passage(self, row_id: int, uri: str, start: int, end: int, text: str, *rest: Any) -> StoredPassage:
+        page, line, heading, metadata, title, root, path, crc = rest
+        if not isinstance(text, str) or crc != passage_crc(row_id, text):
+            raise Corrupt(f"{self.folder}: passage {row_id} of {uri!r} is damaged.", sqlite.REPAIR)
+        parsed = self._parsed(metadata)
+        return StoredPassage(row_id, uri, start, end, text, page, line, heading, parsed, title, root, path)
+
+    def _parsed(self, value: str) -> Any:
+        try:
+            return json.loads(value)
+        except (TypeError, ValueError) as error:
+            raise Corrupt(f"{self.folder} is damaged: {str(value)[:40]!r} is not JSON.", sqlite.REPAIR) from error
+
+    def _quantiles(self, packed: bytes) -> tuple[float, ...]:
+        if not isinstance(packed, bytes) or len(packed) % 8:
+            raise Corrupt(f"{self.folder} is damaged: a background distribution.", sqlite.REPAIR)
+        return tuple(np.frombuffer(packed, "<f8").tolist())
 
     def _decode(self, rows: Sequence[Any], dim: int) -> tuple[Ids, Vectors]:
         ids, sums, blobs = zip(*rows, strict=True)
-        sound = map(lambda id, crc, blob: vector_crc(id, blob) == crc and len(blob) == 2 * dim, ids, sums, blobs)
-        if not all(sound):
-            bad = next(row[0] for row in rows if vector_crc(row[0], row[2]) != row[1] or len(row[2]) != 2 * dim)
+        sound = all(map(_is_sound, ids, sums, blobs)) and all(len(blob) == 2 * dim for blob in blobs)
+        if not sound:
+            bad = next(row[0] for row in rows if not _is_sound(*row) or len(row[2]) != 2 * dim)
             raise Corrupt(f"{self.folder}: the vector of passage {bad} is damaged.", sqlite.REPAIR)
         halves = np.frombuffer(b"".join(blobs), FLOAT16).reshape(len(ids), dim)
         return np.array(ids, dtype=np.int64), unit_rows(halves)
@@ -275,7 +301,7 @@ class Reader:
     def _globbed(self, path: str) -> list[int]:
         matches = glob(path)
         sql = "SELECT d.id, coalesce(s.path, d.uri) FROM documents d LEFT JOIN sources s ON s.id = d.source"
-        return [id for id, place in self._all(sql) if matches(place)]
+        return [document for document, place in self._all(sql) if matches(place)]
 
 
 def glob(pattern: str) -> Callable[[str], bool]:
@@ -286,22 +312,12 @@ def glob(pattern: str) -> Callable[[str], bool]:
     return lambda path: regex.fullmatch(path) is not None
 
 
-def passage_crc(id: int, text: str) -> int:
-    """CRC-32 of a text, begun with its passage's id, so that a text under a wrong id does not pass either."""
-    return zlib.crc32(text.encode(), id & 0xFFFFFFFF)
+def _ids(rows: Sequence[Any]) -> Ids:
+    return np.array([row[0] for row in rows], dtype=np.int64)
 
 
-def vector_crc(id: int, blob: bytes) -> int:
-    """CRC-32 of a vector's bytes, begun with its passage's id."""
-    return zlib.crc32(blob, id & 0xFFFFFFFF)
-
-
-def unpack(body: bytes, uri: str, folder: Path) -> str:
-    """The text of a document out of its compressed form. Raises Corrupt."""
-    try:
-        return zlib.decompress(body).decode()
-    except (zlib.error, UnicodeDecodeError) as error:
-        raise Corrupt(f"{folder}: the text of {uri!r} is damaged ({error}).", sqlite.REPAIR) from error
+def _is_sound(row_id: int, crc: int, blob: Any) -> bool:
+    return isinstance(blob, bytes) and vector_crc(row_id, blob) == crc
 
 
 def _stamp(file: Path) -> tuple[int, int]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Passage
@@ -14,6 +17,8 @@ from semsearch.types import Document, Passage
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
+FLOAT16 = np.dtype("<f2")  # half the room; the order of cosines changes beyond the third decimal only
+COMPRESSION = 6
 # Letters of Chinese, Japanese and Korean, for a regular expression: passages that have one get a row in passages_cjk.
 CJK = (
     "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -115,12 +120,40 @@ def meta_hash(title: str | None, metadata: Mapping[str, Any]) -> str:
     return text_hash(json.dumps([title, dict(metadata)], sort_keys=True, ensure_ascii=False, default=str))
 
 
+def identity(uri: str, position: int, text: str) -> str:
+    """A name for a passage that is the same on every machine, unlike its row id."""
+    return hashlib.sha256(f"{uri}\0{position}\0{text}".encode()).hexdigest()[:32]
+
+
+def passage_crc(row_id: int, text: str) -> int:
+    """CRC-32 of a text, begun with its passage's id, so that a text under a wrong id does not pass either."""
+    return zlib.crc32(text.encode(), row_id & 0xFFFFFFFF)
+
+
+def vector_crc(row_id: int, blob: bytes) -> int:
+    """CRC-32 of a vector's bytes, begun with its passage's id."""
+    return zlib.crc32(blob, row_id & 0xFFFFFFFF)
+
+
+def pack(text: str) -> bytes:
+    """A text in its compressed form."""
+    return zlib.compress(text.encode(), COMPRESSION)
+
+
+def unpack(body: bytes) -> str:
+    """The text out of its compressed form. Raises ValueError where it is damaged."""
+    try:
+        return zlib.decompress(body).decode()
+    except (zlib.error, TypeError) as error:
+        raise ValueError(str(error)) from error
+
+
 def to_json(value: Any) -> str:
     """JSON that SQLite reads too. Raises Unreadable for what JSON cannot say (dates, NaN, bytes)."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise Unreadable(f"its metadata is not JSON: {error}") from error
+        raise Unreadable(f"it holds what JSON cannot say: {error}") from error
 
 
 def check_document(document: Document) -> None:

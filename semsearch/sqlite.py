@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from semsearch.errors import Corrupt, Locked, SemsearchError, UsageError
+from semsearch.errors import Corrupt, Locked, SemsearchError, Unreadable
 
 BUSY_MS = 5_000  # other programs (sqlite3, Datasette) may hold the file for a moment
 CACHE_KIB = 32 * 1024
@@ -108,7 +108,7 @@ def translated(folder: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         raise explain(error, folder) from error
     except UnicodeEncodeError as error:
-        raise UsageError(f"{str(error.object)[:40]!r} is not valid Unicode, so it can be no name here.") from error
+        raise Unreadable(f"the name {error.object[:80]!r} is not valid Unicode") from error
 
 
 def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
@@ -126,5 +126,5 @@ def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
     if kind in _NO_WRITE:
         return SemsearchError(f"{folder} cannot be opened or written to: {said}.", "Check its permissions.")
     if kind == sqlite3.SQLITE_IOERR:
-        return SemsearchError(f"{folder}: the disk reports an error ({said}).", "Check the disk, then `semsearch verify`.")
+        return SemsearchError(f"{folder}: the disk reports an error ({said}).", "Check the disk.")
     return SemsearchError(f"{folder}: SQLite says: {said}.")
