@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from semsearch.encoder import Encoder
+    from commandline import CommandLine
 
+    from semsearch.encoder import Encoder
     from semsearch.encoders.hashing import HashingEncoder
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -48,3 +49,20 @@ def golden(data: Path) -> Path:
     if not folder.is_dir():
         pytest.skip(f"golden figures are not here: {folder}")
     return folder
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """The command line of a user with no settings, in an empty folder, with the encoder that needs no model."""
+    from commandline import CommandLine
+
+    for name in [name for name in os.environ if name.startswith("SEMSEARCH_") and name != "SEMSEARCH_DATA"]:
+        monkeypatch.delenv(name)
+    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
+    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SEMSEARCH_MODEL", "hashing")
+    monkeypatch.setenv("COLUMNS", "100")
+    (tmp_path / "cwd").mkdir()
+    monkeypatch.chdir(tmp_path / "cwd")
+    return CommandLine()

@@ -76,18 +76,29 @@ def read_qrels(file: str) -> dict[str, dict[str, int]]:
 
 
 def read_pairs(file: str) -> list[tuple[str, str, float | None]]:
-    """(a, b, gold score or None) of each pair: tab-separated, CSV, or JSON lines with a/sentence1, b/sentence2, score."""
+    """(a, b, gold score or None) of each pair: tab-separated, CSV, or JSON lines.
+
+    A record has a (or sentence1), b (or sentence2) and score; rows have them in this order.
+    """
     lines = [(number, line) for number, line in read_lines(file) if line.strip()]
     if not lines:
         raise UsageError(f"{file} holds no pair.", "Write `text<TAB>text` a line.")
     if lines[0][1].lstrip().startswith("{"):
         return [_pair_of_record(file, number, line) for number, line in lines]
     delimiter = "\t" if "\t" in lines[0][1] else ","
-    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    rows = list(csv.reader((line + "\n" for _, line in lines), delimiter=delimiter, quoting=quoting))
-    if rows[0][:2] in (["a", "b"], ["sentence1", "sentence2"]):
+    plain = (line + "\n" for _, line in lines)
+    rows = list(csv.reader(plain, "excel" if delimiter == "," else _Tabs))
+    if rows[0][:2] in (["a", "b"], ["sentence1", "sentence2"]) and rows[0][2:] in ([], ["score"]):
         rows, lines = rows[1:], lines[1:]
     return [_pair_of_row(f"{file}:{number}", row) for row, (number, _) in zip(rows, lines, strict=False)]
+
+
+class _Tabs(csv.Dialect):
+    """Tab-separated as STS files are: a quotation mark is a quotation mark."""
+
+    delimiter = "\t"
+    lineterminator = "\n"
+    quoting = csv.QUOTE_NONE
 
 
 def _pair_of_row(where: str, row: list[str]) -> tuple[str, str, float | None]:

@@ -12,7 +12,17 @@ import typer
 from semsearch import settings
 from semsearch.cli import show
 from semsearch.cli.common import (
-    JsonFlag, NameArgument, NameOption, Options, YesFlag, command, confirm, existing, existing_paths, opened, pick,
+    JsonFlag,
+    NameArgument,
+    NameOption,
+    Options,
+    YesFlag,
+    command,
+    confirm,
+    existing,
+    existing_paths,
+    opened,
+    pick,
 )  # fmt: skip
 from semsearch.cli.searching import target
 from semsearch.errors import GateFailed, NotFound, SemsearchError, UsageError

@@ -32,7 +32,7 @@ def embed(
     role: Annotated[
         Role, typer.Option("--role", help="What the text is for: some encoders treat them apart.")
     ] = "passage",
-    format: Annotated[  # noqa: A002
+    shape: Annotated[
         Literal["jsonl", "npy"] | None, typer.Option("--format", help="[default: jsonl, or by the suffix of OUT]")
     ] = None,
     output: Annotated[
@@ -45,7 +45,7 @@ def embed(
     jsonl: {"text": …, "vector": […]} a line. npy: one float32 array, row n for line n; blank lines count. Of a
     file that ends in .jsonl the field `text` is read.
     """
-    shape = format or ("npy" if output and output.suffix == ".npy" else "jsonl")
+    shape = shape or ("npy" if output and output.suffix == ".npy" else "jsonl")
     if shape == "npy" and output is None and sys.stdout.isatty():
         raise UsageError("npy is not for a terminal.", "Say -o FILE, or pipe it.")
     texts = read_texts(text) if text == "-" or _is_file(text) else [text]

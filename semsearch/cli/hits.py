@@ -73,9 +73,9 @@ def explanation(results: Results) -> dict[str, Any]:
     return {"plan": dict(results.plan), "filter": asked, "took_ms": dict(results.took_ms)}
 
 
-def write(answers: Iterable[Answer], format: Format, *, batch: bool, explain: bool) -> None:  # noqa: A002
+def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: bool) -> None:
     """Print the answers. `batch`: there may be several queries, so each line says whose it is."""
-    if format == "json":
+    if shape == "json":
         named = [(answer.id, as_object(answer, explain=explain)) for answer in answers]
         objects = [{"id": id_, **shown} if batch else shown for id_, shown in named]
         show.emit({"schema": 1, "queries": objects} if batch else objects[0])
@@ -83,7 +83,7 @@ def write(answers: Iterable[Answer], format: Format, *, batch: bool, explain: bo
     writers: dict[str, Callable[..., None]] = {
         "table": _table, "jsonl": _jsonl, "csv": _csv, "tsv": _tsv, "md": _md, "paths": _paths, "trec": _trec,
     }  # fmt: skip
-    writers[format](answers, batch)
+    writers[shape](answers, batch)
 
 
 def _jsonl(answers: Iterable[Answer], batch: bool) -> None:

@@ -17,8 +17,18 @@ import typer
 from semsearch import settings
 from semsearch.cli import show
 from semsearch.cli.common import (
-    DeviceOption, JsonFlag, ModelOption, NameArgument, NameOption, Options, YesFlag,
-    command, existing, existing_paths, pick, use_device,
+    DeviceOption,
+    JsonFlag,
+    ModelOption,
+    NameArgument,
+    NameOption,
+    Options,
+    YesFlag,
+    command,
+    existing,
+    existing_paths,
+    pick,
+    use_device,
 )  # fmt: skip
 from semsearch.cli.progress import reported
 from semsearch.errors import GateFailed, SemsearchError, UsageError
@@ -256,8 +266,8 @@ def _rules(include: list[str] | None, exclude: list[str] | None, no_ignore: bool
         return None
     from semsearch.walk import Rules
 
-    limit = {"max_bytes": _bytes(size)} if size else {}
-    return Rules(tuple(include or ()), tuple(exclude or ()), not no_ignore, **limit)
+    rules = Rules(tuple(include or ()), tuple(exclude or ()), not no_ignore)
+    return replace(rules, max_bytes=_bytes(size)) if size else rules
 
 
 def _fields(text: str | None, id_: str | None, meta: list[str] | None, sql: str | None) -> Any:

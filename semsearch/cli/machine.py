@@ -11,8 +11,9 @@ import typer
 
 from semsearch import settings
 from semsearch.cli import show
-from semsearch.cli.common import Command, DeviceOption, JsonFlag, ModelOption, command, loaded
+from semsearch.cli.common import DeviceOption, JsonFlag, ModelOption, command, loaded
 
+DATA = "SEMSEARCH_DATA"  # where `sts --task` finds its data: no setting, since a project has nothing to say about it
 models_app = typer.Typer(help="The encoders there are.", rich_markup_mode=None)
 
 
@@ -29,7 +30,7 @@ def config(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     shown = {key: {"value": value.value, "origin": value.origin} for key, value in found.items()}
     shown["home"]["value"] = str(ctx.obj.folder())
     shown["cache"]["value"] = str(settings.cache_file())
-    known = {settings.PREFIX + field.name.upper() for field in fields(settings.Settings)}
+    known = {settings.PREFIX + field.name.upper() for field in fields(settings.Settings)} | {DATA}
     unknown = sorted(key for key in os.environ if key.startswith(settings.PREFIX) and key not in known)
     warnings = [f"{key} is set, but there is no such setting." for key in unknown]
     if as_json:

@@ -16,9 +16,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from semsearch import __version__
-from semsearch.cli import checking, collection, encoding, indexing, machine, searching, show
+from semsearch.cli import checking, collection, doctor, encoding, indexing, machine, searching, show
 from semsearch.cli.common import Options
-from semsearch.errors import SemsearchError, UsageError
+from semsearch.errors import NotFound, SemsearchError, UsageError
 
 BROKEN_PIPE = 128 + 13  # what a shell reports for a program that SIGPIPE ended
 HELP = """Find text by meaning: index your documents, search them, compare sentences.
@@ -33,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for group in (indexing, searching, encoding, collection, checking, machine):
+for group in (indexing, searching, encoding, collection, checking, doctor, machine):
     group.register(app)
 
 
@@ -126,6 +126,8 @@ def _told(error: Exception) -> SemsearchError:
     detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
+        if isinstance(error, FileNotFoundError):
+            return NotFound(f"{where}{error.strerror}.", "Check the path.")
         return SemsearchError(f"{where}{error.strerror}.", "Check that it may be read and written, and free space.")
     return SemsearchError(f"unexpected {detail}.", "Run again with -v for the traceback.")
 
@@ -156,7 +158,7 @@ def _terminate(number: int, frame: Any) -> NoReturn:
 
 def _drop_stdout() -> None:
     """Nobody reads stdout any more: the interpreter's last flush must not complain."""
-    with open(os.devnull, "w") as nowhere:
+    with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 

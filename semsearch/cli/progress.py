@@ -60,8 +60,8 @@ def _bar(job: str) -> Iterator[Callable[[Progress], None]]:
 
         def report(step: Progress) -> None:
             rate = step.passages / max(time.monotonic() - started, 1e-9)
-            told = {"rate": f"{step.passages:,} passages, {rate:,.0f}/s", "item": show.safe(step.item)[-30:]}
-            bar.update(task, completed=step.done, total=step.total or None, **told)
+            told = f"{step.passages:,} passages, {rate:,.0f}/s"
+            bar.update(task, completed=step.done, total=step.total or None, rate=told, item=show.safe(step.item)[-30:])
 
         yield report
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -73,7 +72,7 @@ def query(
     exact: Exactly = False,
     explain: Explained = False,
     as_json: JsonFlag = False,
-    format: Shape = "auto",  # noqa: A002
+    shape: Shape = "auto",
     batch: Annotated[
         str | None,
         typer.Option("--batch", metavar="FILE", help="Many queries: one a line, id<TAB>text, or JSON lines."),
@@ -99,7 +98,7 @@ def query(
         exact=exact,
     )
     asked = _asked(text, batch, plain)
-    shape = _shape(format, as_json)
+    shape = _shape(shape, as_json)
     with opened(ctx.obj, pick(ctx.obj, name)) as index:
         _answer(ctx.obj, index, asked, shape, batch=batch is not None, explain=explain, fail_empty=fail_empty)
 
@@ -116,7 +115,7 @@ def similar(
     exact: Exactly = False,
     explain: Explained = False,
     as_json: JsonFlag = False,
-    format: Shape = "auto",  # noqa: A002
+    shape: Shape = "auto",
     fail_empty: FailEmpty = False,
     device: DeviceOption = None,
 ) -> None:
@@ -135,7 +134,7 @@ def similar(
         group=group,
         exact=exact,
     )
-    shape = _shape(format, as_json)
+    shape = _shape(shape, as_json)
     with opened(ctx.obj, pick(ctx.obj, name)) as index:
         _answer(ctx.obj, index, [("1", plain)], shape, batch=False, explain=explain, fail_empty=fail_empty)
 
@@ -209,11 +208,11 @@ def _weighted(text: str, flag: str) -> tuple[str, float]:
     return text, pulled
 
 
-def _shape(format: hits.Format, as_json: bool) -> hits.Format:  # noqa: A002
-    if as_json and format not in ("auto", "json"):
-        raise UsageError(f"--json and --format {format} cannot be given together.", "Choose one.")
+def _shape(asked: hits.Format, as_json: bool) -> hits.Format:
+    if as_json and asked not in ("auto", "json"):
+        raise UsageError(f"--json and --format {asked} cannot be given together.", "Choose one.")
     if as_json:
         return "json"
-    if format != "auto":
-        return format
+    if asked != "auto":
+        return asked
     return "table" if sys.stdout.isatty() else "jsonl"

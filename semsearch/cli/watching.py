@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ def changes(folder: Path) -> Iterator[None]:
 def _wakes(folder: Path) -> Iterator[Any]:
     """A reason to look again, or the time for it."""
     try:
-        from watchfiles import watch
+        watch = import_module("watchfiles").watch
     except ImportError:
         while True:
             time.sleep(EVERY_S)
