@@ -1,0 +1,195 @@
+"""Whatever happens to the files of the caches, the answer is right, somebody is told, and nothing is deleted."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from vectorstores import add, new, some_vectors
+
+from semsearch import caches, nearest
+from semsearch.nearest import Nearest
+from semsearch.store import Space, Store
+
+Damage = Callable[[Path], None]
+KILLS = 25
+
+
+@pytest.fixture(autouse=True)
+def cached_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indexes of this size are otherwise read from the store."""
+    monkeypatch.setattr(nearest, "SMALL", -1)
+
+
+@pytest.fixture(params=["flat", "compressed", "ivf", "exact"])
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def notes(tmp_path: Path, backend: str) -> Iterator[tuple[Store, Space]]:
+    """Two caches, and passages newer than both."""
+    store, space = new(tmp_path / "notes", 800)
+    for turn in range(2):
+        caches.rebuild(store, space, backend)
+        add(store, space, 100, name=f"more{turn}", seed=turn + 1)
+    yield store, space
+    store.close()
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[random.Random(path.name).randrange(len(data))] ^= 1 << 3
+    path.write_bytes(data)
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def append(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"\0")
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def zero_the_middle(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 3)
+        file.write(bytes(64) + b"\xff" * 64)
+
+
+DAMAGES = [flip, truncate, append, empty, zero_the_middle]
+
+
+def assert_right(store: Store, space: Space) -> dict[str, object]:
+    """Every hit is alive with its true cosine, and the nearest ones are there; the plan of the search."""
+    queries = some_vectors(30, seed=77)
+    ids, scores, plan = Nearest(store, space).search(queries, 10)
+    stored = np.concatenate([part for _, part in store.vectors(space.id)])
+    known = np.concatenate([part for part, _ in store.vectors(space.id)])
+    for row, values, query in zip(ids, scores, queries, strict=True):
+        assert np.isin(row, known).all() and len(set(row.tolist())) == 10
+        np.testing.assert_allclose(values, stored[np.searchsorted(known, row)] @ query, atol=1e-6)
+    tenth = -np.sort(-(queries @ stored.T), axis=1)[:, 9:10]
+    assert (scores >= tenth - 1e-6).mean() >= 0.97
+    return plan
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_cache_is_set_aside_and_the_one_before_answers(notes: tuple[Store, Space], damage: Damage) -> None:
+    store, space = notes
+    newest, before = store.caches(space.id)
+    damage(store.folder / newest.file)
+    damaged = (store.folder / newest.file).read_bytes()
+    plan = assert_right(store, space)
+    assert (plan["pass"], plan["cached"], plan["tail"]) == ("cache+tail", before.count, 200)
+    assert newest.file in plan["warnings"][0]
+    (aside,) = store.folder.glob("*.corrupt-*")
+    assert aside.name.startswith(newest.file) and aside.read_bytes() == damaged
+    assert not (store.folder / newest.file).exists()
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, Path.unlink])
+def test_without_a_sound_cache_the_store_answers_until_the_next_build(
+    notes: tuple[Store, Space], backend: str, damage: Damage
+) -> None:
+    store, space = notes
+    for row in store.caches(space.id):
+        damage(store.folder / row.file)
+    plan = assert_right(store, space)
+    assert plan["pass"] == "exact" and "semsearch compact" in plan["warnings"][-1]
+    assert len(caches.check(store, space)) == 2
+    assert "missing" in str(caches.why_rebuild(store, space, backend))
+    caches.rebuild(store, space, backend)
+    plan = assert_right(store, space)
+    assert (plan["pass"], plan["cached"], plan["warnings"]) == ("cache+tail", 1000, [])
+    assert caches.check(store, space) == [] and len(store.caches(space.id)) == 1
+
+
+def test_a_file_swapped_for_another_sound_one_is_not_used(notes: tuple[Store, Space]) -> None:
+    store, space = notes
+    newest, before = store.caches(space.id)
+    (store.folder / newest.file).write_bytes((store.folder / before.file).read_bytes())
+    assert assert_right(store, space)["cached"] == before.count
+
+
+def test_every_flipped_bit_is_noticed(notes: tuple[Store, Space]) -> None:
+    store, space = notes
+    row = store.caches(space.id)[0]
+    path = store.folder / row.file
+    whole = path.read_bytes()
+    chance = random.Random(1)
+    for _ in range(60):
+        data = bytearray(whole)
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+        opened = caches.open_newest(store, space)
+        assert opened.row != row and len(opened.warnings) == 1
+    path.write_bytes(whole)
+    assert caches.open_newest(store, space).row == row
+
+
+def test_a_reader_that_may_not_rename_still_does_not_use_it(
+    notes: tuple[Store, Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, space = notes
+    newest, before = store.caches(space.id)
+    flip(store.folder / newest.file)
+    monkeypatch.setattr(Path, "rename", _refused)
+    assert assert_right(store, space)["cached"] == before.count
+    assert (store.folder / newest.file).exists()
+
+
+def _refused(self: Path, target: Path) -> None:
+    raise OSError(30, "Read-only file system")
+
+
+REBUILD = """
+import sys
+from pathlib import Path
+from vectorstores import add
+from semsearch import caches
+from semsearch.store import Store
+with Store.open(Path(sys.argv[1]), write=True) as store:
+    space = store.spaces()[0]
+    print("ready", flush=True)
+    turn = 0
+    while True:
+        add(store, space, 20, name=f"{sys.argv[2]}-{turn}-", seed=turn)
+        caches.rebuild(store, space, ("flat", "compressed")[turn % 2])
+        turn += 1
+"""
+
+
+def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path) -> None:
+    store, space = new(tmp_path / "notes", 800)
+    caches.rebuild(store, space)
+    store.close()
+    chance = random.Random(4)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    for turn in range(KILLS):
+        command = [sys.executable, "-c", REBUILD, str(store.folder), str(turn)]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            time.sleep(chance.uniform(0, 0.25))
+            process.send_signal(signal.SIGKILL)
+        with Store.open(store.folder) as reader:
+            plan = assert_right(reader, space)
+            assert plan["pass"] == "cache+tail" and plan["warnings"] == []
+    with Store.open(store.folder, write=True) as writer:
+        caches.rebuild(writer, space)
+        assert {path.name for path in writer.folder.glob("vectors-*")} == {c.file for c in writer.caches(space.id)}
+        assert caches.check(writer, space) == []
+        assert writer.counts()["passages"] > 800
