@@ -114,8 +114,7 @@ class Reader:
     def spaces(self) -> list[Space]:
         """The encoders whose vectors are here, oldest first."""
         sql = "SELECT id, fingerprint, name, dim, info, background, background_count FROM spaces ORDER BY id"
-        rows = self._all(sql)
-        return [Space(*row[:4], self._parsed(row[4]), self._quantiles(row[5]), row[6]) for row in rows]
+        return [self._space(*row) for row in self._all(sql)]
 
     def caches(self, space: int) -> list[CacheRow]:
         """The caches of a space, newest first."""
@@ -232,6 +231,15 @@ class Reader:
                  (SELECT 1 FROM vectors v WHERE v.space = ? AND v.passage = p.id) ORDER BY id LIMIT ?"""
         return _ids(self._all(sql, (after, space, limit)))
 
+    def highest_given(self) -> int:
+        """The highest id that a passage ever had."""
+        rows = self._all("SELECT seq FROM sqlite_sequence WHERE name = 'passages'")
+        return int(rows[0][0]) if rows else 0
+
+    def copy_to(self, file: Path) -> None:
+        """A compact copy of the database as it is at this moment, in the new file `file`. Not inside a snapshot."""
+        self._all("VACUUM INTO ?", (str(file),))
+
     # ---- inside
 
     def _connect(self) -> sqlite3.Connection:
@@ -283,6 +291,10 @@ class Reader:
             return json.loads(value)
         except (TypeError, ValueError) as error:
             raise Corrupt(f"{self.folder} is damaged: {str(value)[:40]!r} is not JSON.", sqlite.REPAIR) from error
+
+    def _space(self, row_id: int, fingerprint: str, name: str, dim: int, *rest: Any) -> Space:
+        info, quantiles, count = rest
+        return Space(row_id, fingerprint, name, dim, self._parsed(info), self._quantiles(quantiles), count)
 
     def _quantiles(self, packed: bytes) -> tuple[float, ...]:
         if not isinstance(packed, bytes) or len(packed) % 8:
