@@ -1,0 +1,40 @@
+"""What unrelated passages of an index reach by chance: the measure behind `strength`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from semsearch import strength
+from semsearch.store import Space, Store
+
+FEWEST_DOCUMENTS = 30  # fewer say little about chance; until then the encoder's own background serves
+SAMPLE = 2000  # passages
+_OWNERS = "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+GROWTH = 0.2  # measured again when the index has grown or shrunk by this share
+
+
+def background(space: Space) -> tuple[float, ...]:
+    """1001 ascending quantiles of the cosine of unrelated texts: of this index, or of its encoder."""
+    return space.background or tuple(space.info.get("background", ())) or tuple(np.linspace(-1, 1, 1001).tolist())
+
+
+def refresh(store: Store, space: Space) -> None:
+    """Measure again where the index is no longer the one that was measured."""
+    counts = store.counts()
+    fresh = next(known for known in store.spaces() if known.id == space.id)
+    now = counts["vectors"].get(space.id, 0)
+    if counts["documents"] < FEWEST_DOCUMENTS or abs(now - fresh.background_count) <= GROWTH * fresh.background_count:
+        return
+    rng = np.random.default_rng(0)
+    drawn = np.unique(rng.integers(1, store.highest_id(space.id) + 1, size=SAMPLE))
+    with store.snapshot():
+        pairs = [(ids, vectors) for ids, vectors in store.vectors(space.id, ids=drawn)]
+        if not pairs:
+            return
+        ids = np.concatenate([ids for ids, _ in pairs])
+        vectors = np.concatenate([vectors for _, vectors in pairs])
+        rows = store.connection.execute(_OWNERS, (json.dumps(ids.tolist()),)).fetchall()
+    documents = np.array([document for _, document in rows], dtype=np.int64)
+    store.set_background(space.id, strength.background(vectors, documents, seed=0), now)

@@ -1,0 +1,401 @@
+"""Index: a folder that holds texts, their vectors and everything needed to search them.
+
+>>> import tempfile; folder = tempfile.mkdtemp() + "/notes"
+>>> with Index.create(folder, encoder="hashing") as index:
+...     diesel = Document("a", "Diesel engines ignite by compression.")
+...     report = index.add([diesel, Document("b", "Bread needs salt.")])
+...     index.search("a diesel engine", k=1)[0].document
+'a'
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, overload
+
+import numpy as np
+
+from semsearch import caches, chance, describe, settings
+from semsearch.errors import EncoderMismatch, NotFound, UsageError
+from semsearch.nearest import Nearest
+from semsearch.search import Searcher, check
+from semsearch.split import Splitter
+from semsearch.store import Space, Store
+from semsearch.types import Document, EncoderProtocol, Hit, Progress, Query, Results, SyncReport
+
+if TYPE_CHECKING:
+    from semsearch.ingest import Ingest
+    from semsearch.snippets import Snippet
+    from semsearch.sync import SyncOptions
+
+
+class Index:
+    """An index that is open: for reading until the first write, then also for writing until `close()`.
+
+    Readers never wait and never see half a document. A second writer is refused with `Locked`. Use one Index
+    per thread, or share one: calls take turns.
+    """
+
+    def __init__(self, store: Store, encoder: EncoderProtocol | str | None) -> None:
+        self.path = store.folder
+        self.name = store.folder.name
+        self._store = store
+        self._given = encoder
+        self._encoder: EncoderProtocol | None = None
+        self._space: Space | None = None
+        self._nearest: Nearest | None = None
+        self._background: tuple[int, tuple[float, ...]] | None = None
+
+    @classmethod
+    def create(
+        cls,
+        name: str | Path,
+        *,
+        encoder: EncoderProtocol | str = "default",
+        home: Path | None = None,
+        splitter: Splitter | None = None,
+        backend: str = "auto",
+        exist_ok: bool = False,
+    ) -> Index:
+        """A new, empty index called `name` (below the home of indexes) or at the path `name`.
+
+        Raises UsageError where one exists, unless `exist_ok`, which opens it.
+        """
+        folder = settings.index_folder(name, home)
+        if exist_ok and settings.is_index(folder):
+            return cls.open(folder, encoder=encoder)
+        running = _load(encoder)
+        store = Store.create(folder)
+        recipe = {
+            "encoder": encoder if isinstance(encoder, str) else running.name,
+            "splitter": asdict(splitter or Splitter()),
+            "backend": backend,
+        }
+        with store.transaction():
+            store.set_recipe(recipe)
+            store.add_space(running.fingerprint, running.name, running.dim, _info(running))
+        return cls(store, running)
+
+    @classmethod
+    def open(cls, name: str | Path, *, encoder: EncoderProtocol | str | None = None, home: Path | None = None) -> Index:
+        """The index called `name`, or at the path `name`. Without `encoder` the one it was built with is used.
+
+        Raises NotFound. The encoder is loaded by the first call that needs it, and refused with
+        EncoderMismatch if its fingerprint is another than the index was built with.
+        """
+        return cls(Store.open(settings.index_folder(name, home)), encoder)
+
+    # ---- reading
+
+    @overload
+    def search(self, query: str | Query, **asked: Any) -> Results: ...
+    @overload
+    def search(self, query: Sequence[str | Query], **asked: Any) -> list[Results]: ...
+    def search(self, query: str | Query | Sequence[str | Query], **asked: Any) -> Results | list[Results]:
+        """The hits for a query, or for each of many. `asked` are fields of `Query`: k, mode, where, path …
+
+        Raises UsageError for a query that asks for nothing, BadFilter for a `where` that does not parse.
+        """
+        if not isinstance(query, (str, Query)):
+            return [self.search(one, **asked) for one in query]
+        unknown = set(asked) - {field.name for field in fields(Query)}
+        if unknown:
+            raise UsageError(f"a search has no {sorted(unknown)[0]!r}.", f"It has: {', '.join(_QUERY_FIELDS)}.")
+        wanted = replace(Query(query) if isinstance(query, str) else query, **asked)
+        check(wanted)
+        return self._searcher().search(wanted)
+
+    def similar(self, target: int | str | Path, **asked: Any) -> Results:
+        """What lies closest to a passage (its id), a document (its id) or a file; they themselves left out."""
+        like = target if isinstance(target, int) else str(target)
+        return self.search(Query(like=(like,), mode="semantic"), **asked)
+
+    def snippets(self, results: Results) -> list[Snippet]:
+        """For each hit its sentence closest to the query, and the words that match."""
+        from semsearch.snippets import snippets
+
+        return snippets(results, lambda: self.encoder)
+
+    def snippet(self, hit: Hit, query: Query) -> Snippet:
+        """The sentence of `hit` closest to the query, and the words that match."""
+        return self.snippets(Results(query, (hit,), {}))[0]
+
+    def get(self, target: int | str) -> dict[str, Any]:
+        """A passage by its id, or a document by its id, with its text. Raises NotFound."""
+        with self._store.snapshot():
+            if isinstance(target, int):
+                found = self._store.passages(np.array([target], dtype=np.int64))
+                if found:
+                    return describe.passage(found[0])
+            document = self._store.document(str(target))
+        if document is None:
+            raise NotFound(f"index {self.name} has no passage or document {str(target)!r}.", "Ids are in every hit.")
+        return {
+            "document": document.id,
+            "title": document.title,
+            "text": document.text,
+            "metadata": dict(document.metadata),
+        }
+
+    def documents(self, *, path: str | None = None, limit: int = -1, offset: int = 0) -> list[dict[str, Any]]:
+        """What is indexed, by id: id, title, passages, size, time, metadata."""
+        return self._store.documents(path=path, limit=limit, offset=offset)
+
+    def info(self) -> dict[str, Any]:
+        """Counts, recipe, spaces, and which backend serves the index and why."""
+        return describe.index(self._store)
+
+    def __len__(self) -> int:
+        """How many documents there are."""
+        return int(self._store.counts()["documents"])
+
+    # ---- writing
+
+    def add(self, documents: Iterable[Document]) -> SyncReport:
+        """Add documents, or replace those with the same id; what did not change is left alone.
+
+        On return they are on disk for good. A document that came from a file is the file's: UsageError.
+        """
+        began = time.perf_counter()
+        self._write()
+        with self._ingest() as ingest:
+            for document in documents:
+                head = self._store.heads([document.id]).get(document.id)
+                if head is not None and head.source is not None:
+                    raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another id.")
+                ingest.put(document, head=head)
+        return self._report(ingest, began)
+
+    def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
+        """Add what standard input holds: one text, or records (`options.kind`)."""
+        from semsearch.loaders import Fields
+        from semsearch.sync import stream_documents
+
+        began = time.perf_counter()
+        self._write()
+        with self._ingest(dry_run=options.dry_run, force=options.force) as ingest:
+            for item in stream_documents(stream, options.kind or "auto", options.fields or Fields()):
+                if isinstance(item, Document):
+                    ingest.put(item, head=self._store.heads([item.id]).get(item.id))
+                else:
+                    ingest.tally.skipped.append(item)
+        return self._report(ingest, began, dry_run=options.dry_run)
+
+    def sync(
+        self,
+        paths: Sequence[str | Path] | str | Path = (),
+        options: SyncOptions | None = None,
+        progress: Callable[[Progress], None] = lambda _: None,
+    ) -> SyncReport:
+        """Bring the index in line with files and folders; without `paths`, with those it follows already.
+
+        Raises NotFound for a path that is not there, GuardRail for `/` and the like, Locked.
+        """
+        from semsearch import sync as files
+
+        began = time.perf_counter()
+        options = options or files.SyncOptions()
+        wanted = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
+        recipe = self._store.recipe()
+        roots, scopes = files.plan(wanted, options, files.Roots.of(recipe))
+        split = asdict(options.splitter) if options.splitter else recipe["splitter"]
+        again = recipe.get("resplit", False) or split != recipe["splitter"]
+        if again:  # passages of two sizes in one index would not compete fairly: cut everything anew
+            scopes = [Path(root.path) for root in roots.roots]
+            options = replace(options, force=True)
+        if not options.dry_run:
+            self._write()  # "resplit" stays until every document has been cut anew, whatever is killed when
+            self._remember({**recipe, **roots.to_json(), "splitter": split, "resplit": again})
+        with self._ingest(dry_run=options.dry_run, force=options.force) as ingest:
+            files.sync(self._store, roots, scopes, options, ingest, progress)
+            if again:
+                self._put_again(ingest)
+        if again and not options.dry_run:
+            self._remember({**self._store.recipe(), "resplit": False})
+        return self._report(ingest, began, dry_run=options.dry_run)
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Take documents out of the index; how many there were. Their files, if any, stay where they are."""
+        self._write()
+        deleted = self._store.delete(list(ids))
+        self._after_writing()
+        return deleted
+
+    def matching(self, *, where: str | None = None, path: str | None = None) -> list[str]:
+        """Ids of the documents that a filter or a path glob lets through. Raises BadFilter."""
+        from semsearch import filters
+
+        with self._store.snapshot():
+            allowed = filters.allowed(self._store.connection, where, path)
+            if allowed is None:
+                return [document["id"] for document in self.documents()]
+            return sorted({passage.document for passage in self._store.passages(allowed)})
+
+    def compact(self) -> None:
+        """Give back the space of what was deleted, and build the cache anew."""
+        self._write()
+        self._store.compact()
+        caches.rebuild(self._store, self._used_space(), self._store.recipe().get("backend", "auto"))
+        self._forget()
+
+    def rebuild(self, backend: str = "auto") -> None:
+        """Build the cache anew with this backend, and keep to it."""
+        self._write()
+        caches.rebuild(self._store, self._used_space(), backend)
+        self._remember({**self._store.recipe(), "backend": backend})
+        self._forget()
+
+    # ---- keeping
+
+    def verify(self) -> list[str]:
+        """Everything that is off: counts, checksums, orphan rows, caches against the store. Empty is good."""
+        from semsearch import verify
+
+        found = verify.verify(self._store)
+        return found + [problem for space in self._store.spaces() for problem in caches.check(self._store, space)]
+
+    def audit(self, *, sample: int = 200, k: int = 10) -> dict[str, Any]:
+        """Recall and speed of the backend against exact search, on the index's own vectors."""
+        from semsearch import nearest
+
+        return nearest.audit(self._store, self._used_space(), sample=sample, k=k)
+
+    def dump(self, file: Path) -> None:
+        """Write the whole index to one file."""
+        from semsearch import dump
+
+        dump.dump(self._store, file)
+
+    @classmethod
+    def restore(cls, file: Path, name: str | Path, *, home: Path | None = None) -> Index:
+        """A new index out of a dump. Raises UsageError where one exists, Corrupt for a damaged file."""
+        from semsearch import dump
+
+        folder = settings.index_folder(name, home)
+        dump.restore(file, folder)
+        return cls.open(folder)
+
+    def close(self) -> None:
+        """Let go of the files and of the writer's lock."""
+        self._store.close()
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- inside
+
+    @property
+    def encoder(self) -> EncoderProtocol:
+        """The encoder that this index was built with. Raises EncoderMismatch, NotFound."""
+        if self._encoder is None:
+            kept = self._store.recipe().get("encoder", "default")
+            running = _load(self._given if self._given is not None else kept)
+            space = self._used_space()
+            if running.fingerprint != space.fingerprint:
+                raise EncoderMismatch(
+                    self.name,
+                    built_with=f"{space.name}@{space.fingerprint[:8]}",
+                    got=f"{running.name}@{running.fingerprint[:8]}",
+                    fix=f"Use the encoder {space.name}, search with --mode keyword, or build the index anew "
+                    f"(semsearch rm {self.name}, then semsearch index).",
+                )
+            self._encoder = running
+        return self._encoder
+
+    def _used_space(self) -> Space:
+        if self._space is None:
+            self._space = self._store.spaces()[0]
+        return self._space
+
+    def _write(self) -> None:
+        """Take the writer's lock, if this is the first write. Raises Locked."""
+        _ = self.encoder  # refuse a wrong encoder before anything is written
+        if self._store.readonly:
+            writer = Store.open(self._store.folder, write=True)
+            self._store.close()
+            self._store = writer
+            self._forget()
+
+    def _remember(self, recipe: dict[str, Any]) -> None:
+        if recipe != self._store.recipe():
+            self._store.set_recipe(recipe)
+
+    def _searcher(self) -> Searcher:
+        space = self._used_space()
+        if self._nearest is None:
+            self._nearest = Nearest(self._store, space)
+        bases = self._store.recipe().get("bases", {})
+        return Searcher(self._store, space, self._nearest, lambda: self.encoder, self._chance(space), bases)
+
+    def _chance(self, space: Space) -> tuple[float, ...]:
+        """Quantiles of what unrelated texts reach: of this index, or of its encoder while it is small."""
+        version = self._store.version()
+        if self._background is None or self._background[0] != version:
+            fresh = next(s for s in self._store.spaces() if s.id == space.id)
+            self._background = (version, chance.background(fresh))
+        return self._background[1]
+
+    def _forget(self) -> None:
+        self._nearest = None
+        self._background = None
+
+    @contextmanager
+    def _ingest(self, *, force: bool = False, dry_run: bool = False) -> Iterator[Ingest]:
+        from semsearch.ingest import Ingest
+
+        splitter = Splitter(**self._store.recipe()["splitter"])
+        ingest = Ingest(self._store, self._used_space(), self.encoder, splitter, force=force, dry_run=dry_run)
+        try:
+            yield ingest
+        except BaseException:
+            ingest.drop()  # what was not committed is not half-committed now
+            raise
+        ingest.flush()
+        if not dry_run:
+            self._after_writing()
+
+    def _put_again(self, ingest: Ingest) -> None:
+        """Cut the documents that came through `add` anew; their text is in the store."""
+        for uri in [known["id"] for known in self.documents() if known["root"] is None]:
+            document = self._store.document(uri)
+            if document is not None:
+                ingest.put(document, head=self._store.heads([uri]).get(uri))
+
+    def _report(self, ingest: Ingest, began: float, *, dry_run: bool = False) -> SyncReport:
+        report = describe.run(self._store, ingest, time.perf_counter() - began, dry_run=dry_run)
+        if not dry_run:
+            self._store.add_run({"at": datetime.now(UTC).isoformat(timespec="seconds"), **asdict(report)})
+        return report
+
+    def _after_writing(self) -> None:
+        """Bring what is derived from the store up to date: the background of chance, then the cache."""
+        space = self._used_space()
+        chance.refresh(self._store, space)
+        if caches.why_rebuild(self._store, space):
+            caches.rebuild(self._store, space, self._store.recipe().get("backend", "auto"))
+
+
+_QUERY_FIELDS = [field.name for field in fields(Query)]
+
+
+def _load(encoder: EncoderProtocol | str) -> EncoderProtocol:
+    if not isinstance(encoder, str):
+        return encoder
+    from semsearch.encoder import Encoder
+
+    chosen = settings.load()
+    return Encoder.load(encoder, device=chosen.device, threads=chosen.threads, cache=settings.cache_file())
+
+
+def _info(encoder: EncoderProtocol) -> dict[str, Any]:
+    """What the index remembers of its encoder, for `info` and for the time before it knows its own background."""
+    known = dict(getattr(encoder, "info", {}))
+    return {**known, "background": list(getattr(encoder, "background", ()))}

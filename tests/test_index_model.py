@@ -1,0 +1,170 @@
+"""An index always answers like a brute-force model of it, whatever was done to it before."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+
+from semsearch import Document, Index
+from semsearch.encoders.hashing import HashingEncoder
+from semsearch.split import Splitter, passages
+from semsearch.types import Role, Vectors
+
+NAMES = st.sampled_from(["a.txt", "b.txt", "sub/a.txt", "sub/c.md", "d.txt"])
+IDS = st.sampled_from(["x", "y", "z"])
+WORDS = st.sampled_from(["diesel", "engine", "bread", "salt", "dough", "rain", "cloud", "knot", "star", "orbit"])
+TEXTS = st.lists(WORDS, min_size=1, max_size=30).map(
+    lambda words: ". ".join(" ".join(words[i : i + 5]) for i in range(0, len(words), 5)) + "."
+)
+SPLITTER = Splitter(kind="sentences", size=12, overlap=0)
+TOLERANCE = 2e-3  # vectors are kept in 16 bits
+
+
+class Killed(BaseException):
+    """Stands for a kill: no handler of ours may catch it and go on."""
+
+
+class DyingEncoder(HashingEncoder):
+    """The hashing encoder until its life is over."""
+
+    lives = 10**9
+
+    def encode(self, texts: list[str], *, role: Role, **asked: object) -> Vectors:  # type: ignore[override]
+        if texts and self.lives <= 0:
+            raise Killed
+        self.lives -= 1
+        return super().encode(texts, role=role)
+
+
+class IndexModel(RuleBasedStateMachine):
+    """`files` and `added` are the truth; the index has to agree after each `sync`."""
+
+    queries = Bundle("queries")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.top = Path(tempfile.mkdtemp())
+        self.folder = self.top / "docs"
+        self.folder.mkdir()
+        self.encoder = DyingEncoder()
+        self.index = Index.create(self.top / "index", encoder=self.encoder, splitter=SPLITTER)
+        self.files: dict[str, str] = {}
+        self.added: dict[str, str] = {}
+        self.synced: dict[str, str] = {}
+
+    def teardown(self) -> None:
+        self.index.close()
+        shutil.rmtree(self.top)
+
+    @rule(name=NAMES, text=TEXTS)
+    def write_a_file(self, name: str, text: str) -> None:
+        (self.folder / name).parent.mkdir(exist_ok=True)
+        (self.folder / name).write_text(text)
+        self.files[name] = text
+
+    @rule(name=NAMES)
+    def remove_a_file(self, name: str) -> None:
+        (self.folder / name).unlink(missing_ok=True)
+        self.files.pop(name, None)
+
+    @rule(name=NAMES, new=NAMES)
+    def move_a_file(self, name: str, new: str) -> None:
+        if name in self.files and new != name:
+            (self.folder / new).parent.mkdir(exist_ok=True)
+            (self.folder / name).replace(self.folder / new)
+            self.files[new] = self.files.pop(name)
+
+    @rule(key=IDS, text=TEXTS)
+    def add_a_document(self, key: str, text: str) -> None:
+        self.index.add([Document(key, text)])
+        self.added[key] = text
+
+    @rule(key=IDS)
+    def delete_a_document(self, key: str) -> None:
+        assert self.index.delete([key]) == (key in self.added)
+        self.added.pop(key, None)
+
+    @rule()
+    def sync(self) -> None:
+        report = self.index.sync([self.folder])
+        assert report.added + report.changed + report.unchanged + report.moved == len(self.files)
+        self.synced = dict(self.files)
+
+    @rule(lives=st.integers(0, 2))
+    def sync_and_die(self, lives: int) -> None:
+        self.encoder.lives = lives
+        try:
+            self.index.sync([self.folder])
+        except Killed:
+            self.index.close()
+            self.encoder = DyingEncoder()
+            self.index = Index.open(self.top / "index", encoder=self.encoder)
+        self.encoder.lives = 10**9
+        self.sync()
+
+    @rule()
+    def reopen(self) -> None:
+        self.index.close()
+        self.index = Index.open(self.top / "index", encoder=self.encoder)
+
+    @rule()
+    def lose_every_cache(self) -> None:
+        for file in (self.top / "index").iterdir():
+            if not file.name.startswith("store.db") and not file.name.endswith(".lock"):
+                file.unlink()
+
+    @rule()
+    def compact(self) -> None:
+        self.index.compact()
+
+    @invariant()
+    def the_same_documents_are_there(self) -> None:
+        kept = {d["id"]: self.index.get(d["id"])["text"] for d in self.index.documents()}
+        assert kept == {**self.synced, **self.added}
+
+    @invariant()
+    def nothing_is_off(self) -> None:
+        assert [p for p in self.index.verify() if "cache" not in p.lower()] == []
+
+    @rule(query=TEXTS, k=st.integers(1, 8))
+    def search(self, query: str, k: int) -> None:
+        hits = self.index.search(query, k=k, mode="semantic", group="passage")
+        there = {
+            name: text
+            for name, text in {**self.synced, **self.added}.items()
+            if name in self.added or name in self.files
+        }
+        expected = brute_force(there, query)
+        scores = [hit.scores["cosine"] for hit in hits]
+        assert len(hits) == min(k, len(expected))
+        assert np.allclose(scores, [score for score, _ in expected[:k]], atol=TOLERANCE)
+        known = {(document, text): score for score, (document, text) in expected}
+        for hit in hits:
+            assert abs(known[hit.document, hit.text] - hit.scores["cosine"]) < TOLERANCE
+
+
+def brute_force(documents: dict[str, str], query: str) -> list[tuple[float, tuple[str, str]]]:
+    """(cosine, (document, passage text)) of every passage, best first."""
+    encoder = HashingEncoder()
+    pairs = [
+        (name, p.text)
+        for name, text in documents.items()
+        for p in passages(Document(name, text), SPLITTER, encoder.count_tokens)
+    ]
+    if not pairs:
+        return []
+    cosines = encoder.encode([text for _, text in pairs], role="passage") @ encoder.encode([query], role="query")[0]
+    return sorted(zip(cosines.tolist(), pairs, strict=True), key=lambda found: -found[0])
+
+
+IndexModel.TestCase.settings = settings(
+    max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestIndexModel = pytest.mark.filterwarnings("ignore")(IndexModel.TestCase)
