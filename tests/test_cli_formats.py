@@ -66,9 +66,9 @@ def test_no_hits_are_an_empty_list_and_no_lines(capsys: pytest.CaptureFixture[st
 def test_json_lines_are_a_hit_a_line_and_in_a_batch_a_query_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     one = [json.loads(line) for line in written(capsys, "jsonl", answer(hit(1), hit(2))).splitlines()]
     assert [found["rank"] for found in one] == [1, 2]
-    many = written(capsys, "jsonl", answer(hit(), name="q1"), answer(id="q2"), batch=True).splitlines()
+    many = written(capsys, "jsonl", answer(hit(), name="q1"), answer(name="q2"), batch=True).splitlines()
     assert [(json.loads(line)["id"], len(json.loads(line)["hits"])) for line in many] == [("q1", 1), ("q2", 0)]
-    whole = json.loads(written(capsys, "json", answer(hit(), name="q1"), answer(id="q2"), batch=True))
+    whole = json.loads(written(capsys, "json", answer(hit(), name="q1"), answer(name="q2"), batch=True))
     assert [query["id"] for query in whole["queries"]] == ["q1", "q2"]
     assert whole["schema"] == 1
 
