@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Scores: TypeAlias = NDArray[np.float64]
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-MOST_READ = 400  # distinct words of a query that are looked at (1 ms each at most at 100,000 passages); a pasted book is told by its beginning
+MOST_READ = 400  # distinct words of a query that are looked at, up to 1 ms each: a book is told by its beginning
 MOST_WORDS = 64  # of those, the rarest are searched: 100 words cost 0.2 s at 100,000 passages, 200 cost 0.6 s
 ALWAYS = 8  # words that are searched however frequent they are
 POSTINGS = 20_000  # beyond ALWAYS, rarest first, until words stand in this many passages: 4 µs to score each

@@ -1,0 +1,124 @@
+"""A filter as a tree of frozen dataclasses. It knows nothing of SQL, so that another store may translate it.
+
+Short forms are spelt out by the parser: `a != 1` is `a exists and not a = 1`, `between` is `>= and <=`, `= null` is
+`not exists`. The nodes below are all there is to translate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+BUILTINS: dict[str, Literal["text", "number", "date"]] = {
+    "path": "text",
+    "document": "text",
+    "title": "text",
+    "heading": "text",
+    "loader": "text",
+    "page": "number",
+    "size": "number",
+    "date": "date",
+    "mtime": "date",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One of BUILTINS, or a path of keys into the metadata."""
+
+    names: tuple[str, ...]
+    builtin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A year, month, day, minute or second, all of it: `text` is 2024, 2024-01, 2024-01-31, 2024-01-31T10:00, …:00."""
+
+    text: str
+
+
+Value: TypeAlias = str | int | float | bool | Date
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """The field is there, its value is of the type of `value`, and the two stand so to each other."""
+
+    field: Field
+    op: Literal["=", "<", "<=", ">", ">="]
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """The field equals one of these texts, numbers, true, false."""
+
+    field: Field
+    values: tuple[str | int | float | bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """A text field as a whole fits an SQL pattern: % any text, _ one character, backslash before a literal one."""
+
+    field: Field
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathGlob:
+    """The document's path fits the pattern of `--path`."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """A list holds exactly this value, or a text has it as a part."""
+
+    field: Field
+    value: str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """The field is there and is not null."""
+
+    field: Field
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Tree, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Tree, ...]
+
+
+Tree: TypeAlias = Compare | In | Like | PathGlob | Contains | Exists | Not | And | Or
+
+
+def negated(part: Tree) -> Tree:
+    """Not(part), without piling up: a filter of nothing but `not` must not nest."""
+    return part.part if isinstance(part, Not) else Not(part)
+
+
+def fields(tree: Tree) -> Iterator[tuple[Field, Tree]]:
+    """Every field that is asked for, with the node that asks; in no order. A tree may be of any depth."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, And | Or):
+            left.extend(node.parts)
+        elif isinstance(node, Not):
+            left.append(node.part)
+        elif not isinstance(node, PathGlob):
+            yield node.field, node

@@ -1,0 +1,76 @@
+"""Path patterns of `--path` and `path ~ …`.
+
+    *      anything within a name            notes      the file, or all below the folder, at any depth
+    **     any folders, as a whole name      notes/     all below such a folder
+    ?      one character of a name           *.md       the name, at any depth
+    [a-z]  one of these, [!a-z] another      a/*.md     from the top: a pattern with a slash in it starts there
+
+A pattern that starts with a slash starts at the top of the indexed folder, or is a full path. Case matters.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from semsearch.errors import BadFilter
+
+MOST_STARS = 3  # `**` in a pattern: with more, a hostile pattern could take the regular expression forever
+_PIECE = re.compile(r"\?|\[!?\]?[^\]/]*\]|.", re.DOTALL)
+
+
+def matches(pattern: str, path: str, root: str | None = None) -> bool:
+    """Whether `path`, relative to the folder `root`, fits. Raises BadFilter for a pattern that nobody needs."""
+    fits = path_regex(pattern).match
+    if fits(path):
+        return True
+    return root is not None and pattern.startswith("/") and fits(f"{root.strip('/')}/{path}") is not None
+
+
+@lru_cache(maxsize=64)
+def path_regex(pattern: str) -> re.Pattern[str]:
+    """A pattern as a regular expression for a whole path without a leading slash."""
+    names = [name for name in pattern.split("/") if name not in ("", ".")]
+    if names.count("**") > MOST_STARS:
+        raise BadFilter(f"the path pattern {pattern[:40]!r} has more than {MOST_STARS} `**`.")
+    if not names:
+        if not pattern:
+            raise BadFilter("the path pattern is empty.", "Write one like notes/**, or leave --path out.")
+        return re.compile("")
+    anywhere = len(names) == 1 and not pattern.startswith(("/", "./"))
+    below = "/.+" if pattern.endswith("/") else "" if re.search(r"[*?\[]", names[-1]) else "(?:/.*)?"
+    regex = "".join(_folders(name) for name in names[:-1])
+    last = ".+" if names[-1] == "**" else _name(names[-1])
+    return re.compile(f"{'(?:.*/)?' if anywhere else ''}{regex}{last}{below}\\Z", re.DOTALL)
+
+
+def _folders(name: str) -> str:
+    return "(?:.*/)?" if name == "**" else _name(name) + "/"
+
+
+def _name(name: str) -> str:
+    """One name between slashes. Atomic groups between stars keep it linear, as in the standard library's fnmatch."""
+    first, *rest = [_fixed(part) for part in re.split(r"\*+", name)]
+    if not rest:
+        return first
+    middle = "".join(f"(?>[^/]*?{part})" for part in rest[:-1] if part)
+    return f"{first}{middle}[^/]*{rest[-1]}"
+
+
+def _fixed(text: str) -> str:
+    return "".join(_piece(piece) for piece in _PIECE.findall(text))
+
+
+def _piece(piece: str) -> str:
+    if piece == "?":
+        return "[^/]"
+    if len(piece) < 3:
+        return re.escape(piece)
+    inside = piece[1:-1].replace("\\", "\\\\").replace("[", "\\[").replace("&&", "&\\&").replace("||", "|\\|")
+    inside = inside.replace("~~", "~\\~").replace("--", "-\\-")
+    chosen = f"(?!/)[^{inside[1:]}]" if inside.startswith("!") else f"[{inside.replace('^', chr(92) + '^')}]"
+    try:
+        re.compile(chosen)
+    except re.error:  # [z-a]
+        return re.escape(piece)
+    return chosen
