@@ -1,0 +1,168 @@
+"""Retrieval quality of semsearch on SciFact, Cranfield and CACM: keyword, semantic and hybrid, over the public API.
+
+    python scripts/eval_retrieval.py                 the table of the README
+    python scripts/eval_retrieval.py --windows       the table of docs/window.md: which window of sentences to index
+
+Each collection goes into an index of its own in a temporary home, one document a record, and is searched with
+`Query(k=100, group="document")`. Windows are chosen on SciFact's train queries and Cranfield, never on SciFact's test.
+Vectors are cached in `--cache`, so a run that is repeated, or another window with the same passages, costs little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import machine
+
+from semsearch import Encoder, Index, Query
+from semsearch.errors import SemsearchError
+from semsearch.evaluation import retrieval
+from semsearch.split import Splitter
+from semsearch.types import Mode
+
+DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+MODES: tuple[Mode, ...] = ("keyword", "semantic", "hybrid")
+MEASURES = ("nDCG@10", "recall@100")
+TEST = {"scifact": "test", "cranfield": "test", "cacm": "test"}
+CHOICE = {"scifact": "train", "cranfield": "test"}
+WINDOWS = (
+    *(Splitter("sentences", size, overlap) for size, overlap in ((64, 0), (96, 0), (128, 0), (128, 32))),
+    *(Splitter("sentences", size, 0) for size in (192, 256)),
+    Splitter("none"),
+)
+# Published or measured over whole documents, nDCG@10: README of the data folder
+REFERENCE = {
+    "BM25 (reference)": {"scifact": 0.669, "cranfield": 0.339, "cacm": 0.447},
+    "all-MiniLM-L6-v2, fp32, first 256 tokens (reference)": {"scifact": 0.645, "cranfield": 0.368, "cacm": 0.409},
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One collection under one window: measures by mode, and what the index was."""
+
+    collection: str
+    window: str
+    passages: int
+    index_s: float
+    scores: dict[str, dict[str, float]]
+
+
+def measure(name: str, split: str, encoder: Encoder, splitter: Splitter | None, modes: Sequence[Mode] = MODES) -> Run:
+    """Index the collection `name` in a temporary home and search it in every mode."""
+    folder = DATA / name / "beir"
+    queries, qrels = retrieval.read_queries(folder), retrieval.read_qrels(folder, split)
+    with tempfile.TemporaryDirectory() as home:
+        began = time.perf_counter()
+        with Index.create(name, encoder=encoder, home=Path(home), splitter=splitter) as index:
+            report = index.add(document for document in retrieval.read_corpus(folder) if document.text)
+            took = time.perf_counter() - began
+            scores: dict[str, dict[str, float]] = {}
+            for mode in modes:
+                found = retrieval.evaluate(search_of(index, mode), queries, qrels)
+                scores[mode] = {measure: found[measure] for measure in (*MEASURES, "MRR@10", "MAP@100")}
+    window = words(splitter) if splitter else "default"
+    print(f"{name} {split}, {window}: {report.passages} passages, {took:.0f} s, {scores}", file=sys.stderr)
+    return Run(name, window, report.passages, took, scores)
+
+
+def search_of(index: Index, mode: Mode, k: int = 100) -> Callable[[Sequence[str]], list[list[str]]]:
+    """Documents by rank for each text; copies that were folded into a hit stand right behind it."""
+
+    def search(texts: Sequence[str]) -> list[list[str]]:
+        found = (index.search(Query(text, k=k, mode=mode, group="document")) for text in texts)
+        return [[name for hit in hits for name in (hit.document, *hit.near_copies)] for hits in found]
+
+    return search
+
+
+def words(splitter: Splitter) -> str:
+    if splitter.kind == "none":
+        return "whole document"
+    return f"{splitter.size} tokens" + (f", overlap {splitter.overlap}" if splitter.overlap else "")
+
+
+def quality(encoder: Encoder, collections: Sequence[str]) -> tuple[list[Run], str]:
+    """The README's table: a row a mode, then the references, in percent."""
+    runs = [measure(name, TEST[name], encoder, None) for name in collections]
+    head = ["nDCG@10 / recall@100", *(run.collection for run in runs), "mean"]
+    rows = []
+    for mode in MODES:
+        pairs = [[run.scores[mode][measure] for measure in MEASURES] for run in runs]
+        pairs.append([fmean(column) for column in zip(*pairs, strict=True)])
+        rows.append([mode, *(" / ".join(f"{100 * value:.1f}" for value in pair) for pair in pairs)])
+    for title, known in REFERENCE.items():
+        values = [known[run.collection] for run in runs]
+        rows.append([title, *(f"{100 * value:.1f}" for value in [*values, fmean(values)])])
+    return runs, table(head, rows)
+
+
+def windows(encoder: Encoder, collections: Sequence[str]) -> tuple[list[Run], str]:
+    """The table of docs/window.md: a row a window, nDCG@10 in percent."""
+    chosen = [name for name in collections if name in CHOICE]
+    head = ["window", *(f"{name} {mode}" for name in chosen for mode in MODES), "mean semantic", "mean hybrid"]
+    runs, rows = [], []
+    for splitter in WINDOWS:
+        own = [measure(name, CHOICE[name], encoder, splitter) for name in chosen]
+        scores = [[run.scores[mode]["nDCG@10"] for mode in MODES] for run in own]
+        means = [fmean(column) for column in zip(*scores, strict=True)][1:]
+        rows.append([words(splitter), *(f"{100 * value:.1f}" for value in [*chain(*scores), *means])])
+        runs += own
+    return runs, table(head, rows)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """GitHub Markdown, columns aligned so that it reads as text too."""
+    widths = [max(len(row[at]) for row in [head, *rows]) for at in range(len(head))]
+    lines = [head, ["-" * width for width in widths], *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
+    )
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("collections", nargs="*", default=list(TEST), metavar="COLLECTION", help=", ".join(TEST))
+    parser.add_argument("-m", "--model", default="default", help="encoder: a name or a folder")
+    parser.add_argument("--windows", action="store_true", help="compare windows instead (choosing data only)")
+    parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
+    parser.add_argument("-o", "--output", type=Path, help="write everything measured as JSON")
+    chosen = parser.parse_args()
+    unknown = [name for name in chosen.collections if name not in TEST]
+    if unknown:
+        parser.error(f"no collection is called {unknown[0]!r}. Choose from: {', '.join(TEST)}.")
+    return chosen
+
+
+def main() -> None:
+    chosen = arguments()
+    with tempfile.TemporaryDirectory() as scratch:
+        encoder = Encoder.load(chosen.model, cache=chosen.cache or Path(scratch, "vectors.db"))
+        runs, shown = (windows if chosen.windows else quality)(encoder, chosen.collections)
+    print(shown)
+    print(f"\nEncoder {encoder.name} ({encoder.fingerprint}). {machine.caption()}.")
+    if chosen.output:
+        found: dict[str, Any] = {
+            "machine": machine.describe(),
+            "encoder": encoder.info,
+            "runs": [vars(run) for run in runs],
+        }
+        chosen.output.write_text(json.dumps(found, indent=1, default=str) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except SemsearchError as error:
+        sys.exit(f"error: {error}")
