@@ -131,8 +131,9 @@ class Ingest:
         self._pending, self._refresh, self._finished, self._waiting = [], [], [], 0
 
     def counters(self) -> dict[str, int]:
-        """embedded, cut_passages, cut_tokens since the start, of an encoder that counts them."""
-        return {name: now - self._before[name] for name, now in _counters(self._encoder).items()}
+        """embedded, cut_passages, cut_tokens since the start; an encoder that counts nothing embeds everything."""
+        told = {name: now - self._before[name] for name, now in _counters(self._encoder).items()}
+        return {"embedded": self.tally.written, "cut_passages": 0, "cut_tokens": 0, **told}
 
     def _sources(self) -> dict[tuple[str, str], Source]:
         """Files of this batch; one that is not finished yet keeps a time that no file has, to be read again."""
@@ -159,9 +160,11 @@ def _key(source: Source) -> tuple[str, str]:
 
 
 def _counters(encoder: EncoderProtocol) -> dict[str, int]:
+    """What an encoder has counted so far: our own know what a cache spared them, and what was too long."""
     cuts = getattr(encoder, "cuts", None)
-    return {
-        "embedded": getattr(encoder, "embedded", 0),
-        "cut_passages": getattr(cuts, "passages", 0),
-        "cut_tokens": getattr(cuts, "tokens", 0),
+    told = {
+        "embedded": getattr(encoder, "embedded", None),
+        "cut_passages": getattr(cuts, "passages", None),
+        "cut_tokens": getattr(cuts, "tokens", None),
     }
+    return {name: count for name, count in told.items() if count is not None}

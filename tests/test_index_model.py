@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,7 +16,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.split import Splitter, passages
-from semsearch.types import Role, Vectors
+from semsearch.types import Role
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
 
 NAMES = st.sampled_from(["a.txt", "b.txt", "sub/a.txt", "sub/c.md", "d.txt"])
 IDS = st.sampled_from(["x", "y", "z"])
