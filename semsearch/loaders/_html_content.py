@@ -1,0 +1,95 @@
+"""Which part of an HTML page is its content: menus, forms, asides and footers are not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_NEVER = {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "audio", "video", "head"}
+_NEVER |= {"button", "select", "textarea", "datalist", "dialog"}
+_ASIDE = {"nav", "footer", "aside", "form", "menu", "header"}
+_ASIDE_ROLES = {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "dialog", "alert"}
+_ASIDE_NAME = re.compile(
+    r"(?:^|[-_ ])(?:(?:page|site|global|main|top|sub|side)?-?_?(?:nav|navbar|navigation|menu|footer|header|sidebar)"
+    r"|bread-?crumbs?|toc|table-of-contents|cookies?|consent|share|sharing|social|related-posts|newsletter|subscribe"
+    r"|advert|ads|banner|popup|modal|skip-?link|pagination|pager|toplang|bottomlang|langs?|languages?|quickview)"
+    r"(?:$|[-_ ])",
+    re.I,
+)
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_LETTER = re.compile(r"[^\W_]")
+_ANCHORS = {"¶", "#", "§", "🔗"}  # signs that link a heading to itself
+HALF = 0.5
+
+
+class Content:
+    """The content of one page: `root`, and the elements below it that are to be left out."""
+
+    def __init__(self, root: Any) -> None:
+        body = root.find("body")
+        self.root = root if body is None else body
+        self._sizes = _Sizes(self.root)
+        self.dropped = {e for e in self._sizes.elements if e.tag in _NEVER or _is_hidden(e) or _is_anchor(e)}
+        whole = self._sizes.text(self.root)
+        self.dropped |= {e for e in self._sizes.elements if self._sizes.text(e) < HALF * whole and self._is_aside(e)}
+        self.root = self._main(whole)
+
+    def _main(self, whole: int) -> Any:
+        """<main> or the one <article>, if it holds a good part of the text."""
+        for wanted in ("main", "article"):
+            found = [e for e in self._sizes.elements if e.tag == wanted or e.get("role") == wanted]
+            if len(found) == 1 and self._sizes.text(found[0]) >= HALF * HALF * whole:
+                return found[0]
+        return self.root
+
+    def _is_aside(self, element: Any) -> bool:
+        if element.tag == "header":
+            return not any(True for _ in element.iter("h1"))
+        named = f"{element.get('id') or ''} {element.get('class') or ''}"
+        if element.tag in _ASIDE or element.get("role") in _ASIDE_ROLES or _ASIDE_NAME.search(named):
+            return True
+        return element.tag in ("p", "div") and self._sizes.is_link_bar(element)
+
+
+class _Sizes:
+    """Letters of text, and of text in links, below each element; one pass, no recursion."""
+
+    def __init__(self, root: Any) -> None:
+        self.elements = [e for e in root.iter() if isinstance(e.tag, str)]
+        parents = {child: element for element in self.elements for child in element}
+        self._text: dict[Any, int] = dict.fromkeys(self.elements, 0)
+        self._linked: dict[Any, int] = dict.fromkeys(self.elements, 0)
+        self._links: dict[Any, int] = dict.fromkeys(self.elements, 0)
+        for element in reversed(self.elements):
+            if element.tag not in _NEVER:
+                self._text[element] += _letters(element.text)
+            if element.tag == "a":
+                self._links[element], self._linked[element] = 1, self._text[element]
+            parent = parents.get(element)
+            if parent is not None:
+                self._text[parent] += self._text[element] + _letters(element.tail)
+                self._linked[parent] += self._linked[element]
+                self._links[parent] += self._links[element]
+
+    def text(self, element: Any) -> int:
+        return self._text[element]
+
+    def is_link_bar(self, element: Any) -> bool:
+        """Two links or more, and no letter beside them: "Home > Docs > Version 2"."""
+        return self._links[element] > 1 and self._linked[element] == self._text[element]
+
+
+def _letters(text: str | None) -> int:
+    return len(_LETTER.findall(text)) if text else 0
+
+
+def _is_hidden(element: Any) -> bool:
+    return (
+        element.get("hidden") is not None
+        or element.get("aria-hidden") == "true"
+        or _HIDDEN.search(element.get("style") or "") is not None
+    )
+
+
+def _is_anchor(element: Any) -> bool:
+    return element.tag == "a" and (element.text or "").strip() in _ANCHORS and not len(element)

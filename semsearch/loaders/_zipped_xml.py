@@ -1,0 +1,59 @@
+"""XML inside a zip archive, as DOCX and ODT are, read with the standard library and without surprises."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from xml.etree import ElementTree
+
+from semsearch.errors import Unreadable
+
+MAX_XML_BYTES = 200 * 2**20  # a text of 10 MB is about 60 MB of document.xml; a zip bomb is more
+
+
+class Archive:
+    """The XML members of one archive. Raises Unreadable for whatever is not right with it."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        self._kind = kind
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise Unreadable(self._not_readable(error)) from error
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    def xml(self, member: str) -> ElementTree.Element:
+        """The root of one member."""
+        data = self._read(member)
+        if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:  # neither format has one; entities can be bombs
+            raise Unreadable(f"not a readable {self._kind}: it declares entities")
+        try:
+            return ElementTree.fromstring(data)
+        except ElementTree.ParseError as error:
+            raise Unreadable(self._not_readable(error)) from error
+
+    def __contains__(self, member: str) -> bool:
+        return member in self._zip.namelist()
+
+    def _read(self, member: str) -> bytes:
+        try:
+            if self._zip.getinfo(member).flag_bits & 0x1:
+                raise Unreadable(f"encrypted {self._kind}: it needs a password")
+            with self._zip.open(member) as file:
+                data = file.read(MAX_XML_BYTES + 1)  # the size in the header may lie
+        except KeyError as error:
+            raise Unreadable(f"not a readable {self._kind}: it has no {member}") from error
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+            raise Unreadable(self._not_readable(error)) from error
+        if len(data) > MAX_XML_BYTES:
+            raise Unreadable(f"{member} unpacks to more than {MAX_XML_BYTES // 2**20} MB")
+        return data
+
+    def _not_readable(self, error: Exception) -> str:
+        return f"not a readable {self._kind}: {error}"

@@ -1,0 +1,107 @@
+"""Where sentences end: rules for Latin scripts and CJK, offline, one pass over the text.
+
+A stop ends a sentence unless it follows an abbreviation, an initial or the number of a list item, or a lower
+case letter comes next. So do blank lines, and the lines of lists, tables and headings. Not covered: scripts
+without stops (Thai), abbreviations of languages other than English, German, French and Spanish.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_CLOSERS = "\"'”’»›)\\]}」』）】》*_`"
+_BORDER = re.compile(
+    rf"""
+    (?<![.!?…])(?P<stop>[.!?…]++)[{_CLOSERS}]*+(?=\s|$)     # followed by space: 3.14 and example.org go on
+    | [。！？｡．]+[{_CLOSERS}]*                # CJK stops need no space
+    | \n(?=[^\S\n]*(?:                        # a line border, before a blank line or an item
+        \n | [-*+•‣·–][^\S\n] | \(?\d{{1,3}}[.)][^\S\n] | \#{{1,6}}[^\S\n] | \| | >>>[^\S\n] | ``` | ~~~
+        | \.\.[^\S\n] | :\w+: ))
+    | (?m:^)\#{{1,6}}[^\S\n][^\n]*(?=\n)       # a heading's own line
+    """,
+    re.X,
+)
+_SPACE = re.compile(r"\s*")
+_LAST_WORD = re.compile(r"[^\s(\[{\"'“‘«—–/]*$")
+_OPENING = re.compile(r"[\s\"'“‘«‹(\[{¿¡*_`]*")
+_ITEM_NUMBER = re.compile(r"\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4}")
+_LOOK_BACK = 12  # characters: no abbreviation is longer, and a list is not indented deeper
+
+
+def _with_capitals(words: str) -> frozenset[str]:
+    return frozenset(form for word in words.split() for form in (word, word.capitalize()))
+
+
+_TITLES = """Mr Mrs Ms Dr Prof Rev Hon St Messrs Gen Col Capt Lt Sgt Maj Gov Sen Rep Pres Supt
+    Mme Mlle Sra Srta Dra Hr z.B"""
+_NEVER_LAST = _with_capitals(
+    """vs cf eg e.g ie i.e viz approx resp incl esp dept univ assn bros
+    bzw z.b d.h u.a vgl abb s.o s.u ggf evtl sog hrsg p.ex ej pág núm"""
+) | frozenset(_TITLES.split())
+_BEFORE_NUMBER = _with_capitals(
+    """no nos p pp art arts fig figs eq eqs sec secs ch chap vol vols ref refs tab para ca nr str th thm def
+    jan feb mar apr jun jul aug sep sept oct nov dec"""
+)
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """(start, end) of every sentence, ascending, without the white space around it; each other character of
+    `text` lies in exactly one.
+
+    >>> [text[a:b] for text in ["Dr. Wu paid $3.50. Why? 他走了。"] for a, b in sentences(text)]
+    ['Dr. Wu paid $3.50.', 'Why?', '他走了。']
+    """
+    return list(_spans(text))
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    start = _after_space(text, 0)
+    for border in _BORDER.finditer(text):
+        end = border.end()
+        if end <= start or (border.group("stop") and not _is_end(text, border)):
+            continue
+        yield start, _before_space(text, start, end)
+        start = _after_space(text, end)
+    if start < len(text):
+        yield start, _before_space(text, start, len(text))
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _before_space(text: str, start: int, end: int) -> int:
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return end
+
+
+def _is_end(text: str, border: re.Match[str]) -> bool:
+    """Whether the sentence ends at this stop, by the word before it and the letter after."""
+    following = _letter_after(text, border.end())
+    if following.islower():
+        return False
+    if border.group("stop") != ".":
+        return True
+    at = border.start("stop")
+    found = _LAST_WORD.search(text, max(0, at - _LOOK_BACK), at)
+    word = found.group() if found else ""
+    if (len(word) == 1 and word.isupper() and word != "I") or word in _NEVER_LAST:
+        return False
+    if word in _BEFORE_NUMBER and following.isdigit():
+        return False
+    return not (_ITEM_NUMBER.fullmatch(word) and _begins_line(text, at - len(word)))
+
+
+def _letter_after(text: str, at: int) -> str:
+    """The first letter after white space and opening quotes or brackets; "" at the end."""
+    found = _OPENING.match(text, at)
+    end = found.end() if found else at
+    return text[end : end + 1]
+
+
+def _begins_line(text: str, at: int) -> bool:
+    before = text[max(0, at - _LOOK_BACK) : at].rpartition("\n")
+    return not before[2].strip() and (before[1] == "\n" or at <= _LOOK_BACK)
