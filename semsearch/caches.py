@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 TAIL = 10_000  # passages newer than the cache are scanned one by one: 0.5 ms at 384 dimensions
 TAIL_SHARE = 0.05  # … or this share of a large index, whose cache is dear
 DEAD_SHARE = 0.20  # of a cache; more make every search fetch more than it shows
+FILES = "vectors-*.cache*"  # every file that is made here, half-written ones and those set aside too
 KEPT = 2  # files: the newest, and one to fall back to
 PROBES = 32  # stored vectors that `check` looks up
 NEAR = 0.95  # cosine at which a stored vector has found itself; SQ8 is off by 0.01 at most

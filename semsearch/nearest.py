@@ -147,6 +147,9 @@ class Nearest:
         if self._tail is None or len(self._tail) > 2 * live + SMALL:  # mostly dead: read anew
             self._tail = Tail(self._space.dim, start)
         self._tail.extend(self._store.vectors(self._space.id, after=self._tail.last))
+        if len(self._tail) < live:  # older passages were given vectors since, in a space that is being filled
+            self._tail = Tail(self._space.dim, start)
+            self._tail.extend(self._store.vectors(self._space.id, after=start))
 
 
 def audit(store: Store, space: Space, *, sample: int = 200, k: int = 10, seed: int = 0) -> dict[str, Any]:

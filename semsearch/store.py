@@ -122,7 +122,10 @@ class Store(Writer):
             self._insert(list(latest.values()), space)
 
     def put_vectors(self, space: int, ids: Ids, vectors: Vectors) -> None:
-        """Give existing passages their vectors (n, dim) in another space. Raises SemsearchError for unknown ids."""
+        """Give existing passages their vectors (n, dim) in another space. Raises SemsearchError for unknown ids.
+
+        Caches that reach beyond the first of them are dropped: they would be taken to hold these vectors.
+        """
         rows = check(vectors, dim=self._dim(space), what="put_vectors")
         wanted = [int(passage) for passage in ids]
         with self.transaction():
@@ -132,6 +135,8 @@ class Store(Writer):
             had = self._execute(sql, (space, json.dumps(wanted)))
             self._insert_vectors(space, wanted, rows)
             self._count_vectors(space, len(rows) - had)
+            if wanted:
+                self._execute("DELETE FROM caches WHERE space = ? AND highest_id >= ?", (space, min(wanted)))
 
     def delete(self, uris: Iterable[str]) -> int:
         """Delete these documents; how many there were."""

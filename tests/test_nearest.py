@@ -197,6 +197,23 @@ def test_an_audit_of_an_empty_index_is_no_error(tmp_path: Path) -> None:
         assert nearest.audit(store, space)["queries"] == 0
 
 
+@pytest.mark.parametrize("built_early", [True, False])
+@pytest.mark.usefixtures("cached_always")
+def test_a_second_space_that_is_filled_out_of_order_misses_nothing(
+    notes: tuple[Store, Space], built_early: bool
+) -> None:
+    store, _ = notes
+    other = store.add_space("another fingerprint", "other", 8, {})
+    search, vectors, queries = Nearest(store, other), some_vectors(3000, dim=8), some_vectors(5, seed=3, dim=8)
+    for ids in (np.arange(2001, 3001), np.arange(1, 1001), np.arange(1001, 2001)):
+        store.put_vectors(other.id, ids, vectors[ids - 1])
+        if built_early:
+            caches.rebuild(store, other, "flat")
+        assert search.search(queries, 9)[0].tolist() == truth(store, other, queries, 9)
+    caches.rebuild(store, other, "flat")
+    assert search.search(queries, 9)[0].tolist() == truth(store, other, queries, 9)
+
+
 class AgedIndex(RuleBasedStateMachine):
     """Any order of adding, replacing, deleting, rebuilding and reopening answers like brute force."""
 

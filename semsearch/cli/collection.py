@@ -289,13 +289,14 @@ def _all_there(index: Any, ids: Iterable[str]) -> list[str]:
 
 def _remove(folder: Path) -> list[str]:
     """Remove the index in `folder` under the writer's lock; the names of what is not its own and stays."""
+    from semsearch import caches
     from semsearch.lock import LOCK, PID, WriterLock
 
     lock = WriterLock(folder)
     try:
         store = folder / settings.STORE_FILE
         store.unlink()  # from here on it is no index
-        for file in [*folder.glob(f"{settings.STORE_FILE}-*"), *folder.glob("*.faiss*"), *folder.glob("cache-*")]:
+        for file in [*folder.glob(f"{settings.STORE_FILE}-*"), *folder.glob(caches.FILES)]:
             file.unlink(missing_ok=True)
     finally:
         lock.release()
