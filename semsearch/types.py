@@ -153,7 +153,7 @@ class EncoderProtocol(Protocol):
 
     @property
     def dim(self) -> int: ...
-    def encode(self, texts: Sequence[str], *, role: Role) -> Vectors:
+    def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
         """n texts -> (n, dim) in their order, (0, dim) for none; no vector depends on its batch."""
 
     def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from semsearch.bundle import Cuts, Prompt
 from semsearch.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class HashingEncoder:
 
     def __init__(self, dim: int = 256) -> None:
         self.dim = dim
+        self.cuts = Cuts()
+        self.prompts: Mapping[Role, Prompt] = {"query": Prompt(), "passage": Prompt()}
         self.fingerprint = hashlib.sha256(f"hashing 1 dim={dim} pieces={PIECES}".encode()).hexdigest()[:16]
 
     @property
@@ -76,6 +79,10 @@ class HashingEncoder:
                 row[ONE_PLACE % self.dim] = 1.0
         return unit_rows(rows)
 
+    def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
+        """`encode` of the texts with the prompt's words around them."""
+        return self.encode([prompt.before + text + prompt.after for text in texts])
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Words of each text."""
         return [sum(1 for _ in WORD.finditer(text)) for text in texts]
@@ -91,3 +98,8 @@ def _features(word: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     signs = np.where(numbers & 0x8000_0000, 1.0, -1.0)
     signs[1:] *= PIECE_WEIGHT
     return numbers, signs.astype(np.float32)
+
+
+def shipped() -> HashingEncoder:
+    """The encoder as Encoder.load("hashing") gives it."""
+    return HashingEncoder()

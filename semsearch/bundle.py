@@ -1,0 +1,164 @@
+"""A saved encoder: one folder with encoder.json, weights and tokenizer, and the fingerprint of its vector space.
+
+The fingerprint is computed from everything that decides what vector a text gets: method, prompts with every space,
+hashes of weights and tokenizer, pooling, layer, longest input, normalisation and precision class. It is stored, and
+computed again on reading. A folder is found by its path or by its name in models/catalogue.json.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from semsearch.errors import Corrupt, NotFound
+from semsearch.types import Role
+
+FORMAT = 1
+MANIFEST = "encoder.json"
+MODELS = Path(__file__).parent / "models"
+IDENTITY = (  # what decides a text's vector; name, licence and figures do not
+    "method",
+    "prompts",
+    "weights_sha256",
+    "tokenizer_sha256",
+    "pooling",
+    "layer",
+    "max_tokens",
+    "normalize",
+    "precision",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Text before and after the sentence, every space counted."""
+
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(slots=True)
+class Cuts:
+    """How many passages were longer than the encoder reads, and how many of their tokens were left out.
+
+    In a text far beyond the limit the rest is counted in words, so `tokens` is then a lower bound.
+    """
+
+    passages: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The manifest of a saved encoder. `parity` are figures measured at export, against the full-precision model.
+
+    `background`: ascending quantiles of the cosine of unrelated texts, p = 0 … 1 in equal steps.
+    """
+
+    name: str
+    method: str
+    dim: int
+    max_tokens: int
+    precision: str
+    pooling: str
+    layer: int
+    normalize: bool
+    prompts: Mapping[Role, Prompt]
+    weights: str
+    weights_sha256: str
+    tokenizer: str
+    tokenizer_sha256: str
+    licence: str
+    source: str
+    fingerprint: str = ""
+    parity: Mapping[str, Any] = field(default_factory=dict)
+    background: tuple[float, ...] = ()
+    folder: Path = field(default=Path(), compare=False)
+
+    def sealed(self) -> Bundle:
+        """The same bundle with the fingerprint that follows from its parts."""
+        parts = {key: value for key, value in asdict(self).items() if key in IDENTITY}
+        canonical = json.dumps(parts, sort_keys=True, ensure_ascii=True)
+        return replace(self, fingerprint=hashlib.sha256(canonical.encode()).hexdigest()[:16])
+
+    def part(self, which: str) -> bytes:
+        """The bytes of `weights` or `tokenizer`, checked: Corrupt where the sha256 is off, NotFound where absent."""
+        path = self.folder / str(getattr(self, which))
+        try:
+            content: bytes = path.read_bytes()
+        except OSError as error:
+            raise NotFound(f"the encoder {self.name} lacks its {which}: {path}.", _AGAIN) from error
+        if hashlib.sha256(content).hexdigest() != getattr(self, f"{which}_sha256"):
+            raise Corrupt(f"the {which} of encoder {self.name} are not what was written: {path}.", _AGAIN)
+        return content
+
+
+_AGAIN = "Install semsearch again, or copy the encoder's folder again."
+
+
+def read(name: str | Path) -> Bundle:
+    """The bundle called `name`: a catalogue name or a folder. NotFound, with near names, where there is none.
+
+    Raises Corrupt where the manifest is broken, or its parts do not make up its fingerprint.
+    """
+    folder = find(name)
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        bundle = _parse(content, folder)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Corrupt(f"{folder / MANIFEST} cannot be read: {error}.", _AGAIN) from error
+    if bundle.sealed().fingerprint != bundle.fingerprint:
+        raise Corrupt(f"{folder / MANIFEST} was changed: its parts do not make up {bundle.fingerprint}.", _AGAIN)
+    return bundle
+
+
+def write(bundle: Bundle, folder: Path) -> Bundle:
+    """Seal `bundle` and write its manifest into `folder`, where weights and tokenizer lie."""
+    sealed = replace(bundle, folder=folder).sealed()
+    content = {"format": FORMAT, **{key: value for key, value in asdict(sealed).items() if key != "folder"}}
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    return sealed
+
+
+def find(name: str | Path) -> Path:
+    """The folder of the encoder called `name`."""
+    if isinstance(name, str) and name.startswith("hf:"):
+        raise NotFound(
+            f"{name}: encoders of the Hugging Face hub cannot be loaded yet.",
+            "Use 'default', or the folder of an exported encoder.",
+        )
+    entry = catalogue().get(str(name), {})
+    folder = MODELS / entry["folder"] if entry.get("folder") else Path(name).expanduser()
+    if (folder / MANIFEST).is_file():
+        return folder
+    if folder.is_dir():
+        raise NotFound(f"{folder} is not an encoder: it has no {MANIFEST}.", "Export one: semsearch export.")
+    near = difflib.get_close_matches(str(name), catalogue(), n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    raise NotFound(
+        f"no encoder is called {str(name)!r}.", f"{hint}Choose from: {', '.join(sorted(catalogue()))}, or a folder."
+    )
+
+
+def catalogue() -> dict[str, dict[str, Any]]:
+    """Every encoder with a name: licence, size, source and template of each."""
+    content: dict[str, dict[str, Any]] = json.loads((MODELS / "catalogue.json").read_text(encoding="utf-8"))
+    return content
+
+
+def _parse(content: dict[str, Any], folder: Path) -> Bundle:
+    version = content.pop("format")
+    if version != FORMAT:
+        raise ValueError(f"it has format {version}, and this semsearch reads format {FORMAT}")
+    unknown = set(content) - {each.name for each in fields(Bundle)}
+    if unknown:
+        raise ValueError(f"it has unknown keys {sorted(unknown)}")
+    content["prompts"] = {role: Prompt(**prompt) for role, prompt in content["prompts"].items()}
+    content["background"] = tuple(content["background"])
+    return Bundle(**{**content, "folder": folder})

@@ -1,0 +1,168 @@
+"""OnnxEncoder: a bundle on ONNX Runtime and tokenizers, without torch.
+
+On a CPU, one session of one thread is run by one worker a core. int8 takes one text a run: dynamic quantisation has
+one activation scale for a whole batch, so that any other form would make a vector depend on its neighbours (cosine
+down to 0.979, design section 7); it is also the fastest. fp32 takes small batches of texts of like length. ONNX
+Runtime falls back to the CPU in silence, so the provider that really runs is read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnxruntime as ort
+
+from semsearch import bundle as bundles
+from semsearch.batching import Tokenizer, by_length, padded
+from semsearch.bundle import Bundle, Cuts, Prompt
+from semsearch.encoders import _device
+from semsearch.errors import Corrupt, SemsearchError
+
+if TYPE_CHECKING:
+    from semsearch.types import Role, Vectors
+
+CPU_TEXTS = 8  # in a batch of fp32; 4 to 8 measured fastest, 32 is 1.4 times slower (padding, cache misses)
+CPU_TOKENS = 512
+GPU_TEXTS = 256
+GPU_TOKENS = 32_768
+QUIET = 3  # log severity: errors only
+# Measured on AVX2: SkipLayerNormalization 65 us, Add and LayerNormalization 22 us for 24 tokens x 384.
+SLOW_FUSIONS = ["SkipLayerNormFusion"]
+
+
+class OnnxEncoder:
+    """Runs a bundle. Its `encode` is that of types.EncoderProtocol; `embed` takes any prompt."""
+
+    def __init__(self, bundle: Bundle, *, device: str = "auto", threads: int = 0) -> None:
+        self.bundle = bundle
+        self.name, self.fingerprint, self.dim = bundle.name, bundle.fingerprint, bundle.dim
+        self.max_tokens, self.background, self.prompts = bundle.max_tokens, bundle.background, bundle.prompts
+        self._threads = threads or _device.cores()
+        self._session = _session(bundle, _device.parse(device))
+        self.provider: str = self._session.get_providers()[0]
+        self._tokenizer = Tokenizer(bundle.part("tokenizer"), bundle.max_tokens)
+
+    @property
+    def cuts(self) -> Cuts:
+        """What was cut so far."""
+        return self._tokenizer.cuts
+
+    @property
+    def device(self) -> str:
+        """The device that really runs: cpu or cuda:N."""
+        if self.provider != "CUDAExecutionProvider":
+            return "cpu"
+        return f"cuda:{self._session.get_provider_options()[self.provider].get('device_id', '0')}"
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What `semsearch info` shows of this encoder."""
+        shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "licence", "source")
+        prompts = {role: [prompt.before, prompt.after] for role, prompt in self.prompts.items()}
+        running = {"device": self.device, "provider": self.provider, "prompts": prompts}
+        return {key: getattr(self.bundle, key) for key in shown} | running
+
+    def encode(self, texts: Sequence[str], *, role: Role = "passage") -> Vectors:
+        """n texts -> (n, dim) float32 unit rows in their order."""
+        return self.embed(texts, self.prompts[role])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text alone, without prompt and special tokens."""
+        return self._tokenizer.count(texts)
+
+    def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
+        """n texts under `prompt` -> (n, dim) float32 unit rows in their order.
+
+        `batch_size` caps the texts of a batch; it changes the speed only, and int8 takes one text at a time anyhow.
+        """
+        rows = self._tokenizer.ids(texts, prompt)
+        vectors = np.empty((len(rows), self.dim), dtype=np.float32)
+        most_texts, most_tokens = self._budget(batch_size)
+        batches = list(by_length([len(row) for row in rows], most_texts=most_texts, most_tokens=most_tokens))
+
+        def fill(batch: Any) -> None:
+            vectors[batch] = self._run([rows[at] for at in batch])
+
+        _each(fill, batches, self._threads if self.device == "cpu" else 1)
+        return vectors
+
+    def _budget(self, batch_size: int | None) -> tuple[int, int]:
+        """Most texts and most tokens of one batch."""
+        if self.bundle.precision == "int8":
+            return 1, self.max_tokens
+        texts, tokens = (CPU_TEXTS, CPU_TOKENS) if self.device == "cpu" else (GPU_TEXTS, GPU_TOKENS)
+        return min(texts, batch_size or texts), tokens
+
+    def _run(self, rows: Sequence[Sequence[int]]) -> Vectors:
+        """One batch; where memory does not hold it, its halves."""
+        ids, mask = padded(rows)
+        try:
+            return np.asarray(self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
+        except Exception as error:  # onnxruntime raises a class of its own for every status code
+            if not _out_of_memory(error):
+                raise SemsearchError(f"encoder {self.name} failed on {self.device}: {error}") from error
+            if len(rows) == 1:
+                raise SemsearchError(
+                    f"the memory of {self.device} does not hold one text of {len(rows[0])} tokens.", "Use --device cpu."
+                ) from error
+        half = len(rows) // 2
+        return np.concatenate([self._run(rows[:half]), self._run(rows[half:])])
+
+
+def shipped() -> OnnxEncoder:
+    """The default encoder."""
+    return OnnxEncoder(bundles.read("default"))
+
+
+def _session(bundle: Bundle, device: str) -> Any:
+    providers = _providers(bundle, device)
+    options = ort.SessionOptions()
+    options.log_severity_level = QUIET
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # the workers are the threads
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC  # the rest was done at export
+    try:
+        session = ort.InferenceSession(bundle.part("weights"), options, providers, disabled_optimizers=SLOW_FUSIONS)
+    except SemsearchError:
+        raise
+    except Exception as error:  # onnxruntime raises a class of its own for every status code
+        raise Corrupt(f"ONNX Runtime {ort.__version__} cannot load encoder {bundle.name}: {error}") from error
+    if device.startswith("cuda") and session.get_providers()[0] != "CUDAExecutionProvider":
+        raise _device.absent(device, f"ONNX Runtime fell back to {session.get_providers()[0]}")
+    return session
+
+
+def _providers(bundle: Bundle, device: str) -> list[Any]:
+    """What ONNX Runtime is asked to run on. int8 has kernels for the CPU only."""
+    has_cuda = "CUDAExecutionProvider" in ort.get_available_providers()
+    if device == "cpu" or (device == "auto" and (not has_cuda or bundle.precision == "int8")):
+        return ["CPUExecutionProvider"]
+    if not has_cuda:
+        raise _device.absent(device, "this ONNX Runtime has no CUDA (semsearch[gpu] has, in place of semsearch[cpu])")
+    if bundle.precision == "int8":
+        raise _device.absent(
+            device, f"encoder {bundle.name} is int8, which runs on a CPU only (an fp32 export runs on both)"
+        )
+    number = int(device.partition(":")[2] or 0)
+    return [("CUDAExecutionProvider", {"device_id": number}), "CPUExecutionProvider"]
+
+
+def _each(work: Callable[[Any], None], batches: Sequence[Any], workers: int) -> None:
+    """Do `work` for every batch on `workers` threads; ONNX Runtime lets go of the interpreter while it computes.
+
+    The pool lives for one call (0.1 ms): one that is kept would hang after a fork.
+    """
+    if workers == 1 or len(batches) < 2:
+        for batch in batches:
+            work(batch)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(work, batches):
+            pass
+
+
+def _out_of_memory(error: Exception) -> bool:
+    text = str(error).lower()
+    return any(sign in text for sign in ("out of memory", "failed to allocate", "bad_alloc", "bfcarena"))
