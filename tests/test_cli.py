@@ -93,7 +93,6 @@ def test_nothing_to_do_is_a_usage_error_that_shows_help(cli: CommandLine) -> Non
         (["embed"], "TEXT"),
         (["eval"], "--queries"),
         (["query"], "TEXT"),
-        (["query", "x", "--json", "--format", "csv"], "--format"),
         (["query", "x", "--more", "^2"], "--more"),
         (["query", "x", "--more", "tea^-1"], "--more"),
         (["delete", "-n", "x"], "--id"),
@@ -107,11 +106,16 @@ def test_a_wrong_request_is_one_line_and_exit_2(cli: CommandLine, arguments: lis
     assert ran.err.startswith("error: ")
     assert ran.err.count("\n") == 1
     assert told in ran.err
-    as_json = cli(*arguments, "--json")
-    if "--json" in cli.ok(arguments[0], "--help").out if arguments[0] in COMMANDS else True:
-        assert as_json.code == 2
-        assert as_json.json["error"]["code"] == 2
+    known = arguments[0] in COMMANDS
+    if not known or "--json" in cli.ok(arguments[0], "--help").out:
+        as_json = cli(arguments[0], "--json", *arguments[1:])
+        assert as_json.code == as_json.json["error"]["code"] == 2
         assert set(as_json.json["error"]) == {"code", "message", "fix"}
+
+
+def test_json_and_another_format_contradict_each_other(cli: CommandLine) -> None:
+    ran = cli("query", "x", "--json", "--format", "csv")
+    assert ran.code == ran.json["error"]["code"] == 2
 
 
 def test_json_after_two_dashes_is_text(cli: CommandLine) -> None:

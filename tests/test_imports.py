@@ -27,7 +27,8 @@ finally:
 
 def environment(tmp_path: Path) -> dict[str, str]:
     places = {"SEMSEARCH_HOME": str(tmp_path / "home"), "SEMSEARCH_CACHE": str(tmp_path / "cache.db")}
-    return {**os.environ, **places, "OMP_NUM_THREADS": "1"}
+    checkout = str(Path(__file__).resolve().parents[1])
+    return {**os.environ, **places, "OMP_NUM_THREADS": "1", "PYTHONPATH": checkout}
 
 
 def loaded_by(arguments: list[str], tmp_path: Path, **variables: str) -> list[str]:
