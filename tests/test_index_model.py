@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
@@ -21,7 +21,9 @@ from semsearch.types import Role
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-NAMES = st.sampled_from(["a.txt", "b.txt", "sub/a.txt", "sub/c.md", "d.txt"])
+NAMES = st.sampled_from(
+    [f"{folder}{name}" for folder in ("", "sub/") for name in ("a.txt", "b.txt", "c.md", "d", "e.rst")]
+)
 IDS = st.sampled_from(["x", "y", "z"])
 WORDS = st.sampled_from(["diesel", "engine", "bread", "salt", "dough", "rain", "cloud", "knot", "star", "orbit"])
 TEXTS = st.lists(WORDS, min_size=1, max_size=30).map(
@@ -50,8 +52,6 @@ class DyingEncoder(HashingEncoder):
 class IndexModel(RuleBasedStateMachine):
     """`files` and `added` are the truth; the index has to agree after each `sync`."""
 
-    queries = Bundle("queries")
-
     def __init__(self) -> None:
         super().__init__()
         self.top = Path(tempfile.mkdtemp())
@@ -73,17 +73,20 @@ class IndexModel(RuleBasedStateMachine):
         (self.folder / name).write_text(text)
         self.files[name] = text
 
-    @rule(name=NAMES)
-    def remove_a_file(self, name: str) -> None:
-        (self.folder / name).unlink(missing_ok=True)
-        self.files.pop(name, None)
+    @precondition(lambda self: self.files)
+    @rule(data=st.data())
+    def remove_a_file(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.files)))
+        (self.folder / name).unlink()
+        del self.files[name]
 
-    @rule(name=NAMES, new=NAMES)
-    def move_a_file(self, name: str, new: str) -> None:
-        if name in self.files and new != name:
-            (self.folder / new).parent.mkdir(exist_ok=True)
-            (self.folder / name).replace(self.folder / new)
-            self.files[new] = self.files.pop(name)
+    @precondition(lambda self: self.files)
+    @rule(data=st.data(), new=NAMES)
+    def move_a_file(self, data: st.DataObject, new: str) -> None:
+        name = data.draw(st.sampled_from(sorted(self.files)))
+        (self.folder / new).parent.mkdir(exist_ok=True)
+        (self.folder / name).replace(self.folder / new)
+        self.files[new] = self.files.pop(name)
 
     @rule(key=IDS, text=TEXTS)
     def add_a_document(self, key: str, text: str) -> None:
@@ -97,6 +100,16 @@ class IndexModel(RuleBasedStateMachine):
 
     @rule()
     def sync(self) -> None:
+        self.sync_now()
+
+    @rule(data=st.data(), new=NAMES)
+    @precondition(lambda self: self.files)
+    def move_between_two_runs(self, data: st.DataObject, new: str) -> None:
+        self.sync_now()
+        self.move_a_file(data=data, new=new)
+        self.sync_now()
+
+    def sync_now(self) -> None:
         report = self.index.sync([self.folder])
         assert report.added + report.changed + report.unchanged + report.moved == len(self.files)
         self.synced = dict(self.files)
@@ -111,22 +124,19 @@ class IndexModel(RuleBasedStateMachine):
             self.encoder = DyingEncoder()
             self.index = Index.open(self.top / "index", encoder=self.encoder)
         self.encoder.lives = 10**9
-        self.sync()
+        self.sync_now()
 
-    @rule()
-    def reopen(self) -> None:
+    @rule(how=st.sampled_from(["reopen", "compact", "lose every cache"]))
+    def disturb(self, how: str) -> None:
+        if how == "compact":
+            self.index.compact()
+            return
         self.index.close()
+        if how == "lose every cache":
+            for file in (self.top / "index").iterdir():
+                if not file.name.startswith("store.db") and not file.name.endswith(".lock"):
+                    file.unlink()
         self.index = Index.open(self.top / "index", encoder=self.encoder)
-
-    @rule()
-    def lose_every_cache(self) -> None:
-        for file in (self.top / "index").iterdir():
-            if not file.name.startswith("store.db") and not file.name.endswith(".lock"):
-                file.unlink()
-
-    @rule()
-    def compact(self) -> None:
-        self.index.compact()
 
     @invariant()
     def the_same_documents_are_there(self) -> None:
@@ -169,6 +179,6 @@ def brute_force(documents: dict[str, str], query: str) -> list[tuple[float, tupl
 
 
 IndexModel.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestIndexModel = pytest.mark.filterwarnings("ignore")(IndexModel.TestCase)
