@@ -22,7 +22,9 @@ from semsearch.rows import (
     Source,
     Space,
     StoredPassage,
+    meta_hash,
     passage_crc,
+    text_hash,
     unpack,
     vector_crc,
 )
@@ -43,7 +45,8 @@ _LISTING = """
            (SELECT count(*) FROM passages p WHERE p.document = d.id)
     FROM documents d LEFT JOIN sources s ON s.id = d.source"""
 _PASSAGE = """
-    SELECT p.id, d.uri, p.start, p."end", p.text, p.page, p.line, p.heading, d.metadata, d.title, s.root, s.path, p.crc
+    SELECT p.id, d.uri, p.start, p."end", p.text, p.page, p.line, p.heading, d.metadata, d.title, s.root, s.path,
+           p.crc, p.document
     FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value
     JOIN documents d ON d.id = p.document LEFT JOIN sources s ON s.id = d.source"""
 
@@ -148,16 +151,21 @@ class Reader:
 
     def document(self, uri: str) -> Document | None:
         """The document exactly as it was put, or None."""
-        rows = self._all("SELECT body, metadata, title, marks, lines FROM documents WHERE uri = ?", (uri,))
+        sql = "SELECT body, metadata, title, marks, lines, sha256, meta_sha256 FROM documents WHERE uri = ?"
+        rows = self._all(sql, (uri,))
         if not rows:
             return None
-        body, metadata, title, marks, lines = rows[0]
+        body, metadata, title, marks, lines, sha256, meta_sha256 = rows[0]
+        kept = self._parsed(metadata)
         try:
             text = unpack(body)
-        except ValueError as error:
-            raise Corrupt(f"{self.folder}: the text of {uri!r} is damaged ({error}).", sqlite.REPAIR) from error
-        marked = tuple(Mark(*mark) for mark in self._parsed(marks))
-        return Document(uri, text, self._parsed(metadata), title, marked, bool(lines))
+            marked = tuple(Mark(*mark) for mark in self._parsed(marks))
+            sound = (text_hash(text), meta_hash(title, kept)) == (sha256, meta_sha256)
+        except (ValueError, TypeError) as error:
+            raise Corrupt(f"{self.folder}: {uri!r} is damaged ({error}).", sqlite.REPAIR) from error
+        if not sound:
+            raise Corrupt(f"{self.folder}: {uri!r} is not what was stored.", sqlite.REPAIR)
+        return Document(uri, text, kept, title, marked, bool(lines))
 
     def documents(self, *, path: str | None = None, limit: int = -1, offset: int = 0) -> list[dict[str, Any]]:
         """What is indexed, by uri: id, title, passages, size, mtime (ns), loader, metadata, root and path.
@@ -280,8 +288,8 @@ class Reader:
         return self._all(f"SELECT passage, crc, vector FROM vectors WHERE space = ? AND {condition}", parameters)
 
     def _passage(self, row_id: int, uri: str, start: int, end: int, text: str, *rest: Any) -> StoredPassage:
-        page, line, heading, metadata, title, root, path, crc = rest
-        if not isinstance(text, str) or crc != passage_crc(row_id, text):
+        page, line, heading, metadata, title, root, path, crc, document = rest
+        if not isinstance(text, str) or crc != passage_crc(row_id, document, start, end, text):
             raise Corrupt(f"{self.folder}: passage {row_id} of {uri!r} is damaged.", sqlite.REPAIR)
         parsed = self._parsed(metadata)
         return StoredPassage(row_id, uri, start, end, text, page, line, heading, parsed, title, root, path)

@@ -117,7 +117,8 @@ def text_hash(text: str) -> str:
 
 def meta_hash(title: str | None, metadata: Mapping[str, Any]) -> str:
     """Over title and metadata: what can change while the text stays."""
-    return text_hash(json.dumps([title, dict(metadata)], sort_keys=True, ensure_ascii=False, default=str))
+    kept = json.loads(json.dumps(dict(metadata), default=str))  # as it comes back: with 1 for a key, "1"
+    return text_hash(json.dumps([title, kept], sort_keys=True, ensure_ascii=False))
 
 
 def identity(uri: str, position: int, text: str) -> str:
@@ -125,9 +126,9 @@ def identity(uri: str, position: int, text: str) -> str:
     return hashlib.sha256(f"{uri}\0{position}\0{text}".encode()).hexdigest()[:32]
 
 
-def passage_crc(row_id: int, text: str) -> int:
-    """CRC-32 of a text, begun with its passage's id, so that a text under a wrong id does not pass either."""
-    return zlib.crc32(text.encode(), row_id & 0xFFFFFFFF)
+def passage_crc(row_id: int, document: int, start: int, end: int, text: str) -> int:
+    """CRC-32 of a text and of whose it is, so that the right text in a wrong place does not pass either."""
+    return zlib.crc32(text.encode(), zlib.crc32(f"{row_id} {document} {start} {end}".encode()))
 
 
 def vector_crc(row_id: int, blob: bytes) -> int:

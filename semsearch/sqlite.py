@@ -38,30 +38,27 @@ def connect(file: Path, mode: Literal["ro", "rw", "rwc", "immutable"]) -> sqlite
         check_same_thread=False,  # every Store has a lock of its own
         cached_statements=256,
     )
-    for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "foreign_keys=ON"):
-        connection.execute(f"PRAGMA {pragma}")
-    connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
-    connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-    return connection
-
-
-def connect_writer(file: Path) -> sqlite3.Connection:
-    """A connection whose commits are on disk when they return. Raises sqlite3.Error, SemsearchError."""
-    connection = connect(file, "rw")
     try:
-        (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
-        if mode != "wal":
-            raise SemsearchError(
-                f"{file.parent}: this file system has no shared memory, so readers and a writer cannot work together.",
-                "Keep indexes on a local disk (see --home).",
-            )
-        connection.execute("PRAGMA synchronous=FULL")  # NORMAL lost acknowledged documents in a trial with power cuts
-        connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
-        connection.execute(f"PRAGMA journal_size_limit={WAL_LIMIT}")
+        connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+        for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "foreign_keys=ON", f"cache_size=-{CACHE_KIB}"):
+            connection.execute(f"PRAGMA {pragma}")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def make_durable(connection: sqlite3.Connection, folder: Path) -> None:
+    """From now on a commit is on disk when it returns. Raises sqlite3.Error, SemsearchError."""
+    (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+    if mode != "wal":
+        raise SemsearchError(
+            f"{folder}: this file system has no shared memory, so readers and a writer cannot work together.",
+            "Keep indexes on a local disk (see --home).",
+        )
+    connection.execute("PRAGMA synchronous=FULL")  # NORMAL lost acknowledged documents in a trial with power cuts
+    connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
+    connection.execute(f"PRAGMA journal_size_limit={WAL_LIMIT}")
 
 
 def connect_reader(file: Path) -> tuple[sqlite3.Connection, bool]:
@@ -70,21 +67,22 @@ def connect_reader(file: Path) -> tuple[sqlite3.Connection, bool]:
     Where the folder cannot be written to, SQLite cannot make the files by which it coordinates with a writer.
     Nobody writes there, so an empty or absent WAL says that the main file is all there is.
     """
-    connection = connect(file, "ro")
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        return connection, False
+        return _readable(file, "ro"), False
     except sqlite3.OperationalError as error:
-        connection.close()
         if code(error) not in _NO_WRITE or has_wal(file):
             raise
-    connection = connect(file, "immutable")
+    return _readable(file, "immutable"), True
+
+
+def _readable(file: Path, mode: Literal["ro", "immutable"]) -> sqlite3.Connection:
+    connection = connect(file, mode)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.Error:
+    except BaseException:
         connection.close()
         raise
-    return connection, True
+    return connection
 
 
 def has_wal(file: Path) -> bool:

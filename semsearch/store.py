@@ -253,7 +253,9 @@ class Store(Writer):
                 self._execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
         with self._lock, sqlite.translated(self.folder):
             Database(self._connection).vacuum()
+            self._connection.execute("PRAGMA busy_timeout=0")  # a reader at work is no reason to wait: close() does it
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._connection.execute(f"PRAGMA busy_timeout={sqlite.BUSY_MS}")
 
     # ---- inside
 
@@ -276,7 +278,8 @@ def _checked(entry: Entry, dim: int) -> Entry:
 
 
 def _is_slice(passage: Passage, text: str) -> bool:
-    return 0 <= passage.start <= passage.end and text[passage.start : passage.end] == passage.text
+    whole = passage.start >= 0 and passage.end - passage.start == len(passage.text)
+    return whole and text[passage.start : passage.end] == passage.text
 
 
 def _columns(source: Source) -> tuple[str, str, int, int, str, str]:

@@ -116,8 +116,8 @@ def _passages(store: Store, document: int, uri: str, text: str) -> Iterator[str]
     for expected, (number, position, start, end, part, crc, name) in enumerate(rows):
         if position != expected:
             yield f"passage {number} of {uri!r} is number {position} where {expected} should be."
-        if passage_crc(number, part) != crc:
-            yield f"the text of passage {number} of {uri!r} is damaged."
+        if passage_crc(number, document, start, end, part) != crc:
+            yield f"passage {number} of {uri!r} is damaged."
         elif text[start:end] != part:
             yield f"passage {number} is not what stands at {start} to {end} of {uri!r}."
         elif identity(uri, position, part) != name:

@@ -106,9 +106,10 @@ class Writer(Reader):
     def _connect(self) -> sqlite3.Connection:
         if self.readonly:
             return super()._connect()
-        connection = sqlite.connect_writer(self._file)
+        connection = sqlite.connect(self._file, "rw")
         try:
-            schema.check(connection, self.folder, write=True)
+            schema.check(connection, self.folder, write=True)  # first: a file that is not ours stays untouched
+            sqlite.make_durable(connection, self.folder)
             schema.migrate(connection)
         except BaseException:
             connection.close()
@@ -214,7 +215,7 @@ def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[Any, ..
             passage.page,
             passage.line,
             passage.heading,
-            passage_crc(first + position, passage.text),
+            passage_crc(first + position, document, passage.start, passage.end, passage.text),
             identity(entry.document.id, position, passage.text),
             int(_CJK.search(passage.text) is not None),
             passage.text,
