@@ -1,15 +1,20 @@
-"""What a cosine means in this index: 0 … 1, with 0.5 where one in a thousand unrelated pairs still gets.
+"""What a cosine means in this index: 0 … 1, with 0.5 where one in a thousand unrelated pairs would still get.
 
 A cosine of 0.4 is a strong match for one encoder and noise for another, so it is read against a background: the
 cosines of random pairs of passages from different documents.
 
-    cosine <= q(0.999):   strength = percentile / 2                     how many unrelated pairs lie below, halved
-    cosine >  q(0.999):   strength = 1 - (d / d(0.999))^3 / 2           d = 1 - cosine, the distance
+    knee     = 2 median - q(0.001)                        kept within q(0.9) … q(0.999)
+    cosine <= knee:   strength = P(cosine) / P(knee) / 2               P, q: percentile, quantile of the background
+    cosine >  knee:   strength = 1 - (d / d(knee))^3 / 2               d = 1 - cosine, the distance
 
-The lower half is the plain percentile. A percentile alone would read 1.000 for every good match, since no background
-of a few thousand pairs says anything about 0.7 against 0.9; there the distance that is left to an exact copy (cosine 1,
-strength 1) goes on. Both halves meet at 0.5, and the whole never falls. The power 3 makes the curve leave 0.5 steeply,
-about as fast as unrelated pairs thin out there.
+Random pairs of one collection are not all unrelated: those that share a subject make the upper tail long, the more so
+the narrower the collection is. The lower tail has none of them, and unrelated pairs are as likely to be far above the
+median as below; so the knee mirrors it. Above the knee a percentile would read 1.000 for every good match, so the
+distance that is left to an exact copy (cosine 1, strength 1) goes on. The parts meet at 0.5; the whole never falls.
+
+Measured with all-MiniLM-L6-v2 on 900 passages each of SciFact, Cranfield and CACM; a query is rejected when its best
+strength is below 0.5. Queries of the other two collections and of everyday life: 95 to 100 % rejected. Own queries: 8,
+20 and 8 % (some of them have no good answer). A knee at q(0.999) rejected 49, 72 and 83 % of the own queries.
 """
 
 from __future__ import annotations
@@ -26,9 +31,8 @@ if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
 STEPS = 1000  # quantiles are kept for p = 0, 0.001 … 1
-KNEE = 0.999  # the highest percentile that 20,000 pairs still measure well: 20 lie above it
-POWER = 3
-PAIRS = 20_000
+PAIRS = 20_000  # q(0.001) then rests on 20 pairs
+POWER = 3  # leaves 0.5 about as steeply as unrelated pairs thin out there; 0.71 reads 0.95 where the knee is 0.37
 NO_GOOD_MATCH = 0.5  # what the best of a thousand unrelated passages reaches: below it a hit is no better than chance
 _NORMAL = NormalDist()
 
@@ -52,29 +56,31 @@ def of(cosines: NDArray[np.floating], background: Sequence[float]) -> NDArray[np
     """Strength of each cosine, (n,) -> (n,) in 0 … 1: never falling with the cosine, 1 for a copy of the query."""
     given = np.asarray(cosines, dtype=np.float64)
     quantiles = np.asarray(background, dtype=np.float64)
-    knee = _quantile(quantiles, KNEE)
-    percentile = np.interp(given, *_rising(quantiles)) / KNEE
+    knee = _knee(quantiles)
+    share = np.interp(given, *_rising(quantiles)) / max(float(np.interp(knee, *_rising(quantiles))), 1e-6)
     left_over = np.clip((1 - given) / max(1 - knee, 1e-6), 0, 1)
-    return np.asarray(np.where(given > knee, 1 - left_over**POWER / 2, np.clip(percentile, 0, 1) / 2))
+    return np.asarray(np.where(given > knee, 1 - left_over**POWER / 2, np.clip(share, 0, 1) / 2))
 
 
 def threshold(background: Sequence[float], passages: int = STEPS) -> float:
     """The strength that the best of `passages` unrelated passages passes in one search of two: below it, no good match.
 
-    The more passages, the higher chance alone gets: the best of n stays under c with probability P(cosine < c)^n,
-    which is one half at p = 0.5^(1/n). Beyond the measured background the upper tail goes on like that of a normal
-    distribution through its 99th and 99.9th percentile. Never under NO_GOOD_MATCH.
+    The more passages, the higher chance gets: the best of n stays under c with probability P(cosine < c)^n, which is
+    one half at p = 0.5^(1/n). Up to a thousand passages that is the knee; from there on the tail is that of a normal
+    distribution through the 1st and the 0.1st percentile, mirrored. Checked with real texts at 900 passages only.
     """
     quantiles = np.asarray(background, dtype=np.float64)
-    p = 0.5 ** (1 / max(1, passages))
-    reached = _quantile(quantiles, p) if p <= KNEE else _tail(quantiles, p)
-    return max(NO_GOOD_MATCH, float(of(np.array([reached]), background)[0]))
+    one_in_thousand = _NORMAL.inv_cdf(0.999)
+    spread = (_quantile(quantiles, 0.01) - _quantile(quantiles, 0.001)) / (one_in_thousand - _NORMAL.inv_cdf(0.99))
+    beyond = max(0.0, _NORMAL.inv_cdf(0.5 ** (1 / max(2, passages))) - one_in_thousand) if passages > STEPS else 0.0
+    reached = min(1.0, _knee(quantiles) + spread * beyond)
+    return float(of(np.array([reached]), background)[0])
 
 
-def _tail(quantiles: NDArray[np.float64], p: float) -> float:
-    near, far = _quantile(quantiles, 0.99), _quantile(quantiles, KNEE)
-    near_z, far_z, z = (_NORMAL.inv_cdf(share) for share in (0.99, KNEE, min(p, 1 - 1e-12)))
-    return min(1.0, far + (far - near) * (z - far_z) / (far_z - near_z))
+def _knee(quantiles: NDArray[np.float64]) -> float:
+    """The cosine that one in a thousand unrelated pairs still gets."""
+    mirrored = 2 * _quantile(quantiles, 0.5) - _quantile(quantiles, 0.001)
+    return float(np.clip(mirrored, _quantile(quantiles, 0.9), _quantile(quantiles, 0.999)))
 
 
 def _quantile(quantiles: NDArray[np.float64], p: float) -> float:
