@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from semsearch.errors import UsageError
+from semsearch.rows import CJK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,10 +46,6 @@ LONGEST_PHRASE = 20  # words, and characters of a CJK run; longer ones are taken
 MOST_GRAMS = 8  # short CJK runs that are looked up by reading: 0.1 to 0.3 s each at 100,000 passages
 K1, B = 1.2, 0.75  # as FTS5's bm25()
 
-CJK = (  # inside a regular expression's [ ]; the store marks passages that have one
-    "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
-)
 _RUN = re.compile(f"[{CJK}]+")
 _PIECES = re.compile(f"[{CJK}]+|[^{CJK}]+")
 _PHRASE = re.compile(r"[\"“”„«»「」『』]([^\"“”„«»「」『』]+)[\"“”„«»「」『』]")
@@ -205,7 +202,7 @@ def _read(connection: sqlite3.Connection, gram: str, allowed: Ids | None) -> Cou
     if not len(rows):
         return Counter()
     counts, lengths = rows[:, 1], rows[:, 2]
-    size = _size(connection, "passages_cjk")
+    size = _size(connection, "passages_fts")  # rare among all passages, as a Latin word is
     idf = max(1e-6, log((size - len(rows) + 0.5) / (len(rows) + 0.5)))  # as FTS5 clamps it
     scores = idf * counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths / lengths.mean()))
     ids = rows[:, 0].astype(np.int64)

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 FLOAT16 = np.dtype("<f2")  # half the room; the order of cosines changes beyond the third decimal only
 COMPRESSION = 6
-# Letters of Chinese, Japanese and Korean, for a regular expression: passages that have one get a row in passages_cjk.
+# Letters of scripts written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) and of Korean, which glues
+# particles to its words; inside a regular expression's [ ]. Passages that have one get a row in passages_cjk.
 CJK = (
-    "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+    "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 
 
