@@ -47,15 +47,21 @@ class Opened:
     warnings: tuple[str, ...] = ()
 
 
-def open_newest(store: Store, space: Space) -> Opened:
+def open_newest(store: Store, space: Space, *, parse: bool = True) -> Opened:
     """The newest cache whose bytes are what was written, else the one before, else none.
 
-    A file with other bytes is set aside as `.corrupt-<time>`, never deleted.
+    A file with other bytes is set aside as `.corrupt-<time>`, never deleted. parse: False only compares the
+    bytes, for an index so small that its store is read as fast.
     """
     warnings: list[str] = []
     for row in store.caches(space.id):
         try:
-            return Opened(_opened(store.folder, space, row), row, tuple(warnings))
+            buffer = _sound(store.folder, row)
+            return (
+                Opened(_parsed(space, row, buffer), row, tuple(warnings))
+                if parse
+                else Opened(None, None, tuple(warnings))
+            )
         except FileNotFoundError:
             warnings.append(f"the cache {row.file} is missing.")
         except (SemsearchError, OSError) as error:
@@ -138,14 +144,13 @@ def backend_of(row: CacheRow) -> str:
 # ---- opening
 
 
-def _opened(folder: Path, space: Space, row: CacheRow) -> Any:
+def _sound(folder: Path, row: CacheRow) -> memoryview:
     path = folder / row.file
     try:
-        buffer = _checked(path, row)
+        return _checked(path, row)
     except Corrupt:
         _set_aside(path)
         raise
-    return _parsed(space, row, buffer)
 
 
 def _checked(path: Path, row: CacheRow) -> memoryview:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, overload
 import numpy as np
 
 from semsearch import caches, chance, describe, settings
-from semsearch.errors import EncoderMismatch, NotFound, UsageError
+from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, UsageError
 from semsearch.nearest import Nearest
 from semsearch.search import Searcher, check
 from semsearch.split import Splitter
@@ -360,7 +360,7 @@ class Index:
             raise
         ingest.flush()
         if not dry_run:
-            self._after_writing()
+            ingest.tally.warnings += self._after_writing()
 
     def _put_again(self, ingest: Ingest) -> None:
         """Cut the documents that came through `add` anew; their text is in the store."""
@@ -375,12 +375,19 @@ class Index:
             self._store.add_run({"at": datetime.now(UTC).isoformat(timespec="seconds"), **asdict(report)})
         return report
 
-    def _after_writing(self) -> None:
-        """Bring what is derived from the store up to date: the background of chance, then the cache."""
+    def _after_writing(self) -> list[str]:
+        """Bring what is derived from the store up to date: the background of chance, then the cache.
+
+        The documents are on disk already, so a cache that cannot be written is a warning and no failure.
+        """
         space = self._used_space()
-        chance.refresh(self._store, space)
-        if caches.why_rebuild(self._store, space):
-            caches.rebuild(self._store, space, self._store.recipe().get("backend", "auto"))
+        try:
+            chance.refresh(self._store, space)
+            if caches.why_rebuild(self._store, space):
+                caches.rebuild(self._store, space, self._store.recipe().get("backend", "auto"))
+        except (SemsearchError, OSError) as error:
+            return [f"the documents are stored, but the vector cache could not be built: {error}"]
+        return []
 
 
 _QUERY_FIELDS = [field.name for field in fields(Query)]

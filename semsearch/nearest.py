@@ -133,7 +133,7 @@ class Nearest:
         if newest != self._newest:
             small = self._store.counts()["vectors"].get(self._space.id, 0) <= SMALL
             self._tail, self._opened = None, caches.Opened()  # gives back memory before the next is read
-            self._opened = caches.Opened() if small else caches.open_newest(self._store, self._space)
+            self._opened = caches.open_newest(self._store, self._space, parse=not small)
             self._newest = newest
         self._follow()
         self._version = version

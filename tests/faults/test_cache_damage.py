@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from vectorstores import add, new, some_vectors
 
-from semsearch import caches, nearest
+from semsearch import Document, Index, caches, nearest
+from semsearch.encoders.hashing import HashingEncoder
 from semsearch.nearest import Nearest
 from semsearch.store import Space, Store
 
@@ -193,3 +194,19 @@ def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path) -> None:
         assert {path.name for path in writer.folder.glob("vectors-*")} == {c.file for c in writer.caches(space.id)}
         assert caches.check(writer, space) == []
         assert writer.counts()["passages"] > 800
+
+
+def test_a_small_index_notices_a_damaged_cache_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nearest, "SMALL", 10_000)
+    with Index.create(tmp_path / "notes", encoder=HashingEncoder()) as index:
+        index.add([Document("a", "Diesel engines ignite by compression."), Document("b", "Bread needs salt.")])
+    (cache,) = (tmp_path / "notes").glob(caches.FILES)
+    damaged = bytearray(cache.read_bytes())
+    damaged[-1] ^= 1
+    cache.write_bytes(damaged)
+    with Index.open(tmp_path / "notes", encoder=HashingEncoder()) as index:
+        found = index.search("diesel", k=1)
+    assert found[0].document == "a"
+    assert any("cache" in warning for warning in found.warnings)
+    assert not cache.exists()
+    assert len(list((tmp_path / "notes").glob("*.corrupt-*"))) == 1
