@@ -31,7 +31,7 @@ HEADER = "dump.json"
 LONGEST_HEADER = 2**16
 PIECE = 2**20
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same index gives the same file
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, KeyError)
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, KeyError, TypeError)
 
 
 def dump(store: Store, file: Path) -> None:
@@ -43,6 +43,7 @@ def dump(store: Store, file: Path) -> None:
         store.copy_to(place / DATABASE)
         with Store.open(place, write=True) as copy:
             _prepare(copy, f"{store.folder} is damaged, and a dump of it could not be restored")
+            copy.compact()  # full text remembers deleted words until it is merged
             header = {"format": FORMAT, "schema": schema.VERSION, "counts": copy.counts()}
         packed = place / "dump.zip"
         _pack(place / DATABASE, packed, header)

@@ -41,7 +41,7 @@ def _caught(check: Callable[[Store], Iterator[str]], store: Store) -> Iterator[s
     except Locked:
         raise
     except (SemsearchError, TypeError, ValueError, AttributeError, OverflowError) as error:  # damage has any type
-        yield getattr(error, "message", f"{check.__name__.strip('_')}: {error}")
+        yield f"{check.__name__.strip('_').replace('_', ' ')}: {getattr(error, 'message', error)}"
 
 
 def _shortened(problems: Iterable[str]) -> Iterator[str]:
@@ -97,6 +97,7 @@ def _documents(store: Store) -> Iterator[str]:
     for number, uri, sha256, meta_sha256, title, metadata, marks, body in store.connection.execute(
         f"SELECT {columns} FROM documents ORDER BY id"
     ):
+        text: str | None = None
         try:
             text = unpack(body)
             if text_hash(text) != sha256:
@@ -106,11 +107,10 @@ def _documents(store: Store) -> Iterator[str]:
             json.loads(marks)
         except (ValueError, TypeError) as error:
             yield f"{uri!r} cannot be read: {error}."
-            continue
         yield from _passages(store, number, uri, text)
 
 
-def _passages(store: Store, document: int, uri: str, text: str) -> Iterator[str]:
+def _passages(store: Store, document: int, uri: str, text: str | None) -> Iterator[str]:
     sql = 'SELECT id, position, start, "end", text, crc, identity FROM passages WHERE document = ? ORDER BY position'
     rows = store.connection.execute(sql, (document,)).fetchall()
     for expected, (number, position, start, end, part, crc, name) in enumerate(rows):
@@ -118,7 +118,7 @@ def _passages(store: Store, document: int, uri: str, text: str) -> Iterator[str]
             yield f"passage {number} of {uri!r} is number {position} where {expected} should be."
         if passage_crc(number, document, start, end, part) != crc:
             yield f"passage {number} of {uri!r} is damaged."
-        elif text[start:end] != part:
+        elif text is not None and text[start:end] != part:
             yield f"passage {number} is not what stands at {start} to {end} of {uri!r}."
         elif identity(uri, position, part) != name:
             yield f"the identity of passage {number} of {uri!r} is wrong."

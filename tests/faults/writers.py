@@ -1,0 +1,40 @@
+"""Processes that write to a store until they are killed. Loaded once, by the server that forks them."""
+
+from __future__ import annotations
+
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import filelock  # noqa: F401  here, so that a kill does not fall on its import
+import sqlite_utils  # noqa: F401
+from stores import DIM, entry
+
+from semsearch.store import Store
+
+
+def write(folder: Path, begin: int, acknowledge: Connection) -> None:
+    """Add, replace, rename, delete, compact for ever.
+
+    An empty message says that work begins; every other what a commit that has returned has changed.
+    """
+    acknowledge.send(())
+    store = Store.open(folder, write=True) if (folder / "store.db").exists() else Store.create(folder)
+    space = store.add_space("fingerprint", "stand-in", DIM, {}).id
+    for n in range(begin, begin + 100_000):
+        store.replace([entry(f"doc{n}-{i}", f"Text {n}. Part {i}. 日本語の文") for i in range(3)], space)
+        acknowledge.send((f"doc{n}-0", f"doc{n}-1", f"doc{n}-2"))
+        store.rename(f"doc{n}-0", f"moved{n}")
+        acknowledge.send((f"moved{n}", f"not doc{n}-0"))
+        store.delete([f"doc{n}-1"])
+        acknowledge.send((f"not doc{n}-1",))
+        if n % 40 == 39:
+            store.compact()
+
+
+def create(folder: Path, acknowledge: Connection) -> None:
+    """Make a store, say so, and wait."""
+    acknowledge.send(())
+    store = Store.create(folder)
+    acknowledge.send(("made",))
+    acknowledge.poll(60)
+    store.close()
