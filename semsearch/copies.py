@@ -7,6 +7,7 @@ thought. So nearly all runs of five words have to be shared (shingles, Broder 19
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 SHINGLE = 5
 SHARED = 0.9  # one word changed in a passage of 100 leaves 91 of 96 shingles
@@ -23,14 +24,17 @@ def same_words(first: str, second: str) -> bool:
     """
     if not 0.8 < (len(first) + 1) / (len(second) + 1) < 1.25:
         return False
-    these, those = _WORD.findall(first.casefold()), _WORD.findall(second.casefold())
+    (these, ours), (those, theirs) = _read(first), _read(second)
     if these == those:
         return True
-    ours, theirs = _shingles(these), _shingles(those)
     if not (ours and theirs):
         return False
-    return len(ours & theirs) >= SHARED * len(ours | theirs)
+    common = len(ours & theirs)
+    return common >= SHARED * (len(ours) + len(theirs) - common)
 
 
-def _shingles(words: list[str]) -> set[tuple[str, ...]]:
-    return {tuple(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1)}
+@lru_cache(maxsize=1024)  # a search for 100 documents compares each of them with all before it
+def _read(text: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
+    """The words of `text`, and its runs of five of them."""
+    words = tuple(_WORD.findall(text.casefold()))
+    return words, frozenset(words[at : at + SHINGLE] for at in range(len(words) - SHINGLE + 1))
