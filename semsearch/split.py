@@ -28,7 +28,7 @@ WIDEST_TOKEN = 16  # characters: a tokenizer may call 10,000 of them one unknown
 WIDEST_ATOM = 24  # characters, and at most as many tokens: where longer words are cut
 _CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 _LETTER = rf"[^\s{_CJK}]"
-_ATOM = re.compile(rf"[{_CJK}]|{_LETTER}{{1,{WIDEST_ATOM}}}+(?!{_LETTER})|(?P<slice>{_LETTER}{{{WIDEST_ATOM}}})")
+_ATOM = re.compile(rf"(?!\s)[{_CJK}]|{_LETTER}{{1,{WIDEST_ATOM}}}+(?!{_LETTER})|(?P<slice>{_LETTER}{{{WIDEST_ATOM}}})")
 _LINE = re.compile(r"[^\n]+")
 
 

@@ -9,10 +9,11 @@ _NEVER = {"script", "style", "noscript", "template", "svg", "iframe", "object", 
 _NEVER |= {"button", "select", "textarea", "datalist", "dialog"}
 _ASIDE = {"nav", "footer", "aside", "form", "menu", "header"}
 _ASIDE_ROLES = {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "dialog", "alert"}
+_BOXES = {"div", "section", "ul", "ol", "dl", "p", "table", "td", "span"}  # what a page is arranged with
 _ASIDE_NAME = re.compile(
     r"(?:^|[-_ ])(?:(?:page|site|global|main|top|sub|side)?-?_?(?:nav|navbar|navigation|menu|footer|header|sidebar)"
     r"|bread-?crumbs?|toc|table-of-contents|cookies?|consent|share|sharing|social|related-posts|newsletter|subscribe"
-    r"|advert|ads|banner|popup|modal|skip-?link|pagination|pager|toplang|bottomlang|langs?|languages?|quickview)"
+    r"|advert|ads|banner|popup|modal|skip-?link|pagination|pager|toplang|bottomlang|lang(?:uage)?-(?:switch(?:er)?|menu|select(?:or)?)|quickview)"
     r"(?:$|[-_ ])",
     re.I,
 )
@@ -45,8 +46,10 @@ class Content:
     def _is_aside(self, element: Any) -> bool:
         if element.tag == "header":
             return not any(True for _ in element.iter("h1"))
+        if element.tag in _ASIDE or element.get("role") in _ASIDE_ROLES:
+            return True
         named = f"{element.get('id') or ''} {element.get('class') or ''}"
-        if element.tag in _ASIDE or element.get("role") in _ASIDE_ROLES or _ASIDE_NAME.search(named):
+        if element.tag in _BOXES and _ASIDE_NAME.search(named):
             return True
         return element.tag in ("p", "div") and self._sizes.is_link_bar(element)
 

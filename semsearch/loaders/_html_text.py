@@ -60,6 +60,7 @@ class _Page:
         self.writer = TextWriter()
         self._buffer: list[str] = []
         self._gap = "\n\n"
+        self._has_words = self._first_row = False
         self._verbatim = 0
         self._tables: list[bool] = []  # whether each open table holds data
 
@@ -69,19 +70,22 @@ class _Page:
             self._buffer.append("\n")
         elif tag == "table":
             self.flush()
+            self._first_row = True
             self._tables.append(not any(e.tag in _LAYOUT for e in element.iter() if e is not element))
         elif tag in ("td", "th"):
             self._start_cell()
         elif self._is_block(tag):
             self.flush()
             self._verbatim += tag == "pre"
-            self._gap = "\n" if tag in _CLOSE_TO_THE_LAST else "\n\n"
-            self._buffer += ["- "] * (tag == "li")
+            if not self._buffer:  # the first block of an item stands where the item does
+                self._gap = "\n" if tag in _CLOSE_TO_THE_LAST and not self._first_row else "\n\n"
+                self._first_row = self._first_row and tag != "tr"
+                self._buffer += ["- "] * (tag == "li")
 
     def end(self, tag: str) -> None:
         if tag in _HEADINGS and self._is_block(tag):
             heading, self._buffer = "".join(self._buffer), []
-            self.writer.heading(heading)
+            self.writer.heading(heading.removeprefix("- "))
         elif self._is_block(tag):
             self.flush()
             self._verbatim -= tag == "pre"
@@ -89,16 +93,16 @@ class _Page:
             self._tables.pop()
 
     def words(self, text: str) -> None:
-        if self._verbatim or not text:
-            self._buffer.append(newlines(text))
-        else:
-            self._buffer.append(_SPACES.sub(" ", text))
+        if text:
+            self._buffer.append(newlines(text) if self._verbatim else _SPACES.sub(" ", text))
+            self._has_words = self._has_words or not text.isspace()
 
     def flush(self) -> None:
         block = "".join(self._buffer)
-        if block == "- ":  # <li><p>: the paragraph belongs to the item
+        if block.rstrip() == "-" and not self._verbatim:  # <li><p>: the paragraph belongs to the item
+            self._buffer = ["- "]
             return
-        self._buffer = []
+        self._buffer, self._has_words = [], False
         if not self._verbatim:
             block = _AROUND_BREAK.sub("\n", _SPACES_IN_LINE.sub(" ", block)).strip()
         if block.strip(" \n-|"):
@@ -108,7 +112,7 @@ class _Page:
     def _start_cell(self) -> None:
         if not (self._tables and self._tables[-1]):
             self.flush()
-        elif "".join(self._buffer).strip():
+        elif self._has_words:
             self._buffer.append(" | ")
 
     def _is_block(self, tag: str) -> bool:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from semsearch.errors import Unreadable
 
-MAX_XML_BYTES = 200 * 2**20  # a text of 10 MB is about 60 MB of document.xml; a zip bomb is more
+MAX_XML_BYTES = 100 * 2**20  # a text of 10 MB is about 60 MB of document.xml; a zip bomb is more
 
 
 class Archive:

@@ -28,8 +28,8 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
             if isinstance(line, int):
                 reason = f"a line of {line / 2**20:.1f} MB is over the limit of {fields.max_bytes / 2**20:g} MB"
                 yield Skipped(f"{path.name}:{number}", f"{reason} (--max-file-size)")
-            elif line.strip():
-                yield _document(line, fields, number, path.name)
+            elif record := line.strip():
+                yield _document(record, fields, number, path.name)
 
 
 def _check(file: BinaryIO) -> None:

@@ -1,0 +1,95 @@
+"""What every loader promises, its own and those of others; a new file in loaders/ is tested by being there."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from filemaking import sample
+
+from semsearch import loaders, plugins
+from semsearch.errors import Unreadable, UsageError
+from semsearch.loaders import Fields
+from semsearch.types import Document, Mark, Skipped
+
+NAMES = plugins.names(loaders)
+SQL = Fields(sql="SELECT * FROM notes")
+
+
+def documents(path: Path, kind: str) -> list[Document]:
+    return [item for item in loaders.load(path, kind, SQL) if isinstance(item, Document)]
+
+
+def test_the_loaders_of_the_contract_are_there() -> None:
+    assert {"text", "markdown", "html", "pdf", "docx", "jsonl", "csv", "tsv", "sqlite"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_suffixes_are_lower_case_and_lead_to_it(name: str, tmp_path: Path) -> None:
+    suffixes = plugins.load(loaders, name).SUFFIXES
+    assert suffixes and all(suffix == suffix.lower() and suffix.startswith(".") for suffix in suffixes)
+    assert all(loaders.loader_for(tmp_path / f"File{suffix.upper()}") == name for suffix in suffixes)
+
+
+def test_no_suffix_belongs_to_two_loaders() -> None:
+    owners = [(suffix, name) for name in NAMES for suffix in plugins.load(loaders, name).SUFFIXES]
+    assert len({suffix for suffix, _ in owners}) == len(owners)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_good_file_gives_its_text_and_marks_in_order(name: str, tmp_path: Path) -> None:
+    (document,) = documents(sample(name, tmp_path), name)
+    assert "The engine has a Größe of 12." in document.text
+    assert all(before.start < after.start for before, after in pairwise(document.marks))
+    assert all(0 <= mark.start < len(document.text) for mark in document.marks)
+    assert "\r" not in document.text
+    for before, mark in pairwise([Mark(0), *document.marks]):
+        if mark.heading and mark.heading != before.heading:
+            assert document.text[mark.start :].lstrip("# ").startswith(mark.heading)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_file_gives_equal_documents(name: str, tmp_path: Path) -> None:
+    path = sample(name, tmp_path)
+    assert documents(path, name) == documents(path, name)
+
+
+def ruined(data: bytes, rng: random.Random) -> bytes:
+    """The bytes of a good file with some of them changed, a part cut out, or the end missing."""
+    out = bytearray(data)
+    for _ in range(rng.randint(1, 20)):
+        out[rng.randrange(len(out))] = rng.randrange(256)
+    if rng.random() < 0.5:
+        del out[rng.randrange(len(out)) :]
+    return bytes(out)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_bytes_make_it_fail_in_another_way_than_unreadable_or_skipped(name: str, tmp_path: Path) -> None:
+    rng = random.Random(name)
+    good = sample(name, tmp_path).read_bytes()
+    path = tmp_path / "broken"
+    for data in [b"", b"\0" * 100, rng.randbytes(5000), good[:-1], *(ruined(good, rng) for _ in range(60))]:
+        path.write_bytes(data)
+        try:
+            found = list(plugins.load(loaders, name).load(path, SQL))
+        except Unreadable as error:
+            assert error.message
+        except UsageError as error:  # a database without the table or the column that the query names
+            assert name == "sqlite" and "--sql" in str(error)
+        else:
+            assert all(isinstance(item, Document | Skipped) for item in found)
+            for item in found:
+                if isinstance(item, Document):
+                    item.text.encode("utf-8")
+                    assert "\0" not in item.text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_bytes_are_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "noise"
+    path.write_bytes(random.Random(0).randbytes(20_000))
+    with pytest.raises(Unreadable):
+        list(loaders.load(path, name, SQL))
