@@ -16,8 +16,8 @@ GROWTH = 0.2  # measured again when the index has grown or shrunk by this share
 
 
 def background(space: Space) -> tuple[float, ...]:
-    """1001 ascending quantiles of the cosine of unrelated texts: of this index, or of its encoder."""
-    return space.background or tuple(space.info.get("background", ())) or tuple(np.linspace(-1, 1, 1001).tolist())
+    """1001 ascending quantiles of the cosine of unrelated texts: of this index, else of its encoder, else ()."""
+    return space.background or tuple(space.info.get("background", ()))
 
 
 def refresh(store: Store, space: Space) -> None:
@@ -25,7 +25,8 @@ def refresh(store: Store, space: Space) -> None:
     counts = store.counts()
     fresh = next(known for known in store.spaces() if known.id == space.id)
     now = counts["vectors"].get(space.id, 0)
-    if counts["documents"] < FEWEST_DOCUMENTS or abs(now - fresh.background_count) <= GROWTH * fresh.background_count:
+    least = FEWEST_DOCUMENTS if space.info.get("background") else 2
+    if counts["documents"] < least or abs(now - fresh.background_count) <= GROWTH * fresh.background_count:
         return
     rng = np.random.default_rng(0)
     drawn = np.unique(rng.integers(1, store.highest_id(space.id) + 1, size=SAMPLE))

@@ -163,7 +163,7 @@ class Searcher:
         """Groups in order of their best passage: one a document, copies folded; what is gone or weak left out."""
         order = np.array(list(channels.fused), dtype=np.int64)
         own = self._own_passages(query)
-        strengths = self._strengths(order, channels) if target is not None else {}
+        strengths = self._strengths(order, channels) if target is not None and self.background else {}
         groups: dict[str, _Group] = {}
         gone = 0
         for passage in self.store.passages(order):
@@ -214,10 +214,10 @@ class Searcher:
         )
 
     def _verdict(self, hits: Sequence[Hit], target: Vectors | None) -> list[str]:
-        if target is None or not hits:
+        if target is None or not hits or not self.background:
             return []
         best = max(hit.strength or 0.0 for hit in hits)
-        least = strength.threshold(self.background, self.store.counts()["passages"])
+        least = strength.threshold(self.background)
         if best >= least:
             return []
         return [f"no good match: the best strength is {best:.2f}, and {least:.2f} is what unrelated text reaches here."]
