@@ -152,6 +152,11 @@ def catalogue() -> dict[str, dict[str, Any]]:
     return content
 
 
+def sha256(path: Path) -> str:
+    """Hash of a file, as a manifest names it."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def _parse(content: dict[str, Any], folder: Path) -> Bundle:
     version = content.pop("format")
     if version != FORMAT:
