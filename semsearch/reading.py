@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from semsearch import schema, sqlite
 from semsearch.errors import Corrupt, NotFound
+from semsearch.globs import matches
 from semsearch.rows import (
     FLOAT16,
     CacheRow,
@@ -170,10 +170,10 @@ class Reader:
     def documents(self, *, path: str | None = None, limit: int = -1, offset: int = 0) -> list[dict[str, Any]]:
         """What is indexed, by uri: id, title, passages, size, mtime (ns), loader, metadata, root and path.
 
-        `path` is a glob over the path of the source (the id, where there is none), as in `--path`.
+        `path` is a pattern for the id or the source's path, as in `--path`.
         """
         with self.snapshot():
-            chosen = None if path is None else json.dumps(self._globbed(path))
+            chosen = None if path is None else json.dumps(self._fitting(path))
             where = "?1 IS NULL OR d.id IN (SELECT value FROM json_each(?1))"
             rows = self._all(f"{_LISTING} WHERE {where} ORDER BY d.uri LIMIT ?2 OFFSET ?3", (chosen, limit, offset))
         keys = ("id", "title", "size", "mtime", "loader", "metadata", "root", "path", "passages")
@@ -318,18 +318,13 @@ class Reader:
         halves = np.frombuffer(b"".join(blobs), FLOAT16).reshape(len(ids), dim)
         return np.array(ids, dtype=np.int64), unit_rows(halves)
 
-    def _globbed(self, path: str) -> list[int]:
-        matches = glob(path)
-        sql = "SELECT d.id, coalesce(s.path, d.uri) FROM documents d LEFT JOIN sources s ON s.id = d.source"
-        return [document for document, place in self._all(sql) if matches(place)]
-
-
-def glob(pattern: str) -> Callable[[str], bool]:
-    """Whether a path fits: `*` and `?` stay within a folder, `**` does not, a folder stands for all below it."""
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.rstrip("/"))
-    meanings = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    regex = re.compile("".join(meanings.get(part, re.escape(part)) for part in parts) + "(?:/.*)?", re.DOTALL)
-    return lambda path: regex.fullmatch(path) is not None
+    def _fitting(self, path: str) -> list[int]:
+        sql = "SELECT d.id, d.uri, s.path, s.root FROM documents d LEFT JOIN sources s ON s.id = d.source"
+        return [
+            document
+            for document, uri, place, root in self._all(sql)
+            if matches(path, uri) or (place is not None and matches(path, place, root))
+        ]
 
 
 def _ids(rows: Sequence[Any]) -> Ids:

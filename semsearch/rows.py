@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FLOAT16 = np.dtype("<f2")  # half the room; the order of cosines changes beyond the third decimal only
 COMPRESSION = 6
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_ANYTHING = json.JSONEncoder(default=str)
 # Letters of scripts written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) and of Korean, which glues
 # particles to its words; inside a regular expression's [ ]. Passages that have one get a row in passages_cjk.
 CJK = (
@@ -118,7 +120,7 @@ def text_hash(text: str) -> str:
 
 def meta_hash(title: str | None, metadata: Mapping[str, Any]) -> str:
     """Over title and metadata: what can change while the text stays."""
-    kept = json.loads(json.dumps(dict(metadata), default=str))  # as it comes back: with 1 for a key, "1"
+    kept = json.loads(_ANYTHING.encode(dict(metadata))) if metadata else {}  # as it comes back: with 1 for a key, "1"
     return text_hash(json.dumps([title, kept], sort_keys=True, ensure_ascii=False))
 
 
@@ -153,7 +155,7 @@ def unpack(body: bytes) -> str:
 def to_json(value: Any) -> str:
     """JSON that SQLite reads too. Raises Unreadable for what JSON cannot say (dates, NaN, bytes)."""
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise Unreadable(f"it holds what JSON cannot say: {error}") from error
 

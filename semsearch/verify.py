@@ -192,8 +192,8 @@ def _agrees(store: Store, table: str) -> bool:
 def _sampled(store: Store, table: str, only: str) -> Iterator[str]:
     """Passages in equal steps that are not found by a word of their own."""
     (wanted,) = store.connection.execute(f"SELECT count(*) FROM passages {only}").fetchone()
-    numbers = store.connection.execute(f"SELECT id FROM passages {only} ORDER BY id").fetchall()
-    for (number,) in numbers[:: max(1, wanted // SAMPLE)]:
+    numbers = store.connection.execute(f"SELECT id FROM passages {only} ORDER BY id")
+    for (number,) in islice(numbers, 0, None, max(1, wanted // SAMPLE)):
         (text,) = store.connection.execute("SELECT text FROM passages WHERE id = ?", (number,)).fetchone()
         term = _term(table, text)
         sql = f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND rowid = ?"

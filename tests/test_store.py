@@ -329,7 +329,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     assert verify(store) == []
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(document=documents, page=st.none() | st.integers(1, 9), heading=st.none() | texts)
 def test_a_document_comes_back_exactly(
     shared: Store, document: Document, page: int | None, heading: str | None
@@ -786,7 +786,7 @@ def test_flipped_bytes_give_the_right_answer_or_an_error_of_ours(folder: Path, t
     rng = np.random.default_rng(5)
     used = np.flatnonzero(np.frombuffer(good, np.uint8))
     noticed = 0
-    for number in range(80):
+    for number in range(60):
         bad = bytearray(good)
         at = int(rng.choice(used))
         bad[at : at + 8] = rng.bytes(8)[: len(bad) - at]
@@ -804,7 +804,7 @@ def test_flipped_bytes_give_the_right_answer_or_an_error_of_ours(folder: Path, t
                     assert np.array_equal(part, rows[ids - 1])
         except SemsearchError:
             noticed += 1
-    assert noticed > 60  # the rest fell on what was deleted, or on full text that the reader's sample does not see
+    assert noticed > 45  # the rest fell on what was deleted, or on full text that the reader's sample does not see
 
 
 # ---- the whole of it, against a model
@@ -878,5 +878,5 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
 TestStoreAgainstModel = StoreAgainstModel.TestCase
 TestStoreAgainstModel.settings = settings(
-    max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=10, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
 )
