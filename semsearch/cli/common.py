@@ -125,22 +125,20 @@ def existing(options: Options, name: str) -> Path:
     raise NotFound(f"{folder} is not an index.", UnknownName("index", name, known).fix)
 
 
-def opened(options: Options, name: str, *, model: str | None = None, device: str | None = None) -> Index:
-    """The index called `name`, for reading; an encoder is loaded now only where one was asked for."""
+def opened(options: Options, name: str) -> Index:
+    """The index called `name`, for reading. Its encoder is loaded by the first call that needs it."""
     existing(options, name)
     from semsearch.index import Index
 
-    encoder = loaded(options, model, device) if model or device else None
-    return Index.open(name, encoder=encoder, home=options.folder())
+    return Index.open(name, home=options.folder())
 
 
 def loaded(options: Options, model: str | None, device: str | None = None) -> Encoder:
-    """The encoder that flags and settings ask for, with the user's embedding cache."""
+    """The encoder that flags and settings ask for. Without the embedding cache, which rounds what it keeps."""
     chosen = settings.load({"model": model, "device": device, "home": options.home})
     from semsearch.encoder import Encoder
 
-    cache = settings.cache_file() if chosen.embedding_cache_mb else None
-    return Encoder.load(chosen.model, device=chosen.device, threads=chosen.threads, cache=cache)
+    return Encoder.load(chosen.model, device=chosen.device, threads=chosen.threads)
 
 
 def use_device(device: str | None) -> None:

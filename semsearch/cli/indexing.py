@@ -142,6 +142,7 @@ class _Job:
         self.cut = cut
         self.strict = strict
         self.as_json = as_json
+        self.following = False
 
     def run(self, how: SyncOptions) -> None:
         """One pass, reported. Raises GateFailed's exit code under --strict where something was skipped."""
@@ -156,7 +157,8 @@ class _Job:
                 raise
             if self.backend and not how.dry_run and index.info()["recipe"].get("backend") != self.backend:
                 index.rebuild(self.backend)
-        self._tell(report)
+        if not self.following or report.added + report.changed + report.moved + report.deleted:
+            self._tell(report)
 
     def follow(self) -> None:
         """Synchronise after every change of the files, until a signal comes."""
@@ -165,7 +167,7 @@ class _Job:
         from semsearch.sync import SyncOptions
 
         folder = existing(self.options, self.name)
-        self.paths, self.cut, self.backend = [], {}, None
+        self.paths, self.cut, self.backend, self.following = [], {}, None, True
         show.note(f"watching what {self.name} follows; stop with Ctrl-C")
         for _ in changes(folder):
             try:

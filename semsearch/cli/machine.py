@@ -12,8 +12,8 @@ import typer
 from semsearch import settings
 from semsearch.cli import show
 from semsearch.cli.common import DeviceOption, JsonFlag, ModelOption, command, loaded
+from semsearch.cli.comparing import DATA
 
-DATA = "SEMSEARCH_DATA"  # where `sts --task` finds its data: no setting, since a project has nothing to say about it
 models_app = typer.Typer(help="The encoders there are.", rich_markup_mode=None)
 
 
@@ -48,8 +48,8 @@ def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     if as_json:
         show.emit({"schema": 1, "models": found})
         return
-    show.table([[str(one.get(key, "")) for key in ("name", "dim", "licence", "source")] for one in found],
-               ("name", "width", "licence", "source"))  # fmt: skip
+    show.table([[str(one.get(key, "")) for key in ("name", "size", "licence", "description")] for one in found],
+               ("name", "size", "licence", "what"))  # fmt: skip
 
 
 def models_info(
@@ -69,4 +69,6 @@ def models_info(
 
 
 def _catalogue() -> list[dict[str, Any]]:
-    raise NotImplementedError
+    from semsearch.bundle import catalogue
+
+    return [{"name": name, **entry} for name, entry in catalogue().items()]

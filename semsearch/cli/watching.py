@@ -12,13 +12,17 @@ EVERY_S = 2.0
 
 
 def changes(folder: Path) -> Iterator[None]:
-    """Yields each time a file that the index in `folder` follows was added, changed or removed. Never ends."""
+    """Yields at once, and each time a file that the index in `folder` follows has changed. Never ends.
+
+    The files are looked at before each yield, so what changes while the caller is busy is seen the next time.
+    """
     seen = _signature(folder)
+    yield
     for _ in _wakes(folder):
         now = _signature(folder)
         if now != seen:
-            yield
             seen = now
+            yield
 
 
 def _wakes(folder: Path) -> Iterator[Any]:

@@ -1,0 +1,168 @@
+"""`sts`: how alike texts are, for one or several encoders side by side."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from semsearch import settings
+from semsearch.cli import show
+from semsearch.cli.batch import read_pairs, read_texts
+from semsearch.cli.common import DeviceOption, JsonFlag, command, loaded
+from semsearch.errors import UsageError
+
+if TYPE_CHECKING:
+    from semsearch.encoder import Encoder
+
+DATA = "SEMSEARCH_DATA"
+Encoders = Mapping[str, "Encoder"]  # by the name that was asked for
+Task = Literal["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"]
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "sts")(sts)
+
+
+def sts(
+    ctx: typer.Context,
+    a: Annotated[str | None, typer.Argument(metavar="A", help="A text …")] = None,
+    b: Annotated[str | None, typer.Argument(metavar="B", help="… and the one to compare it with.")] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Pairs: a<TAB>b[<TAB>score], CSV, or JSON lines; - reads stdin."),
+    ] = None,
+    matrix: Annotated[str | None, typer.Option(metavar="FILE", help="Every line against every other.")] = None,
+    task: Annotated[Task | None, typer.Option("--task", help="A public test set.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help=f"Where test sets lie, as SentEval has them.  [default: {DATA}]")
+    ] = None,
+    models: Annotated[
+        list[str] | None, typer.Option("-m", "--model", metavar="MODEL", help="Encoder; repeatable, to compare.")
+    ] = None,
+    device: DeviceOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare texts: cosine, and strength against unrelated texts.
+
+    Where pairs carry a score given by people, also how well the cosines follow it (Spearman and Pearson, percent).
+    """
+    asked = {"A B": a is not None, "--pairs": bool(pairs), "--matrix": bool(matrix), "--task": bool(task)}
+    if sum(asked.values()) != 1 or (a is not None and b is None):
+        raise UsageError(
+            "sts needs two texts A B, or one of --pairs, --matrix and --task.", "See: semsearch sts --help"
+        )
+    triples = [(a, b, None)] if a is not None and b is not None else read_pairs(pairs) if pairs else []
+    texts = read_texts(matrix) if matrix else []
+    names = dict.fromkeys(models or [settings.load().model])
+    encoders: Encoders = {name: loaded(ctx.obj, name, device) for name in names}
+    if task:
+        _tell_task(task, data or _data(), encoders, as_json)
+    elif matrix:
+        _tell_matrix(texts, encoders, as_json)
+    else:
+        _tell_pairs(triples, encoders, as_json)
+
+
+def _tell_pairs(triples: Sequence[tuple[str, str, float | None]], encoders: Encoders, as_json: bool) -> None:
+    from semsearch.evaluation.sts import sts as compare
+
+    scored = [score for _, _, score in triples if score is not None]
+    gold = scored if len(scored) == len(triples) else None
+    if scored and gold is None:
+        raise UsageError(f"{len(triples) - len(scored)} of {len(triples)} pairs have no score.", "Score all, or none.")
+    texts = [(a, b) for a, b, _ in triples]
+    found = {name: compare(texts, encoder, gold) for name, encoder in encoders.items()}
+    whole = {name: _correlations(one.spearman, one.pearson) for name, one in found.items() if gold}
+    if as_json:
+        shown = [
+            {"a": a, "b": b, "models": {name: _compared(one, at) for name, one in found.items()}}
+            for at, (a, b) in enumerate(texts)
+        ]
+        show.emit({"schema": 1, "pairs": shown, **({"models": whole} if gold else {})})
+        return
+    for at, (a, b) in enumerate(texts):
+        figures = "  ".join(f"{_named(name, found)}{_figures(_compared(one, at))}" for name, one in found.items())
+        show.out(f"{figures}  {show.safe(a)} | {show.safe(b)}" if len(texts) > 1 else figures)
+    _tell_correlations(whole)
+
+
+def _tell_task(task: Task, data: Path, encoders: Encoders, as_json: bool) -> None:
+    from semsearch.evaluation.sts import run_task
+
+    found = {name: run_task(task, data, encoder) for name, encoder in encoders.items()}
+    whole = {name: _correlations(one.spearman.all, one.pearson.all) for name, one in found.items()}
+    if as_json:
+        details = {
+            name: {
+                **whole[name],
+                "pairs": one.pairs,
+                "aggregates": {"spearman": asdict(one.spearman), "pearson": asdict(one.pearson)},
+                "subsets": {key: _correlations(*scores) for key, scores in one.subsets.items()},
+            }
+            for name, one in found.items()
+        }
+        show.emit({"schema": 1, "task": task, "models": details})
+        return
+    _tell_correlations(whole)
+
+
+def _tell_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> None:
+    from semsearch import strength
+
+    if not texts:
+        raise UsageError("there are no texts to compare.", "Write one a line.")
+    cosines, strengths = {}, {}
+    for name, encoder in encoders.items():
+        vectors = encoder.encode(texts)
+        cosines[name] = (vectors @ vectors.T).clip(-1, 1)
+        strengths[name] = strength.of(cosines[name], encoder.background) if encoder.background else None
+    if as_json:
+        found = {name: {"cosine": cosines[name], "strength": strengths[name]} for name in encoders}
+        show.emit({"schema": 1, "texts": list(texts), "models": found})
+        return
+    for name in encoders:
+        if len(encoders) > 1:
+            show.out(show.safe(name))
+        rows = [
+            [str(at), *(f"{value:.3f}" for value in row), text]
+            for at, (row, text) in enumerate(zip(cosines[name], texts, strict=True), 1)
+        ]
+        show.table(rows, ("", *(str(at) for at in range(1, len(texts) + 1)), "text"))
+
+
+def _compared(found: Any, at: int) -> dict[str, float | None]:
+    known = found.strengths[at]
+    return {"cosine": round(found.cosines[at], 6), "strength": None if known is None else round(known, 4)}
+
+
+def _figures(compared: Mapping[str, float | None]) -> str:
+    strength = compared["strength"]
+    return f"cosine {compared['cosine']:.4f}" + ("" if strength is None else f"  strength {strength:.2f}")
+
+
+def _named(name: str, among: Mapping[str, Any]) -> str:
+    return f"{show.safe(name)}: " if len(among) > 1 else ""
+
+
+def _correlations(spearman: float | None, pearson: float | None) -> dict[str, float | None]:
+    """In percent; None where there is none, as when all scores are the same."""
+    both = {"spearman": spearman, "pearson": pearson}
+    return {key: None if value is None or math.isnan(value) else round(value, 4) for key, value in both.items()}
+
+
+def _tell_correlations(whole: Mapping[str, Mapping[str, float | None]]) -> None:
+    rows = [[name, *("-" if v is None else f"{v:.2f}" for v in found.values())] for name, found in whole.items()]
+    if rows:
+        show.table(rows, ("model", "spearman", "pearson"))
+
+
+def _data() -> Path:
+    if DATA not in os.environ:
+        raise UsageError("where are the test sets?", f"Say --data DIR, or set {DATA}.")
+    return Path(os.environ[DATA])
