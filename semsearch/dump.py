@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from semsearch import schema
+from semsearch.connected import DATABASE
 from semsearch.durable import sync_file, sync_folder
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.lock import LOCK, PID, WriterLock
-from semsearch.reading import DATABASE
 from semsearch.store import Store
 from semsearch.verify import verify
 

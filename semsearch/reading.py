@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semsearch import schema, sqlite
+from semsearch import sqlite
+from semsearch.connected import Connected, pieces
 from semsearch.errors import Corrupt, NotFound
 from semsearch.globs import matches
 from semsearch.rows import (
@@ -32,12 +29,12 @@ from semsearch.types import Document, Mark
 from semsearch.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from semsearch.types import Ids, Vectors
 
-DATABASE = "store.db"
-MOST_PARAMETERS = 500
 IDS_A_QUERY = 10_000
 
 _LISTING = """
@@ -51,49 +48,8 @@ _PASSAGE = """
     JOIN documents d ON d.id = p.document LEFT JOIN sources s ON s.id = d.source"""
 
 
-class Reader:
-    """A store that is open for reading. Threads may share it: their calls, and their snapshots, take turns.
-
-    No call waits for the writer of another process, and none sees half a document.
-    """
-
-    readonly = True
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._lock = threading.RLock()
-        self._depth = 0
-        self._file = folder / DATABASE
-        self._unchanging: tuple[int, int] | None = None
-        with sqlite.translated(folder):
-            self._connection = self._connect()
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """For SELECTs of other modules. Use it inside `snapshot()`, which also turns its errors into ours."""
-        return self._connection
-
-    def close(self) -> None:
-        """Let go of the files. Every later call raises SemsearchError."""
-        with self._lock:
-            self._connection.close()
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Everything read inside is of one moment. May be nested."""
-        with self._lock, sqlite.translated(self.folder):
-            if self._depth == 0:
-                self._renew()
-                self._connection.execute("BEGIN")
-            self._depth += 1
-            try:
-                if self._depth == 1:
-                    self._connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()  # now
-                yield
-            finally:
-                self._depth -= 1
-                if self._depth == 0 and self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+class Reader(Connected):
+    """A store that is open for reading. No call waits for the writer of another process, or sees half a document."""
 
     def version(self) -> int:
         """A counter that every commit which changed something has raised."""
@@ -191,7 +147,7 @@ class Reader:
         wanted = np.asarray(ids, dtype=np.int64).tolist()
         found: dict[int, StoredPassage] = {}
         with self.snapshot():
-            for piece in _pieces(wanted, IDS_A_QUERY):
+            for piece in pieces(wanted, IDS_A_QUERY):
                 for row in self._all(_PASSAGE, (json.dumps(piece),)):
                     found[row[0]] = self._passage(*row)
         return [found[passage] for passage in wanted if passage in found]
@@ -200,7 +156,7 @@ class Reader:
         """(n,) ids -> (n,) whether each passage is still there."""
         wanted = np.asarray(ids, dtype=np.int64)
         sql = "SELECT p.id FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value"
-        rows = [row for piece in _pieces(wanted.tolist(), IDS_A_QUERY) for row in self._all(sql, (json.dumps(piece),))]
+        rows = [row for piece in pieces(wanted.tolist(), IDS_A_QUERY) for row in self._all(sql, (json.dumps(piece),))]
         return np.isin(wanted, _ids(rows))
 
     # ---- vectors
@@ -216,7 +172,7 @@ class Reader:
         dim = self._dim(space)
         if ids is not None:
             wanted = np.unique(np.asarray(ids, dtype=np.int64))
-            for piece in _pieces(wanted[wanted > after].tolist(), chunk):
+            for piece in pieces(wanted[wanted > after].tolist(), chunk):
                 sql = "passage IN (SELECT value FROM json_each(?)) ORDER BY passage"
                 if rows := self._vector_rows(sql, (space, json.dumps(piece))):
                     yield self._decode(rows, dim)
@@ -250,34 +206,6 @@ class Reader:
 
     # ---- inside
 
-    def _connect(self) -> sqlite3.Connection:
-        connection, immutable = sqlite.connect_reader(self._file)
-        self._unchanging = _stamp(self._file) if immutable else None
-        schema.check(connection, self.folder, write=False)
-        return connection
-
-    def _renew(self) -> None:
-        """An immutable connection does not notice that somebody with more rights has written: open it anew."""
-        if self._unchanging is not None and (self._unchanging != _stamp(self._file) or sqlite.has_wal(self._file)):
-            self._connection.close()
-            self._connection = self._connect()
-
-    def _all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        with self._lock, sqlite.translated(self.folder):
-            if self._depth == 0:
-                self._renew()
-            return self._connection.execute(sql, parameters).fetchall()
-
-    def _where_in(self, sql: str, values: Sequence[str]) -> Iterator[Any]:
-        for piece in _pieces(values, MOST_PARAMETERS):
-            yield from self._all(f"{sql} ({','.join('?' * len(piece))})", piece)
-
-    def _meta(self, key: str) -> Any:
-        rows = self._all("SELECT value FROM meta WHERE key = ?", (key,))
-        if not rows:
-            raise Corrupt(f"{self.folder} has lost its {key!r}.", sqlite.REPAIR)
-        return rows[0][0]
-
     def _dim(self, space: int) -> int:
         rows = self._all("SELECT dim FROM spaces WHERE id = ?", (space,))
         if not rows:
@@ -293,12 +221,6 @@ class Reader:
             raise Corrupt(f"{self.folder}: passage {row_id} of {uri!r} is damaged.", sqlite.REPAIR)
         parsed = self._parsed(metadata)
         return StoredPassage(row_id, uri, start, end, text, page, line, heading, parsed, title, root, path)
-
-    def _parsed(self, value: str) -> Any:
-        try:
-            return json.loads(value)
-        except (TypeError, ValueError) as error:
-            raise Corrupt(f"{self.folder} is damaged: {str(value)[:40]!r} is not JSON.", sqlite.REPAIR) from error
 
     def _space(self, row_id: int, fingerprint: str, name: str, dim: int, *rest: Any) -> Space:
         info, quantiles, count = rest
@@ -333,12 +255,3 @@ def _ids(rows: Sequence[Any]) -> Ids:
 
 def _is_sound(row_id: int, crc: int, blob: Any) -> bool:
     return isinstance(blob, bytes) and vector_crc(row_id, blob) == crc
-
-
-def _stamp(file: Path) -> tuple[int, int]:
-    found = file.stat()
-    return found.st_mtime_ns, found.st_size
-
-
-def _pieces(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    return (values[at : at + size] for at in range(0, len(values), size))

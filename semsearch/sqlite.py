@@ -62,7 +62,7 @@ def make_durable(connection: sqlite3.Connection, folder: Path) -> None:
 
 
 def connect_reader(file: Path) -> tuple[sqlite3.Connection, bool]:
-    """A connection that only reads, and whether it had to be an immutable one. Raises sqlite3.Error.
+    """A connection that only reads, and whether it had to be immutable. Raises sqlite3.Error, SemsearchError.
 
     Where the folder cannot be written to, SQLite cannot make the files by which it coordinates with a writer.
     Nobody writes there, so an empty or absent WAL says that the main file is all there is.
@@ -70,8 +70,13 @@ def connect_reader(file: Path) -> tuple[sqlite3.Connection, bool]:
     try:
         return _readable(file, "ro"), False
     except sqlite3.OperationalError as error:
-        if code(error) not in _NO_WRITE or has_wal(file):
+        if code(error) not in _NO_WRITE:
             raise
+        if has_wal(file):
+            raise SemsearchError(
+                f"{file.parent} cannot be written to, and holds commits that a killed writer left to be folded in.",
+                "Open it once with the right to write: semsearch compact",
+            ) from error
     return _readable(file, "immutable"), True
 
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semsearch import schema, sqlite
+from semsearch.connected import DATABASE
 from semsearch.durable import sync_file, sync_folder
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.lock import LOCK, PID, WriterLock
-from semsearch.reading import DATABASE
 from semsearch.rows import (
     CacheRow,
     Entry,

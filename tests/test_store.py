@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -277,8 +279,6 @@ with Store.open(folder) as store:
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs the right to become another user")
 @pytest.mark.parametrize("writer", ["is open", "has closed"])
 def test_a_reader_without_the_right_to_write_sees_what_a_writer_commits(tmp_path: Path, writer: str) -> None:
-    import tempfile
-
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:  # pytest's own folders are closed to others
         Path(place).chmod(0o755)
         store, space = made(Path(place) / "notes", 2)
@@ -298,6 +298,21 @@ def test_a_reader_without_the_right_to_write_sees_what_a_writer_commits(tmp_path
         assert reader.stdout.readline().strip() == "['d0', 'd1', 'new']"
         reader.stdin.close()
         assert reader.wait(10) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs the right to become another user")
+def test_a_reader_without_the_right_to_fold_a_log_in_says_so(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        Path(place).chmod(0o755)
+        store, _ = made(Path(place) / "notes", 2)
+        shutil.copytree(Path(place) / "notes", Path(place) / "copy")  # as a kill leaves it
+        store.close()
+        (Path(place) / "copy" / "store.db-shm").unlink()
+        command = [sys.executable, "-c", _AS_NOBODY, str(Path(place) / "copy")]
+        ran = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
+        assert ran.returncode == 1
+        assert "SemsearchError" in ran.stderr
+        assert "folded in" in ran.stderr
 
 
 # ---- what goes in comes out
@@ -818,8 +833,6 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
     @initialize()
     def make(self) -> None:
-        import tempfile
-
         self.place = tempfile.TemporaryDirectory()
         self.folder = Path(self.place.name) / "notes"
         self.store, self.space = made(self.folder)
