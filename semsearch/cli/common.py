@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from semsearch import settings
+from semsearch.cli.values import lightened
 from semsearch.errors import NotFound, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +43,13 @@ class Options:
         return settings.home(self.home)
 
 
+class Group(TyperGroup):
+    """The commands together."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return lightened(super().get_params(ctx))
+
+
 class Command(TyperCommand):
     """A command that takes the global options too, so that `semsearch index -v` is not an error."""
 
@@ -52,7 +60,7 @@ class Command(TyperCommand):
                 hidden = copy.copy(param)
                 hidden.hidden = True
                 mine = [*mine, hidden]
-        return mine
+        return lightened(mine)
 
     def invoke(self, ctx: Any) -> Any:
         for name in EVERYWHERE:

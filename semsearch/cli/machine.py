@@ -11,10 +11,10 @@ import typer
 
 from semsearch import settings
 from semsearch.cli import show
-from semsearch.cli.common import DeviceOption, JsonFlag, ModelOption, command, loaded
+from semsearch.cli.common import DeviceOption, Group, JsonFlag, ModelOption, command, loaded
 from semsearch.cli.comparing import DATA
 
-models_app = typer.Typer(help="The encoders there are.", rich_markup_mode=None)
+models_app = typer.Typer(cls=Group, help="The encoders there are.", rich_markup_mode=None)
 
 
 def register(app: typer.Typer) -> None:

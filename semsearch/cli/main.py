@@ -17,7 +17,7 @@ import typer
 
 from semsearch import __version__
 from semsearch.cli import checking, collection, comparing, doctor, encoding, indexing, machine, searching, show
-from semsearch.cli.common import Options
+from semsearch.cli.common import Group, Options
 from semsearch.errors import NotFound, SemsearchError, UsageError
 
 BROKEN_PIPE = 128 + 13  # what a shell reports for a program that SIGPIPE ended
@@ -28,6 +28,7 @@ semsearch index ~/notes
 semsearch query "how do I descale a kettle?"
 """
 app = typer.Typer(
+    cls=Group,
     help=HELP,
     rich_markup_mode=None,  # rich would add 0.1 s to every --help
     pretty_exceptions_enable=False,
