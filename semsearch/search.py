@@ -82,7 +82,7 @@ class Searcher:
             return unit_rows(self.encoder().encode(texts, role="passage").mean(axis=0, keepdims=True))
         raise NotFound(
             f"no passage, document or file is called {str(example)!r}.",
-            "Use an id from a hit, a document's path as `semsearch info` lists it, or a file.",
+            "Use the id or the document of a hit, or a file.",
         )
 
     def _ranked(self, query: Query, target: Vectors | None) -> tuple[list[Hit], list[str], dict[str, Any]]:
