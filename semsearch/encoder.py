@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 BACKENDS = ("auto", "onnx")
 WINDOW = 1024  # texts between two steps of the progress bar, and that a crash can cost
 ROLES: Mapping[str, Role] = {"query": "query", "passage": "passage", "document": "passage"}
-Precision = Literal["float32", "binary", "ubinary"]
 
 
 class Engine(Protocol):
@@ -75,11 +74,12 @@ class Encoder:
         backend: str = "auto",
         threads: int = 0,
         cache: Path | None = None,
+        cache_mb: int = 1024,
     ) -> Encoder:
         """The encoder called `name`: "default", another name of the catalogue, or the folder of a bundle.
 
         `device` is auto, cpu, cuda or cuda:N; `threads` 0 means one worker a core. With `cache`, passages are
-        embedded once, ever: their vectors are kept in that SQLite file. Raises NotFound and DeviceUnavailable.
+        embedded once, ever: their vectors are kept in that SQLite file, `cache_mb` megabytes at most. Raises NotFound and DeviceUnavailable.
 
         >>> Encoder.load("defualt")
         Traceback (most recent call last):
@@ -93,7 +93,7 @@ class Encoder:
             return cls(engine)
         from semsearch.encoders._cache import VectorCache  # sqlite3: 20 ms that a query does not need
 
-        return cls(engine, VectorCache(cache, engine.dim))
+        return cls(engine, VectorCache(cache, engine.dim, cache_mb << 20))
 
     @property
     def info(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Encoder:
         batch_size: int | None = ...,
         show_progress_bar: bool | None = ...,
         output_value: str | None = ...,
-        precision: Precision = ...,
+        precision: Literal["float32"] = ...,
         convert_to_numpy: Literal[True] = ...,
         convert_to_tensor: Literal[False] = ...,
         device: str | None = ...,
@@ -146,7 +146,7 @@ class Encoder:
         batch_size: int | None = ...,
         show_progress_bar: bool | None = ...,
         output_value: str | None = ...,
-        precision: Precision = ...,
+        precision: Literal["float32"] = ...,
         convert_to_numpy: Literal[True] = ...,
         convert_to_tensor: Literal[False] = ...,
         device: str | None = ...,

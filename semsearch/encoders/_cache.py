@@ -10,8 +10,7 @@ import hashlib
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -55,27 +54,30 @@ class VectorCache:
         """Position in `texts` -> its vector (dim,), for those that are known."""
         keys = _keys(identity, texts)
         found: dict[bytes, tuple[bytes, int]] = {}
-        with self._guarded() as connection:
+
+        def look_up(connection: sqlite3.Connection) -> None:
             for at in range(0, len(keys), PARAMETERS):
-                if connection is None:
-                    break
                 some = keys[at : at + PARAMETERS]
                 marks = ",".join("?" * len(some))
                 rows = connection.execute(f"SELECT key, vector, crc FROM vectors WHERE key IN ({marks})", some)
-                found |= {key: (vector, crc) for key, vector, crc in rows}
+                found.update({key: (vector, crc) for key, vector, crc in rows})
+
+        self._try(look_up)
         return {at: row for at, key in enumerate(keys) if (row := self._row(found.get(key))) is not None}
 
     def put(self, identity: str, texts: Sequence[str], vectors: Vectors) -> None:
         """Remember the vectors (n, dim) of n texts; the oldest are forgotten where the file grows too large."""
         blobs = [row.tobytes() for row in vectors.astype("<f2")]
         rows = [(key, blob, zlib.crc32(blob)) for key, blob in zip(_keys(identity, texts), blobs, strict=True)]
-        with self._guarded() as connection:
-            if connection:
-                with connection:
-                    connection.execute("BEGIN IMMEDIATE")
-                    connection.executemany("INSERT OR REPLACE INTO vectors (key, vector, crc) VALUES (?, ?, ?)", rows)
-                    newest = "(SELECT max(id) FROM vectors)"
-                    connection.execute(f"DELETE FROM vectors WHERE id <= {newest} - ?", (self._most_rows,))
+
+        def remember(connection: sqlite3.Connection) -> None:
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.executemany("INSERT OR REPLACE INTO vectors (key, vector, crc) VALUES (?, ?, ?)", rows)
+                newest = "(SELECT max(id) FROM vectors)"
+                connection.execute(f"DELETE FROM vectors WHERE id <= {newest} - ?", (self._most_rows,))
+
+        self._try(remember)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -89,26 +91,20 @@ class VectorCache:
             return None
         return np.frombuffer(found[0], dtype="<f2").astype(np.float32)
 
-    @contextmanager
-    def _guarded(self) -> Iterator[sqlite3.Connection | None]:
-        """The open connection, or None; what goes wrong with it ends here."""
+    def _try(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Do `work` on the open file; what goes wrong with it ends here."""
         with self._lock:
+            if self._lost:
+                return
             try:
-                yield self._open()
+                self._connection = self._connection or _connect(self.path)
+                work(self._connection)
             except sqlite3.OperationalError:  # busy, full, or not writable: go on without
-                pass
+                return
             except sqlite3.DatabaseError:
                 self._set_aside()
-
-    def _open(self) -> sqlite3.Connection | None:
-        if self._connection is None and not self._lost:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-            self._connection = connection
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = OFF")  # a lost row is embedded again, a torn one fails its crc
-            connection.execute(SCHEMA)
-        return self._connection
+            except OSError:
+                self._lost = True
 
     def _set_aside(self) -> None:
         if self._connection:
@@ -120,6 +116,19 @@ class VectorCache:
                 Path(f"{self.path}{suffix}").unlink(missing_ok=True)
         except OSError:
             self._lost = True
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = OFF")  # a lost row is embedded again, a torn one fails its crc
+        connection.execute(SCHEMA)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def rounded(vectors: Vectors) -> Vectors:
