@@ -399,7 +399,9 @@ def _load(encoder: EncoderProtocol | str) -> EncoderProtocol:
     from semsearch.encoder import Encoder
 
     chosen = settings.load()
-    return Encoder.load(encoder, device=chosen.device, threads=chosen.threads, cache=settings.cache_file())
+    most = chosen.embedding_cache_mb
+    cache = settings.cache_file() if most else None
+    return Encoder.load(encoder, device=chosen.device, threads=chosen.threads, cache=cache, cache_mb=most)
 
 
 def _info(encoder: EncoderProtocol) -> dict[str, Any]:

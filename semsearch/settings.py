@@ -35,7 +35,7 @@ class Settings:
     k: int = 10
     mode: str = "hybrid"
     cache: Path | None = None
-    embedding_cache_mb: int = 512
+    embedding_cache_mb: int = 1024
     offline: bool = False
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import platform
-import shutil
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +17,8 @@ from semsearch.errors import SemsearchError
 
 LITTLE_SPACE = 1 << 30  # bytes: an index of a hundred thousand passages and its rebuild
 OWNED = ("faiss", "onnxruntime")  # modules that several wheels install over one another
+ALIKE = ("A man is eating food.", "A man eats something.", "The engine does not start.")  # the first two are
+BATCH_TOLERANCE = 1e-3  # fp32 sums in another order on a GPU; on a CPU the difference is 0
 PARTS = ("numpy", "tokenizers", "sqlite-utils", "typer", "rich")
 Check = Callable[[Options, str | None, str | None], Iterator["Finding"]]
 
@@ -74,6 +72,9 @@ def _tried(check: Check, options: Options, model: str | None, device: str | None
 
 
 def _versions(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
+    import platform
+    from importlib import metadata
+
     yield Finding("semsearch", "ok", f"{__version__} at {Path(__file__).parents[1]}")
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for part in PARTS:
@@ -82,6 +83,8 @@ def _versions(options: Options, model: str | None, device: str | None) -> Iterat
 
 def _sqlite(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
     """SQLite with full-text search, and the trigram tokenizer that finds CJK words (3.34 and later)."""
+    import sqlite3
+
     memory = sqlite3.connect(":memory:")
     for wanted in ("porter unicode61", "trigram"):
         try:
@@ -96,6 +99,8 @@ def _sqlite(options: Options, model: str | None, device: str | None) -> Iterator
 
 def _wheels(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
     """Exactly one wheel may own a module: a second one overwrites half of the first."""
+    from importlib import metadata
+
     owners = metadata.packages_distributions()
     for module in OWNED:
         wheels = sorted(set(owners.get(module, ())))
@@ -130,14 +135,29 @@ def _vector_search(options: Options, model: str | None, device: str | None) -> I
 
 
 def _encoder(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
-    """The encoder loads, runs where it says, and gives the vectors that it gave when it was made."""
+    """The encoder loads (weights are checked by their sha256), runs where it says, and its vectors mean something."""
+    import numpy as np
+
     encoder = loaded(options, model, device)
     known: Mapping[str, Any] = encoder.info
-    ran = known.get("provider") or known.get("device") or "this process"
+    ran = known.get("provider") or known.get("device")
     yield Finding("encoder", "ok", f"{encoder.name} ({encoder.fingerprint[:12]}), width {encoder.dim}, runs on {ran}")
+    vectors = encoder.encode(ALIKE)
+    alone = np.stack([encoder.encode(text) for text in ALIKE])
+    off = float(np.abs(vectors - alone).max())
+    if not np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4):
+        yield Finding("vectors", "broken", "they do not have length 1", "Install the model anew.")
+    elif off > BATCH_TOLERANCE:
+        yield Finding("vectors", "broken", f"they depend on the batch: off by {off:.1e}", "Use --device cpu.")
+    elif vectors[0] @ vectors[1] <= vectors[0] @ vectors[2]:
+        yield Finding("vectors", "broken", "what is alike is not closer than what is not", "Install the model anew.")
+    else:
+        yield Finding("vectors", "ok", "length 1, the same in any batch, alike where meaning is")
 
 
 def _folders(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
+    import shutil
+
     for name, folder in (("home", options.folder()), ("embedding cache", settings.cache_file().parent)):
         there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         free = shutil.disk_usage(there).free
