@@ -61,7 +61,8 @@ class Root:
 
     @classmethod
     def from_json(cls, kept: dict[str, Any]) -> Root:
-        return cls(kept["path"], Rules(**_with_tuples(kept["rules"])), kept["kind"], Fields(**_with_tuples(kept["fields"])))
+        rules, fields = Rules(**_with_tuples(kept["rules"])), Fields(**_with_tuples(kept["fields"]))
+        return cls(kept["path"], rules, kept["kind"], fields)
 
 
 def _with_tuples(kept: dict[str, Any]) -> dict[str, Any]:

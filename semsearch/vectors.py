@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def unit_rows(vectors: Any) -> Vectors:
     """(n, d) numbers -> (n, d) float32 rows of length 1. A zero row stays zero: its cosine with all is 0."""
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]  # half the time of linalg.norm
     return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
