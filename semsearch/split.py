@@ -157,30 +157,32 @@ def _pieces(text: str, spans: Sequence[tuple[int, int]], size: int, count_tokens
     return [piece for span in spans for piece in _packed(_atoms(text, span, size, counts), grain)]
 
 
-def _atoms(text: str, span: tuple[int, int], size: int, counts: Mapping[str, int]) -> Iterator[_Unit]:
+def _atoms(text: str, span: tuple[int, int], size: int, counts: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """(start, end, tokens) of what is only cut in need; plain tuples, as there may be millions."""
     for atom in _ATOM.finditer(text, *span):
         start, end = atom.span()
         tokens = counts[atom.group()]
         if atom.lastgroup == "slice":  # of a longer word: its tokens are those of the whole, one a letter at most
             tokens = max(tokens, end - start)
         if tokens <= size:
-            yield _Unit(start, end, tokens)
+            yield start, end, tokens
         else:
-            yield from (_Unit(at, min(at + size, end), min(size, end - at)) for at in range(start, end, size))
+            yield from ((at, min(at + size, end), min(size, end - at)) for at in range(start, end, size))
 
 
-def _packed(atoms: Iterable[_Unit], grain: int) -> Iterator[_Unit]:
-    piece: _Unit | None = None
-    for atom in atoms:
-        if piece is None:
-            piece = atom
-        elif piece.tokens + atom.tokens > grain or _too_wide(piece, atom, grain):
-            yield piece
-            piece = atom
-        else:
-            piece = _Unit(piece.start, atom.end, piece.tokens + atom.tokens)
-    if piece is not None:
-        yield piece
+def _packed(atoms: Iterable[tuple[int, int, int]], grain: int) -> Iterator[_Unit]:
+    begin = last = -1
+    total = 0
+    for start, end, tokens in atoms:
+        if begin < 0:
+            begin = start
+        elif total + tokens > grain or end - begin > grain * WIDEST_TOKEN:
+            yield _Unit(begin, last, total)
+            begin, total = start, 0
+        last = end
+        total += tokens
+    if begin >= 0:
+        yield _Unit(begin, last, total)
 
 
 def _parted(text: str, borders: Sequence[int]) -> list[tuple[int, int]]:
