@@ -249,7 +249,8 @@ class _Run:
     def _documents(self, file: _File, source: Source, known: Source | None, done: int, total: int) -> Iterator[str]:
         """Put every document of the file; yields their ids."""
         read = 0
-        for item in loaders.load(file.found.path, file.root.kind, file.root.fields):
+        fields = replace(file.root.fields, max_bytes=file.root.rules.max_bytes)
+        for item in loaders.load(file.found.path, file.root.kind, fields):
             if isinstance(item, Skipped):
                 self._skip(replace(item, path=file.uri + item.path.removeprefix(file.found.path.name)))
                 continue
@@ -312,7 +313,8 @@ def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions) -> Iterato
         base, prefix = roots.base(top)
         above = (top if top.is_dir() else top.parent).relative_to(base).as_posix()
         within = scope.relative_to(top).as_posix()
-        for item in walk.files(top, root.rules):
+        rules = replace(root.rules, streamed=()) if root.kind == "files" else root.rules
+        for item in walk.files(top, rules):
             if isinstance(item, Skipped):
                 yield item
                 continue
