@@ -6,6 +6,7 @@ What a user types is text: "[MASK]" in a sentence is a bracket, a word and a bra
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +24,8 @@ MARGIN = 128  # tokens near the end of that part that its cut may have changed: 
 class Tokenizer:
     """A tokenizer.json, and the longest input of an encoder in tokens, special ones included."""
 
-    def __init__(self, content: bytes, max_tokens: int) -> None:
-        self._fast = FastTokenizer.from_buffer(content)
+    def __init__(self, path: Path, max_tokens: int) -> None:
+        self._fast = FastTokenizer.from_file(str(path))
         self._fast.no_truncation()
         self._fast.no_padding()
         self._fast.encode_special_tokens = True  # "[SEP]" typed by a user must not end the sentence

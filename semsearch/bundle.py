@@ -86,16 +86,19 @@ class Bundle:
         canonical = json.dumps(parts, sort_keys=True, ensure_ascii=True)
         return replace(self, fingerprint=hashlib.sha256(canonical.encode()).hexdigest()[:16])
 
-    def part(self, which: str) -> bytes:
-        """The bytes of `weights` or `tokenizer`, checked: Corrupt where the sha256 is off, NotFound where absent."""
+    def path(self, which: str) -> Path:
+        """The file of `weights` or `tokenizer`, once its bytes are checked.
+
+        Raises Corrupt where its sha256 is off, and NotFound where it is absent.
+        """
         path = self.folder / str(getattr(self, which))
         try:
-            content: bytes = path.read_bytes()
+            found = sha256(path)
         except OSError as error:
             raise NotFound(f"the encoder {self.name} lacks its {which}: {path}.", _AGAIN) from error
-        if hashlib.sha256(content).hexdigest() != getattr(self, f"{which}_sha256"):
+        if found != getattr(self, f"{which}_sha256"):
             raise Corrupt(f"the {which} of encoder {self.name} are not what was written: {path}.", _AGAIN)
-        return content
+        return path
 
 
 _AGAIN = "Install semsearch again, or copy the encoder's folder again."

@@ -144,7 +144,7 @@ def test_the_progress_bar_is_on_stderr_and_only_on_request(hashing: Any, capfd: 
 
 def test_the_sentence_is_cut_and_never_the_prompt(default_encoder: Encoder) -> None:
     bundle = read("default")
-    tokenizer = Tokenizer(bundle.part("tokenizer"), 16)
+    tokenizer = Tokenizer(bundle.path("tokenizer"), 16)
     prompt = Prompt(before="this sentence : ", after=" means something .")
     (ids,) = tokenizer.ids(["word " * 40], prompt)
     (short,) = tokenizer.ids([""], prompt)
@@ -163,7 +163,7 @@ def test_what_was_cut_is_counted(default_encoder: Encoder) -> None:
 
 @pytest.mark.parametrize("unit", ["hello world, this is text. ", "日本語", "a ", "é", "aé日 "], ids=ascii)
 def test_a_cut_before_tokenising_does_not_change_the_result(unit: str) -> None:
-    tokenizer = Tokenizer(read("default").part("tokenizer"), 256)
+    tokenizer = Tokenizer(read("default").path("tokenizer"), 256)
     text = unit * (60_000 // len(unit))
     (ids,) = tokenizer.ids([text], Prompt())
     whole = tokenizer._fast.encode(text).ids
@@ -181,7 +181,7 @@ def test_a_megabyte_of_text_is_encoded_in_a_moment(default_encoder: Encoder) -> 
 @pytest.mark.parametrize("token", ["[MASK]", "[SEP]", "[CLS]", "[PAD]", "[UNK]"])
 def test_a_special_token_that_a_user_types_is_text(token: str) -> None:
     bundle = read("default")
-    (ids,) = Tokenizer(bundle.part("tokenizer"), 256).ids([f"a {token} b"], Prompt())
+    (ids,) = Tokenizer(bundle.path("tokenizer"), 256).ids([f"a {token} b"], Prompt())
     special = {0, 100, 101, 102, 103}
     assert not special & set(ids[1:-1])
 
