@@ -1,7 +1,8 @@
 """Which files below a folder are to be read, in a fixed order, and which were skipped for what reason.
 
-Left out in silence: what globs and ignore files leave out, hidden names, version control folders, and links
-to what is found in its own place anyway. Everything else that cannot be read is a Skipped with its reason.
+Left out in silence: what globs and ignore files leave out, hidden names, version control folders, indexes of
+semsearch, and links to what is found in its own place anyway. Everything else that cannot be read is a Skipped
+with its reason.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from semsearch.types import Skipped
 MAX_BYTES = 10 * 2**20
 MAX_FILES = 100_000  # more than that is usually the wrong folder
 VERSION_CONTROL = {".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS", ".fossil"}
+AN_INDEX = {"store.db", "writer.lock"}  # a folder with both is an index of ours, perhaps the one being written
 NOBODY_WROTE = {"__pycache__", "node_modules"}
 STREAMED = (".jsonl", ".ndjson", ".jsonlines", ".csv", ".tsv", ".tab", ".db", ".db3", ".sqlite", ".sqlite3")
 _KINDS = {
@@ -127,13 +129,16 @@ class _Walk:
     def _inside(self, folder: _Entry) -> Iterator[_Entry]:
         real = self._real_root / folder.relative
         ignored = folder.ignored.entering(real) if self._rules.use_ignore_files else folder.ignored
-        with os.scandir(folder.path) as entries:
-            for found in entries:
-                relative = f"{folder.relative}/{found.name}" if folder.relative else found.name
-                is_folder = found.is_dir(follow_symlinks=False)
-                entry = _Entry(folder.path / found.name, relative, is_folder, found.is_symlink(), ignored)
-                if self._is_wanted(entry, found.name):
-                    yield entry
+        with os.scandir(folder.path) as scanned:
+            entries = list(scanned)
+        if {entry.name for entry in entries} >= AN_INDEX:
+            return
+        for found in entries:
+            relative = f"{folder.relative}/{found.name}" if folder.relative else found.name
+            is_folder = found.is_dir(follow_symlinks=False)
+            entry = _Entry(folder.path / found.name, relative, is_folder, found.is_symlink(), ignored)
+            if self._is_wanted(entry, found.name):
+                yield entry
 
     def _is_wanted(self, entry: _Entry, name: str) -> bool:
         if name in VERSION_CONTROL or (name.startswith(".") and not _fits(self._hidden, name)):

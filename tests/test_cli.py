@@ -237,6 +237,23 @@ def test_the_shell_completes_commands_flags_choices_and_index_names(cli: Command
     assert completed(f"semsearch --home {home.parent} query -n no", 5) == []
 
 
-def test_the_completion_script_is_shown_for_the_shell(cli: CommandLine) -> None:
-    ran = cli("--show-completion", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
-    assert ran.code in (0, 2)  # in-process the shell is unknown; the process test below asks a real one
+def test_the_completion_script_is_one_that_bash_takes(cli: CommandLine) -> None:
+    detection_off = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    ask = [sys.executable, "-m", "semsearch", "--show-completion", "bash"]
+    script = subprocess.run(ask, env=detection_off, capture_output=True, text=True, check=True).stdout
+    taken = subprocess.run(
+        ["bash", "-c", f"{script}\ncomplete -p semsearch"], capture_output=True, text=True, check=True
+    )
+    assert taken.stdout.rstrip().endswith(" semsearch")
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code"),
+    [("> /dev/full", 1), (">&-", 0), ("2>&-", 0), ("2> /dev/full", 0), ("2> /dev/full --no", 2)],
+)
+def test_streams_that_take_nothing_cause_no_traceback(cli: CommandLine, redirection: str, code: int) -> None:
+    command = f"{sys.executable} -m semsearch config --json {redirection}"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert ran.returncode == code
+    assert "Traceback" not in ran.stderr
+    assert "Exception ignored" not in ran.stderr

@@ -108,6 +108,13 @@ def test_an_empty_folder_is_a_warning_and_success(cli: CommandLine, tmp_path: Pa
     assert cli.ok("index", tmp_path / "empty", "--json").json["warnings"] == ["no documents were found."]
 
 
+def test_an_index_does_not_index_itself(cli: CommandLine, notes: Path) -> None:
+    made = cli.ok("--home", notes / "indexes", "index", notes, "--json").json["documents"]
+    again = cli.ok("--home", notes / "indexes", "index", notes, "--json").json["documents"]
+    assert (made["added"], made["skipped"]) == (2, 0)
+    assert (again["unchanged"], again["added"], again["skipped"]) == (2, 0, 0)
+
+
 def test_skipped_files_are_named_ten_at_most_and_strict_fails(cli: CommandLine, notes: Path) -> None:
     for number in range(12):
         (notes / f"b{number:02}.pdf").write_bytes(b"%PDF-1.4 nothing")

@@ -12,6 +12,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
@@ -81,8 +82,14 @@ def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: boo
         show.emit({"schema": 1, "queries": objects} if batch else objects[0])
         return
     writers: dict[str, Callable[..., None]] = {
-        "table": _table, "jsonl": _jsonl, "csv": _csv, "tsv": _tsv, "md": _md, "paths": _paths, "trec": _trec,
-    }  # fmt: skip
+        "table": partial(_table, explain=explain),
+        "jsonl": _jsonl,
+        "csv": _csv,
+        "tsv": _tsv,
+        "md": _md,
+        "paths": _paths,
+        "trec": _trec,
+    }
     writers[shape](answers, batch)
 
 
@@ -157,7 +164,7 @@ def place(hit: Hit) -> str:
     return f"{hit.path}:{hit.line}" if hit.line is not None else hit.path
 
 
-def _table(answers: Iterable[Answer], batch: bool) -> None:
+def _table(answers: Iterable[Answer], batch: bool, *, explain: bool) -> None:
     width = max(40, min(shutil.get_terminal_size().columns, 120))
     colour = show.colours()
     for answer in answers:
@@ -165,6 +172,8 @@ def _table(answers: Iterable[Answer], batch: bool) -> None:
             print(_dressed(f"{show.safe(answer.id)}: {show.safe(answer.results.query.text)}", BOLD, colour))
         for hit, found in zip(answer.results, answer.snippets(answer.results), strict=True):
             print(_headline(hit, colour))
+            if explain:
+                print(_dressed("     " + "  ".join(f"{name} {v:.4f}" for name, v in hit.scores.items()), DIM, colour))
             for line in _snippet_lines(hit, found, width - 5, colour):
                 print("     " + line)
         if not answer.results.hits:

@@ -65,11 +65,11 @@ def start(
 def run() -> NoReturn:
     """The console entry point: signals and streams are set up here, and only here."""
     signal.signal(signal.SIGTERM, _terminate)
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    code = main(sys.argv[1:])
-    sys.stderr.flush()
-    sys.exit(code)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller: semsearch … >&-
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  (for the life of the process)
+        getattr(sys, name).reconfigure(errors="backslashreplace")
+    sys.exit(main(sys.argv[1:]))
 
 
 def main(args: Sequence[str]) -> int:
@@ -109,11 +109,11 @@ def _fail(error: Exception, args: Sequence[str]) -> int:
             import traceback
 
             traceback.print_exception(error)
+        show.trouble(told)
         if _wants_json(args):
             show.emit({"error": show.error_object(told)})
-            sys.stdout.flush()
-        show.trouble(told)
-    except BrokenPipeError:
+        sys.stdout.flush()
+    except OSError:  # nobody listens, or the disk that stdout goes to is full: which may be what happened above
         _drop_stdout()
     return told.exit_code
 
@@ -158,7 +158,7 @@ def _terminate(number: int, frame: Any) -> NoReturn:
 
 
 def _drop_stdout() -> None:
-    """Nobody reads stdout any more: the interpreter's last flush must not complain."""
+    """stdout takes no more: the interpreter's last flush must not complain."""
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 

@@ -51,7 +51,7 @@ def _bar(job: str) -> Iterator[Callable[[Progress], None]]:
 
     started = time.monotonic()
     shown: Any = (
-        TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.description}", markup=False), BarColumn(bar_width=None), TextColumn("{task.percentage:>3.0f}%"),
         TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TextColumn("ETA"), TimeRemainingColumn(),
         TextColumn("{task.fields[item]}", markup=False),
     )  # fmt: skip

@@ -167,7 +167,8 @@ def _answer(
             yield hits.Answer(id_, results, head, index.snippets)
             show.warn(results.warnings)
             if explain and shape != "json":
-                show.note(show.dumps(hits.explanation(results)))
+                for part, told in hits.explanation(results).items():
+                    show.note(f"{part}: {show.dumps(told)}")
 
     hits.write(answers(), shape, batch=batch, explain=explain)
     if fail_empty and not found:

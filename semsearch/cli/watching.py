@@ -49,14 +49,13 @@ def _followed(folder: Path) -> Any:
 
 
 def _signature(folder: Path) -> frozenset[tuple[str, int, int]]:
-    """Name, size and time of every file that is followed; the index's own files do not count."""
+    """Name, size and time of every file that is followed."""
     from semsearch.walk import Found, files
 
-    own = folder.resolve()
     return frozenset(
         (str(item.path), item.size, item.mtime_ns)
         for root in _followed(folder)
         if Path(root.path).exists()
         for item in files(Path(root.path), root.rules)
-        if isinstance(item, Found) and not item.path.resolve().is_relative_to(own)
+        if isinstance(item, Found)
     )
