@@ -1,9 +1,9 @@
-"""Looking after indexes: list info get delete rm compact verify dump restore."""
+"""Looking after an index: delete rm compact verify dump restore."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,6 @@ from semsearch.cli.common import (
     JsonFlag,
     NameArgument,
     NameOption,
-    Options,
     YesFlag,
     command,
     confirm,
@@ -23,72 +22,16 @@ from semsearch.cli.common import (
     existing_paths,
     opened,
     pick,
-)  # fmt: skip
+)
 from semsearch.cli.searching import target
-from semsearch.errors import GateFailed, NotFound, SemsearchError, UsageError
+from semsearch.errors import GateFailed, NotFound, UsageError
 
 MANY = 10  # documents that `delete` takes out without asking
 
 
 def register(app: typer.Typer) -> None:
-    for name, function in (("list", list_), ("info", info), ("get", get), ("delete", delete), ("rm", rm),
-                           ("compact", compact), ("verify", verify), ("dump", dump), ("restore", restore)):  # fmt: skip
-        command(app, name)(function)
-
-
-def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
-    """The indexes there are."""
-    options: Options = ctx.obj
-    known = [_listed(options, name) for name in settings.names(options.folder())]
-    if as_json:
-        show.emit({"schema": 1, "home": str(options.folder()), "indexes": known})
-        return
-    if not known:
-        show.note(f"no index in {options.folder()} yet; make one: semsearch index FOLDER")
-        return
-    heads = ("name", "documents", "passages", "encoder", "size", "indexed")
-    show.table([_row(found) for found in known], heads)
-
-
-def info(
-    ctx: typer.Context,
-    name: NameArgument = None,
-    named: NameOption = None,
-    documents: Annotated[bool, typer.Option("--documents", help="List every document.")] = False,
-    as_json: JsonFlag = False,
-) -> None:
-    """What an index holds, how it was made, which backend serves it and why, what the last run skipped."""
-    with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
-        known = _info_object(index.info())
-        if documents:
-            known["list"] = index.documents()
-    if as_json:
-        show.emit(known)
-        return
-    listed = known.pop("list", ())
-    show.pairs(_readable(known))
-    for item in (known["last_run"] or {}).get("skipped", ()):
-        show.out(f"  skipped {show.safe(item['path'])}: {show.safe(item['reason'])}")
-    if listed:
-        show.table([[str(item["id"]), str(item.get("passages", ""))] for item in listed], ("document", "passages"))
-
-
-def get(
-    ctx: typer.Context,
-    what: Annotated[str, typer.Argument(metavar="ID", help="A passage's id or a document's id.")],
-    name: NameOption = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Print a passage or a document. Digits are a passage's id; where documents have such names, document:12."""
-    with opened(ctx.obj, pick(ctx.obj, name)) as index:
-        found = index.get(target(what))
-    if as_json:
-        show.emit({"schema": 1, "index": index.name, **found})
-    elif sys.stdout.isatty():
-        for line in found["text"].split("\n"):
-            show.out(show.safe(line))
-    else:
-        show.out(found["text"])
+    for function in (delete, rm, compact, verify, dump, restore):
+        command(app)(function)
 
 
 def delete(
@@ -219,60 +162,6 @@ def restore(
         show.emit({"schema": 1, "index": index.name, "documents": documents})
     elif not ctx.obj.quiet:
         show.out(f"{show.safe(index.name)}: {show.count(documents, 'document')} restored")
-
-
-def _listed(options: Options, name: str) -> dict[str, Any]:
-    """One index in short; one that cannot be read says why instead of hiding the others."""
-    try:
-        with opened(options, name) as index:
-            known = index.info()
-    except SemsearchError as error:
-        return {"index": name, "problem": str(error)}
-    short = {key: known[key] for key in ("documents", "passages", "vectors", "bytes")}
-    encoders = [space["encoder"]["name"] for space in known["spaces"]]
-    return {
-        "index": name,
-        "path": known["path"],
-        **short,
-        "encoders": encoders,
-        "indexed": (known["last_run"] or {}).get("at"),
-    }
-
-
-def _row(found: Mapping[str, Any]) -> list[str]:
-    if "problem" in found:
-        return [found["index"], "", "", found["problem"], "", ""]
-    return [found["index"], f"{found['documents']:,}", f"{found['passages']:,}", ", ".join(found["encoders"]),
-            show.size(found["bytes"]), found["indexed"] or ""]  # fmt: skip
-
-
-def _info_object(known: Mapping[str, Any]) -> dict[str, Any]:
-    """`Index.info()` with the name first, what serves it at the top, and without its thousand quantiles."""
-    rest = {key: value for key, value in known.items() if key != "name"}
-    rest["spaces"] = [
-        {**space, "encoder": {k: v for k, v in space["encoder"].items() if k != "background"}}
-        for space in known["spaces"]
-    ]
-    first = rest["spaces"][0] if rest["spaces"] else {}
-    return {"schema": 1, "index": known["name"], **rest, "backend": first.get("backend"), "why": first.get("why")}
-
-
-def _readable(known: Mapping[str, Any]) -> dict[str, Any]:
-    """The lines of `info` for a person."""
-    recipe, last = known["recipe"], known["last_run"] or {}
-    lines: dict[str, Any] = {"index": known["index"], "path": known["path"], "size": show.size(known["bytes"])}
-    lines |= {key: f"{known[key]:,}" for key in ("documents", "passages", "vectors")}
-    for space in known["spaces"]:
-        encoder = space["encoder"]
-        lines["encoder"] = f"{encoder['name']} ({encoder['fingerprint'][:12]}), width {space['dim']}"
-    lines["backend"] = f"{known['backend']}: {known['why']}"
-    lines["follows"] = ", ".join(root["path"] for root in recipe.get("roots", ())) or "nothing"
-    splitter = recipe.get("splitter", {})
-    lines["passages by"] = ", ".join(f"{key} {value}" for key, value in splitter.items())
-    if last:
-        counts = ", ".join(f"{last.get(k, 0):,} {k}" for k in ("added", "changed", "unchanged", "moved", "deleted"))
-        lines["last run"] = f"{last.get('at', '')}: {counts}, {len(last.get('skipped', ())):,} skipped"
-    return lines
 
 
 def _all_there(index: Any, ids: Iterable[str]) -> list[str]:

@@ -6,9 +6,9 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,16 +29,17 @@ from semsearch.cli.common import (
     existing_paths,
     pick,
     use_device,
-)  # fmt: skip
+)
+from semsearch.cli.naming import usual_name
 from semsearch.cli.progress import reported
-from semsearch.errors import GateFailed, SemsearchError, UsageError
+from semsearch.cli.reports import tell
+from semsearch.errors import UsageError
 
 if TYPE_CHECKING:
     from semsearch.index import Index
     from semsearch.sync import SyncOptions
     from semsearch.types import SyncReport
 
-LISTED = 10  # skipped files that are named on stderr; `info` names them all
 Kind = Literal["auto", "files", "jsonl", "csv", "tsv", "sqlite"]
 Chunk = Literal["sentences", "tokens", "markdown", "none"]
 BackendType = Literal["auto", "exact", "flat", "compressed", "ivf"]
@@ -102,12 +103,12 @@ def index(
     if from_stdin and (len(paths or []) > 1 or watching):
         raise UsageError("- (standard input) comes alone and cannot be watched.", "Index other paths separately.")
     files = [] if from_stdin else existing_paths(paths or [])
-    chosen = name or _usual_name(options, files, from_stdin=from_stdin)
+    chosen = name or usual_name(options, files, from_stdin=from_stdin)
     rules = _rules(include, exclude, no_ignore, max_file_size)
     fields = _fields(text_field, id_field, meta_field, sql)
     kind = "sqlite" if sql and not kind else kind
     cut = {k: v for k, v in (("kind", chunk), ("size", chunk_size), ("overlap", overlap)) if v is not None}
-    job = _Job(options, chosen, files, from_stdin, model, backend_type, cut, strict, as_json)
+    job = _Job(options, chosen, files, from_stdin, _located(model), backend_type, cut, strict, as_json)
     from semsearch.sync import SyncOptions
 
     job.run(SyncOptions(rules=rules, kind=kind, fields=fields, prune=prune, force=force, dry_run=dry_run, yes=yes))
@@ -121,28 +122,25 @@ def watch(ctx: typer.Context, name: NameArgument = None, named: NameOption = Non
     existing(ctx.obj, chosen)
     from semsearch.sync import SyncOptions
 
-    job = _Job(ctx.obj, chosen, [], False, None, None, {}, False, as_json)
+    job = _Job(ctx.obj, chosen, as_json=as_json)
     job.run(SyncOptions())
     job.follow()
 
 
+@dataclass(slots=True)
 class _Job:
     """One `index` command: open or make the index, synchronise, report; again for each change where it watches."""
 
-    def __init__(
-        self, options: Options, name: str, paths: Sequence[Path], from_stdin: bool, model: str | None,
-        backend: str | None, cut: dict[str, Any], strict: bool, as_json: bool,
-    ) -> None:  # fmt: skip
-        self.options = options
-        self.name = name
-        self.paths = paths
-        self.from_stdin = from_stdin
-        self.model = _located(model)
-        self.backend = backend
-        self.cut = cut
-        self.strict = strict
-        self.as_json = as_json
-        self.following = False
+    options: Options
+    name: str
+    paths: Sequence[Path] = ()
+    from_stdin: bool = False
+    model: str | None = None
+    backend: str | None = None
+    cut: Mapping[str, Any] = field(default_factory=dict)  # fields of Splitter that were given
+    strict: bool = False
+    as_json: bool = False
+    following: bool = False
 
     def run(self, how: SyncOptions) -> None:
         """One pass, reported. Raises GateFailed's exit code under --strict where something was skipped."""
@@ -158,7 +156,7 @@ class _Job:
             if self.backend and not how.dry_run and index.info()["recipe"].get("backend") != self.backend:
                 index.rebuild(self.backend)
         if not self.following or report.added + report.changed + report.moved + report.deleted:
-            self._tell(report)
+            tell(report, self.options, strict=self.strict, as_json=self.as_json)
 
     def follow(self) -> None:
         """Synchronise after every change of the files, until a signal comes."""
@@ -167,7 +165,7 @@ class _Job:
         from semsearch.sync import SyncOptions
 
         folder = existing(self.options, self.name)
-        self.paths, self.cut, self.backend, self.following = [], {}, None, True
+        self.paths, self.cut, self.backend, self.following = (), {}, None, True
         show.note(f"watching what {self.name} follows; stop with Ctrl-C")
         for _ in changes(folder):
             try:
@@ -199,67 +197,6 @@ class _Job:
             return index.add_stream(sys.stdin.buffer, how)
         with reported(self.options, self.name) as report:
             return index.sync(self.paths, how, report)
-
-    def _tell(self, report: SyncReport) -> None:
-        missed = len(report.skipped)
-        gate = GateFailed(f"{show.count(missed, 'item')} skipped.", "They are named above.") if missed else None
-        warnings = _warnings(report)
-        if self.as_json:
-            failed = {"error": show.error_object(gate)} if gate and self.strict else {}
-            show.emit({**_as_object(report, warnings), **failed})
-        elif not self.options.quiet:
-            show.out(_summary(report))
-        show.warn(warnings)
-        _name_skipped(report)
-        sys.stdout.flush()
-        if gate and self.strict:
-            show.trouble(gate)
-            raise typer.Exit(gate.exit_code)
-
-
-def _as_object(report: SyncReport, warnings: Sequence[str]) -> dict[str, Any]:
-    kinds = ("added", "changed", "unchanged", "moved", "deleted")
-    shown = {
-        "schema": 1,
-        "index": report.index,
-        "documents": {**{kind: getattr(report, kind) for kind in kinds}, "skipped": len(report.skipped)},
-        "passages": report.passages,
-        "vectors": report.vectors,
-        "skipped": [asdict(item) for item in report.skipped],
-        "took_s": report.took_s,
-        "warnings": list(warnings),
-    }
-    return {**shown, "dry_run": True} if report.dry_run else shown
-
-
-def _summary(report: SyncReport) -> str:
-    counts = ", ".join(f"{getattr(report, k):,} {k}" for k in ("added", "changed", "unchanged", "moved", "deleted"))
-    would = " (dry run, nothing was written)" if report.dry_run else ""
-    holds = show.count(report.passages, "passage")
-    return (
-        f"{show.safe(report.index)}: {counts}, {len(report.skipped):,} skipped; {holds} in {report.took_s:.1f} s{would}"
-    )
-
-
-def _warnings(report: SyncReport) -> list[str]:
-    warnings = list(report.warnings)
-    if not (report.added + report.changed + report.unchanged + report.moved + report.deleted or report.skipped):
-        warnings.append("no documents were found.")
-    if report.cut_tokens:
-        passages = show.count(report.cut_passages, "passage")
-        tokens = show.count(report.cut_tokens, "token")
-        warnings.append(f"{passages} longer than the encoder reads: {tokens} have no part in the vectors.")
-    return warnings
-
-
-def _name_skipped(report: SyncReport) -> None:
-    if not report.skipped:
-        return
-    show.note(f"skipped {show.count(len(report.skipped), 'item')}:")
-    for item in report.skipped[:LISTED]:
-        show.note(f"  {item.path}: {item.reason}")
-    if len(report.skipped) > LISTED:
-        show.note(f"  +{len(report.skipped) - LISTED:,} more, see `semsearch info {report.index}`")
 
 
 def _rules(include: list[str] | None, exclude: list[str] | None, no_ignore: bool, size: str | None) -> Any:
@@ -294,40 +231,3 @@ def _bytes(text: str) -> int:
 def _located(model: str | None) -> str | None:
     """A model's folder as an absolute path: the index will look for it again from another folder."""
     return str(Path(model).resolve()) if model and Path(model).is_dir() else model
-
-
-def _usual_name(options: Options, files: Sequence[Path], *, from_stdin: bool) -> str:
-    """Which index `index` means without -n. Says so on stderr where it had to choose."""
-    if not files:
-        if from_stdin and not settings.names(options.folder()):
-            raise UsageError("what comes from standard input needs a name.", "Say -n NAME.")
-        return pick(options)
-    following = [name for name in settings.names(options.folder()) if _follows(options, name, files)]
-    if len(following) > 1:
-        raise UsageError("several indexes follow this path.", f"Say -n with one of: {', '.join(following)}.")
-    name = following[0] if following else _called_like(files)
-    if not following and name in settings.names(options.folder()):
-        raise UsageError(f"an index called {name} exists, and it follows other files.",
-                         f"Say -n {name} to add these to it, or -n with another name.")  # fmt: skip
-    if not options.quiet:
-        show.note(f"{'updating' if following else 'new'} index {name} in {options.folder()}")
-    return name
-
-
-def _follows(options: Options, name: str, files: Sequence[Path]) -> bool:
-    from semsearch.index import Index
-
-    try:
-        with Index.open(settings.index_folder(name, options.folder())) as index:
-            roots = [root["path"] for root in index.info()["recipe"].get("roots", ())]
-    except SemsearchError:
-        return False  # a broken index is not the one that was meant, and none of this command's business
-    return all(any(file.resolve().is_relative_to(root) for root in roots) for file in files)
-
-
-def _called_like(files: Sequence[Path]) -> str:
-    """A name made from that of the folder, or of the one file."""
-    paths = [file.resolve() for file in files]
-    first = paths[0].parent if len(paths) > 1 else paths[0]
-    label = first.stem if len(paths) == 1 and first.is_file() else first.name
-    return re.sub(r"[^\w.-]+", "-", label).strip(".-") or "documents"

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from semsearch import __version__
-from semsearch.cli import checking, collection, comparing, doctor, encoding, indexing, machine, searching, show
+from semsearch.cli import checking, collection, comparing, doctor, encoding, indexing, listing, machine, searching, show
 from semsearch.cli.common import Group, Options
 from semsearch.errors import NotFound, SemsearchError, UsageError
 
@@ -34,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for group in (indexing, searching, encoding, comparing, collection, checking, doctor, machine):
+for group in (indexing, searching, encoding, comparing, listing, collection, checking, doctor, machine):
     group.register(app)
 
 

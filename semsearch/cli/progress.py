@@ -51,10 +51,15 @@ def _bar(job: str) -> Iterator[Callable[[Progress], None]]:
 
     started = time.monotonic()
     shown: Any = (
-        TextColumn("{task.description}", markup=False), BarColumn(bar_width=None), TextColumn("{task.percentage:>3.0f}%"),
-        TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TextColumn("ETA"), TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=None),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("ETA"),
+        TimeRemainingColumn(),
         TextColumn("{task.fields[item]}", markup=False),
-    )  # fmt: skip
+    )
     with Bar(*shown, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(job, total=None, rate="", item="")
 
