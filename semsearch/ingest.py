@@ -15,6 +15,7 @@ from semsearch.split import Splitter, passages
 from semsearch.store import Entry, Head, Source, Space, Store
 from semsearch.types import Document, EncoderProtocol, Passage, Skipped
 
+UNFINISHED = -1  # in place of a file's time: something of it is not in the store, so the next run reads it again
 PASSAGES_A_BATCH = 256  # a kill costs at most this many passages of work; larger batches were not faster
 
 
@@ -139,7 +140,7 @@ class Ingest:
         """Files of this batch; one that is not finished yet keeps a time that no file has, to be read again."""
         begun = {_key(item.origin): item.origin for item in self._pending if item.origin}
         return {
-            **{key: Source(s.root, s.path, -1, s.size, s.sha256, s.loader) for key, s in begun.items()},
+            **{key: Source(s.root, s.path, UNFINISHED, s.size, s.sha256, s.loader) for key, s in begun.items()},
             **{_key(source): source for source in self._finished},
         }
 

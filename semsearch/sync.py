@@ -20,7 +20,7 @@ from typing import Any
 
 from semsearch import loaders, walk
 from semsearch.errors import NotFound, Unreadable, UsageError
-from semsearch.ingest import Ingest
+from semsearch.ingest import UNFINISHED, Ingest
 from semsearch.loaders import Fields
 from semsearch.rows import text_hash
 from semsearch.split import Splitter
@@ -236,14 +236,17 @@ class _Run:
         if known is None and self._moved(file, source):
             return
         before = set(self._store.uris(known.id)) if known else set()
+        skipped = len(self._ingest.tally.skipped)
         for document in self._documents(file, source, known, done, total):
             before.discard(document)
+        if len(self._ingest.tally.skipped) > skipped:
+            source = replace(source, mtime_ns=UNFINISHED)  # every run names what it left out, not the first alone
         self._ingest.finish(source)
         if before and self._options.prune:
             self._drop(before)
 
     def _same_content(self, known: Source, source: Source) -> bool:
-        whole = known.mtime_ns >= 0  # a run was killed over it otherwise
+        whole = known.mtime_ns != UNFINISHED
         return whole and not self._options.force and (known.sha256, known.loader) == (source.sha256, source.loader)
 
     def _documents(self, file: _File, source: Source, known: Source | None, done: int, total: int) -> Iterator[str]:
@@ -273,7 +276,7 @@ class _Run:
     def _moved(self, file: _File, source: Source) -> bool:
         """True where a file that is gone had this content: its documents take the new name, vectors and all."""
         twins = self._by_content.get(source.sha256, [])
-        old = next((twin for twin in twins if twin.loader == source.loader and twin.mtime_ns >= 0), None)
+        old = next((twin for twin in twins if twin.loader == source.loader and twin.mtime_ns != UNFINISHED), None)
         if old is None:
             return False
         twins.remove(old)

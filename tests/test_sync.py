@@ -192,6 +192,8 @@ def test_a_bad_record_is_named_and_the_others_are_indexed(index: Index, tmp_path
     file.write_text('{"id": "a", "text": "good"}\n{broken\n{"id": "b", "text": "also good"}')
     report = index.sync(file, SyncOptions(fields=Fields()))
     assert (report.added, [item.path for item in report.skipped]) == (2, ["bad.jsonl:2"])
+    again = index.sync()
+    assert (again.unchanged, [item.path for item in again.skipped]) == (2, ["bad.jsonl:2"])
 
 
 def test_a_file_that_became_unreadable_keeps_its_earlier_version(index: Index, notes: Path) -> None:
