@@ -59,6 +59,13 @@ def test_help_lists_every_command_and_no_other(cli: CommandLine) -> None:
     assert [line.split()[0] for line in listed.splitlines() if line.strip()] == COMMANDS
 
 
+def test_the_list_of_commands_says_what_each_says_itself(cli: CommandLine) -> None:
+    listed = dict(line.split(maxsplit=1) for line in cli.ok("--help").out.partition("Commands:\n")[2].splitlines())
+    for command, summary in listed.items():
+        paragraph = cli.ok(command, "--help").out.split("\n\n")[1]
+        assert " ".join(paragraph.split()) == summary
+
+
 def test_version_and_module_entry_point(cli: CommandLine) -> None:
     assert cli.ok("--version").out == f"semsearch {semsearch.__version__}\n"
     ran = subprocess.run([sys.executable, "-m", "semsearch", "--version"], capture_output=True, text=True, check=True)

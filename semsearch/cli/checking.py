@@ -10,14 +10,9 @@ import typer
 
 from semsearch.cli import show
 from semsearch.cli.batch import read_qrels, read_queries
-from semsearch.cli.common import DeviceOption, JsonFlag, NameArgument, NameOption, command, opened, pick, use_device
+from semsearch.cli.common import DeviceOption, JsonFlag, NameArgument, NameOption, opened, pick, use_device
 from semsearch.errors import GateFailed, UsageError
 from semsearch.types import Mode
-
-
-def register(app: typer.Typer) -> None:
-    command(app, "audit")(audit)
-    command(app, "eval")(eval_)
 
 
 def audit(
@@ -31,7 +26,10 @@ def audit(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Recall and speed of the vector index against exact search, on its own vectors."""
+    """Recall and speed of the vector index against exact search.
+
+    The queries are vectors of the index itself.
+    """
     with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
         found = index.audit(sample=sample, k=k)
     recall = found["recall"]
@@ -65,7 +63,10 @@ def eval_(
     device: DeviceOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """nDCG@10, recall, MRR and MAP of an index on your own queries and judgements."""
+    """Measure an index on your own queries and judgements.
+
+    nDCG@10, recall, MRR@10 and MAP, for each mode.
+    """
     if not queries or not qrels:
         raise UsageError("eval needs --queries and --qrels.", "See: semsearch eval --help")
     use_device(device)

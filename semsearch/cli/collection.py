@@ -16,7 +16,6 @@ from semsearch.cli.common import (
     NameArgument,
     NameOption,
     YesFlag,
-    command,
     confirm,
     existing,
     existing_paths,
@@ -27,11 +26,6 @@ from semsearch.cli.searching import target
 from semsearch.errors import GateFailed, NotFound, UsageError
 
 MANY = 10  # documents that `delete` takes out without asking
-
-
-def register(app: typer.Typer) -> None:
-    for function in (delete, rm, compact, verify, dump, restore):
-        command(app)(function)
 
 
 def delete(
@@ -45,7 +39,9 @@ def delete(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Take documents out of an index; their files stay. --path and --where together mean both.
+    """Take documents out of an index; their files stay.
+
+    --path and --where together mean both.
 
     More than 10 documents are asked about; where nobody can be asked, -y has to be given. A file that is still
     in an indexed folder comes back with the next `index` unless it is excluded there.
@@ -74,7 +70,7 @@ def rm(
     ctx: typer.Context, name: NameArgument = None, named: NameOption = None, yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:  # fmt: skip
-    """Remove a whole index. The files that were indexed stay."""
+    """Remove a whole index; the files that were indexed stay."""
     if not (name or named):
         raise UsageError("remove which index?", "Name it: semsearch rm NAME")
     chosen = pick(ctx.obj, name, named)
@@ -90,7 +86,10 @@ def rm(
 
 
 def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
-    """Give back the space of what was deleted, and build the vector cache anew."""
+    """Give back the space of what was deleted.
+
+    The vector cache is built anew.
+    """
     with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
         before = index.info()["bytes"]
         index.compact()
@@ -102,7 +101,10 @@ def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = N
 
 
 def verify(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
-    """Check everything: counts, checksums, orphan rows, each cache against the store. Exit 5 if anything is off."""
+    """Check an index against its checksums. Exit 5 if anything is off.
+
+    Counts, checksums, orphan rows, each cache against the store: everything is read.
+    """
     with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
         problems = index.verify()
     failed = GateFailed(f"{index.name}: {show.count(len(problems), 'problem')} found.",

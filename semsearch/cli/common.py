@@ -72,11 +72,6 @@ class Command(TyperCommand):
         return super().invoke(ctx)
 
 
-def command(app: typer.Typer, name: str | None = None, **extra: Any) -> Callable[[F], F]:
-    """Register a function as a command of `app`."""
-    return app.command(name, cls=Command, **extra)
-
-
 def complete_index(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of the indexes, for shell completion."""
     home = ctx.find_root().params.get("home")

@@ -14,7 +14,7 @@ import typer
 from semsearch import settings
 from semsearch.cli import show
 from semsearch.cli.batch import read_pairs, read_texts
-from semsearch.cli.common import DeviceOption, JsonFlag, command, loaded
+from semsearch.cli.common import DeviceOption, JsonFlag, loaded
 from semsearch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 DATA = "SEMSEARCH_DATA"
 Encoders = Mapping[str, "Encoder"]  # by the name that was asked for
 Task = Literal["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"]
-
-
-def register(app: typer.Typer) -> None:
-    command(app, "sts")(sts)
 
 
 def sts(

@@ -12,7 +12,7 @@ import typer
 
 from semsearch import __version__, settings
 from semsearch.cli import show
-from semsearch.cli.common import DeviceOption, JsonFlag, ModelOption, Options, command, loaded
+from semsearch.cli.common import DeviceOption, JsonFlag, ModelOption, Options, loaded
 from semsearch.errors import SemsearchError
 
 LITTLE_SPACE = 1 << 30  # bytes: an index of a hundred thousand passages and its rebuild
@@ -33,16 +33,12 @@ class Finding:
     fix: str = ""
 
 
-def register(app: typer.Typer) -> None:
-    command(app, "doctor")(doctor)
-
-
 def doctor(
     ctx: typer.Context, model: ModelOption = None, device: DeviceOption = None, as_json: JsonFlag = False
 ) -> None:
-    """Check this installation: versions, devices, wheels that overwrite each other, the encoder, the disk.
+    """Check this installation. Exit 1 if something is broken.
 
-    Exit 1 if something is broken.
+    Versions, wheels that overwrite each other, backends, the encoder and what runs it, the disk.
     """
     found = [finding for check in CHECKS for finding in _tried(check, ctx.obj, model, device)]
     broken = [finding for finding in found if finding.state == "broken"]

@@ -11,7 +11,7 @@ import typer
 
 from semsearch.cli import show
 from semsearch.cli.batch import read_texts
-from semsearch.cli.common import DeviceOption, ModelOption, command, loaded
+from semsearch.cli.common import DeviceOption, ModelOption, loaded
 from semsearch.errors import UsageError
 from semsearch.types import Role
 
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 AT_ONCE = 1024  # texts that are encoded before their vectors are written
-
-
-def register(app: typer.Typer) -> None:
-    command(app, "embed")(embed)
 
 
 def embed(
@@ -40,7 +36,9 @@ def embed(
     ] = None,
     device: DeviceOption = None,
 ) -> None:
-    """Print the vector of TEXT, or of every line of a file or of standard input.
+    """Print the vectors of texts.
+
+    TEXT is one text; - and a file hold one a line.
 
     jsonl: {"text": …, "vector": […]} a line. npy: one float32 array, row n for line n; blank lines count. Of a
     file that ends in .jsonl the field `text` is read.

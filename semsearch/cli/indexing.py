@@ -24,7 +24,6 @@ from semsearch.cli.common import (
     NameOption,
     Options,
     YesFlag,
-    command,
     existing,
     existing_paths,
     pick,
@@ -46,11 +45,6 @@ BackendType = Literal["auto", "exact", "flat", "compressed", "ivf"]
 Paths = Annotated[
     list[str] | None, typer.Argument(metavar="[PATH|-]...", help="Files and folders; - reads standard input.")
 ]
-
-
-def register(app: typer.Typer) -> None:
-    command(app, "index")(index)
-    command(app, "watch")(watch)
 
 
 def index(
@@ -88,7 +82,9 @@ def index(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Index files, or update an index: new, changed, moved and deleted files are found.
+    """Index files, or update an index.
+
+    New, changed, moved and deleted files are found.
 
     Without PATH the index is updated from where it came from. Without -n the index is the one that already
     follows PATH, else it is called like the folder.
@@ -117,7 +113,7 @@ def index(
 
 
 def watch(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
-    """Keep an index in line with the files it follows, until Ctrl-C."""
+    """Keep an index in line with its files, until Ctrl-C."""
     chosen = pick(ctx.obj, name, named)
     existing(ctx.obj, chosen)
     from semsearch.sync import SyncOptions

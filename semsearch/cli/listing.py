@@ -10,15 +10,9 @@ import typer
 
 from semsearch import settings
 from semsearch.cli import show
-from semsearch.cli.common import JsonFlag, NameArgument, NameOption, Options, command, opened, pick
+from semsearch.cli.common import JsonFlag, NameArgument, NameOption, Options, opened, pick
 from semsearch.cli.searching import target
 from semsearch.errors import SemsearchError
-
-
-def register(app: typer.Typer) -> None:
-    command(app, "list")(list_)
-    command(app, "info")(info)
-    command(app, "get")(get)
 
 
 def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
@@ -42,7 +36,10 @@ def info(
     documents: Annotated[bool, typer.Option("--documents", help="List every document.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """What an index holds, how it was made, which backend serves it and why, what the last run skipped."""
+    """What an index holds, how it was made, what was skipped.
+
+    Also which backend serves it, and why that one.
+    """
     with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
         known = _info_object(index.info())
         if documents:
@@ -64,7 +61,10 @@ def get(
     name: NameOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Print a passage or a document. Digits are a passage's id; where documents have such names, document:12."""
+    """Print a passage or a document.
+
+    Digits are a passage's id; where documents have such names, write document:12.
+    """
     with opened(ctx.obj, pick(ctx.obj, name)) as index:
         found = index.get(target(what))
     if as_json:

@@ -11,21 +11,17 @@ import typer
 
 from semsearch import settings
 from semsearch.cli import show
-from semsearch.cli.common import DeviceOption, Group, JsonFlag, ModelOption, command, loaded
+from semsearch.cli.common import Command, DeviceOption, Group, JsonFlag, ModelOption, loaded
 from semsearch.cli.comparing import DATA
 
-models_app = typer.Typer(cls=Group, help="The encoders there are.", rich_markup_mode=None)
-
-
-def register(app: typer.Typer) -> None:
-    command(app, "config")(config)
-    command(models_app, "list")(models_list)
-    command(models_app, "info")(models_info)
-    app.add_typer(models_app, name="models")
+models = typer.Typer(cls=Group, help="The encoders there are.", add_completion=False, rich_markup_mode=None)
 
 
 def config(ctx: typer.Context, as_json: JsonFlag = False) -> None:
-    """Every setting, its value and where that came from: flag, environment, a file, or the default."""
+    """Every setting, its value and where that came from.
+
+    That is a flag, the environment, a file, or the default.
+    """
     found = settings.resolve({"home": ctx.obj.home, "offline": ctx.obj.offline or None})
     shown = {key: {"value": value.value, "origin": value.origin} for key, value in found.items()}
     shown["home"]["value"] = str(ctx.obj.folder())
@@ -42,6 +38,7 @@ def config(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     show.warn(warnings)
 
 
+@models.command("list", cls=Command)
 def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """The encoders that are known by name."""
     found = _catalogue()
@@ -52,6 +49,7 @@ def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
                ("name", "size", "licence", "what"))  # fmt: skip
 
 
+@models.command("info", cls=Command)
 def models_info(
     ctx: typer.Context,
     model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="A name, or a folder.")] = None,

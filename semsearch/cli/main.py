@@ -16,8 +16,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from semsearch import __version__
-from semsearch.cli import checking, collection, comparing, doctor, encoding, indexing, listing, machine, searching, show
-from semsearch.cli.common import Group, Options
+from semsearch.cli import show
+from semsearch.cli.commands import Root
+from semsearch.cli.common import Options
 from semsearch.errors import NotFound, SemsearchError, UsageError
 
 BROKEN_PIPE = 128 + 13  # what a shell reports for a program that SIGPIPE ended
@@ -28,14 +29,12 @@ semsearch index ~/notes
 semsearch query "how do I descale a kettle?"
 """
 app = typer.Typer(
-    cls=Group,
+    cls=Root,
     help=HELP,
     rich_markup_mode=None,  # rich would add 0.1 s to every --help
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for group in (indexing, searching, encoding, comparing, listing, collection, checking, doctor, machine):
-    group.register(app)
 
 
 class Terminated(BaseException):

@@ -11,7 +11,7 @@ import typer
 from semsearch import settings
 from semsearch.cli import hits, show
 from semsearch.cli.batch import Asked, read_queries
-from semsearch.cli.common import DeviceOption, JsonFlag, NameOption, Options, command, opened, pick, use_device
+from semsearch.cli.common import DeviceOption, JsonFlag, NameOption, Options, opened, pick, use_device
 from semsearch.errors import UsageError
 from semsearch.types import Group, Mode, Query
 
@@ -33,11 +33,6 @@ Shape = Annotated[
                  "them as text."),
 ]  # fmt: skip
 FailEmpty = Annotated[bool, typer.Option("--fail-empty", help="Exit 1 when there are no hits.")]
-
-
-def register(app: typer.Typer) -> None:
-    command(app, "query")(query)
-    command(app, "similar")(similar)
 
 
 def query(
@@ -182,7 +177,7 @@ def _head(index: Index) -> dict[str, Any]:
 
 
 def _asked(text: str | None, batch: str | None, plain: Query) -> Iterable[Asked]:
-    """The queries of this command, each with its id. Raises UsageError where there is none, or one too many."""
+    """The queries of this each with its id. Raises UsageError where there is none, or one too many."""
     from dataclasses import replace
 
     if batch is not None:

@@ -1,0 +1,87 @@
+"""Every command: where it is and what it does. A command is imported and built when it is asked for, and only it.
+
+Building all of them took longer than the rest of `semsearch --help` together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Any
+
+import typer
+
+from semsearch.cli.common import Command, Group
+
+TABLE = {  # name: (module.function, the first line of its help)
+    "index": ("indexing.index", "Index files, or update an index."),
+    "watch": ("indexing.watch", "Keep an index in line with its files, until Ctrl-C."),
+    "query": ("searching.query", "Find the passages closest in meaning to TEXT."),
+    "similar": ("searching.similar", "Find what is closest to a passage, a document or a file."),
+    "embed": ("encoding.embed", "Print the vectors of texts."),
+    "sts": ("comparing.sts", "Compare texts: cosine, and strength against unrelated texts."),
+    "list": ("listing.list_", "The indexes there are."),
+    "info": ("listing.info", "What an index holds, how it was made, what was skipped."),
+    "get": ("listing.get", "Print a passage or a document."),
+    "delete": ("collection.delete", "Take documents out of an index; their files stay."),
+    "rm": ("collection.rm", "Remove a whole index; the files that were indexed stay."),
+    "compact": ("collection.compact", "Give back the space of what was deleted."),
+    "verify": ("collection.verify", "Check an index against its checksums. Exit 5 if anything is off."),
+    "dump": ("collection.dump", "Write an index to one file."),
+    "restore": ("collection.restore", "Make a new index out of a dump."),
+    "audit": ("checking.audit", "Recall and speed of the vector index against exact search."),
+    "eval": ("checking.eval_", "Measure an index on your own queries and judgements."),
+    "doctor": ("doctor.doctor", "Check this installation. Exit 1 if something is broken."),
+    "config": ("machine.config", "Every setting, its value and where that came from."),
+    "models": ("machine.models", "The encoders there are."),
+}
+
+
+class Commands(MutableMapping[str, Any]):
+    """Name -> command, built on first use."""
+
+    def __init__(self) -> None:
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            self._built[name] = _build(name)
+        return self._built[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._built[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(TABLE)
+
+    def __len__(self) -> int:
+        return len(TABLE)
+
+
+class Root(Group):
+    """`semsearch` itself."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.commands = Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(TABLE)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in TABLE.items()])
+
+
+def _build(name: str) -> Any:
+    """The command called `name`. Raises KeyError where there is none."""
+    module, _, function = TABLE[name][0].partition(".")
+    found = getattr(import_module(f"semsearch.cli.{module}"), function)
+    if isinstance(found, typer.Typer):  # a group of its own
+        return typer.main.get_command(found)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, cls=Command)(found)
+    return typer.main.get_command(alone)
