@@ -66,7 +66,7 @@ class Command(TyperCommand):
         for name in EVERYWHERE:
             value = ctx.params.pop(name, None)
             if value:
-                setattr(ctx.obj, name, value)
+                setattr(ctx.obj, name, Path(value) if name == "home" else value)
         if ctx.obj.offline:
             os.environ["SEMSEARCH_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
         return super().invoke(ctx)
@@ -75,7 +75,7 @@ class Command(TyperCommand):
 def complete_index(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of the indexes, for shell completion."""
     home = ctx.find_root().params.get("home")
-    return [name for name in settings.names(home) if name.startswith(incomplete)]
+    return [name for name in settings.names(Path(home) if home else None) if name.startswith(incomplete)]
 
 
 NameOption = Annotated[
