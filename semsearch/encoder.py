@@ -79,7 +79,8 @@ class Encoder:
         """The encoder called `name`: "default", another name of the catalogue, or the folder of a bundle.
 
         `device` is auto, cpu, cuda or cuda:N; `threads` 0 means one worker a core. With `cache`, passages are
-        embedded once, ever: their vectors are kept in that SQLite file, `cache_mb` megabytes at most. Raises NotFound and DeviceUnavailable.
+        embedded once, ever: their vectors are kept in that SQLite file, `cache_mb` megabytes at most. Raises
+        NotFound and DeviceUnavailable.
 
         >>> Encoder.load("defualt")
         Traceback (most recent call last):

@@ -110,6 +110,7 @@ def test_every_name_of_the_catalogue_loads_and_states_its_terms() -> None:
     for name, entry in bundles.catalogue().items():
         assert {"licence", "size", "source", "template", "description"} <= set(entry)
         assert Encoder.load(name).dim > 0
+        assert Encoder.load(Encoder.load(name).name).fingerprint == Encoder.load(name).fingerprint
 
 
 def test_the_default_encoder_is_near_to_full_precision() -> None:

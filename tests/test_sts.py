@@ -62,6 +62,7 @@ def test_tasks_have_the_pairs_of_the_literature(data: Path, task: str) -> None:
     assert all(0 <= score <= 5 for subset in subsets.values() for score in subset.gold)
 
 
+@pytest.mark.slow
 def test_the_default_encoder_keeps_the_score_of_its_manifest(data: Path, default_encoder: Encoder) -> None:
     found = run_task("stsb", data, default_encoder, "dev")
     assert found.spearman.all == pytest.approx(default_encoder_parity()["stsb_dev"], abs=0.1)

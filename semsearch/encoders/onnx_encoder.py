@@ -24,7 +24,7 @@ from semsearch.errors import Corrupt, SemsearchError
 if TYPE_CHECKING:
     from semsearch.types import Role, Vectors
 
-CPU_TEXTS = 8  # in a batch of fp32; 4 to 8 measured fastest, 32 is 1.4 times slower (padding, cache misses)
+CPU_TEXTS = 8  # in a batch of fp32; 4 to 16 measured alike and fastest, 1 and 32 take 1.1 to 1.3 times as long
 CPU_TOKENS = 512
 GPU_TEXTS = 256
 GPU_TOKENS = 32_768
