@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from semsearch.ingest import Ingest
-from semsearch.store import Space, Store, StoredPassage
 from semsearch.types import Document, SyncReport
+
+if TYPE_CHECKING:
+    from semsearch.ingest import Ingest
+    from semsearch.store import Space, Store, StoredPassage
 
 
 def index(store: Store) -> dict[str, Any]:

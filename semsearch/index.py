@@ -24,13 +24,13 @@ from semsearch import caches, chance, describe, settings
 from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, UsageError
 from semsearch.nearest import Nearest
 from semsearch.search import Searcher, check
-from semsearch.split import Splitter
 from semsearch.store import Space, Store
 from semsearch.types import Document, EncoderProtocol, Hit, Progress, Query, Results, SyncReport
 
 if TYPE_CHECKING:
     from semsearch.ingest import Ingest
     from semsearch.snippets import Snippet
+    from semsearch.split import Splitter
     from semsearch.sync import SyncOptions
 
 
@@ -66,6 +66,8 @@ class Index:
 
         Raises UsageError where one exists, unless `exist_ok`, which opens it.
         """
+        from semsearch.split import Splitter
+
         folder = settings.index_folder(name, home)
         if exist_ok and settings.is_index(folder):
             return cls.open(folder, encoder=encoder)
@@ -350,6 +352,7 @@ class Index:
     @contextmanager
     def _ingest(self, *, force: bool = False, dry_run: bool = False) -> Iterator[Ingest]:
         from semsearch.ingest import Ingest
+        from semsearch.split import Splitter
 
         splitter = Splitter(**self._store.recipe()["splitter"])
         ingest = Ingest(self._store, self._used_space(), self.encoder, splitter, force=force, dry_run=dry_run)

@@ -116,7 +116,7 @@ class Nearest:
 
     def _alive(self, queries: Vectors, found: Found) -> Found:
         """Candidates (q, c), whose cosines are exact already, without the dead."""
-        wanted = np.unique(found[0])
+        wanted = np.array(sorted(set(found[0].ravel().tolist())), dtype=np.int64)  # np.unique imports numpy.ma: 25 ms
         dead = np.append(wanted[~self._store.alive(wanted)], -1)
         gone = np.isin(found[0], dead)
         return np.where(gone, -1, found[0]), np.where(gone, np.float32(-np.inf), found[1])

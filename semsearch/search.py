@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semsearch import filters, fusion, keyword, strength
+from semsearch import fusion, keyword, strength
 from semsearch.copies import same_words
 from semsearch.errors import NotFound, UsageError
 from semsearch.nearest import Nearest
@@ -102,7 +102,11 @@ class Searcher:
 
     def _allowed(self, query: Query) -> Ids | None:
         connection = self.store.connection
-        allowed = filters.allowed(connection, query.where, query.path)
+        allowed = None
+        if query.where is not None or query.path is not None:
+            from semsearch import filters  # 30 ms that most queries do not need
+
+            allowed = filters.allowed(connection, query.where, query.path)
         if query.must:
             containing = keyword.containing(connection, query.must)
             allowed = containing if allowed is None else np.intersect1d(allowed, containing, assume_unique=True)

@@ -90,8 +90,8 @@ def _quantile(quantiles: NDArray[np.float64], p: float) -> float:
 
 def _rising(quantiles: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Distinct cosines and the highest percentile of each: np.interp wants its x to rise."""
-    cosines, last = np.unique(quantiles[::-1], return_index=True)
-    return cosines, 1 - last / max(1, len(quantiles) - 1)
+    last = np.flatnonzero(np.append(np.diff(quantiles) > 0, True))
+    return quantiles[last], last / max(1, len(quantiles) - 1)
 
 
 def _pairs(n: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
