@@ -64,6 +64,7 @@ class Encoder:
         self._cache = cache
         self.name, self.fingerprint, self.dim = engine.name, engine.fingerprint, engine.dim
         self.max_tokens, self.background = engine.max_tokens, engine.background
+        self.embedded = 0  # texts that went through the model since loading; the others came from the cache
 
     @classmethod
     def load(
@@ -262,6 +263,7 @@ class Encoder:
 
     def _window(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None, *, cached: bool) -> Vectors:
         if self._cache is None or not cached:
+            self.embedded += len(texts)
             return self._engine.embed(texts, prompt, batch_size)
         from semsearch.encoders._cache import rounded
 
@@ -272,6 +274,7 @@ class Encoder:
             vectors[at] = vector
         missing = [at for at in range(len(texts)) if at not in known]
         if missing:
+            self.embedded += len(missing)
             vectors[missing] = self._engine.embed([texts[at] for at in missing], prompt, batch_size)
             self._cache.put(identity, [texts[at] for at in missing], vectors[missing])
         return rounded(vectors)

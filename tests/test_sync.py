@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Document, Index
+from semsearch import Document, Encoder, Index
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import NotFound, UsageError
 from semsearch.loaders import Fields
@@ -240,3 +240,12 @@ def test_metadata_is_refreshed_without_embedding(index: Index) -> None:
     report = index.add([Document("x", "Same text.", metadata={"year": 2021})])
     assert (report.changed, report.embedded) == (1, 0)
     assert index.get("x")["metadata"] == {"year": 2021}
+
+
+def test_the_same_text_is_embedded_once_across_indexes(tmp_path: Path, notes: Path) -> None:
+    cache = tmp_path / "embeddings.db"
+    with Index.create(tmp_path / "one", encoder=Encoder.load("default", cache=cache)) as one:
+        assert one.sync(notes).embedded == 2
+    with Index.create(tmp_path / "two", encoder=Encoder.load("default", cache=cache)) as two:
+        report = two.sync(notes)
+    assert (report.added, report.passages, report.embedded) == (2, 2, 0)
