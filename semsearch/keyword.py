@@ -88,25 +88,44 @@ def search(
     """The k passages with the most telling words of `text`: ids (n,) and bm25 (n,), best first, ties by id.
 
     One of the words is enough; words in `must` have to be there all. `allowed` are the only ids to consider.
-    Words in more than half of the passages tell nothing and are left out while others match.
+    Words in more than half of the passages tell nothing and are left out while others match, function words of English
+    wherever there are others.
     Raises UsageError for a word in `must` without a letter.
+    """
+    return covered(connection, text, k, must=must, allowed=allowed)[:2]
+
+
+def covered(
+    connection: sqlite3.Connection, text: str, k: int, *, must: Sequence[str] = (), allowed: Ids | None = None
+) -> tuple[Ids, Scores, Scores]:
+    """As `search`, and for each passage the share (n,) in 0 … 1 of what `text` says that its words cover.
+
+    All of it, 1, is the bm25 of a passage of average length that has every word once. A word that stands nowhere is
+    missed most. In unspaced scripts, where words are not known, the best passage counts as 1.
     """
     if must:
         having = containing(connection, must)
         allowed = having if allowed is None else np.intersect1d(allowed, having)
     words = terms(text) or terms(" ".join(must))
     if k < 1 or not words or (allowed is not None and not len(allowed)):
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
-    spaced = [word for word in words if not _RUN.search(word)]
-    if not _size(connection, "passages_cjk"):
-        return _ordered(_matching(connection, "passages_fts", spaced, k, allowed), k)
-    depth = 4 * k + 100  # parts are summed: a passage may be lower in each than in their sum
-    found = _either(
-        _matching(connection, "passages_fts", spaced, depth, allowed),
-        _matching(connection, "passages_cjk", [word for word in spaced if len(word) > 2], depth, allowed),
-    )
+        return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
     runs = [word for word in words if _RUN.search(word)]
-    return _ordered(found + _by_characters(connection, runs, depth, allowed), k)
+    spaced = [word for word in words if not _RUN.search(word)]
+    if not runs:
+        spaced = [word for word in spaced if not _FUNCTION_WORD.fullmatch(word)] or spaced
+    counts = _counts(connection, "passages_fts", spaced)
+    if not _size(connection, "passages_cjk"):
+        ids, scores = _ordered(_matching(connection, "passages_fts", counts, k, allowed), k)
+    else:
+        depth = 4 * k + 100  # parts are summed: a passage may be lower in each than in their sum
+        inside = _counts(connection, "passages_cjk", [word for word in spaced if len(word) > 2])
+        found = _either(
+            _matching(connection, "passages_fts", counts, depth, allowed),
+            _matching(connection, "passages_cjk", inside, depth, allowed),
+        )
+        ids, scores = _ordered(found + _by_characters(connection, runs, depth, allowed), k)
+    whole = float(np.max(scores, initial=0.0)) if runs else _information(connection, counts)
+    return ids, scores, np.minimum(1.0, scores / (whole or 1.0))
 
 
 def containing(connection: sqlite3.Connection, words: Sequence[str]) -> Ids:
@@ -140,13 +159,13 @@ def _words(text: str) -> list[str]:
 
 
 def _matching(
-    connection: sqlite3.Connection, table: str, phrases: Sequence[str], k: int, allowed: Ids | None
+    connection: sqlite3.Connection, table: str, counts: Mapping[str, int], k: int, allowed: Ids | None
 ) -> dict[int, float]:
-    """Passage id -> bm25 of the k best for the telling ones of `phrases`.
+    """Passage id -> bm25 of the k best for the telling ones of the phrases in `counts`.
 
     +rowid: without the plus SQLite would run the whole match once for every allowed id (measured: 31 s, not 17 ms).
     """
-    telling = _telling(connection, table, phrases)
+    telling = _telling(_size(connection, table), counts)
     if not telling:
         return {}
     only = "" if allowed is None else "AND +rowid IN (SELECT value FROM json_each(?))"
@@ -158,25 +177,43 @@ def _matching(
     return dict(connection.execute(sql, (" OR ".join(map(_quoted, telling)), *within, k)).fetchall())
 
 
-def _telling(connection: sqlite3.Connection, table: str, phrases: Sequence[str]) -> list[str]:
+def _counts(connection: sqlite3.Connection, table: str, phrases: Iterable[str]) -> dict[str, int]:
+    """In how many passages each phrase stands; beyond half of them the exact number does not matter."""
+    most = _most(_size(connection, table))
+    count = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT {most + 1})"
+    return {phrase: connection.execute(count, (_quoted(phrase),)).fetchone()[0] for phrase in phrases}
+
+
+def _most(size: int) -> int:
+    return max(size // 2, FEW_PASSAGES)
+
+
+def _telling(size: int, counts: Mapping[str, int]) -> list[str]:
     """The phrases worth their time: those that occur, rarest first, until enough postings are read.
 
     FTS5 gives a word of more than half of the passages an idf of 0.000001 and still scores each of them.
     """
-    size = _size(connection, table)
-    most = max(size // 2, FEW_PASSAGES)
-    count = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT {most + 1})"
-    counts = {phrase: connection.execute(count, (_quoted(phrase),)).fetchone()[0] for phrase in phrases}
     found = sorted((n, phrase) for phrase, n in counts.items() if n)
-    telling = [(n, phrase) for n, phrase in found if n <= most] or found
+    telling = [(n, phrase) for n, phrase in found if n <= _most(size)] or found
     postings = np.cumsum([n for n, _ in telling])
     return [p for at, (_, p) in enumerate(telling[:MOST_WORDS]) if at < ALWAYS or postings[at] <= POSTINGS]
+
+
+def _information(connection: sqlite3.Connection, counts: Mapping[str, int]) -> float:
+    """The summed idf of the phrases, of the rarest where they are many."""
+    size = _size(connection, "passages_fts")
+    return sum(_idf(size, n) for n in sorted(counts.values())[:MOST_WORDS])
+
+
+def _idf(size: int, having: int) -> float:
+    return max(1e-6, log(max(size - having + 0.5, 0.5) / (having + 0.5)))  # as FTS5 clamps it
 
 
 def _by_characters(connection: sqlite3.Connection, runs: Sequence[str], k: int, allowed: Ids | None) -> Counter[int]:
     """Passage id -> bm25 of CJK runs: by trigrams, by reading where a run is shorter or trigrams find too little."""
     long = [run for run in runs if len(run) > 2]
-    found = Counter(_matching(connection, "passages_cjk", _grams(long, 3), k, allowed))
+    grams = _counts(connection, "passages_cjk", _grams(long, 3))
+    found = Counter(_matching(connection, "passages_cjk", grams, k, allowed))
     short = [run for run in runs if len(run) < 3]
     if len(found) < k:
         short += [gram for gram in _grams(long, 2) if len(gram) == 2]
@@ -203,8 +240,7 @@ def _read(connection: sqlite3.Connection, gram: str, allowed: Ids | None) -> Cou
         return Counter()
     counts, lengths = rows[:, 1], rows[:, 2]
     size = _size(connection, "passages_fts")  # rare among all passages, as a Latin word is
-    idf = max(1e-6, log((size - len(rows) + 0.5) / (len(rows) + 0.5)))  # as FTS5 clamps it
-    scores = idf * counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths / lengths.mean()))
+    scores = _idf(size, len(rows)) * counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths / lengths.mean()))
     ids = rows[:, 0].astype(np.int64)
     kept = np.ones(len(ids), dtype=bool) if allowed is None else np.isin(ids, allowed)
     return Counter(dict(zip(ids[kept].tolist(), scores[kept].tolist(), strict=True)))

@@ -24,6 +24,8 @@ from semsearch.types import EncoderProtocol, Hit, Query, Results
 from semsearch.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from semsearch.types import Ids, Vectors
 
 DEPTH = 100  # candidates of each channel at least; rank 100 adds 1/160 to a fused score, rank 1 adds 1/61
@@ -128,18 +130,21 @@ class Searcher:
         plan: dict[str, Any] = {"mode": query.mode}
         cosine: dict[int, float] = {}
         bm25: dict[int, float] = {}
+        covered = np.zeros(0)
         if target is not None:
             ids, scores, plan["nearest"] = self.nearest.search(target, depth, allowed, exact=query.exact)
             cosine = {int(i): float(s) for i, s in zip(ids[0], scores[0], strict=True) if i >= 0}
         if query.mode != "semantic" and words:
-            found, ranks = keyword.search(self.store.connection, words, depth, allowed=allowed)
+            found, ranks, covered = keyword.covered(self.store.connection, words, depth, allowed=allowed)
             bm25 = {int(i): float(s) for i, s in zip(found, ranks, strict=True)}
         channels = _Channels(cosine, bm25, fused={}, plan=plan)
-        channels.fused = self._fused(query, channels, plan)
+        channels.fused = self._fused(query, channels, covered, plan)
         self._complete(channels, target)
         return channels
 
-    def _fused(self, query: Query, channels: _Channels, plan: dict[str, Any]) -> dict[int, float]:
+    def _fused(
+        self, query: Query, channels: _Channels, covered: NDArray[np.float64], plan: dict[str, Any]
+    ) -> dict[int, float]:
         both = (_columns(channels.cosine), _columns(channels.bm25))
         if query.mode == "semantic" or not channels.bm25:
             plan["fusion"] = "none"
@@ -148,8 +153,8 @@ class Searcher:
             plan["fusion"] = "none"
             return dict(channels.bm25)
         if query.alpha is None:
-            plan["fusion"] = "reciprocal rank, k = 60"
-            ids, scores = fusion.reciprocal_rank([both[0][0], both[1][0]])
+            plan["fusion"] = "reciprocal rank, k = 60, weighted by evidence"
+            ids, scores = fusion.evidence(both[0], both[1], covered)
         else:
             plan["fusion"] = f"linear, alpha = {query.alpha}"
             ids, scores = fusion.linear(both[0], both[1], query.alpha)

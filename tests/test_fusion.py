@@ -74,3 +74,23 @@ def test_an_empty_channel_leaves_the_other_as_it_is() -> None:
 def test_equal_scores_share_the_top() -> None:
     found, scores = fusion.linear((ids(3, 1), np.array([0.4, 0.4])), (ids(), np.zeros(0)), 1.0)
     assert found.tolist() == [3, 1] and scores.tolist() == [1, 1]
+
+
+def test_a_weight_for_each_passage_scales_what_its_rank_gives() -> None:
+    found, scores = fusion.reciprocal_rank([ids(1, 2), ids(2, 3)], weights=[np.array([1.0, 0.5]), np.array([0.1, 1.0])])
+    assert found.tolist() == [1, 3, 2]
+    assert scores.tolist() == pytest.approx([1 / 61, 1 / 62, 0.5 / 62 + 0.1 / 61])
+
+
+def test_standing_in_both_rankings_does_not_beat_evidence() -> None:
+    cosine = (ids(7, 8), np.array([0.44, 0.2]))  # 8 is far from the query …
+    bm25 = (ids(8), np.array([4.0]))  # … and has one of its three words
+    assert fusion.reciprocal_rank([cosine[0], bm25[0]])[0].tolist() == [8, 7]
+    assert fusion.evidence(cosine, bm25, np.array([0.3]))[0].tolist() == [7, 8]
+    assert fusion.evidence(cosine, bm25, np.array([1.0]))[0].tolist() == [8, 7]
+
+
+def test_evidence_of_nothing_is_nothing() -> None:
+    nothing = (ids(), np.zeros(0))
+    assert fusion.evidence(nothing, nothing, np.zeros(0))[0].tolist() == []
+    assert fusion.evidence((ids(3), np.array([-0.1])), nothing, np.zeros(0))[0].tolist() == [3]

@@ -240,3 +240,26 @@ def test_a_reader_searches_too(store: Store, tmp_path: Path) -> None:
     with Store.open(folder) as reader, reader.snapshot():
         assert found(reader, "panel") == ["a"]
         assert found(reader, "東京") == ["b"]
+
+
+def test_a_passage_covers_the_share_of_the_query_that_its_words_carry(store: Store) -> None:
+    found, _, everything = keyword.covered(store.connection, "diesel compression", 5)
+    assert names(store, found) == ["diesel"]
+    assert everything.tolist() == [1.0]
+    _, _, some = keyword.covered(store.connection, "diesel compression sandwiches on weekdays", 5)
+    assert 0.2 < some[0] < 0.8  # what stands nowhere is missed
+    _, _, same = keyword.covered(store.connection, "why does my diesel compression", 5)
+    assert same.tolist() == [1.0]  # function words are not
+
+
+def test_shares_fall_with_the_scores_and_lie_between_none_and_all(store: Store) -> None:
+    for text in ("sunlight bread October", "修理", "用Python写程序 diesel", "the"):
+        _, scores, shares = keyword.covered(store.connection, text, 8)
+        assert ((shares >= 0) & (shares <= 1)).all()
+        assert (np.diff(shares) <= 0).all()
+        assert len(shares) == len(scores)
+
+
+def test_function_words_find_passages_only_where_there_is_nothing_else(store: Store) -> None:
+    assert names(store, keyword.search(store.connection, "is the diesel", 8)[0]) == ["diesel"]
+    assert "diesel" in names(store, keyword.search(store.connection, "the", 8)[0])
