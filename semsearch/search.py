@@ -146,11 +146,10 @@ class Searcher:
         self, query: Query, channels: _Channels, covered: NDArray[np.float64], plan: dict[str, Any]
     ) -> dict[int, float]:
         both = (_columns(channels.cosine), _columns(channels.bm25))
-        if query.mode == "semantic" or not channels.bm25:
-            plan["fusion"] = "none"
+        plan["fusion"] = "none"
+        if query.mode == "semantic" or not (query.text.strip() or query.more):
             return dict(channels.cosine)
-        if query.mode == "keyword" or not channels.cosine:
-            plan["fusion"] = "none"
+        if query.mode == "keyword":
             return dict(channels.bm25)
         if query.alpha is None:
             plan["fusion"] = "reciprocal rank, k = 60, weighted by evidence"
