@@ -47,28 +47,30 @@ class Searcher:
         """The best `query.k` hits. Raises UsageError for a query that asks for nothing."""
         check(query)
         began = time.perf_counter()
-        target = self._target(query) if query.mode != "keyword" else None
+        target, cut = self._target(query) if query.mode != "keyword" else (None, [])
         encoded = time.perf_counter()
         with self.store.snapshot():
-            found = self._ranked(query, target)
+            hits, warnings, plan = self._ranked(query, target)
         done = time.perf_counter()
         took = {"encode": (encoded - began) * 1000, "search": (done - encoded) * 1000}
-        hits, warnings, plan = found
-        return Results(query, tuple(hits), {k: round(v, 2) for k, v in took.items()}, tuple(warnings), plan)
+        return Results(query, tuple(hits), {k: round(v, 2) for k, v in took.items()}, (*cut, *warnings), plan)
 
-    def _target(self, query: Query) -> Vectors | None:
-        """The (1, d) vector that the query's texts and examples add up to; None where there is nothing to add."""
+    def _target(self, query: Query) -> tuple[Vectors | None, list[str]]:
+        """The (1, d) vector that the query's texts and examples add up to, None for none; and what was cut (R17)."""
+        cut = []
         weighted = [(query.text, 1.0)] if query.text.strip() else []
         weighted += [*query.more, *((text, -weight) for text, weight in query.less)]
         total = np.zeros((1, self.space.dim), dtype=np.float32)
         if weighted:
-            vectors = self.encoder().encode([text for text, _ in weighted], role="query")
+            encoder = self.encoder()
+            before = _cut_tokens(encoder)
+            vectors = encoder.encode([text for text, _ in weighted], role="query")
+            if lost := _cut_tokens(encoder) - before:
+                cut = [f"the query is too long for the encoder: about {lost} tokens at its end were not looked at."]
             total += np.array([[weight for _, weight in weighted]], dtype=np.float32) @ vectors
         for example in query.like:
             total += self._example(example)
-        if not total.any():
-            return None
-        return unit_rows(total)
+        return (unit_rows(total) if total.any() else None), cut
 
     def _example(self, example: int | str) -> Vectors:
         """The (1, d) vector of a passage id, of a document id (mean of its passages), or of a file's text."""
@@ -263,6 +265,11 @@ def check(query: Query) -> None:
         raise UsageError("a keyword search needs words.", "Give TEXT, or use --mode semantic with --like.")
     if not 0 <= query.min_strength <= 1:
         raise UsageError(f"the minimum strength is {query.min_strength}, but it lies in 0 … 1.")
+
+
+def _cut_tokens(encoder: EncoderProtocol) -> int:
+    """How many tokens were cut so far; an encoder that does not count cuts nothing that we know of."""
+    return int(getattr(getattr(encoder, "cuts", None), "tokens", 0))
 
 
 def _columns(scores: dict[int, float]) -> tuple[Ids, Any]:
