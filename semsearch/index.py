@@ -10,20 +10,21 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from semsearch import caches, chance, describe, settings
 from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, UsageError
-from semsearch.nearest import Nearest
-from semsearch.search import Searcher, check
+from semsearch.session import Session
 from semsearch.store import Space, Store
 from semsearch.types import Document, EncoderProtocol, Hit, Progress, Query, Results, SyncReport
 
@@ -33,12 +34,29 @@ if TYPE_CHECKING:
     from semsearch.split import Splitter
     from semsearch.sync import SyncOptions
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Method = Callable[Concatenate["Index", P], R]
+_QUERY_FIELDS = tuple(field.name for field in fields(Query))
+
+
+def _in_turn(method: Method[P, R]) -> Method[P, R]:
+    """Of the threads that share an Index one writes at a time."""
+
+    @wraps(method)
+    def waiting(index: Index, /, *arguments: P.args, **options: P.kwargs) -> R:
+        with index._turn:
+            return method(index, *arguments, **options)
+
+    return waiting
+
 
 class Index:
     """An index that is open: for reading until the first write, then also for writing until `close()`.
 
-    Readers never wait and never see half a document. A second writer is refused with `Locked`. Use one Index
-    per thread, or share one: calls take turns.
+    Readers never wait and never see half a document. A writer in another process or another Index is refused
+    with `Locked`. Threads may share one Index: writing calls take turns, and a search beside them waits for a
+    single commit at most.
     """
 
     def __init__(self, store: Store, encoder: EncoderProtocol | str | None) -> None:
@@ -48,8 +66,10 @@ class Index:
         self._given = encoder
         self._encoder: EncoderProtocol | None = None
         self._space: Space | None = None
-        self._nearest: Nearest | None = None
-        self._background: tuple[int, tuple[float, ...]] | None = None
+        self._session: Session | None = None
+        self._retired: list[Store] = []  # for reading, until the first write; a search may still be using it
+        self._turn = threading.RLock()  # of the threads that write
+        self._exchange = threading.RLock()  # for the moment in which store, session or encoder are put in place
 
     @classmethod
     def create(
@@ -103,14 +123,12 @@ class Index:
 
         Raises UsageError for a query that asks for nothing, BadFilter for a `where` that does not parse.
         """
-        if not isinstance(query, (str, Query)):
-            return [self.search(one, **asked) for one in query]
-        unknown = set(asked) - {field.name for field in fields(Query)}
+        unknown = set(asked).difference(_QUERY_FIELDS)
         if unknown:
             raise UsageError(f"a search has no {sorted(unknown)[0]!r}.", f"It has: {', '.join(_QUERY_FIELDS)}.")
-        wanted = replace(Query(query) if isinstance(query, str) else query, **asked)
-        check(wanted)
-        return self._searcher().search(wanted)
+        if isinstance(query, (str, Query)):
+            return self._ready().search(_query(query, asked))
+        return self._ready().search_all([_query(one, asked) for one in query])
 
     def similar(self, target: int | str | Path, **asked: Any) -> Results:
         """What lies closest to a passage (its id), a document (its id) or a file; they themselves left out."""
@@ -158,6 +176,7 @@ class Index:
 
     # ---- writing
 
+    @_in_turn
     def add(self, documents: Iterable[Document]) -> SyncReport:
         """Add documents, or replace those with the same id; what did not change is left alone.
 
@@ -173,6 +192,7 @@ class Index:
                 ingest.put(document, head=head)
         return self._report(ingest, began)
 
+    @_in_turn
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
         """Add what standard input holds: one text, or records (`options.kind`)."""
         from semsearch.loaders import Fields
@@ -188,6 +208,7 @@ class Index:
                     ingest.tally.skipped.append(item)
         return self._report(ingest, began, dry_run=options.dry_run)
 
+    @_in_turn
     def sync(
         self,
         paths: Sequence[str | Path] | str | Path = (),
@@ -221,6 +242,7 @@ class Index:
             self._remember({**self._store.recipe(), "resplit": False})
         return self._report(ingest, began, dry_run=options.dry_run)
 
+    @_in_turn
     def delete(self, ids: Iterable[str]) -> int:
         """Take documents out of the index; how many there were. Their files, if any, stay where they are."""
         self._write()
@@ -238,19 +260,19 @@ class Index:
                 return [document["id"] for document in self.documents()]
             return sorted({passage.document for passage in self._store.passages(allowed)})
 
+    @_in_turn
     def compact(self) -> None:
         """Give back the space of what was deleted, and build the cache anew."""
         self._write()
         self._store.compact()
         caches.rebuild(self._store, self._used_space(), self._store.recipe().get("backend", "auto"))
-        self._forget()
 
+    @_in_turn
     def rebuild(self, backend: str = "auto") -> None:
         """Build the cache anew with this backend, and keep to it."""
         self._write()
         caches.rebuild(self._store, self._used_space(), backend)
         self._remember({**self._store.recipe(), "backend": backend})
-        self._forget()
 
     # ---- keeping
 
@@ -284,7 +306,8 @@ class Index:
 
     def close(self) -> None:
         """Let go of the files and of the writer's lock."""
-        self._store.close()
+        for store in (*self._retired, self._store):  # the writer last: it folds the log into the file
+            store.close()
 
     def __enter__(self) -> Index:
         return self
@@ -297,20 +320,21 @@ class Index:
     @property
     def encoder(self) -> EncoderProtocol:
         """The encoder that this index was built with. Raises EncoderMismatch, NotFound."""
-        if self._encoder is None:
-            kept = self._store.recipe().get("encoder", "default")
-            running = _load(self._given if self._given is not None else kept)
-            space = self._used_space()
-            if running.fingerprint != space.fingerprint:
-                raise EncoderMismatch(
-                    self.name,
-                    built_with=f"{space.name}@{space.fingerprint[:8]}",
-                    got=f"{running.name}@{running.fingerprint[:8]}",
-                    fix=f"Use the encoder {space.name}, search with --mode keyword, or build the index anew "
-                    f"(semsearch rm {self.name}, then semsearch index).",
-                )
-            self._encoder = running
-        return self._encoder
+        with self._exchange:
+            if self._encoder is None:
+                kept = self._store.recipe().get("encoder", "default")
+                running = _load(self._given if self._given is not None else kept)
+                space = self._used_space()
+                if running.fingerprint != space.fingerprint:
+                    raise EncoderMismatch(
+                        self.name,
+                        built_with=f"{space.name}@{space.fingerprint[:8]}",
+                        got=f"{running.name}@{running.fingerprint[:8]}",
+                        fix=f"Use the encoder {space.name}, search with --mode keyword, or build the index anew "
+                        f"(semsearch rm {self.name}, then semsearch index).",
+                    )
+                self._encoder = running
+            return self._encoder
 
     def _used_space(self) -> Space:
         if self._space is None:
@@ -322,32 +346,19 @@ class Index:
         _ = self.encoder  # refuse a wrong encoder before anything is written
         if self._store.readonly:
             writer = Store.open(self._store.folder, write=True)
-            self._store.close()
-            self._store = writer
-            self._forget()
+            with self._exchange:
+                self._retired.append(self._store)
+                self._store, self._session = writer, None
 
     def _remember(self, recipe: dict[str, Any]) -> None:
         if recipe != self._store.recipe():
             self._store.set_recipe(recipe)
 
-    def _searcher(self) -> Searcher:
-        space = self._used_space()
-        if self._nearest is None:
-            self._nearest = Nearest(self._store, space)
-        bases = self._store.recipe().get("bases", {})
-        return Searcher(self._store, space, self._nearest, lambda: self.encoder, self._chance(space), bases)
-
-    def _chance(self, space: Space) -> tuple[float, ...]:
-        """Quantiles of what unrelated texts reach: of this index, or of its encoder while it is small."""
-        version = self._store.version()
-        if self._background is None or self._background[0] != version:
-            fresh = next(s for s in self._store.spaces() if s.id == space.id)
-            self._background = (version, chance.background(fresh))
-        return self._background[1]
-
-    def _forget(self) -> None:
-        self._nearest = None
-        self._background = None
+    def _ready(self) -> Session:
+        with self._exchange:
+            if self._session is None:
+                self._session = Session(self._store, self._used_space(), lambda: self.encoder)
+            return self._session
 
     @contextmanager
     def _ingest(self, *, force: bool = False, dry_run: bool = False) -> Iterator[Ingest]:
@@ -393,7 +404,8 @@ class Index:
         return []
 
 
-_QUERY_FIELDS = [field.name for field in fields(Query)]
+def _query(asked: str | Query, fields: dict[str, Any]) -> Query:
+    return replace(Query(asked) if isinstance(asked, str) else asked, **fields)
 
 
 def _load(encoder: EncoderProtocol | str) -> EncoderProtocol:

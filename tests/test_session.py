@@ -1,0 +1,87 @@
+"""Searches of one open index, one by one and many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from semsearch import Document, Index, Query
+from semsearch.encoders.hashing import HashingEncoder
+from semsearch.errors import UsageError
+from semsearch.types import Role
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
+
+SUBJECTS = ("diesel engine", "bread and salt", "rain cloud", "sailor's knot", "star in orbit")
+
+
+class CountingEncoder(HashingEncoder):
+    """The hashing encoder, which remembers the queries of each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[list[str]] = []
+
+    def encode(self, texts: list[str], *, role: Role = "passage") -> Vectors:  # type: ignore[override]
+        self.calls += [list(texts)] if role == "query" else []
+        return super().encode(texts, role=role)
+
+
+@pytest.fixture
+def encoder() -> CountingEncoder:
+    return CountingEncoder()
+
+
+@pytest.fixture
+def index(tmp_path: Path, encoder: CountingEncoder) -> Iterator[Index]:
+    with Index.create(tmp_path / "notes", encoder=encoder) as made:  # type: ignore[arg-type]
+        made.add([Document(f"d{n}", f"Number {n} tells of {SUBJECTS[n % 5]}.") for n in range(40)])
+        yield made
+
+
+def test_many_queries_are_answered_as_one_by_one_and_encoded_in_one_call(
+    index: Index, encoder: CountingEncoder
+) -> None:
+    queries = [
+        "diesel",
+        "diesel",
+        Query("salt", mode="keyword"),
+        Query("rain", more=(("cloud", 2.0),), less=(("star", 0.5),)),
+        Query(like=("d3",), mode="semantic"),
+    ]
+    alone = [index.search(query, k=3) for query in queries]
+    encoder.calls.clear()
+    together = index.search(queries, k=3)
+    assert encoder.calls == [["diesel", "rain", "cloud", "star"]]
+    assert [found.hits for found in together] == [found.hits for found in alone]
+    assert [found.query for found in together] == [found.query for found in alone]
+
+
+def test_each_of_many_queries_is_told_its_share_of_the_encoding(index: Index) -> None:
+    shares = [found.took_ms["encode"] for found in index.search(["diesel", "salt"])]
+    assert shares[0] == shares[1] > 0
+
+
+def test_a_query_that_cannot_be_answered_is_refused_before_any_is_encoded(
+    index: Index, encoder: CountingEncoder
+) -> None:
+    with pytest.raises(UsageError):
+        index.search(["diesel", "salt", Query("rain", k=0)])
+    assert encoder.calls == []
+
+
+def test_no_queries_have_no_answers(index: Index) -> None:
+    assert index.search([]) == []
+
+
+def test_what_is_kept_between_searches_follows_every_commit_of_another_index(index: Index, tmp_path: Path) -> None:
+    with Index.open(tmp_path / "notes", encoder=HashingEncoder()) as reader:
+        assert reader.search("diesel", k=50)[0].strength is not None
+        before = reader.search("zebra", mode="keyword")
+        index.add([Document("z", "A zebra has stripes.")])
+        after = reader.search("zebra", mode="keyword")
+    assert (len(before), [hit.document for hit in after]) == (0, ["z"])
