@@ -22,11 +22,11 @@ class Connected:
 
     readonly = True
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = DATABASE) -> None:
         self.folder = folder
         self._lock = threading.RLock()
         self._depth = 0
-        self._file = folder / DATABASE
+        self._file = folder / name
         self._unchanging: tuple[int, int] | None = None
         with sqlite.translated(folder):
             self._connection = self._connect()
@@ -60,8 +60,12 @@ class Connected:
 
     def _connect(self) -> sqlite3.Connection:
         connection, immutable = sqlite.connect_reader(self._file)
-        self._unchanging = _stamp(self._file) if immutable else None
-        schema.check(connection, self.folder, write=False)
+        try:
+            self._unchanging = _stamp(self._file) if immutable else None
+            schema.check(connection, self.folder, write=False)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _renew(self) -> None:

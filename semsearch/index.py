@@ -92,16 +92,17 @@ class Index:
         if exist_ok and settings.is_index(folder):
             return cls.open(folder, encoder=encoder)
         running = _load(encoder)
-        store = Store.create(folder)
         recipe = {
             "encoder": encoder if isinstance(encoder, str) else running.name,
             "splitter": asdict(splitter or Splitter()),
             "backend": backend,
         }
-        with store.transaction():
+
+        def fill(store: Store) -> None:
             store.set_recipe(recipe)
             store.add_space(running.fingerprint, running.name, running.dim, _info(running))
-        return cls(store, running)
+
+        return cls(Store.create(folder, fill), running)
 
     @classmethod
     def open(cls, name: str | Path, *, encoder: EncoderProtocol | str | None = None, home: Path | None = None) -> Index:

@@ -9,7 +9,7 @@ name one whose text has changed since.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semsearch import schema, sqlite
-from semsearch.connected import DATABASE
+from semsearch.connected import DATABASE, Connected
 from semsearch.durable import sync_file, sync_folder
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.lock import LOCK, PID, WriterLock
@@ -67,10 +67,11 @@ class Store(Writer):
     """
 
     @classmethod
-    def create(cls, folder: Path) -> Store:
-        """A new, empty store in `folder`, open for writing. Raises UsageError where something is already.
+    def create(cls, folder: Path, fill: Callable[[Store], None] | None = None) -> Store:
+        """A new store in `folder`, open for writing. Raises UsageError where something is already.
 
-        A kill at any moment leaves a store, or a folder in which one can be created.
+        It is empty but for what `fill` writes. A kill at any moment, or an error in `fill`, leaves a store that has
+        all of that, or a folder in which one can be created.
         """
         with _file_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -79,6 +80,8 @@ class Store(Writer):
             try:
                 _refuse_content(folder)  # another process may have been faster
                 _make(folder / BEING_MADE, folder)
+                if fill is not None:
+                    _fill(cls(folder, lock, BEING_MADE), fill)
                 (folder / BEING_MADE).rename(folder / DATABASE)
                 sync_folder(folder)
                 sync_folder(folder.parent)
@@ -296,6 +299,15 @@ def _make(file: Path, folder: Path) -> None:
     finally:
         connection.close()
     sync_file(file)
+
+
+def _fill(made: Store, fill: Callable[[Store], None]) -> None:
+    """Let `fill` write, and fold the log into the file; the writer's lock is kept."""
+    try:
+        fill(made)
+    finally:
+        Connected.close(made)
+    sync_file(made.folder / BEING_MADE)
 
 
 def _refuse_content(folder: Path) -> None:

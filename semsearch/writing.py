@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semsearch import schema, sqlite
+from semsearch.connected import DATABASE
 from semsearch.errors import NotFound, SemsearchError
 from semsearch.lock import WriterLock
 from semsearch.reading import Reader
@@ -46,11 +47,11 @@ _PASSAGE_COLUMNS = 'id, document, position, start, "end", page, line, heading, c
 class Writer(Reader):
     """A connection that may write, if it was given the lock for it; `close()` lets go of the lock."""
 
-    def __init__(self, folder: Path, lock: WriterLock | None) -> None:
+    def __init__(self, folder: Path, lock: WriterLock | None, name: str = DATABASE) -> None:
         self.readonly = lock is None
         self._writer = lock
         self._writing = False
-        super().__init__(folder)
+        super().__init__(folder, name)
 
     def close(self) -> None:
         """Fold the log into the file, let go of the files and of the lock. Every later call raises SemsearchError."""

@@ -10,7 +10,7 @@ import pytest
 
 from semsearch import Document, Index, Query
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.errors import UsageError
+from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Role
 
 if TYPE_CHECKING:
@@ -72,6 +72,18 @@ def test_a_query_that_cannot_be_answered_is_refused_before_any_is_encoded(
     with pytest.raises(UsageError):
         index.search(["diesel", "salt", Query("rain", k=0)])
     assert encoder.calls == []
+
+
+def test_an_index_whose_encoder_cannot_be_remembered_is_not_half_made(tmp_path: Path, encoder: CountingEncoder) -> None:
+    class Odd(CountingEncoder):
+        @property
+        def info(self) -> dict[str, object]:
+            return {"labels": {"a", "set"}}
+
+    with pytest.raises(Unreadable):
+        Index.create(tmp_path / "odd", encoder=Odd())  # type: ignore[arg-type]
+    with Index.create(tmp_path / "odd", encoder=encoder) as index:  # type: ignore[arg-type]
+        assert index.add([Document("a", "A text.")]).added == 1
 
 
 def test_no_queries_have_no_answers(index: Index) -> None:

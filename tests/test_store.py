@@ -221,6 +221,48 @@ def test_a_snapshot_is_of_one_moment(folder: Path) -> None:
         assert set(reader.heads()) == {"new"}
 
 
+def test_a_store_appears_with_what_it_is_filled_with_or_not_at_all(folder: Path) -> None:
+    def fill(store: Store) -> None:
+        store.set_recipe({"encoder": "one"})
+        assert not (folder / "store.db").exists()
+
+    def fail(store: Store) -> None:
+        fill(store)
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(SemsearchError, match="No space left"):
+        Store.create(folder, fail)
+    with pytest.raises(NotFound):
+        Store.open(folder)
+    with Store.create(folder, fill) as store:
+        assert store.recipe() == {"encoder": "one"}
+        with pytest.raises(Locked):
+            Store.open(folder, write=True)
+    with Store.open(folder) as reader:
+        assert reader.recipe() == {"encoder": "one"}
+    assert not list(folder.glob("store.new*"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files in /proc")
+@pytest.mark.parametrize("write", [False, True])
+def test_a_store_that_is_refused_leaves_no_file_open(folder: Path, write: bool) -> None:
+    made(folder, 1)[0].close()
+    with sqlite3.connect(folder / "store.db") as raw:
+        raw.execute("PRAGMA user_version=99")
+    raw.close()
+    with pytest.raises(SemsearchError, match="newer") as refused:
+        Store.open(folder, write=write)
+    opened = [link for fd in Path("/proc/self/fd").iterdir() if (link := _target(fd)) and str(folder) in link]
+    assert (opened, refused.value.exit_code) == ([], 1)  # `refused` holds every frame, so no garbage was collected
+
+
+def _target(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except OSError:
+        return ""
+
+
 def test_another_program_that_holds_the_file_makes_it_locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "BUSY_MS", 50)
     store, space = made(folder)
