@@ -112,6 +112,11 @@ class Encoder:
         """The device that really runs: cpu, or cuda:N."""
         return str(self._engine.info["device"])
 
+    def close(self) -> None:
+        """Let go of the embedding cache's file; the next passage opens it again."""
+        if self._cache is not None:
+            self._cache.close()
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text alone, without prompt and special tokens.
 
@@ -282,8 +287,11 @@ class Encoder:
 
 def _engine(name: str | Path, device: str, threads: int) -> Engine:
     if name == "hashing":
+        from semsearch.encoders import _device
         from semsearch.encoders.hashing import HashingEncoder
 
+        if _device.parse(device).startswith("cuda"):
+            raise _device.absent(device, "the encoder hashing runs on a CPU only")
         return HashingEncoder()
     bundle = bundles.read(name)
     from semsearch.encoders.onnx_encoder import OnnxEncoder  # onnxruntime: 50 ms, and only where a model runs

@@ -29,6 +29,7 @@ from semsearch.store import Space, Store
 from semsearch.types import Document, EncoderProtocol, Hit, Progress, Query, Results, SyncReport
 
 if TYPE_CHECKING:
+    from semsearch.encoder import Encoder
     from semsearch.ingest import Ingest
     from semsearch.snippets import Snippet
     from semsearch.split import Splitter
@@ -65,6 +66,7 @@ class Index:
         self._store = store
         self._given = encoder
         self._encoder: EncoderProtocol | None = None
+        self._loaded: Encoder | None = None  # by its name, so that it is ours to close
         self._space: Space | None = None
         self._session: Session | None = None
         self._retired: list[Store] = []  # for reading, until the first write; a search may still be using it
@@ -91,7 +93,11 @@ class Index:
         folder = settings.index_folder(name, home)
         if exist_ok and settings.is_index(folder):
             return cls.open(folder, encoder=encoder)
-        running = _load(encoder)
+        running: EncoderProtocol
+        if isinstance(encoder, str):
+            running = loaded = _load(encoder)
+        else:
+            running, loaded = encoder, None
         recipe = {
             "encoder": encoder if isinstance(encoder, str) else running.name,
             "splitter": asdict(splitter or Splitter()),
@@ -102,7 +108,9 @@ class Index:
             store.set_recipe(recipe)
             store.add_space(running.fingerprint, running.name, running.dim, _info(running))
 
-        return cls(Store.create(folder, fill), running)
+        index = cls(Store.create(folder, fill), running)
+        index._loaded = loaded
+        return index
 
     @classmethod
     def open(cls, name: str | Path, *, encoder: EncoderProtocol | str | None = None, home: Path | None = None) -> Index:
@@ -309,6 +317,8 @@ class Index:
         """Let go of the files and of the writer's lock."""
         for store in (*self._retired, self._store):  # the writer last: it folds the log into the file
             store.close()
+        if self._loaded is not None:
+            self._loaded.close()
 
     def __enter__(self) -> Index:
         return self
@@ -324,7 +334,9 @@ class Index:
         with self._exchange:
             if self._encoder is None:
                 kept = self._store.recipe().get("encoder", "default")
-                running = _load(self._given if self._given is not None else kept)
+                running = self._given if self._given is not None else kept
+                if isinstance(running, str):
+                    running = self._loaded = self._loaded or _load(running)
                 space = self._used_space()
                 if running.fingerprint != space.fingerprint:
                     raise EncoderMismatch(
@@ -409,15 +421,14 @@ def _query(asked: str | Query, fields: dict[str, Any]) -> Query:
     return replace(Query(asked) if isinstance(asked, str) else asked, **fields)
 
 
-def _load(encoder: EncoderProtocol | str) -> EncoderProtocol:
-    if not isinstance(encoder, str):
-        return encoder
+def _load(name: str) -> Encoder:
+    """The encoder called `name`, as the settings say, with the embedding cache of this user."""
     from semsearch.encoder import Encoder
 
     chosen = settings.load()
     most = chosen.embedding_cache_mb
     cache = settings.cache_file() if most else None
-    return Encoder.load(encoder, device=chosen.device, threads=chosen.threads, cache=cache, cache_mb=most)
+    return Encoder.load(name, device=chosen.device, threads=chosen.threads, cache=cache, cache_mb=most)
 
 
 def _info(encoder: EncoderProtocol) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,28 @@ def test_an_index_whose_encoder_cannot_be_remembered_is_not_half_made(tmp_path: 
         Index.create(tmp_path / "odd", encoder=Odd())  # type: ignore[arg-type]
     with Index.create(tmp_path / "odd", encoder=encoder) as index:  # type: ignore[arg-type]
         assert index.add([Document("a", "A text.")]).added == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files in /proc")
+def test_a_closed_index_leaves_no_file_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache.db"))
+    made = Index.create(tmp_path / "notes", encoder="hashing")
+    made.add([Document("a", "A text.")])
+    made.close()
+    index = Index.open(tmp_path / "notes")
+    assert index.search("text")
+    index.add([Document("b", "Another text.")])
+    assert _open_below(tmp_path) > {"cache.db", "store.db", "writer.lock"}
+    index.close()
+    assert _open_below(tmp_path) == set()
+
+
+def _open_below(folder: Path) -> set[str]:
+    names = set()
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the one that lists them is gone again
+            names |= {link.readlink().name} if link.readlink().is_relative_to(folder) else set()
+    return names
 
 
 def test_no_queries_have_no_answers(index: Index) -> None:
