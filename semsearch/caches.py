@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semsearch import backends, planner, plugins
+from semsearch.durable import sync_file, sync_folder
 from semsearch.errors import Corrupt, SemsearchError
 from semsearch.rows import CacheRow
 from semsearch.types import Progress
@@ -231,12 +232,12 @@ def _written(folder: Path, space: Space, made: Any, why: str) -> CacheRow:
     temporary = path.with_name(path.name + ".tmp")
     try:
         made.save(temporary)
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
+        sync_file(temporary)
+        with temporary.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
         temporary.rename(path)
-        _sync_folder(folder)
+        sync_folder(folder)
     except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -255,16 +256,6 @@ def _written(folder: Path, space: Space, made: Any, why: str) -> CacheRow:
         faiss_version=made.engine,
         why=why,
     )
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # folders cannot be opened there
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _sweep(store: Store, space: Space) -> None:
