@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.types import Document, SyncReport
@@ -24,7 +26,7 @@ def index(store: Store) -> dict[str, Any]:
         "documents": counts["documents"],
         "passages": counts["passages"],
         "vectors": sum(counts["vectors"].values()),
-        "bytes": sum(file.stat().st_size for file in store.folder.iterdir() if file.is_file()),
+        "bytes": _size(store.folder),
         "recipe": recipe,
         "spaces": spaces,
         "last_run": last,
@@ -32,10 +34,12 @@ def index(store: Store) -> dict[str, Any]:
 
 
 def document(found: Document) -> dict[str, Any]:
+    """A document with its whole text."""
     return {"document": found.id, "title": found.title, "text": found.text, "metadata": dict(found.metadata)}
 
 
 def passage(found: StoredPassage) -> dict[str, Any]:
+    """A passage, and where it stands in its document."""
     return {
         "id": found.id,
         "document": found.document,
@@ -68,6 +72,15 @@ def run(store: Store, ingest: Ingest, seconds: float, *, dry_run: bool) -> SyncR
         dry_run=dry_run,
         warnings=tuple(tally.warnings),
     )
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files in `folder`; one that a writer renames or removes meanwhile counts as gone."""
+    total = 0
+    for file in folder.iterdir():
+        with suppress(FileNotFoundError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total
 
 
 def _space(store: Store, space: Space, counts: Mapping[str, Any]) -> dict[str, Any]:

@@ -164,12 +164,7 @@ class Index:
             document = self._store.document(str(target))
         if document is None:
             raise NotFound(f"index {self.name} has no passage or document {str(target)!r}.", "Ids are in every hit.")
-        return {
-            "document": document.id,
-            "title": document.title,
-            "text": document.text,
-            "metadata": dict(document.metadata),
-        }
+        return describe.document(document)
 
     def documents(self, *, path: str | None = None, limit: int = -1, offset: int = 0) -> list[dict[str, Any]]:
         """What is indexed, by id: id, title, passages, size, time, metadata."""

@@ -140,3 +140,22 @@ def test_of_two_threads_that_add_one_document_one_adds_and_one_finds_it(tmp_path
             together.run(lambda: reports.append(index.add(documents("same", 30))))
         together.finish()
         assert sorted((report.added, report.unchanged) for report in reports) == [(0, 30)] * 3 + [(30, 0)]
+
+
+def test_info_is_told_while_files_come_and_go(tmp_path: Path, together: Together) -> None:
+    folder, done = made(tmp_path / "notes", 1), threading.Event()
+
+    def churn() -> None:
+        while not done.is_set():
+            for n in range(20):
+                (folder / f"vectors-1-{n}.cache.tmp").touch()
+            for n in range(20):
+                (folder / f"vectors-1-{n}.cache.tmp").unlink()
+
+    with Index.open(folder) as index:
+        together.run(churn)
+        try:
+            sizes = [index.info()["bytes"] for _ in range(300)]
+        finally:
+            done.set()
+        assert min(sizes) > 0
