@@ -1,6 +1,6 @@
 """A document to passages: windows of whole sentences, each an exact slice of the text.
 
-The encoders are sentence models (requirement R19), so a window holds sentences, and half of one only where it
+The encoders are sentence models, so a window holds sentences, and half of one only where it
 is longer than the window. Tokens are counted by the encoder, in one call a document, and two more where there
 are sentences to cut; the work is linear in the length of the text.
 """

@@ -2,7 +2,7 @@
 
 On a CPU, one session of one thread is run by one worker a core. int8 takes one text a run: dynamic quantisation has
 one activation scale for a whole batch, so that any other form would make a vector depend on its neighbours (cosine
-down to 0.979, design section 7); it is also the fastest. fp32 takes small batches of texts of like length. ONNX
+down to 0.979 in a batch of 16); it is also the fastest. fp32 takes small batches of texts of like length. ONNX
 Runtime falls back to the CPU in silence, so the provider that really runs is read back.
 """
 
