@@ -28,7 +28,6 @@ SMALL = 10_000  # vectors; reading them from the store (65 ms) is as fast as imp
 SUBSET = 1_000  # allowed passages that are read from the store one by one (7 ms) and compared exactly
 SPARE = 20  # candidates beyond 2 k: for dead ones, and for what approximate scores put in the wrong order
 TAIL_BYTES = 1 << 29  # of vectors held in memory; a longer tail (no cache at all) is read from the store every time
-BLOCK = 1 << 24  # scores at a time in an exact pass, so that memory does not grow with queries times passages
 EXACT_TIMED = 3  # queries of an audit; each reads every vector
 
 
@@ -64,7 +63,7 @@ class Nearest:
     def _exact(self, queries: Vectors, k: int, allowed: Ids | None, after: int = 0) -> Found:
         """Every stored vector (of `allowed`) with an id above `after`, chunk by chunk, for all queries at once."""
         found = _top.nothing(len(queries), k)
-        chunk = int(np.clip(BLOCK // max(1, len(queries)), 256, 8192))
+        chunk = int(np.clip(_top.BLOCK // max(1, len(queries)), 256, 8192))
         for ids, stored in self._store.vectors(self._space.id, after=after, ids=allowed, chunk=chunk):
             found = _top.merge([found, _top.best(ids, queries @ stored.T, k)], k)
         return found

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.backends import _file, _top
+from semsearch.backends import _top
 
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
-
-BLOCK = 1 << 24  # scores at a time, whatever the number of queries
 
 
 class Tail:
@@ -33,14 +31,7 @@ class Tail:
 
     def search(self, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]:
         """queries (q, d) -> ids (q, k), cosines (q, k)."""
-        ids, stored = self._ids, self._vectors
-        if allowed is not None:
-            at = _file.positions(ids, allowed)
-            ids, stored = ids[at], stored[at]
-        size = max(1, BLOCK // max(1, len(ids)))
-        blocks = [_top.best(ids, queries[at : at + size] @ stored.T, k) for at in range(0, len(queries), size)]
-        blocks = blocks or [_top.nothing(0, k)]
-        return np.concatenate([part for part, _ in blocks]), np.concatenate([scores for _, scores in blocks])
+        return _top.scan(self._ids, self._vectors, queries, k, allowed)
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,9 +17,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from vectorstores import add, entry, new, some_vectors, truth
 
 from semsearch import caches, nearest
+from semsearch.backends import _top
 from semsearch.errors import SemsearchError
 from semsearch.nearest import Nearest
 from semsearch.store import Space, Store
+
+if TYPE_CHECKING:
+    from semsearch.types import Ids, Vectors
 
 BACKENDS = ["exact", "flat", "compressed", "ivf"]
 ROUNDING = 2e-3  # a stored vector is fp16
@@ -158,10 +163,20 @@ def test_memory_of_an_exact_pass_does_not_grow_with_the_queries(
     notes: tuple[Store, Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, space = notes
-    monkeypatch.setattr(nearest, "BLOCK", 1 << 12)
+    best, scores_at_once = _top.best, []
+
+    def watched(ids: Ids, scores: Vectors, k: int) -> tuple[Ids, Vectors]:
+        scores_at_once.append(scores.size)
+        return best(ids, scores, k)
+
+    monkeypatch.setattr(_top, "BLOCK", 1 << 12)
+    monkeypatch.setattr(_top, "best", watched)
     queries = some_vectors(300, seed=2)
     ids, _, _ = Nearest(store, space).search(queries, 3, exact=True)
+    monkeypatch.setattr(_top, "best", best)
     assert ids.tolist() == truth(store, space, queries, 3)
+    everything = 300 * store.counts()["vectors"][space.id]
+    assert max(scores_at_once) <= 300 * 256 < everything == sum(scores_at_once)
 
 
 def test_a_query_of_another_width_is_refused(notes: tuple[Store, Space]) -> None:

@@ -7,8 +7,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.backends._file import positions
+
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
+
+BLOCK = 1 << 24  # scores at a time (64 MB of float32), so that memory does not grow with queries times vectors
+
+
+def scan(ids: Ids, vectors: Vectors, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]:
+    """Compare vectors (n, d) of ids (n,) ascending with queries (q, d): the k best of each, (q, k) and (q, k)."""
+    if allowed is not None:
+        at = positions(ids, allowed)
+        ids, vectors = ids[at], vectors[at]
+    size = max(1, BLOCK // max(1, len(ids)))
+    blocks = [best(ids, queries[at : at + size] @ vectors.T, k) for at in range(0, len(queries), size)]
+    blocks = blocks or [nothing(0, k)]
+    return np.concatenate([found for found, _ in blocks]), np.concatenate([scores for _, scores in blocks])
 
 
 def best(ids: Ids, scores: Vectors, k: int) -> tuple[Ids, Vectors]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from semsearch.backends import _file, _top
 
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
-
-BLOCK = 1 << 25  # scores at a time (128 MB of float32), whatever the number of queries
 
 
 class Backend:
@@ -54,7 +52,11 @@ class Backend:
     def save(self, path: Path) -> None:
         """Write one file."""
         header = {"backend": self.name, "dim": self.dim}
-        _file.write(path, header, self.ids, lambda file: (file.write(self._vectors.astype("<f4").data), None)[1])
+
+        def body(file: BinaryIO) -> None:
+            file.write(self._vectors.astype("<f4").data)
+
+        _file.write(path, header, self.ids, body)
 
     def add(self, ids: Ids, vectors: Vectors) -> None:
         """ids (n,) above those here, vectors (n, d)."""
@@ -65,14 +67,7 @@ class Backend:
     def search(self, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]:
         """queries (q, d) -> ids (q, k), cosines (q, k)."""
         asked = rows.check(queries, dim=self.dim, what="query")
-        ids, stored = self.ids, self._vectors
-        if allowed is not None:
-            at = _file.positions(ids, allowed)
-            ids, stored = ids[at], stored[at]
-        size = max(1, BLOCK // max(1, len(ids)))
-        found = [_top.best(ids, asked[at : at + size] @ stored.T, k) for at in range(0, len(asked), size)]
-        found = found or [_top.nothing(0, k)]
-        return np.concatenate([ids for ids, _ in found]), np.concatenate([scores for _, scores in found])
+        return _top.scan(self.ids, self._vectors, asked, k, allowed)
 
     def __len__(self) -> int:
         return len(self.ids)
