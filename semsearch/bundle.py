@@ -157,7 +157,8 @@ def catalogue() -> dict[str, dict[str, Any]]:
 
 def sha256(path: Path) -> str:
     """Hash of a file, as a manifest names it."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:  # piece by piece: weights may be larger than the memory that is left
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _parse(content: dict[str, Any], folder: Path) -> Bundle:
