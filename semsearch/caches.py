@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from semsearch.types import Progress
 
 if TYPE_CHECKING:
     from semsearch.store import Space, Store
-    from semsearch.types import Ids, Vectors
+    from semsearch.types import Ids, VectorIndex, Vectors
 
 TAIL = 10_000  # passages newer than the cache are scanned one by one: 0.5 ms at 384 dimensions
 TAIL_SHARE = 0.05  # … or this share of a large index, whose cache is dear
@@ -43,7 +43,7 @@ FIX = "The next `semsearch index` builds a new one, or at once: semsearch compac
 class Opened:
     """The cache that is fit for use, its row, and what was wrong with the ones passed over."""
 
-    backend: Any | None = None
+    backend: VectorIndex | None = None
     row: CacheRow | None = None
     warnings: tuple[str, ...] = ()
 
@@ -58,11 +58,9 @@ def open_newest(store: Store, space: Space, *, parse: bool = True) -> Opened:
     for row in store.caches(space.id):
         try:
             buffer = _sound(store.folder, row)
-            return (
-                Opened(_parsed(space, row, buffer), row, tuple(warnings))
-                if parse
-                else Opened(None, None, tuple(warnings))
-            )
+            if not parse:
+                return Opened(warnings=tuple(warnings))
+            return Opened(_parsed(space, row, buffer), row, tuple(warnings))
         except FileNotFoundError:
             warnings.append(f"the cache {row.file} is missing.")
         except (SemsearchError, OSError) as error:
@@ -108,7 +106,7 @@ def rebuild(
     with store.snapshot():
         count = store.counts()["vectors"].get(space.id, 0)
         choice = _choice(backend, count, space.dim)
-        made = plugins.load(backends, choice.backend).Backend.build(
+        made: VectorIndex = plugins.load(backends, choice.backend).Backend.build(
             space.dim, lambda: _chunks(store, space, count, progress), count=count
         )
     row = _written(store.folder, space, made, choice.why)
@@ -176,8 +174,8 @@ def _checked(path: Path, row: CacheRow) -> memoryview:
     return buffer
 
 
-def _parsed(space: Space, row: CacheRow, buffer: memoryview) -> Any:
-    backend = plugins.load(backends, backend_of(row)).Backend.read(buffer)
+def _parsed(space: Space, row: CacheRow, buffer: memoryview) -> VectorIndex:
+    backend: VectorIndex = plugins.load(backends, backend_of(row)).Backend.read(buffer)
     highest = int(backend.ids[-1]) if len(backend) else 0
     if (backend.dim, len(backend), highest) != (space.dim, row.count, row.highest_id):
         raise SemsearchError("width, number of vectors or highest id are not those of its row.")
@@ -225,7 +223,7 @@ def _chunks(
             progress(Progress(done, total, "passages", "vector cache"))
 
 
-def _written(folder: Path, space: Space, made: Any, why: str) -> CacheRow:
+def _written(folder: Path, space: Space, made: VectorIndex, why: str) -> CacheRow:
     """Write, sync, hash, rename, sync the folder; the row that will name the file."""
     highest = int(made.ids[-1]) if len(made) else 0
     path = folder / f"{_prefix(space)}{highest}-{secrets.token_hex(4)}.cache"
@@ -274,7 +272,7 @@ def _prefix(space: Space) -> str:
 # ---- checking
 
 
-def _against_store(store: Store, space: Space, row: CacheRow, backend: Any) -> Iterator[str]:
+def _against_store(store: Store, space: Space, row: CacheRow, backend: VectorIndex) -> Iterator[str]:
     """What a cache lacks of the store's vectors up to its highest id, and whether it finds some of them."""
     missing, blind, probed = 0, 0, 0
     for ids, vectors in store.vectors(space.id):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, overload
 
 if TYPE_CHECKING:  # numpy costs 0.1 s to import and is needed here for annotations only
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -161,10 +163,30 @@ class EncoderProtocol(Protocol):
 
 
 class VectorIndex(Protocol):
-    """A vector index: one file of `backends/` each, whose class is called `Backend`."""
+    """A vector index: one file of `backends/` each, whose class is called `Backend`.
 
-    def add(self, ids: Ids, vectors: Vectors) -> None: ...
-    def search(self, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]: ...
+    `name` is that of its file, `engine` what runs it and in which version, `spec` a line that says what was built.
+    How one is built and read is told in `backends`.
+    """
+
+    name: ClassVar[str]
+    engine: ClassVar[str]
+
+    @property
+    def dim(self) -> int: ...
+    @property
+    def spec(self) -> str: ...
+    @property
+    def ids(self) -> Ids:
+        """(n,), ascending."""
+
+    def save(self, path: Path) -> None: ...
+    def add(self, ids: Ids, vectors: Vectors) -> None:
+        """ids (n,) above those that are here, ascending; vectors (n, d)."""
+
+    def search(self, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]:
+        """queries (q, d) -> ids (q, k), cosines (q, k), best first; where there is no more, id -1 and -inf."""
+
     def __len__(self) -> int: ...
 
 
