@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from semsearch import keyword
-from semsearch.split import sentences
+from semsearch.sentences import sentences
 from semsearch.types import EncoderProtocol, Query, Results
 
 
