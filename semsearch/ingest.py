@@ -81,7 +81,8 @@ class Ingest:
         name = origin.path if origin else "this call"
         check_document(document)
         if document.id in self._seen:
-            self._skip(document, f"its id {document.id!r} was already used in {self._seen[document.id]}")
+            reason = f"its id {document.id!r} was already used in {self._seen[document.id]}"
+            self.tally.skipped.append(Skipped(origin.path if origin else document.id, reason))
             return
         self._seen[document.id] = name
         if head is None:
@@ -93,7 +94,7 @@ class Ingest:
             self.tally.unchanged += same and not adopt
             self.tally.changed += not same
             if same_text and not (self._force or adopt):
-                if not (same or self._dry_run):  # R4: new metadata under an old text, nothing to embed
+                if not (same or self._dry_run):  # new metadata under an old text, nothing to embed
                     self._refresh.append(document)
                     if len(self._refresh) >= PASSAGES_A_BATCH:
                         self.flush()
@@ -143,9 +144,6 @@ class Ingest:
             **{key: Source(s.root, s.path, UNFINISHED, s.size, s.sha256, s.loader) for key, s in begun.items()},
             **{_key(source): source for source in self._finished},
         }
-
-    def _skip(self, document: Document, reason: str) -> None:
-        self.tally.skipped.append(Skipped(document.id, reason))
 
 
 def _entries(pending: Iterable[_Pending], vectors: Any, ids: Mapping[tuple[str, str], int]) -> Iterable[Entry]:

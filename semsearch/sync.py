@@ -209,9 +209,11 @@ class _Run:
             self._progress(Progress(done, total, "bytes", file.uri, self._ingest.tally.written))
             try:
                 self._read_one(file, done, total)
-            except Unreadable as error:
+            except (Unreadable, UsageError) as error:
+                if isinstance(error, UsageError) and len(files) == 1:
+                    raise  # --text-field and the like were meant for this file, and it has no such thing
                 kept = " (the version indexed before is kept)" if file.key in self._known else ""
-                self._skip(Skipped(file.uri, error.message + kept))
+                self._skip(Skipped(file.uri, (str(error) if isinstance(error, UsageError) else error.message) + kept))
             done += file.found.size
         self._ingest.flush()
         self._progress(Progress(total, total, "bytes", "", self._ingest.tally.written))
@@ -267,7 +269,7 @@ class _Run:
             try:
                 self._ingest.put(document, source, head=head, adopt=elsewhere)
             except Unreadable as error:
-                self._skip(Skipped(document.id, error.message))
+                self._skip(Skipped(file.uri, f"document {document.id!r}: {error.message}"))
                 continue
             read = min(read + len(document.text), file.found.size)
             self._progress(Progress(done + read, total, "bytes", document.id, self._ingest.tally.written))
@@ -354,11 +356,17 @@ def _content_hash(path: Path) -> str:
 
 
 def stream_documents(stream: Any, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
-    """Documents from standard input, under ids that the same input gets again."""
-    for item in loaders.load_stream(stream, kind, fields):
-        if isinstance(item, Document) and item.id.startswith("#"):
-            yield replace(item, id=f"stdin{item.id}")
-        elif isinstance(item, Document) and not item.id:
-            yield replace(item, id=f"stdin-{text_hash(item.text)[:8]}")
-        else:
-            yield item
+    """Documents from standard input, under ids that the same input gets again; none from a blank one.
+
+    Raises Unreadable for what is no text of any kind.
+    """
+    try:
+        for item in loaders.load_stream(stream, kind, fields):
+            if isinstance(item, Document) and item.id.startswith("#"):
+                yield replace(item, id=f"stdin{item.id}")
+            elif isinstance(item, Document) and not item.id and item.text.strip():
+                yield replace(item, id=f"stdin-{text_hash(item.text)[:8]}")
+            elif isinstance(item, Skipped) or item.id:
+                yield item
+    except Unreadable as error:
+        raise Unreadable(f"standard input cannot be read: {error.message}.", "Pipe text or records into it.") from error
