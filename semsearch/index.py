@@ -413,7 +413,15 @@ class Index:
 
 
 def _query(asked: str | Query, fields: dict[str, Any]) -> Query:
-    return replace(Query(asked) if isinstance(asked, str) else asked, **fields)
+    """The query; one text where several may stand is that text, and not its letters."""
+    told = dict(fields)
+    for name in ("must", "like", "more", "less"):
+        given = told.get(name, ())
+        told[name] = (given,) if isinstance(given, str | int) else tuple(given)
+    for name in ("more", "less"):
+        told[name] = tuple((one, 1.0) if isinstance(one, str) else one for one in told[name])
+    kept = {name: value for name, value in told.items() if name in fields}
+    return replace(Query(asked) if isinstance(asked, str) else asked, **kept)
 
 
 def _load(name: str) -> Encoder:

@@ -173,7 +173,8 @@ def _checked(key: str, value: Any, origin: str) -> Any:
     try:
         return convert(value)
     except (TypeError, ValueError):
-        raise UsageError(f"{origin}: {key} = {value!r} cannot be.", f"It has to be {wanted}.") from None
+        said = f"--{key} {value}" if origin == "flag" else f"{origin}: {key} = {value!r}"
+        raise UsageError(f"{said} cannot be.", f"It has to be {wanted}.") from None
 
 
 def _path(value: Any) -> Path | None:

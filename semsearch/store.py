@@ -325,6 +325,7 @@ def _file_errors(folder: Path) -> Iterator[None]:
         try:
             yield
         except (FileExistsError, NotADirectoryError) as error:
-            raise UsageError(f"{folder} cannot be a folder: a file is in its place.") from error
+            raise UsageError(f"{folder} cannot be a folder: a file is in its place.", "Choose another.") from error
         except OSError as error:
-            raise SemsearchError(f"{folder} cannot be made: {error.strerror}.") from error
+            reason = f"{folder} cannot be made: {error.strerror}."
+            raise SemsearchError(reason, "Choose another home: --home DIR.") from error

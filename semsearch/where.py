@@ -304,7 +304,7 @@ def _explain(expression: str, error: UnexpectedInput) -> NoReturn:
     found = re.match(r"\w+|[^\w\s]+|", rest)
     word = found[0] if found else ""
     before = " ".join(expression[: len(expression) - len(rest)].split())[-40:]
-    place = f"{before} ⟨{word or 'end'}⟩ {' '.join(rest[len(word) :].split())[:20]}".strip()
+    place = f"{before} ⟨{word[:20] or 'end'}⟩ {' '.join(rest[len(word) :].split())[:20]}".strip()
     where = f"at character {len(expression) - len(rest) + 1}" if rest else "at its end"
     raise BadFilter(f"the filter stops making sense {where}: {place}. Expected {_names(wanted)}.", _hint(wanted, word))
 
@@ -330,7 +330,7 @@ def _hint(wanted: set[str], word: str) -> str:
         return _operators(word)
     if "AND" in wanted and word:
         return "A text with spaces needs quotes: 'new york'."
-    return ""
+    return "Write one like: year > 2020 and lang = 'en'."
 
 
 def _operators(word: str) -> str:

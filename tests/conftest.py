@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from commandline import CommandLine
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from semsearch.encoders.hashing import HashingEncoder
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+settings.register_profile("semsearch", deadline=None)  # a busy machine, or a first import, is no failure
+settings.load_profile("semsearch")
 
 
 @pytest.fixture(scope="session")

@@ -133,7 +133,7 @@ def test_wide_letters_count_twice_and_lines_stay_within_the_terminal(
     text = "水垢は酢で落とせます。" * 40
     lines = written(capsys, "table", answer(hit(text=text, heading=None))).splitlines()[1:]
     assert len(lines) > 2
-    assert max(hits.columns(line) for line in lines) <= 60
+    assert max(show.columns(line) for line in lines) <= 60
 
 
 @pytest.mark.parametrize("shape", ["table", "csv", "tsv", "md", "paths", "trec", "json", "jsonl"])
@@ -154,6 +154,12 @@ def test_markdown_of_a_document_stays_text(capsys: pytest.CaptureFixture[str]) -
     assert "\\[a\\](javascript:b) \\*\\*c\\*\\*" in text
 
 
+def test_a_record_is_named_beside_its_file() -> None:
+    assert hits.place(hit(path="a.csv", document="a.csv#12", line=None)) == "a.csv#12"
+    assert hits.place(hit(path="a.csv", document="k7", line=None)) == "a.csv [k7]"
+    assert hits.place(hit()) == "a/b.md:7"
+
+
 def test_json_never_holds_what_json_does_not_know() -> None:
     with pytest.raises(ValueError, match="JSON"):
         show.dumps({"score": float("nan")})
@@ -162,3 +168,8 @@ def test_json_never_holds_what_json_does_not_know() -> None:
 def test_numbers_align_and_tables_escape(capsys: pytest.CaptureFixture[str]) -> None:
     show.table([["a\x1b[2J", "5"], ["bb", "1,000"]], ("name", "n"))
     assert capsys.readouterr().out.splitlines() == ["name          n", "a\\x1b[2J      5", "bb        1,000"]
+
+
+def test_columns_align_beside_wide_letters(capsys: pytest.CaptureFixture[str]) -> None:
+    show.table([["寿司.txt", "1"], ["engines.md", "12"]])
+    assert len({show.columns(line) for line in capsys.readouterr().out.splitlines()}) == 1

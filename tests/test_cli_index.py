@@ -95,9 +95,14 @@ def test_several_indexes_have_to_be_told_apart(cli: CommandLine, notes: Path) ->
     assert cli("info", "c").err.count("Choose from: a, b") == 1
 
 
-def test_nothing_to_index_is_a_usage_error(cli: CommandLine) -> None:
+def test_without_path_there_has_to_be_a_recipe_to_repeat(cli: CommandLine) -> None:
     assert cli("index").code == 3  # there is no index whose recipe could be repeated
-    assert cli("index", "-n", "new").code == 2
+    assert cli("index", "-n", "new").code == 3
+    cli.ok("index", "-", "-n", "piped", stdin=KETTLE)
+    ran = cli("index", "-n", "piped")  # it is there, but follows no file
+    assert ran.code == 2
+    assert "Name a folder" in ran.err
+    cli.ok("rm", "piped", "-y")
     assert cli.ok("list", "--json").json["indexes"] == []
 
 

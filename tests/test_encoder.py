@@ -210,6 +210,14 @@ def test_an_absent_device_is_an_error(default_encoder: Encoder) -> None:
     assert default_encoder.device == "cpu" and default_encoder.info["provider"] == "CPUExecutionProvider"
 
 
+def test_an_encoder_that_knows_no_device_refuses_one_too() -> None:
+    assert Encoder.load("hashing", device="cpu").device == "cpu"
+    with pytest.raises(DeviceUnavailable, match="hashing runs on a CPU only"):
+        Encoder.load("hashing", device="cuda")
+    with pytest.raises(UsageError, match="no device is called 'gpu'"):
+        Encoder.load("hashing", device="gpu")
+
+
 @pytest.mark.parametrize("device", ["gpu", "cuda:", "CPU", "cuda:x", ""])
 def test_an_unknown_device_is_a_usage_error(device: str) -> None:
     with pytest.raises(UsageError, match="no device is called"):

@@ -109,6 +109,14 @@ def _open_below(folder: Path) -> set[str]:
     return names
 
 
+def test_one_text_where_several_may_stand_is_no_list_of_letters(index: Index) -> None:
+    assert index.search("tells", k=40, must="diesel").hits == index.search("tells", k=40, must=("diesel",)).hits
+    assert len(index.search("tells", k=40, must="diesel")) == 8
+    assert index.search("", like="d3", mode="semantic", k=3).hits == index.similar("d3", k=3).hits
+    weighted = index.search("rain", more=(("cloud", 1.0),), less=(("star", 1.0),), k=5).hits
+    assert index.search("rain", more="cloud", less="star", k=5).hits == weighted
+
+
 def test_no_queries_have_no_answers(index: Index) -> None:
     assert index.search([]) == []
 

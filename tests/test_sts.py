@@ -90,6 +90,7 @@ def test_without_gold_there_is_no_correlation(hashing: Any) -> None:
     assert found.spearman is None and found.pearson is None
     assert found.strengths == (None,)
     assert sts([], hashing).cosines == ()
+    assert found.scores == found.cosines  # the name that the contract has
 
 
 def test_gold_scores_have_to_match_the_pairs(hashing: Any) -> None:

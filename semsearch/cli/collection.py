@@ -23,7 +23,7 @@ from semsearch.cli.common import (
     pick,
 )
 from semsearch.cli.searching import target
-from semsearch.errors import GateFailed, NotFound, UsageError
+from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
 
 MANY = 10  # documents that `delete` takes out without asking
 
@@ -90,9 +90,11 @@ def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = N
 
     The vector cache is built anew.
     """
-    with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
+    chosen = pick(ctx.obj, name, named)
+    with opened(ctx.obj, chosen) as index:
         before = index.info()["bytes"]
         index.compact()
+    with opened(ctx.obj, chosen) as index:  # closed in between: SQLite folds its log in
         after = index.info()["bytes"]
     if as_json:
         show.emit({"schema": 1, "index": index.name, "bytes_before": before, "bytes": after})
@@ -105,18 +107,23 @@ def verify(ctx: typer.Context, name: NameArgument = None, named: NameOption = No
 
     Counts, checksums, orphan rows, each cache against the store: everything is read.
     """
-    with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
-        problems = index.verify()
-    failed = GateFailed(f"{index.name}: {show.count(len(problems), 'problem')} found.",
+    chosen = pick(ctx.obj, name, named)
+    label = existing(ctx.obj, chosen).name
+    try:
+        with opened(ctx.obj, chosen) as index:
+            problems = index.verify()
+    except Corrupt as error:  # too damaged to be opened, or to be read to the end
+        problems = [error.message]
+    failed = GateFailed(f"{label}: {show.count(len(problems), 'problem')} found.",
                         "Restore a dump, or build the index anew; a bad cache alone: semsearch compact.")  # fmt: skip
     if as_json:
-        done = {"schema": 1, "index": index.name, "ok": not problems, "problems": problems}
+        done = {"schema": 1, "index": label, "ok": not problems, "problems": problems}
         show.emit({**done, "error": show.error_object(failed)} if problems else done)
     elif problems:
         for problem in problems:
             show.out(show.safe(problem))
     elif not ctx.obj.quiet:
-        show.out(f"{show.safe(index.name)}: everything is in order")
+        show.out(f"{show.safe(label)}: everything is in order")
     if problems:
         sys.stdout.flush()
         show.trouble(failed)

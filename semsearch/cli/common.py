@@ -104,7 +104,7 @@ def pick(options: Options, *given: str | None) -> str:
     Raises UsageError where two names disagree or none is given and there are several, NotFound where there is
     no index at all.
     """
-    wanted = {name for name in given if name}
+    wanted = {name for name in given if name is not None}  # an empty -n "$NAME" must not mean another index
     if len(wanted) > 1:
         raise UsageError(f"two indexes were named: {' and '.join(sorted(wanted))}.", "Name one.")
     if wanted:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import shutil
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -158,7 +157,9 @@ def _strength(hit: Hit) -> str:
 
 
 def place(hit: Hit) -> str:
-    """Where to look: path:line, path p.N, or the path alone."""
+    """Where to look: path:line, path p.N, or the path alone; of a record also its number or id."""
+    if hit.document != hit.path:
+        return hit.document if hit.document.startswith(f"{hit.path}#") else f"{hit.path} [{hit.document}]"
     if hit.page is not None:
         return f"{hit.path} p.{hit.page}"
     return f"{hit.path}:{hit.line}" if hit.line is not None else hit.path
@@ -226,19 +227,14 @@ def _wrapped(pieces: Sequence[tuple[str, str]], width: int) -> Iterator[list[tup
         if text == " " and (not line or line[-1][0].endswith(" ")):
             continue
         line.append((text, style))
-        used += columns(text)
+        used += show.columns(text)
         if used > width:
             at = next((i for i in range(len(line) - 1, 0, -1) if line[i][0] == " "), len(line) - 1)
             yield line[:at]
             line = line[at + 1 :] if line[at][0] == " " else line[at:]
-            used = sum(columns(t) for t, _ in line)
+            used = sum(show.columns(t) for t, _ in line)
     if line:
         yield line
-
-
-def columns(text: str) -> int:
-    """The width of `text` on a terminal: East Asian wide characters take two columns, combining ones none."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def _dressed(text: str, style: str, colour: bool) -> str:

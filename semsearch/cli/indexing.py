@@ -99,7 +99,7 @@ def index(
     if from_stdin and (len(paths or []) > 1 or watching):
         raise UsageError("- (standard input) comes alone and cannot be watched.", "Index other paths separately.")
     files = [] if from_stdin else existing_paths(paths or [])
-    chosen = name or usual_name(options, files, from_stdin=from_stdin)
+    chosen = usual_name(options, files, from_stdin=from_stdin) if name is None else name
     rules = _rules(include, exclude, no_ignore, max_file_size)
     fields = _fields(text_field, id_field, meta_field, sql)
     kind = "sqlite" if sql and not kind else kind
@@ -177,7 +177,7 @@ class _Job:
         if settings.is_index(folder):
             return stack.enter_context(Index.open(folder, encoder=self.model)), False
         if not self.paths and not self.from_stdin:
-            raise UsageError("there is nothing to index.", f"Name a PATH: semsearch index FOLDER -n {self.name}")
+            existing(self.options, self.name)  # raises: without PATH it is an index that was meant
         if dry_run:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="semsearch-"))) / folder.name
         encoder = self.model or settings.load().model

@@ -27,6 +27,7 @@ def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
         return
     heads = ("name", "documents", "passages", "encoder", "size", "indexed")
     show.table([_row(found) for found in known], heads)
+    show.warn(f"{found['index']}: {found['problem']}" for found in known if "problem" in found)
 
 
 def info(
@@ -96,7 +97,7 @@ def _listed(options: Options, name: str) -> dict[str, Any]:
 
 def _row(found: Mapping[str, Any]) -> list[str]:
     if "problem" in found:
-        return [found["index"], "", "", found["problem"], "", ""]
+        return [found["index"], "-", "-", "cannot be read", "", ""]
     return [found["index"], f"{found['documents']:,}", f"{found['passages']:,}", ", ".join(found["encoders"]),
             show.size(found["bytes"]), found["indexed"] or ""]  # fmt: skip
 

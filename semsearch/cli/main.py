@@ -136,7 +136,8 @@ def _usage(error: Any) -> UsageError:
     message = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
     told = UsageError(
-        message[:1].lower() + message[1:], f"See: {context.command_path if context else 'semsearch'} --help"
+        message[:1].lower() + message[1:] + ("" if message.endswith((".", "?", "!")) else "."),
+        f"See: {context.command_path if context else 'semsearch'} --help",
     )
     told.exit_code = error.exit_code
     return told

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
@@ -71,11 +72,11 @@ def table(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> None:
     cells = [[safe(cell) for cell in row] for row in ([heads] if heads else []) + list(rows)]
     if not cells:
         return
-    widths = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
+    widths = [max(columns(row[at]) for row in cells) for at in range(len(cells[0]))]
     right = [all(_is_number(row[at]) for row in cells[bool(heads) :]) for at in range(len(widths))]
     for row in cells:
-        columns = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True))
-        out("  ".join(columns).rstrip())
+        filled = ((" " * (w - columns(cell)), cell, r) for cell, w, r in zip(row, widths, right, strict=True))
+        out("  ".join(space + cell if r else cell + space for space, cell, r in filled).rstrip())
 
 
 def pairs(values: Mapping[str, Any]) -> None:
@@ -98,6 +99,13 @@ def count(number: int, noun: str) -> str:
     ('1 passage', '2,000 passages')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def columns(text: str) -> int:
+    """The width of `text` on a terminal: East Asian wide characters take two columns, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def size(bytes_: float) -> str:

@@ -47,6 +47,11 @@ class StsResult:
     spearman: float | None = None
     pearson: float | None = None
 
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """The scores of the pairs: their cosines."""
+        return self.cosines
+
 
 @dataclass(frozen=True, slots=True)
 class Subset:
