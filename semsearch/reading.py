@@ -219,7 +219,7 @@ class Reader(Connected):
         page, line, heading, metadata, title, root, path, crc, document = rest
         if not isinstance(text, str) or crc != passage_crc(row_id, document, start, end, text):
             raise Corrupt(f"{self.folder}: passage {row_id} of {uri!r} is damaged.", sqlite.REPAIR)
-        parsed = self._parsed(metadata)
+        parsed = {} if metadata == "{}" else self._parsed(metadata)  # most files have none, and a search reads hundreds
         return StoredPassage(row_id, uri, start, end, text, page, line, heading, parsed, title, root, path)
 
     def _space(self, row_id: int, fingerprint: str, name: str, dim: int, *rest: Any) -> Space:

@@ -21,6 +21,8 @@ single sentences of everyday life 84 to 94 % of the foreign queries were rejecte
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -56,11 +58,10 @@ def background(vectors: Vectors, documents: Ids, seed: int = 0) -> tuple[float, 
 def of(cosines: NDArray[np.floating], background: Sequence[float]) -> NDArray[np.float64]:
     """Strength of each cosine, (n,) -> (n,) in 0 … 1: never falling with the cosine, 1 for a copy of the query."""
     given = np.asarray(cosines, dtype=np.float64)
-    quantiles = np.asarray(background, dtype=np.float64)
-    knee = _knee(quantiles)
-    share = np.interp(given, *_rising(quantiles)) / max(float(np.interp(knee, *_rising(quantiles))), 1e-6)
-    left_over = np.clip((1 - given) / max(1 - knee, 1e-6), 0, 1)
-    return np.asarray(np.where(given > knee, 1 - left_over**POWER / 2, np.clip(share, 0, 1) / 2))
+    curve = _curve(tuple(background))
+    share = np.interp(given, *curve.rising) / curve.share
+    left_over = np.clip((1 - given) / max(1 - curve.knee, 1e-6), 0, 1)
+    return np.asarray(np.where(given > curve.knee, 1 - left_over**POWER / 2, np.clip(share, 0, 1) / 2))
 
 
 def threshold(background: Sequence[float], passages: int = STEPS) -> float:
@@ -70,6 +71,27 @@ def threshold(background: Sequence[float], passages: int = STEPS) -> float:
     one half at p = 0.5^(1/n). Up to a thousand passages that is the knee; from there on the tail is that of a normal
     distribution through the 1st and the 0.1st percentile, mirrored. Checked with real texts at 900 passages only.
     """
+    return _threshold(tuple(background), passages)
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """A background as `of` needs it: where it bends, what share of pairs lies below that, (cosines, shares)."""
+
+    knee: float
+    share: float
+    rising: tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@lru_cache(maxsize=16)  # the background of an index changes when it has grown by a fifth; it is read for every query
+def _curve(background: tuple[float, ...]) -> _Curve:
+    quantiles = np.asarray(background, dtype=np.float64)
+    knee, rising = _knee(quantiles), _rising(quantiles)
+    return _Curve(knee, max(float(np.interp(knee, *rising)), 1e-6), rising)
+
+
+@lru_cache(maxsize=16)
+def _threshold(background: tuple[float, ...], passages: int) -> float:
     quantiles = np.asarray(background, dtype=np.float64)
     one_in_thousand = _NORMAL.inv_cdf(0.999)
     spread = (_quantile(quantiles, 0.01) - _quantile(quantiles, 0.001)) / (one_in_thousand - _NORMAL.inv_cdf(0.99))
