@@ -223,13 +223,14 @@ class Index:
 
         Raises NotFound for a path that is not there, GuardRail for `/` and the like, Locked.
         """
+        from semsearch import roots as followed
         from semsearch import sync as files
 
         began = time.perf_counter()
-        options = options or files.SyncOptions()
+        options = options or followed.SyncOptions()
         wanted = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
         recipe = self._store.recipe()
-        roots, scopes = files.plan(wanted, options, files.Roots.of(recipe))
+        roots, scopes = followed.plan(wanted, options, followed.Roots.of(recipe))
         split = asdict(options.splitter) if options.splitter else recipe["splitter"]
         again = recipe.get("resplit", False) or split != recipe["splitter"]
         if again:  # passages of two sizes in one index would not compete fairly: cut everything anew

@@ -3,9 +3,8 @@
 A file whose size and time are as before is not opened. A new file with the content of one that is gone has
 moved: its passages keep their vectors. What a run was killed over is read again by the next.
 
-The id of a document that comes from a file is the file's path below the indexed folder; a record of a JSONL,
-CSV or SQLite file has its own id, or the file's path and its number. Folders beyond the first are told apart
-by a prefix, their own name.
+The id of a document that comes from a file is the file's path below the indexed folder (see `roots` for more
+than one); a record of a JSONL, CSV or SQLite file has its own id, or the file's path and its number.
 """
 
 from __future__ import annotations
@@ -14,96 +13,23 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 from semsearch import loaders, walk
-from semsearch.errors import NotFound, Unreadable, UsageError
+from semsearch.errors import Unreadable, UsageError
 from semsearch.ingest import UNFINISHED, Ingest
 from semsearch.loaders import Fields
+from semsearch.roots import Root, Roots
+from semsearch.roots import SyncOptions as SyncOptions
 from semsearch.rows import text_hash
-from semsearch.split import Splitter
 from semsearch.store import Source, Store
 from semsearch.types import Document, Progress, Skipped
-from semsearch.walk import Found, Rules
+from semsearch.walk import Found
 
-MOST_FILES_UNASKED = 100_000
 JUST_WRITTEN_NS = 2 * 10**9  # a second write within the clock's tick would leave time and size as they are
 _NUMBERED = re.compile(r"(?P<file>.*)#(?P<number>\d+)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class SyncOptions:
-    """How to read a folder. None stands for what the index was told the last time, else the default."""
-
-    rules: Rules | None = None
-    kind: str | None = None
-    fields: Fields | None = None
-    splitter: Splitter | None = None
-    prune: bool = True
-    force: bool = False
-    dry_run: bool = False
-    yes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Root:
-    """A file or folder that the index was told to follow, and how to read it."""
-
-    path: str
-    rules: Rules = field(default_factory=Rules)
-    kind: str = "auto"
-    fields: Fields = field(default_factory=Fields)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, kept: dict[str, Any]) -> Root:
-        rules, fields = Rules(**_with_tuples(kept["rules"])), Fields(**_with_tuples(kept["fields"]))
-        return cls(kept["path"], rules, kept["kind"], fields)
-
-
-def _with_tuples(kept: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists where these types have tuples."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in kept.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Roots:
-    """All that an index follows. `bases` gives each folder the prefix that its documents' ids carry."""
-
-    roots: tuple[Root, ...] = ()
-    bases: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def of(cls, recipe: dict[str, Any]) -> Roots:
-        kept = tuple(Root.from_json(root) for root in recipe.get("roots", ()))
-        return cls(kept, tuple(recipe.get("bases", {}).items()))
-
-    def to_json(self) -> dict[str, Any]:
-        return {"roots": [root.to_json() for root in self.roots], "bases": dict(self.bases)}
-
-    def covering(self, path: Path) -> Root | None:
-        """The root that is `path` or a folder above it."""
-        return next((root for root in self.roots if path.is_relative_to(root.path)), None)
-
-    def base(self, path: Path) -> tuple[str, str]:
-        """(folder, prefix) that the file or folder `path` is named from."""
-        return next((base, prefix) for base, prefix in self.bases if path.is_relative_to(base))
-
-    def with_root(self, root: Root) -> Roots:
-        """The same and `root`; what lies below it is followed through it from now on."""
-        path = Path(root.path)
-        kept = tuple(r for r in self.roots if not Path(r.path).is_relative_to(path))
-        if any(path.is_relative_to(base) for base, _ in self.bases):
-            return Roots((*kept, root), self.bases)
-        base = path if path.is_dir() else path.parent
-        bases = tuple((b, p) for b, p in self.bases if not Path(b).is_relative_to(base))
-        taken = {prefix for _, prefix in bases}
-        names = ["", *(f"{base.name or 'root'}{n}/" for n in ("", *(f"-{i}" for i in range(2, len(taken) + 3))))]
-        return Roots((*kept, root), (*bases, (str(base), next(name for name in names if name not in taken))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,26 +50,6 @@ class _File:
         return self.prefix + self.source.path
 
 
-def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roots, list[Path]]:
-    """What the index follows from now on, and what to look through in this run (absolute paths)."""
-    if not paths and not roots.roots:
-        raise UsageError("there is no PATH, and this index follows none.", "Name a folder: semsearch index FOLDER")
-    for path in paths:
-        if not path.exists():
-            raise NotFound(f"there is no file or folder {str(path)!r}.", "Check the path; nothing was changed.")
-    scopes = [path.resolve() for path in paths] or [Path(root.path) for root in roots.roots]
-    if not any(scope.exists() for scope in scopes):
-        listed = ", ".join(str(scope) for scope in scopes)
-        raise NotFound(f"none of what this index follows is there: {listed}.", "Nothing was changed.")
-    for scope in scopes if paths else ():
-        known = roots.covering(scope)
-        told = Root(str(scope)) if known is None else known
-        told = replace(told, **{k: v for k in ("rules", "kind", "fields") if (v := getattr(options, k)) is not None})
-        if known is None or (told != known and known.path == str(scope)):
-            roots = roots.with_root(told)
-    return roots, scopes
-
-
 def sync(
     store: Store,
     roots: Roots,
@@ -157,11 +63,16 @@ def sync(
     present = [scope for scope in scopes if scope.exists()]
     tally.warnings += [f"{scope} is not there; its documents are kept." for scope in scopes if not scope.exists()]
     files: list[_File] = []
-    for item in _walk(present, roots, options):
+    unseen: list[Path] = []
+    for item in _walk(present, roots, options, unseen):
         tally.skipped.append(item) if isinstance(item, Skipped) else files.append(item)
     known = store.sources()
     there = {file.key for file in files}
-    gone = {key: s for key, s in known.items() if key not in there and _in_scope(s, present, roots)}
+    gone = {
+        key: source
+        for key, source in known.items()
+        if key not in there and _in_scope(source, present, roots) and not _below(source, unseen)
+    }
     if not options.prune:
         gone = {}
     _Run(store, ingest, options, known, gone, progress).read(files)
@@ -308,8 +219,13 @@ class _Run:
             self._store.delete(sorted(uris))
 
 
-def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions) -> Iterator[_File | Skipped]:
-    """Every file of the scopes once, under its base; a part of a root is read by the rules of the whole."""
+def _walk(
+    scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: list[Path]
+) -> Iterator[_File | Skipped]:
+    """Every file of the scopes once, under its base; a part of a root is read by the rules of the whole.
+
+    Places that could not be looked at are added to `unseen`: nothing in them counts as deleted.
+    """
     seen: set[tuple[str, str]] = set()
     for scope in scopes:
         root = roots.covering(scope) or Root(str(scope))
@@ -321,6 +237,8 @@ def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions) -> Iterato
         rules = replace(root.rules, streamed=()) if root.kind == "files" else root.rules
         for item in walk.files(top, rules):
             if isinstance(item, Skipped):
+                if isinstance(item, walk.Unseen):
+                    unseen.append(top / item.path)
                 yield item
                 continue
             if within != "." and item.relative != within and not item.relative.startswith(within + "/"):
@@ -330,7 +248,7 @@ def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions) -> Iterato
             if file.key in seen:
                 continue
             seen.add(file.key)
-            if len(seen) > MOST_FILES_UNASKED:
+            if len(seen) > walk.MAX_FILES:
                 walk.guard(top, len(seen), yes=options.yes)
             yield file
 
@@ -339,7 +257,11 @@ def _in_scope(source: Source, scopes: Sequence[Path], roots: Roots) -> bool:
     """Whether this run looked where the source was; one whose base is no longer followed counts as looked for."""
     if source.root not in dict(roots.bases):
         return True
-    return any((Path(source.root) / source.path).is_relative_to(scope) for scope in scopes)
+    return _below(source, scopes)
+
+
+def _below(source: Source, places: Sequence[Path]) -> bool:
+    return any((Path(source.root) / source.path).is_relative_to(place) for place in places)
 
 
 def _full_id(uri: str, local: str) -> str:
@@ -355,7 +277,7 @@ def _content_hash(path: Path) -> str:
         raise Unreadable(f"cannot be read: {error.strerror}") from error
 
 
-def stream_documents(stream: Any, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
+def stream_documents(stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
     """Documents from standard input, under ids that the same input gets again; none from a blank one.
 
     Raises Unreadable for what is no text of any kind.

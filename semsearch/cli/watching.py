@@ -42,7 +42,7 @@ def _roots(folder: Path) -> list[Path]:
 
 def _followed(folder: Path) -> Any:
     from semsearch.index import Index
-    from semsearch.sync import Roots
+    from semsearch.roots import Roots
 
     with Index.open(folder) as index:
         return Roots.of(index.info()["recipe"]).roots

@@ -1,0 +1,115 @@
+"""What an index follows: files and folders, how each is read, and the names that their documents get.
+
+Documents of the first folder are named by their path below it; folders beyond the first are told apart by a prefix,
+their own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from semsearch.errors import NotFound, UsageError
+from semsearch.loaders import Fields
+from semsearch.split import Splitter
+from semsearch.walk import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOptions:
+    """How to read a folder. None stands for what the index was told the last time, else the default."""
+
+    rules: Rules | None = None
+    kind: str | None = None
+    fields: Fields | None = None
+    splitter: Splitter | None = None
+    prune: bool = True
+    force: bool = False
+    dry_run: bool = False
+    yes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A file or folder that the index was told to follow, and how to read it."""
+
+    path: str
+    rules: Rules = field(default_factory=Rules)
+    kind: str = "auto"
+    fields: Fields = field(default_factory=Fields)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the recipe keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, kept: dict[str, Any]) -> Root:
+        """Out of the recipe."""
+        rules, fields = Rules(**_with_tuples(kept["rules"])), Fields(**_with_tuples(kept["fields"]))
+        return cls(kept["path"], rules, kept["kind"], fields)
+
+
+def _with_tuples(kept: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists where these types have tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in kept.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """All that an index follows. `bases` gives each folder the prefix that its documents' ids carry."""
+
+    roots: tuple[Root, ...] = ()
+    bases: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, recipe: dict[str, Any]) -> Roots:
+        kept = tuple(Root.from_json(root) for root in recipe.get("roots", ()))
+        return cls(kept, tuple(recipe.get("bases", {}).items()))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"roots": [root.to_json() for root in self.roots], "bases": dict(self.bases)}
+
+    def covering(self, path: Path) -> Root | None:
+        """The root that is `path` or a folder above it."""
+        return next((root for root in self.roots if path.is_relative_to(root.path)), None)
+
+    def base(self, path: Path) -> tuple[str, str]:
+        """(folder, prefix) that the file or folder `path` is named from."""
+        return next((base, prefix) for base, prefix in self.bases if path.is_relative_to(base))
+
+    def with_root(self, root: Root) -> Roots:
+        """The same and `root`; what lies below it is followed through it from now on."""
+        path = Path(root.path)
+        kept = tuple(r for r in self.roots if not Path(r.path).is_relative_to(path))
+        if any(path.is_relative_to(base) for base, _ in self.bases):
+            return Roots((*kept, root), self.bases)
+        base = path if path.is_dir() else path.parent
+        bases = tuple((b, p) for b, p in self.bases if not Path(b).is_relative_to(base))
+        taken = {prefix for _, prefix in bases}
+        names = ["", *(f"{base.name or 'root'}{n}/" for n in ("", *(f"-{i}" for i in range(2, len(taken) + 3))))]
+        return Roots((*kept, root), (*bases, (str(base), next(name for name in names if name not in taken))))
+
+
+def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roots, list[Path]]:
+    """What the index follows from now on, and what to look through in this run (absolute paths).
+
+    Raises UsageError where there is nothing to follow, NotFound for a path that is not there.
+    """
+    if not paths and not roots.roots:
+        raise UsageError("there is no PATH, and this index follows none.", "Name a folder: semsearch index FOLDER")
+    for path in paths:
+        if not path.exists():
+            raise NotFound(f"there is no file or folder {str(path)!r}.", "Check the path; nothing was changed.")
+    scopes = [path.resolve() for path in paths] or [Path(root.path) for root in roots.roots]
+    if not any(scope.exists() for scope in scopes):
+        listed = ", ".join(str(scope) for scope in scopes)
+        raise NotFound(f"none of what this index follows is there: {listed}.", "Nothing was changed.")
+    for scope in scopes if paths else ():
+        known = roots.covering(scope)
+        told = Root(str(scope)) if known is None else known
+        told = replace(told, **{k: v for k in ("rules", "kind", "fields") if (v := getattr(options, k)) is not None})
+        if known is None or (told != known and known.path == str(scope)):
+            roots = roots.with_root(told)
+    return roots, scopes
