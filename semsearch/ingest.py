@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from semsearch.rows import check_document, meta_hash, text_hash
 from semsearch.split import Splitter, passages
 from semsearch.store import Entry, Head, Source, Space, Store
 from semsearch.types import Document, EncoderProtocol, Passage, Skipped
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
 
 UNFINISHED = -1  # in place of a file's time: something of it is not in the store, so the next run reads it again
 PASSAGES_A_BATCH = 256  # a kill costs at most this many passages of work; larger batches were not faster
@@ -146,7 +149,7 @@ class Ingest:
         }
 
 
-def _entries(pending: Iterable[_Pending], vectors: Any, ids: Mapping[tuple[str, str], int]) -> Iterable[Entry]:
+def _entries(pending: Iterable[_Pending], vectors: Vectors, ids: Mapping[tuple[str, str], int]) -> Iterable[Entry]:
     at = 0
     for item in pending:
         rows = vectors[at : at + len(item.passages)]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from semsearch.cli import show
 from semsearch.cli.batch import read_qrels, read_queries
-from semsearch.cli.common import DeviceOption, JsonFlag, NameArgument, NameOption, opened, pick, use_device
+from semsearch.cli.common import DeviceOption, JsonFlag, NameArgument, NameOption, end_with, opened, pick, use_device
 from semsearch.errors import GateFailed, UsageError
 from semsearch.types import Mode
+
+if TYPE_CHECKING:
+    from semsearch.index import Index
 
 
 def audit(
@@ -43,9 +45,7 @@ def audit(
     else:
         show.pairs({"index": index.name, **found})
     if failed:
-        sys.stdout.flush()
-        show.trouble(failed)
-        raise typer.Exit(failed.exit_code)
+        end_with(failed)
 
 
 def eval_(
@@ -82,7 +82,7 @@ def eval_(
 
 
 def _measured(
-    index: Any, texts: dict[str, str], judged: dict[str, dict[str, int]], k: int, mode: Mode
+    index: Index, texts: dict[str, str], judged: dict[str, dict[str, int]], k: int, mode: Mode
 ) -> dict[str, Any]:
     from semsearch.evaluation.retrieval import evaluate
 

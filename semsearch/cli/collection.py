@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +16,7 @@ from semsearch.cli.common import (
     NameOption,
     YesFlag,
     confirm,
+    end_with,
     existing,
     existing_paths,
     opened,
@@ -24,6 +24,9 @@ from semsearch.cli.common import (
 )
 from semsearch.cli.searching import target
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from semsearch.index import Index
 
 MANY = 10  # documents that `delete` takes out without asking
 
@@ -125,9 +128,7 @@ def verify(ctx: typer.Context, name: NameArgument = None, named: NameOption = No
     elif not ctx.obj.quiet:
         show.out(f"{show.safe(label)}: everything is in order")
     if problems:
-        sys.stdout.flush()
-        show.trouble(failed)
-        raise typer.Exit(failed.exit_code)
+        end_with(failed)
 
 
 def dump(
@@ -173,7 +174,7 @@ def restore(
         show.out(f"{show.safe(index.name)}: {show.count(documents, 'document')} restored")
 
 
-def _all_there(index: Any, ids: Iterable[str]) -> list[str]:
+def _all_there(index: Index, ids: Iterable[str]) -> list[str]:
     """The ids, each once. Raises NotFound, before anything is deleted, for one that is not there."""
     wanted = list(dict.fromkeys(str(target(one)) if one.startswith("document:") else one for one in ids))
     for one in wanted:

@@ -12,14 +12,15 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from semsearch import settings
+from semsearch.cli import show
 from semsearch.cli.values import lightened
-from semsearch.errors import NotFound, UnknownName, UsageError
+from semsearch.errors import NotFound, SemsearchError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
@@ -142,6 +143,13 @@ def loaded(options: Options, model: str | None, device: str | None = None) -> En
     from semsearch.encoder import Encoder
 
     return Encoder.load(chosen.model, device=chosen.device, threads=chosen.threads)
+
+
+def end_with(failure: SemsearchError) -> NoReturn:
+    """Say on stderr what failed, behind all that stdout was told, and end the command with its exit code."""
+    sys.stdout.flush()
+    show.trouble(failure)
+    raise typer.Exit(failure.exit_code)
 
 
 def use_device(device: str | None) -> None:

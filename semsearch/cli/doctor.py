@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 
 from semsearch import __version__, settings
 from semsearch.cli import show
-from semsearch.cli.common import DeviceOption, JsonFlag, ModelOption, Options, loaded
+from semsearch.cli.common import DeviceOption, JsonFlag, ModelOption, Options, end_with, loaded
 from semsearch.errors import SemsearchError
 
 LITTLE_SPACE = 1 << 30  # bytes: an index of a hundred thousand passages and its rebuild
@@ -49,9 +48,7 @@ def doctor(
     else:
         show.table([[f.state, f.check, f.detail + (f" -> {f.fix}" if f.fix else "")] for f in found])
     if failed:
-        sys.stdout.flush()
-        show.trouble(failed)
-        raise typer.Exit(failed.exit_code)
+        end_with(failed)
 
 
 def _tried(check: Check, options: Options, model: str | None, device: str | None) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,6 +16,7 @@ from semsearch.errors import UsageError
 from semsearch.types import Role
 
 if TYPE_CHECKING:
+    from semsearch.encoder import Encoder
     from semsearch.types import Vectors
 
 AT_ONCE = 1024  # texts that are encoded before their vectors are written
@@ -67,7 +68,7 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def _jsonl(texts: Sequence[str], encoder: Any, role: Role) -> Iterator[str]:
+def _jsonl(texts: Sequence[str], encoder: Encoder, role: Role) -> Iterator[str]:
     for first in range(0, len(texts), AT_ONCE):
         some = texts[first : first + AT_ONCE]
         for text, vector in zip(some, encoder.encode(some, role=role), strict=True):

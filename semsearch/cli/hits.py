@@ -13,10 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from semsearch.cli import show
 from semsearch.types import Hit, Results
+
+if TYPE_CHECKING:
+    from semsearch.snippets import Snippet
 
 Format: TypeAlias = Literal["auto", "table", "json", "jsonl", "csv", "tsv", "md", "paths", "trec"]
 COLUMNS = ("query", "rank", "strength", "score", "path", "line", "page", "heading", "document", "id", "text")
@@ -35,7 +38,7 @@ class Answer:
     id: str
     results: Results
     head: Mapping[str, Any]
-    snippets: Callable[[Results], Sequence[Any]]
+    snippets: Callable[[Results], Sequence[Snippet]]
 
 
 def as_object(answer: Answer, *, explain: bool = False) -> dict[str, Any]:
@@ -194,7 +197,7 @@ def _headline(hit: Hit, colour: bool) -> str:
     return line + (_dressed(f"  ({'; '.join(more)})", DIM, colour) if more else "")
 
 
-def _snippet_lines(hit: Hit, found: Any, width: int, colour: bool) -> Iterator[str]:
+def _snippet_lines(hit: Hit, found: Snippet, width: int, colour: bool) -> Iterator[str]:
     """The matching sentence with a little of what stands around it: sentence bold, matched words coloured."""
     styles = [DIM] * len(hit.text)
     styles[found.start : found.end] = [BOLD] * (found.end - found.start)

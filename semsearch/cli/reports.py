@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import typer
-
 from semsearch.cli import show
-from semsearch.cli.common import Options
+from semsearch.cli.common import Options, end_with
 from semsearch.errors import GateFailed
 from semsearch.types import SyncReport
 
@@ -29,10 +27,9 @@ def tell(report: SyncReport, options: Options, *, strict: bool, as_json: bool) -
         show.out(_summary(report))
     show.warn(warnings)
     _name_skipped(report)
-    sys.stdout.flush()
+    sys.stdout.flush()  # under --watch the next report may be hours away
     if gate:
-        show.trouble(gate)
-        raise typer.Exit(gate.exit_code)
+        end_with(gate)
 
 
 def _as_object(report: SyncReport, warnings: Sequence[str]) -> dict[str, Any]:
