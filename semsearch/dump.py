@@ -158,4 +158,6 @@ def _file_errors(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SemsearchError(f"{target} cannot be written: {error.strerror or error}.") from error
+        raise SemsearchError(
+            f"{target} cannot be written: {error.strerror or error}.", "Choose another place."
+        ) from error

@@ -36,7 +36,10 @@ class WriterLock:
                 "Wait for it to finish, or end it; reading and searching work meanwhile.",
             ) from None
         except (OSError, NotImplementedError) as error:
-            raise SemsearchError(f"{folder} cannot be locked for writing: {error}") from error
+            reason = getattr(error, "strerror", None) or str(error)
+            raise SemsearchError(
+                f"{folder} cannot be locked for writing: {reason}.", "Searching and `dump` work all the same."
+            ) from error
         with contextlib.suppress(OSError):  # a full disk must not keep anyone from deleting documents
             self._pid.write_text(f"{os.getpid()}\n", encoding="ascii")
 

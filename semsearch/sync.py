@@ -219,9 +219,7 @@ class _Run:
             self._store.delete(sorted(uris))
 
 
-def _walk(
-    scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: list[Path]
-) -> Iterator[_File | Skipped]:
+def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: list[Path]) -> Iterator[_File | Skipped]:
     """Every file of the scopes once, under its base; a part of a root is read by the rules of the whole.
 
     Places that could not be looked at are added to `unseen`: nothing in them counts as deleted.

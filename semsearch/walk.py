@@ -94,6 +94,11 @@ def guard(root: Path, count: int | None, *, yes: bool) -> None:
         raise GuardRail(f"{root} has more than {MAX_FILES:,} files to index.", fix)
 
 
+@dataclass(frozen=True, slots=True)
+class Unseen(Skipped):
+    """A folder that could not be listed, or a file of unknown state: what lies there may still be there."""
+
+
 def printable(name: str) -> str:
     """`name` with bytes that are not UTF-8 written as \\xe9: printable, and storable in SQLite."""
     return os.fsencode(name).decode("utf-8", "backslashreplace") if not name.isascii() else name
@@ -122,7 +127,7 @@ class _Walk:
                 else:
                     yield self._file(entry, entry.path.lstat())
             except OSError as error:
-                yield Skipped(printable(entry.relative) or ".", f"cannot be read: {error.strerror}")
+                yield Unseen(printable(entry.relative) or ".", f"cannot be read: {error.strerror}")
         for entry in self._links:
             yield from self._link(entry)
 

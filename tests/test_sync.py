@@ -205,6 +205,30 @@ def test_a_file_that_became_unreadable_keeps_its_earlier_version(index: Index, n
     assert len(index) == 2
 
 
+def test_documents_of_a_folder_that_cannot_be_listed_are_kept(
+    index: Index, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("locked/x.txt", "locked/deep/y.txt", "locked.txt"):
+        (notes / name).parent.mkdir(parents=True, exist_ok=True)
+        (notes / name).write_text(f"A text in {name}.", encoding="utf-8")
+    index.sync(notes)
+    listing = os.scandir
+
+    def refuse(path: Path) -> object:
+        if Path(path).name == "locked":  # the suite may run as root, whom no permission stops
+            raise PermissionError(13, "Permission denied")
+        return listing(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    (notes / "locked.txt").unlink()
+    report = index.sync()
+    assert [item.path for item in report.skipped] == ["locked"]
+    assert (report.deleted, report.unchanged) == (1, 2)
+    assert {"locked/x.txt", "locked/deep/y.txt"} <= {known["id"] for known in index.documents()}
+    monkeypatch.undo()
+    assert index.sync().unchanged == 4
+
+
 def test_a_new_window_cuts_every_document_anew(index: Index, tmp_path: Path) -> None:
     folder = tmp_path / "long"
     folder.mkdir()

@@ -157,7 +157,7 @@ class _Job:
     def follow(self) -> None:
         """Synchronise after every change of the files, until a signal comes."""
         from semsearch.cli.watching import changes
-        from semsearch.errors import Locked
+        from semsearch.errors import Locked, NotFound
         from semsearch.sync import SyncOptions
 
         folder = existing(self.options, self.name)
@@ -166,8 +166,8 @@ class _Job:
         for _ in changes(folder):
             try:
                 self.run(SyncOptions())
-            except Locked as busy:
-                show.warn([f"{busy} It is tried again after the next change."])
+            except (Locked, NotFound) as passing:  # another writer, or a folder that is away for a while
+                show.warn([f"{passing} It is tried again after the next change."])
 
     def _opened(self, stack: ExitStack, *, dry_run: bool) -> tuple[Index, bool]:
         from semsearch.index import Index
