@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,13 +11,14 @@ import typer
 from semsearch import settings
 from semsearch.cli import hits, show
 from semsearch.cli.batch import Asked, read_queries
-from semsearch.cli.common import DeviceOption, JsonFlag, NameOption, Options, opened, pick, use_device
+from semsearch.cli.common import DeviceOption, JsonFlag, NameOption, opened, pick, use_device
 from semsearch.errors import UsageError
-from semsearch.types import Group, Mode, Query
+from semsearch.types import Group, Mode, Query, Results
 
 if TYPE_CHECKING:
     from semsearch.index import Index
 
+AT_ONCE = 64  # queries of a batch that are encoded together; the answers to the first need not wait for all
 Count = Annotated[int | None, typer.Option("-k", metavar="N", help="How many hits.  [default: 10]")]
 Where = Annotated[
     str | None, typer.Option("--where", metavar="E", help="Only where this holds: \"year > 2020 and lang = 'en'\".")
@@ -95,7 +96,7 @@ def query(
     asked = _asked(text, batch, plain)
     shape = _shape(shape, as_json)
     with opened(ctx.obj, pick(ctx.obj, name)) as index:
-        _answer(ctx.obj, index, asked, shape, batch=batch is not None, explain=explain, fail_empty=fail_empty)
+        _answer(index, asked, shape, batch=batch is not None, explain=explain, fail_empty=fail_empty)
 
 
 def similar(
@@ -131,7 +132,7 @@ def similar(
     )
     shape = _shape(shape, as_json)
     with opened(ctx.obj, pick(ctx.obj, name)) as index:
-        _answer(ctx.obj, index, [("1", plain)], shape, batch=False, explain=explain, fail_empty=fail_empty)
+        _answer(index, [("1", plain)], shape, batch=False, explain=explain, fail_empty=fail_empty)
 
 
 def target(text: str) -> int | str:
@@ -148,7 +149,7 @@ def target(text: str) -> int | str:
 
 
 def _answer(
-    options: Options, index: Index, asked: Iterable[Asked], shape: hits.Format,
+    index: Index, asked: Sequence[Asked], shape: hits.Format,
     *, batch: bool, explain: bool, fail_empty: bool,
 ) -> None:  # fmt: skip
     head = _head(index) if shape in ("json", "jsonl") else {}
@@ -156,8 +157,7 @@ def _answer(
 
     def answers() -> Iterator[hits.Answer]:
         nonlocal found
-        for id_, one in asked:
-            results = index.search(one)
+        for id_, results in _searched(index, asked):
             found += len(results)
             yield hits.Answer(id_, results, head, index.snippets)
             show.warn(results.warnings)
@@ -171,12 +171,19 @@ def _answer(
         raise typer.Exit(1)
 
 
+def _searched(index: Index, asked: Sequence[Asked]) -> Iterator[tuple[str, Results]]:
+    """Query by query what was found, under its id."""
+    for first in range(0, len(asked), AT_ONCE):
+        some = asked[first : first + AT_ONCE]
+        yield from zip((id_ for id_, _ in some), index.search([one for _, one in some]), strict=True)
+
+
 def _head(index: Index) -> dict[str, Any]:
     encoder = index.info()["spaces"][0]["encoder"]
     return {"index": index.name, "encoder": {"name": encoder["name"], "fingerprint": encoder["fingerprint"]}}
 
 
-def _asked(text: str | None, batch: str | None, plain: Query) -> Iterable[Asked]:
+def _asked(text: str | None, batch: str | None, plain: Query) -> Sequence[Asked]:
     """The queries of this each with its id. Raises UsageError where there is none, or one too many."""
     from dataclasses import replace
 
