@@ -100,7 +100,7 @@ def is_index(folder: Path) -> bool:
     return (folder / STORE_FILE).is_file()
 
 
-def cache_file(home: Path | None = None) -> Path:
+def cache_file() -> Path:
     """The embedding cache: one file for all indexes of a user, whatever their home. Losing it loses nothing."""
     chosen = load().cache
     if chosen:

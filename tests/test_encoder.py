@@ -281,6 +281,17 @@ def test_queries_are_not_kept(tmp_path: Path) -> None:
     assert not (tmp_path / "cache.db").exists()
 
 
+def test_queries_and_documents_have_prompts_of_their_own() -> None:
+    engine = Counting()
+    engine.prompts = {"query": Prompt("ask: "), "passage": Prompt("told: ", " end")}
+    encoder = Encoder(engine)
+    asked, told = encoder.encode_query(["soup"]), encoder.encode_document(["soup"])
+    alone = HashingEncoder().encode(["ask: soup", "told: soup end"])
+    assert np.allclose(asked[0], alone[0]) and np.allclose(told[0], alone[1])
+    assert np.array_equal(told, encoder.encode(["soup"])) and not np.array_equal(asked, told)
+    assert encoder.encode_document("soup").shape == (256,)
+
+
 def test_the_oldest_vectors_are_forgotten_first(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path / "cache.db", 4, most_bytes=10 * (2 * 4 + 64))
     texts = [str(number) for number in range(25)]

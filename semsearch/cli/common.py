@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from semsearch.encoder import Encoder
     from semsearch.index import Index
 
-F = TypeVar("F", bound=Callable[..., Any])
 EVERYWHERE = ("home", "offline", "quiet", "verbose")  # global options that may also follow the command
 
 
@@ -166,13 +165,6 @@ def confirm(question: str, *, yes: bool) -> None:
         raise UsageError(f"{question} Nobody is here to ask.", "Say -y to do it.")
     if not typer.confirm(question, err=True):
         raise typer.Exit(1)
-
-
-def only_one(**given: Any) -> None:
-    """Raises UsageError where more than one of these flags was given. Keyword names are flag names."""
-    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
-    if len(named) > 1:
-        raise UsageError(f"{' and '.join(named)} cannot be given together.", "Choose one.")
 
 
 def existing_paths(paths: Sequence[str]) -> list[Path]:
