@@ -57,7 +57,7 @@ class Index:
 
     Readers never wait and never see half a document. A writer in another process or another Index is refused
     with `Locked`. Threads may share one Index: writing calls take turns, and a search beside them waits for a
-    single commit at most.
+    single commit at most (compact, verify and audit keep it waiting until they are done).
     """
 
     def __init__(self, store: Store, encoder: EncoderProtocol | str | None) -> None:
@@ -249,9 +249,19 @@ class Index:
 
     @_in_turn
     def delete(self, ids: Iterable[str]) -> int:
-        """Take documents out of the index; how many there were. Their files, if any, stay where they are."""
+        """Take documents out of the index; how many there were.
+
+        Their files, if any, stay where they are, and a `sync` brings them back unless its rules leave them out.
+        """
+        from semsearch.ingest import UNFINISHED
+
         self._write()
-        deleted = self._store.delete(list(ids))
+        doomed = list(ids)
+        with self._store.transaction():
+            owners = {head.source for head in self._store.heads(doomed).values()}
+            for source in [known for known in self._store.sources().values() if known.id in owners]:
+                self._store.put_source(replace(source, size=UNFINISHED))  # the next run looks into the file again
+            deleted = self._store.delete(doomed)
         self._after_writing()
         return deleted
 

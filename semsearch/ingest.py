@@ -7,7 +7,7 @@ Document ─ the store knows this text? skip → split.passages → encoder.enco
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from semsearch.rows import check_document, meta_hash, text_hash
@@ -18,7 +18,7 @@ from semsearch.types import Document, EncoderProtocol, Passage, Skipped
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-UNFINISHED = -1  # in place of a file's time: something of it is not in the store, so the next run reads it again
+UNFINISHED = -1  # in place of a file's size: something of it is not in the store, so the next run reads it again
 PASSAGES_A_BATCH = 256  # a kill costs at most this many passages of work; larger batches were not faster
 
 
@@ -144,7 +144,7 @@ class Ingest:
         """Files of this batch; one that is not finished yet keeps a time that no file has, to be read again."""
         begun = {_key(item.origin): item.origin for item in self._pending if item.origin}
         return {
-            **{key: Source(s.root, s.path, UNFINISHED, s.size, s.sha256, s.loader) for key, s in begun.items()},
+            **{key: replace(s, size=UNFINISHED) for key, s in begun.items()},
             **{_key(source): source for source in self._finished},
         }
 

@@ -106,7 +106,7 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
     if not any(scope.exists() for scope in scopes):
         listed = ", ".join(str(scope) for scope in scopes)
         raise NotFound(f"none of what this index follows is there: {listed}.", "Nothing was changed.")
-    for scope in scopes if paths else ():
+    for scope in scopes:  # without a PATH what was said holds for all that is followed
         known = roots.covering(scope)
         told = Root(str(scope)) if known is None else known
         told = replace(told, **{k: v for k in ("rules", "kind", "fields") if (v := getattr(options, k)) is not None})

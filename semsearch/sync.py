@@ -28,6 +28,7 @@ from semsearch.store import Source, Store
 from semsearch.types import Document, Progress, Skipped
 from semsearch.walk import Found
 
+UNSURE = -2  # in place of a file's size: the next run compares the content
 JUST_WRITTEN_NS = 2 * 10**9  # a second write within the clock's tick would leave time and size as they are
 _NUMBERED = re.compile(r"(?P<file>.*)#(?P<number>\d+)", re.DOTALL)
 
@@ -140,7 +141,7 @@ class _Run:
         loader = loaders.loader_for(file.found.path, file.root.kind)
         source = replace(file.source, sha256=_content_hash(file.found.path), loader=loader)
         if time.time_ns() - source.mtime_ns < JUST_WRITTEN_NS:
-            source = replace(source, mtime_ns=0)
+            source = replace(source, size=UNSURE)
         known = self._known.get(file.key)
         if known is not None and self._same_content(known, source) and not file.root.fields.sql:
             self._ingest.tally.unchanged += len(self._store.uris(known.id))
@@ -153,13 +154,13 @@ class _Run:
         for document in self._documents(file, source, known, done, total):
             before.discard(document)
         if len(self._ingest.tally.skipped) > skipped:
-            source = replace(source, mtime_ns=UNFINISHED)  # every run names what it left out, not the first alone
+            source = replace(source, size=UNFINISHED)  # every run names what it left out, not the first alone
         self._ingest.finish(source)
         if before and self._options.prune:
             self._drop(before)
 
     def _same_content(self, known: Source, source: Source) -> bool:
-        whole = known.mtime_ns != UNFINISHED
+        whole = known.size != UNFINISHED
         return whole and not self._options.force and (known.sha256, known.loader) == (source.sha256, source.loader)
 
     def _documents(self, file: _File, source: Source, known: Source | None, done: int, total: int) -> Iterator[str]:
@@ -189,7 +190,7 @@ class _Run:
     def _moved(self, file: _File, source: Source) -> bool:
         """True where a file that is gone had this content: its documents take the new name, vectors and all."""
         twins = self._by_content.get(source.sha256, [])
-        old = next((twin for twin in twins if twin.loader == source.loader and twin.mtime_ns != UNFINISHED), None)
+        old = next((twin for twin in twins if twin.loader == source.loader and twin.size != UNFINISHED), None)
         if old is None:
             return False
         twins.remove(old)

@@ -229,6 +229,36 @@ def test_documents_of_a_folder_that_cannot_be_listed_are_kept(
     assert index.sync().unchanged == 4
 
 
+def test_dates_are_those_of_the_file_also_when_it_is_new_or_partly_bad(index: Index, tmp_path: Path) -> None:
+    (tmp_path / "new.jsonl").write_text('{"id": "fresh", "text": "Tea."}\nbroken\n', encoding="utf-8")
+    (tmp_path / "new.txt").write_text("Written a moment ago.", encoding="utf-8")
+    index.sync([tmp_path / "new.jsonl", tmp_path / "new.txt"])
+    for _ in range(2):
+        assert index.matching(where="mtime > 2020") == ["fresh", "new.txt"]
+        index.sync()
+
+
+def test_what_was_deleted_comes_back_unless_the_rules_leave_it_out(index: Index, notes: Path) -> None:
+    (notes / "r.jsonl").write_text('{"id": "x", "text": "Tea."}\n{"id": "y", "text": "Coal."}\n', encoding="utf-8")
+    index.sync(notes)
+    assert index.delete(["engines.md", "x"]) == 2
+    assert ids(index) == ["sub/bread.txt", "y"]
+    report = index.sync()
+    assert (report.added, report.unchanged) == (2, 2)
+    index.delete(["engines.md"])
+    assert index.sync(notes, SyncOptions(rules=Rules(exclude=("*.md",)))).added == 0
+
+
+def test_what_is_said_without_a_path_holds_for_all_that_is_followed(index: Index, notes: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "more.md").write_text("More.", encoding="utf-8")
+    index.sync([notes, other])
+    report = index.sync(options=SyncOptions(rules=Rules(exclude=("*.md",))))
+    assert (report.deleted, ids(index)) == (2, ["sub/bread.txt"])
+    assert index.sync().unchanged == 1
+
+
 def test_a_new_window_cuts_every_document_anew(index: Index, tmp_path: Path) -> None:
     folder = tmp_path / "long"
     folder.mkdir()
