@@ -23,10 +23,11 @@ from semsearch import backends, planner, plugins
 from semsearch.durable import sync_file, sync_folder
 from semsearch.errors import Corrupt, SemsearchError
 from semsearch.rows import CacheRow
+from semsearch.store import Store
 from semsearch.types import Progress
 
 if TYPE_CHECKING:
-    from semsearch.store import Space, Store
+    from semsearch.store import Space
     from semsearch.types import Ids, VectorIndex, Vectors
 
 TAIL = 10_000  # passages newer than the cache are scanned one by one: 0.5 ms at 384 dimensions
@@ -103,11 +104,11 @@ def rebuild(
     Raises UnknownName for a backend that is not there, SemsearchError where the file cannot be written; the present
     cache is untouched then.
     """
-    with store.snapshot():
-        count = store.counts()["vectors"].get(space.id, 0)
+    with Store.open(store.folder) as reader, reader.snapshot():  # threads that share `store` go on meanwhile
+        count = reader.counts()["vectors"].get(space.id, 0)
         choice = _choice(backend, count, space.dim)
         made: VectorIndex = plugins.load(backends, choice.backend).Backend.build(
-            space.dim, lambda: _chunks(store, space, count, progress), count=count
+            space.dim, lambda: _chunks(reader, space, count, progress), count=count
         )
     row = _written(store.folder, space, made, choice.why)
     with store.transaction():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -232,3 +233,17 @@ def test_a_file_name_that_leads_elsewhere_is_not_followed(notes: tuple[Store, Sp
     opened = caches.open_newest(store, space)
     assert opened.backend is None and "not the name of a file" in opened.warnings[0]
     assert (store.folder.parent / "elsewhere.cache").exists()
+
+
+def test_threads_that_share_the_store_go_on_while_a_cache_is_built(notes: tuple[Store, Space]) -> None:
+    store, space = notes
+    answered: list[int] = []
+
+    def ask(step: Progress) -> None:
+        asking = threading.Thread(target=lambda: answered.append(store.counts()["passages"]), daemon=True)
+        asking.start()
+        asking.join(20)
+        assert not asking.is_alive(), "a reader waits for the cache to be built"
+
+    row = caches.rebuild(store, space, "flat", ask)
+    assert row.count == store.counts()["vectors"][space.id] and set(answered) == {store.counts()["passages"]}
