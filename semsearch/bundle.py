@@ -141,7 +141,10 @@ def find(name: str | Path) -> Path:
     if (folder / MANIFEST).is_file():
         return folder
     if folder.is_dir():
-        raise NotFound(f"{folder} is not an encoder: it has no {MANIFEST}.", "Export one: semsearch export.")
+        raise NotFound(
+            f"{folder} is not an encoder: it has no {MANIFEST}.",
+            "Name the folder of an exported encoder, or see: semsearch models list",
+        )
     near = difflib.get_close_matches(str(name), catalogue(), n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
     raise NotFound(

@@ -110,6 +110,11 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
         known = roots.covering(scope)
         told = Root(str(scope)) if known is None else known
         told = replace(told, **{k: v for k in ("rules", "kind", "fields") if (v := getattr(options, k)) is not None})
-        if known is None or (told != known and known.path == str(scope)):
+        if known is not None and told != known and known.path != str(scope):
+            raise UsageError(
+                f"{scope} is read as the whole of {known.path} is.",
+                f"Index {known.path} with these flags, or leave them out.",
+            )
+        if told != known:
             roots = roots.with_root(told)
     return roots, scopes

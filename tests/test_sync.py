@@ -127,6 +127,13 @@ def test_a_part_is_read_by_the_rules_of_the_whole(index: Index, notes: Path) -> 
     assert index.sync(notes / "sub").added == 0
 
 
+def test_a_part_cannot_be_told_to_be_read_in_another_way(index: Index, notes: Path) -> None:
+    index.sync(notes)
+    with pytest.raises(UsageError, match="is read as the whole of"):
+        index.sync(notes / "sub", SyncOptions(rules=Rules(exclude=("*.txt",))))
+    assert index.sync(notes / "sub", SyncOptions(rules=Rules())).unchanged == 1  # what holds may be said again
+
+
 def test_widening_to_the_folder_above_moves_what_is_there(index: Index, notes: Path) -> None:
     index.sync(notes / "sub")
     report = index.sync(notes)
