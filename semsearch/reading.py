@@ -159,6 +159,11 @@ class Reader(Connected):
         rows = [row for piece in pieces(wanted.tolist(), IDS_A_QUERY) for row in self._all(sql, (json.dumps(piece),))]
         return np.isin(wanted, _ids(rows))
 
+    def owners(self, ids: Sequence[int]) -> dict[int, int]:
+        """Passage id -> row id of its document, without reading a text; vanished ones are left out."""
+        sql = "SELECT p.id, p.document FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value"
+        return {row[0]: row[1] for piece in pieces(ids, IDS_A_QUERY) for row in self._all(sql, (json.dumps(piece),))}
+
     # ---- vectors
 
     def vectors(

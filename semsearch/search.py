@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from semsearch import fusion, keyword, strength
-from semsearch.copies import same_words
-from semsearch.errors import NotFound, UsageError
+from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.nearest import Nearest
-from semsearch.store import Space, Store, StoredPassage
-from semsearch.types import EncoderProtocol, Hit, Query, Results
+from semsearch.picking import Group as Picked
+from semsearch.picking import pick
+from semsearch.store import Space, Store
+from semsearch.types import EncoderProtocol, Group, Hit, Mode, Query, Results
 from semsearch.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
 DEPTH = 100  # candidates of each channel at least; rank 100 adds 1/160 to a fused score, rank 1 adds 1/61
-MODES = ("hybrid", "semantic", "keyword")
 
 
 @dataclass(slots=True)
@@ -47,34 +47,40 @@ class Searcher:
         """The best `query.k` hits. Raises UsageError for a query that asks for nothing."""
         check(query)
         began = time.perf_counter()
-        target, cut = self._target(query) if query.mode != "keyword" else (None, [])
+        told, warnings = self._told(query) if query.mode != "keyword" else (None, [])
         encoded = time.perf_counter()
         with self.store.snapshot():
-            hits, warnings, plan = self._ranked(query, target)
+            target = self._target(query, told)
+            hits, plan = self._ranked(query, target, warnings)
         done = time.perf_counter()
-        took = {"encode": (encoded - began) * 1000, "search": (done - encoded) * 1000}
-        return Results(query, tuple(hits), {k: round(v, 2) for k, v in took.items()}, (*cut, *warnings), plan)
+        took = {"encode": round((encoded - began) * 1000, 2), "search": round((done - encoded) * 1000, 2)}
+        return Results(query, tuple(hits), took, (*warnings, *self._verdict(hits)), plan)
 
-    def _target(self, query: Query) -> tuple[Vectors | None, list[str]]:
-        """The (1, d) vector that the query's texts and examples add up to, None for none; and what was cut (R17)."""
-        cut = []
+    def _told(self, query: Query) -> tuple[Vectors | None, list[str]]:
+        """The weighted sum (1, d) of what the query says, None where it says nothing; and what was cut (R17)."""
         weighted = [(query.text, 1.0)] if query.text.strip() else []
         weighted += [*query.more, *((text, -weight) for text, weight in query.less)]
-        total = np.zeros((1, self.space.dim), dtype=np.float32)
-        if weighted:
-            encoder = self.encoder()
-            before = _cut_tokens(encoder)
-            vectors = encoder.encode([text for text, _ in weighted], role="query")
-            if lost := _cut_tokens(encoder) - before:
-                cut = [f"the query is too long for the encoder: about {lost} tokens at its end were not looked at."]
-            total += np.array([[weight for _, weight in weighted]], dtype=np.float32) @ vectors
-        for example in query.like:
-            total += self._example(example)
-        return (unit_rows(total) if total.any() else None), cut
+        if not weighted:
+            return None, []
+        encoder = self.encoder()
+        before = _cut_tokens(encoder)
+        vectors = encoder.encode([text for text, _ in weighted], role="query")
+        lost = _cut_tokens(encoder) - before
+        cut = f"the query is too long for the encoder: about {lost} tokens at its end were not looked at."
+        total = np.array([[weight for _, weight in weighted]], dtype=np.float32) @ vectors
+        return total, [cut] if lost else []
+
+    def _target(self, query: Query, told: Vectors | None) -> Vectors | None:
+        """The unit vector (1, d) to look near: what the query says and what its examples are; None for nothing."""
+        if query.mode == "keyword":
+            return None
+        parts = [self._example(example) for example in query.like] + ([] if told is None else [told])
+        total = sum(parts, np.zeros((1, self.space.dim), dtype=np.float32))
+        return unit_rows(total) if total.any() else None
 
     def _example(self, example: int | str) -> Vectors:
         """The (1, d) vector of a passage id, of a document id (mean of its passages), or of a file's text."""
-        ids = np.array([example], dtype=np.int64) if isinstance(example, int) else self.store.passage_ids(example)
+        ids = np.array([example], dtype=np.int64) if isinstance(example, int) else self._passages_of(example)
         rows = [vectors for _, vectors in self.store.vectors(self.space.id, ids=ids)] if len(ids) else []
         if rows:
             return unit_rows(np.concatenate(rows).mean(axis=0, keepdims=True))
@@ -89,20 +95,26 @@ class Searcher:
             "Use the id or the document of a hit, or a file.",
         )
 
-    def _ranked(self, query: Query, target: Vectors | None) -> tuple[list[Hit], list[str], dict[str, Any]]:
+    def _ranked(self, query: Query, target: Vectors | None, warnings: list[str]) -> tuple[list[Hit], dict[str, Any]]:
+        """The hits and how they were found; what went wrong on the way is added to `warnings`."""
         allowed = self._allowed(query)
+        own = self._own_passages(query)
         depth = max(DEPTH, 4 * query.k)
         most = len(allowed) if allowed is not None else max(1, self.store.counts()["passages"])
         while True:  # deeper only where grouping or filters left fewer than k of what the channels gave
             channels = self._channels(query, target, min(depth, most), allowed)
-            picked, warnings = self._pick(query, target, channels)
-            if len(picked) >= query.k or depth >= most:
+            strengths = self._strengths(channels) if target is not None and self.background else {}
+            picked = pick(self.store, list(channels.fused), strengths, query, own)
+            if len(picked.groups) == query.k or depth >= most:
                 break
             depth *= 4
-        hits = [self._hit(rank, group, channels) for rank, group in enumerate(picked[: query.k], 1)]
-        plan = {**channels.plan, "allowed": None if allowed is None else len(allowed), "depth": min(depth, most)}
-        warnings += plan.get("nearest", {}).pop("warnings", [])
-        return hits, warnings + self._verdict(hits, target), plan
+        if picked.gone:
+            warnings.append(
+                f"{picked.gone} passages are hidden: their files are gone. Run `semsearch index` to update."
+            )
+        warnings += channels.warnings
+        hits = [self._hit(rank, group, channels) for rank, group in enumerate(picked.groups, 1)]
+        return hits, {**channels.plan, "allowed": None if allowed is None else len(allowed), "depth": min(depth, most)}
 
     def _allowed(self, query: Query) -> Ids | None:
         connection = self.store.connection
@@ -116,7 +128,20 @@ class Searcher:
             allowed = containing if allowed is None else np.intersect1d(allowed, containing, assume_unique=True)
         return allowed
 
-    def _own_passages(self, query: Query) -> set[int]:
+    def _passages_of(self, example: str) -> Ids:
+        """The passages of a document: by its id, or by the path of its file, seen from here."""
+        ids = self.store.passage_ids(example)
+        if len(ids) or not Path(example).is_file():
+            return ids
+        path = Path(example).resolve()
+        known = (
+            prefix + path.relative_to(base).as_posix()
+            for base, prefix in self.bases.items()
+            if path.is_relative_to(base)
+        )
+        return next((found for name in known if len(found := self.store.passage_ids(name))), ids)
+
+    def _own_passages(self, query: Query) -> frozenset[int]:
         """Passages of the examples themselves, which are no answer to "more like this"."""
         own: set[int] = set()
         for example in query.like:
@@ -124,8 +149,8 @@ class Searcher:
                 found = self.store.passages(np.array([example], dtype=np.int64))
                 own |= {example}
                 example = found[0].document if found and query.group == "document" else ""
-            own |= set(self.store.passage_ids(example).tolist())
-        return own
+            own |= set(self._passages_of(example).tolist()) if example else set()
+        return frozenset(own)
 
     def _channels(self, query: Query, target: Vectors | None, depth: int, allowed: Ids | None) -> _Channels:
         words = " ".join([query.text, *(text for text, _ in query.more)]).strip()
@@ -133,13 +158,16 @@ class Searcher:
         cosine: dict[int, float] = {}
         bm25: dict[int, float] = {}
         covered = np.zeros(0)
+        warnings: list[str] = []
         if target is not None:
-            ids, scores, plan["nearest"] = self.nearest.search(target, depth, allowed, exact=query.exact)
+            ids, scores, how = self.nearest.search(target, depth, allowed, exact=query.exact)
+            warnings = how.pop("warnings", [])
+            plan["nearest"] = how
             cosine = {int(i): float(s) for i, s in zip(ids[0], scores[0], strict=True) if i >= 0}
         if query.mode != "semantic" and words:
             found, ranks, covered = keyword.covered(self.store.connection, words, depth, allowed=allowed)
             bm25 = {int(i): float(s) for i, s in zip(found, ranks, strict=True)}
-        channels = _Channels(cosine, bm25, fused={}, plan=plan)
+        channels = _Channels(cosine, bm25, fused={}, plan=plan, warnings=warnings)
         channels.fused = self._fused(query, channels, covered, plan)
         self._complete(channels, target)
         return channels
@@ -169,38 +197,11 @@ class Searcher:
         for ids, vectors in self.store.vectors(self.space.id, ids=missing):
             channels.cosine |= dict(zip(ids.tolist(), (vectors @ target[0]).tolist(), strict=True))
 
-    def _pick(self, query: Query, target: Vectors | None, channels: _Channels) -> tuple[list[_Group], list[str]]:
-        """Groups in order of their best passage: one a document, copies folded; what is gone or weak left out."""
-        order = np.array(list(channels.fused), dtype=np.int64)
-        own = self._own_passages(query)
-        strengths = self._strengths(order, channels) if target is not None and self.background else {}
-        groups: dict[str, _Group] = {}
-        gone = 0
-        for passage in self.store.passages(order):
-            if passage.id in own or strengths.get(passage.id, 1.0) < query.min_strength:
-                continue
-            if self._is_gone(passage):
-                gone += 1
-                continue
-            key = passage.document if query.group == "document" else str(passage.id)
-            if key in groups:
-                groups[key].more += 1
-            elif len(groups) < query.k and not (query.group == "document" and _folded(passage, groups)):
-                groups[key] = _Group(passage, strengths.get(passage.id))
-        hidden = f"{gone} passages are hidden: their files are gone. Run `semsearch index` to update."
-        return list(groups.values()), [hidden] if gone else []
+    def _strengths(self, channels: _Channels) -> dict[int, float]:
+        cosines = np.array([channels.cosine.get(one, -1.0) for one in channels.fused])
+        return dict(zip(channels.fused, strength.of(cosines, self.background).tolist(), strict=True))
 
-    def _strengths(self, ids: Ids, channels: _Channels) -> dict[int, float]:
-        cosines = np.array([channels.cosine.get(i, -1.0) for i in ids.tolist()])
-        return dict(zip(ids.tolist(), strength.of(cosines, self.background).tolist(), strict=True))
-
-    def _is_gone(self, passage: StoredPassage) -> bool:
-        """A file that is no longer in a folder that still is (a folder that is away says nothing, R13)."""
-        if passage.root is None or passage.path is None:
-            return False
-        return Path(passage.root).is_dir() and not Path(passage.root, passage.path).exists()
-
-    def _hit(self, rank: int, group: _Group, channels: _Channels) -> Hit:
+    def _hit(self, rank: int, group: Picked, channels: _Channels) -> Hit:
         found = group.best
         scores = {"cosine": channels.cosine.get(found.id), "bm25": channels.bm25.get(found.id)}
         path = found.document if found.path is None else self.bases.get(found.root or "", "") + found.path
@@ -223,14 +224,14 @@ class Searcher:
             near_copies=tuple(group.copies),
         )
 
-    def _verdict(self, hits: Sequence[Hit], target: Vectors | None) -> list[str]:
-        if target is None or not hits or not self.background:
+    def _verdict(self, hits: Sequence[Hit]) -> list[str]:
+        """What to say where even the best hit is no better than chance."""
+        known = [hit.strength for hit in hits if hit.strength is not None]
+        least = strength.threshold(self.background) if known else 0.0
+        if not known or max(known) >= least:
             return []
-        best = max(hit.strength or 0.0 for hit in hits)
-        least = strength.threshold(self.background)
-        if best >= least:
-            return []
-        return [f"no good match: the best strength is {best:.2f}, and {least:.2f} is what unrelated text reaches here."]
+        reached = f"the best strength is {max(known):.2f}, and {least:.2f} is what unrelated text reaches here"
+        return [f"no good match: {reached}."]
 
 
 @dataclass(slots=True)
@@ -241,30 +242,27 @@ class _Channels:
     bm25: dict[int, float]
     fused: dict[int, float]
     plan: dict[str, Any]
-
-
-@dataclass(slots=True)
-class _Group:
-    best: StoredPassage
-    strength: float | None
-    more: int = 0
-    copies: list[str] = field(default_factory=list)
+    warnings: list[str]
 
 
 def check(query: Query) -> None:
     """Raises UsageError where a query cannot be answered, with what it would take."""
-    if query.k < 1:
-        raise UsageError(f"k is {query.k}, but at least one hit has to be asked for.", "Use -k 10.")
-    if query.mode not in MODES:
-        raise UsageError(f"no mode is called {query.mode!r}.", f"Choose from: {', '.join(MODES)}.")
+    if not isinstance(query.k, int) or query.k < 1:
+        raise UsageError(f"k is {query.k!r}, but at least one hit has to be asked for.", "Use -k 10.")
+    for name, value, known in (("mode", query.mode, get_args(Mode)), ("group", query.group, get_args(Group))):
+        if value not in known:
+            raise UnknownName(name, str(value), known)
+    for name, text in (("text", query.text), ("where", query.where or ""), ("path", query.path or "")):
+        if not isinstance(text, str):
+            raise UsageError(f"{name} is {text!r}, which is not a text.", "Put it in quotes.")
     if query.alpha is not None and not 0 <= query.alpha <= 1:
         raise UsageError(f"alpha is {query.alpha}, but it lies in 0 … 1.", "1 is the cosine alone, 0 the words alone.")
+    if not 0 <= query.min_strength <= 1:
+        raise UsageError(f"the minimum strength is {query.min_strength}, but it lies in 0 … 1.", "Try 0.5.")
     if not (query.text.strip() or query.more or query.like):
         raise UsageError("the query is empty.", "Say what to look for.")
     if query.mode == "keyword" and not (query.text.strip() or query.more):
         raise UsageError("a keyword search needs words.", "Give TEXT, or use --mode semantic with --like.")
-    if not 0 <= query.min_strength <= 1:
-        raise UsageError(f"the minimum strength is {query.min_strength}, but it lies in 0 … 1.")
 
 
 def _cut_tokens(encoder: EncoderProtocol) -> int:
@@ -274,13 +272,3 @@ def _cut_tokens(encoder: EncoderProtocol) -> int:
 
 def _columns(scores: dict[int, float]) -> tuple[Ids, Any]:
     return np.array(list(scores), dtype=np.int64), np.array(list(scores.values()), dtype=np.float64)
-
-
-def _folded(passage: StoredPassage, groups: Mapping[str, _Group]) -> bool:
-    """True where an earlier hit says the same in the same words; it then carries this one's document."""
-    for group in groups.values():
-        if same_words(group.best.text, passage.text):
-            if passage.document not in group.copies:
-                group.copies.append(passage.document)
-            return True
-    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,3 +163,31 @@ def test_a_query_that_cannot_be_says_why(index: Index, asked: dict[str, object])
         index.search("rain", **asked)
     with pytest.raises(UsageError, match="empty"):
         index.search(Query())
+
+
+def test_a_file_by_its_path_is_not_its_own_answer(tmp_path: Path, default_encoder: Encoder) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / f"{name}.txt").write_text(text)
+    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+        index.sync(folder)
+        found = [hit.document for hit in index.similar(folder / "engines.txt")]
+    assert found and "engines.txt" not in found
+
+
+def test_a_file_whose_name_is_not_utf8_is_found_and_not_hidden(tmp_path: Path, default_encoder: Encoder) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / os.fsdecode(b"caf\xe9.txt")).write_text(TEXTS["weather"])
+    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+        index.sync(folder)
+        found = index.search("rain", k=1)
+    assert [hit.document for hit in found] == [r"caf\xe9.txt"]
+    assert not found.warnings
+
+
+@pytest.mark.parametrize("asked", [{"group": "x"}, {"k": "3"}, {"k": 2.5}, {"where": 5}], ids=str)
+def test_a_value_of_the_wrong_kind_is_one_clear_error(index: Index, asked: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        index.search("rain", **asked)
