@@ -96,7 +96,6 @@ def test_nothing_to_do_is_a_usage_error_that_shows_help(cli: CommandLine) -> Non
         (["index", ".", "--watch", "--dry-run"], "--watch"),
         (["index", ".", "--template", "t"], "template"),
         (["get"], "ID"),
-        (["rm"], "which index"),
         (["embed"], "TEXT"),
         (["eval"], "--queries"),
         (["query"], "TEXT"),

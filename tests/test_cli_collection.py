@@ -133,6 +133,12 @@ def test_rm_asks_first_and_leaves_what_is_not_its_own(animals: CommandLine) -> N
     assert animals("rm", "animals", "-y").code == 3
 
 
+def test_rm_needs_no_name_where_only_one_index_exists_but_asks_for_it_by_name(animals: CommandLine) -> None:
+    assert "index animals" in animals("rm").err
+    assert store().exists()
+    assert animals.ok("rm", "-y").out == "animals: removed\n"
+
+
 def test_rm_takes_the_whole_folder_of_an_index(animals: CommandLine) -> None:
     animals.ok("compact")
     assert animals.ok("rm", "-n", "animals", "--yes", "--json").json == {

@@ -74,8 +74,6 @@ def rm(
     as_json: JsonFlag = False,
 ) -> None:  # fmt: skip
     """Remove a whole index; the files that were indexed stay."""
-    if not (name or named):
-        raise UsageError("remove which index?", "Name it: semsearch rm NAME")
     chosen = pick(ctx.obj, name, named)
     folder = existing(ctx.obj, chosen)
     confirm(f"Remove index {chosen} ({folder})?", yes=yes)
