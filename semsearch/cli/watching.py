@@ -50,12 +50,17 @@ def _followed(folder: Path) -> Any:
 
 def _signature(folder: Path) -> frozenset[tuple[str, int, int]]:
     """Name, size and time of every file that is followed."""
+    return frozenset(stamp for root in _followed(folder) for stamp in _stamps(root))
+
+
+def _stamps(root: Any) -> Iterator[tuple[str, int, int]]:
+    """Those below one root; none while it is away, and it may go while it is looked through."""
+    from semsearch.errors import NotFound
     from semsearch.walk import Found, files
 
-    return frozenset(
-        (str(item.path), item.size, item.mtime_ns)
-        for root in _followed(folder)
-        if Path(root.path).exists()
-        for item in files(Path(root.path), root.rules)
-        if isinstance(item, Found)
-    )
+    try:
+        for item in files(Path(root.path), root.rules):
+            if isinstance(item, Found):
+                yield str(item.path), item.size, item.mtime_ns
+    except NotFound:
+        return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -36,5 +37,5 @@ def create(folder: Path, acknowledge: Connection) -> None:
     acknowledge.send(())
     store = Store.create(folder)
     acknowledge.send(("made",))
-    acknowledge.poll(60)
+    time.sleep(60)
     store.close()
