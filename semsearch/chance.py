@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 
 from semsearch import strength
@@ -11,7 +9,6 @@ from semsearch.store import Space, Store
 
 FEWEST_DOCUMENTS = 30  # fewer say little about chance; until then the encoder's own background serves
 SAMPLE = 2000  # passages
-_OWNERS = "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
 GROWTH = 0.2  # measured again when the index has grown or shrunk by this share
 
 
@@ -31,11 +28,11 @@ def refresh(store: Store, space: Space) -> None:
     rng = np.random.default_rng(0)
     drawn = np.unique(rng.integers(1, store.highest_id(space.id) + 1, size=SAMPLE))
     with store.snapshot():
-        pairs = [(ids, vectors) for ids, vectors in store.vectors(space.id, ids=drawn)]
+        pairs = list(store.vectors(space.id, ids=drawn))
         if not pairs:
             return
         ids = np.concatenate([ids for ids, _ in pairs])
         vectors = np.concatenate([vectors for _, vectors in pairs])
-        rows = store.connection.execute(_OWNERS, (json.dumps(ids.tolist()),)).fetchall()
-    documents = np.array([document for _, document in rows], dtype=np.int64)
+        owners = store.owners(ids.tolist())
+    documents = np.array([owners[passage] for passage in ids.tolist()], dtype=np.int64)
     store.set_background(space.id, strength.background(vectors, documents, seed=0), now)
