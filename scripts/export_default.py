@@ -41,10 +41,11 @@ from transformers import BertModel
 
 from semsearch import bundle as bundles
 from semsearch import strength
-from semsearch.bundle import Bundle, Prompt
+from semsearch.bundle import Bundle
 from semsearch.encoders.onnx_encoder import OnnxEncoder
 from semsearch.errors import GateFailed, SemsearchError
 from semsearch.evaluation.sts import spearman, task_pairs
+from semsearch.prompts import Prompt
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors

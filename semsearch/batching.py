@@ -5,14 +5,19 @@ What a user types is text: "[MASK]" in a sentence is a bracket, a word and a bra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tokenizers import Tokenizer as FastTokenizer
 
-from semsearch.bundle import Cuts, Prompt
+from semsearch.bundle import Cuts
+from semsearch.errors import UsageError
+from semsearch.prompts import MARKS, Prompt, biases
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,48 +26,153 @@ CHARACTERS_PER_TOKEN = 16  # of the part of a very long text that is tokenised f
 MARGIN = 128  # tokens near the end of that part that its cut may have changed: a word has at most 100 pieces
 
 
-class Tokenizer:
-    """A tokenizer.json, and the longest input of an encoder in tokens, special ones included."""
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The token ids of a prompt around an empty sentence, special tokens included.
 
-    def __init__(self, path: Path, max_tokens: int) -> None:
-        self._fast = FastTokenizer.from_file(str(path))
-        self._fast.no_truncation()
-        self._fast.no_padding()
-        self._fast.encode_special_tokens = True  # "[SEP]" typed by a user must not end the sentence
+    `mask` and `pad` are the tokenizer's ids for [MASK] and [PAD], -1 where it has none.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    mask: int = -1
+    pad: int = -1
+
+    def __len__(self) -> int:
+        return len(self.before) + len(self.after)
+
+
+class Tokenizer:
+    """A tokenizer.json, and the longest input of an encoder in tokens, special ones included.
+
+    `tokens` names the tokenizer's own mask, sep, cls and pad. A prompt that needs one of them is tokenised piece by
+    piece between them, as the tokenizer itself does, so that nothing in the sentence can pass for one.
+    """
+
+    def __init__(self, definition: Path | str, max_tokens: int, tokens: Mapping[str, str] | None = None) -> None:
+        """`definition` is the file, or its content as a string."""
+        content = definition if isinstance(definition, str) else definition.read_text(encoding="utf-8")
+        fast = FastTokenizer.from_str(content)
+        fast.no_truncation()
+        fast.no_padding()
+        fast.encode_special_tokens = True  # "[SEP]" typed by a user must not end the sentence
+        self._fast = fast
         self.max_tokens = max_tokens
+        self.tokens = dict(tokens or {})
         self.cuts = Cuts()
+        self._lead, self._trail = _surroundings(fast)
+        self._strips = {each.content: (each.lstrip, each.rstrip) for each in fast.get_added_tokens_decoder().values()}
+        self._split = lru_cache(64)(self._splitted)
 
     def ids(self, texts: Sequence[str], prompt: Prompt) -> list[list[int]]:
-        """Token ids of before + text + after, at most max_tokens each; `cuts` grows by what was left out."""
-        plain = [clean(text) for text in texts]
-        heads = [text[: CHARACTERS_PER_TOKEN * self.max_tokens] for text in plain]
-        encodings = self._fast.encode_batch_fast([prompt.before + head + prompt.after for head in heads])
+        """Token ids of before + sentence + after, at most max_tokens each; `cuts` grows by what was left out."""
+        plain = [self._rewritten(clean(text), prompt) for text in texts]
+        sides = [self._split(prompt.before, ending + prompt.after) for _, ending in plain]
+        heads = [text[: CHARACTERS_PER_TOKEN * self.max_tokens] for text, _ in plain]
+        rows = self._fast.encode_batch_fast(
+            [side.left + head + side.right for side, head in zip(sides, heads, strict=True)], add_special_tokens=False
+        )
         return [
-            encoding.ids
-            if len(encoding.ids) <= self.max_tokens and len(head) == len(text)
-            else self._cut(text, len(head), prompt)
-            for text, head, encoding in zip(plain, heads, encodings, strict=True)
+            [*side.before, *row.ids, *side.after]
+            if len(row.ids) + len(side) <= self.max_tokens and len(head) == len(text)
+            else self._cut(text, len(head), side)
+            for (text, _), side, head, row in zip(plain, sides, heads, rows, strict=True)
         ]
+
+    def frame(self, prompt: Prompt) -> Frame:
+        """The ids of the prompt alone. Raises UsageError where the tokenizer lacks a token that the prompt needs.
+
+        A space before the sentence belongs to the sentence's first token, where tokens hold spaces.
+        """
+        side = self._split(prompt.before, prompt.after)
+        texts = (side.left.rstrip(), side.right)
+        left, right = (self._fast.encode(text, add_special_tokens=False).ids if text else [] for text in texts)
+        return Frame((*side.before, *left), (*right, *side.after), self._id("mask"), self._id("pad"))
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text alone, without prompt and special tokens."""
         plain = [clean(text) for text in texts]
         return [len(e.ids) for e in self._fast.encode_batch_fast(plain, add_special_tokens=False)]
 
-    def _cut(self, text: str, size: int, prompt: Prompt) -> list[int]:
+    def _rewritten(self, text: str, prompt: Prompt) -> tuple[str, str]:
+        body, ending = prompt.sentence(text)
+        if not prompt.remove:
+            return body, ending
+        return (left, ending) if (left := biases.removed(body, self._fast, prompt.remove)) else ("", "[PAD]")
+
+    def _cut(self, text: str, size: int, side: _Sides) -> list[int]:
         """The ids of a long text: the first `size` characters are tokenised, more where they are too few."""
         head = text[:size]
-        encoding = self._fast.encode(prompt.before + head + prompt.after)
-        over = len(encoding.ids) - self.max_tokens
+        encoding = self._fast.encode(side.left + head + side.right, add_special_tokens=False)
+        over = len(encoding.ids) + len(side) - self.max_tokens
         if size < len(text) and over < MARGIN:
-            return self._cut(text, 2 * size, prompt)
+            return self._cut(text, 2 * size, side)
         if over <= 0:
-            return list(encoding.ids)
-        slot = _slot(encoding, len(prompt.before), len(head))
-        dropped = set(slot[max(0, len(slot) - over) :])
+            return [*side.before, *encoding.ids, *side.after]
+        slot = _slot(encoding, len(side.left), len(head))
+        if over > len(slot):
+            raise UsageError(
+                f"the prompt alone has {len(encoding.ids) + len(side) - len(slot)} tokens, and this encoder reads "
+                f"{self.max_tokens}.",
+                "Use a shorter template.",
+            )
+        dropped = set(slot[len(slot) - over :])
         self.cuts.passages += 1
         self.cuts.tokens += over + len(text[size:].split())
-        return [token for at, token in enumerate(encoding.ids) if at not in dropped]
+        kept = [token for at, token in enumerate(encoding.ids) if at not in dropped]
+        return [*side.before, *kept, *side.after]
+
+    def _splitted(self, before: str, after: str) -> _Sides:
+        """The prompt, cut at its tokens: ids of what is far from the sentence, text of what touches it."""
+        *early, left = _pieces(before)
+        right, *late = _pieces(after)
+        left, right = self._stripped(left, early[-1:], 1), self._stripped(right, late[:1], 0)
+        return _Sides((*self._lead, *self._fixed(early)), left, right, (*self._fixed(late), *self._trail))
+
+    def _fixed(self, pieces: Sequence[str]) -> list[int]:
+        """Ids of text and of the tokens in it; text beside a token that eats white space is without it."""
+        ids: list[int] = []
+        for at, piece in enumerate(pieces):
+            if piece in MARKS:
+                ids.append(self._needed(piece))
+                continue
+            text = self._stripped(self._stripped(piece, pieces[at + 1 : at + 2], 0), pieces[max(0, at - 1) : at], 1)
+            ids += self._fast.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def _stripped(self, text: str, neighbour: Sequence[str], side: int) -> str:
+        """`text` without the white space that the token beside it takes: 0 the token follows, 1 it precedes."""
+        mark = neighbour[0] if neighbour else ""
+        if mark not in MARKS or not self._strips.get(self.tokens.get(MARKS[mark], ""), (False, False))[side]:
+            return text
+        return text.rstrip() if side == 0 else text.lstrip()
+
+    def _id(self, name: str) -> int:
+        token = self.tokens.get(name)
+        number = None if token is None else self._fast.token_to_id(token)
+        return -1 if number is None else number
+
+    def _needed(self, mark: str) -> int:
+        if (number := self._id(MARKS[mark])) >= 0:
+            return number
+        raise UsageError(
+            f"the prompt has a {mark}, and the tokenizer of this model has no such token.",
+            "Use a model trained with masked tokens (BERT, RoBERTa), or a template without one.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """A prompt around a sentence: ids, text that touches the sentence, the sentence, text that touches it, ids."""
+
+    before: tuple[int, ...]
+    left: str
+    right: str
+    after: tuple[int, ...]
+
+    def __len__(self) -> int:
+        """Tokens that are the same under every sentence."""
+        return len(self.before) + len(self.after)
 
 
 def clean(text: str) -> str:
@@ -98,10 +208,22 @@ def padded(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np
     return ids, mask
 
 
+def _pieces(text: str) -> list[str]:
+    """Text, mark, text, mark … text: a template cut at its marks."""
+    return re.split("(" + "|".join(re.escape(mark) for mark in MARKS) + ")", text)
+
+
+def _surroundings(fast: FastTokenizer) -> tuple[list[int], list[int]]:
+    """The special tokens that the tokenizer puts before and behind every text."""
+    with_, alone = fast.encode("a").ids, fast.encode("a", add_special_tokens=False).ids
+    start = next((at for at in range(len(with_)) if with_[at : at + len(alone)] == alone), 0)
+    return with_[:start], with_[start + len(alone) :]
+
+
 def _slot(encoding: Any, start: int, length: int) -> list[int]:
     """Positions of the tokens that come from the sentence alone."""
     return [
         at
-        for at, ((first, last), special) in enumerate(zip(encoding.offsets, encoding.special_tokens_mask, strict=True))
-        if not special and first >= start and last <= start + length
+        for at, (first, last) in enumerate(encoding.offsets)
+        if first >= start and last <= start + length and last > first
     ]

@@ -16,30 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from semsearch.errors import Corrupt, NotFound
+from semsearch.prompts import Prompt
 from semsearch.types import Role
 
 FORMAT = 1
 MANIFEST = "encoder.json"
 MODELS = Path(__file__).parent / "models"
-IDENTITY = (  # what decides a text's vector; name, licence and figures do not
-    "method",
-    "prompts",
-    "weights_sha256",
-    "tokenizer_sha256",
-    "pooling",
-    "layer",
-    "max_tokens",
-    "normalize",
-    "precision",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """Text before and after the sentence, every space counted."""
-
-    before: str = ""
-    after: str = ""
+IDENTITY = ("method", "pooling", "layer", "max_tokens", "normalize", "precision")  # beside prompts, options and hashes
 
 
 @dataclass(slots=True)
@@ -57,7 +40,10 @@ class Cuts:
 class Bundle:
     """The manifest of a saved encoder. `parity` are figures measured at export, against the full-precision model.
 
-    `background`: ascending quantiles of the cosine of unrelated texts, p = 0 … 1 in equal steps.
+    `options` are what the method was told beyond its defaults, `tokens` the tokenizer's own mask, sep, cls and pad.
+    `origin` holds the sha256 of the weights and of the tokenizer that an export was made from, and the operators and
+    the opset of its graph. `background`: ascending quantiles of the cosine of unrelated texts, p = 0 … 1 in equal
+    steps. `weights` is an ONNX file, or the safetensors file (or the index of several) of a Hugging Face folder.
     """
 
     name: str
@@ -75,14 +61,26 @@ class Bundle:
     tokenizer_sha256: str
     licence: str
     source: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    tokens: Mapping[str, str] = field(default_factory=dict)
+    origin: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
     parity: Mapping[str, Any] = field(default_factory=dict)
     background: tuple[float, ...] = ()
     folder: Path = field(default=Path(), compare=False)
 
     def sealed(self) -> Bundle:
-        """The same bundle with the fingerprint that follows from its parts."""
-        parts = {key: value for key, value in asdict(self).items() if key in IDENTITY}
+        """The same bundle with the fingerprint that follows from its parts.
+
+        An fp32 export was proven equal to what it was made from, so the hashes of that count; any other has its own.
+        """
+        proven = self.origin if self.precision == "fp32" else {}
+        parts: dict[str, Any] = {key: getattr(self, key) for key in IDENTITY}
+        parts["prompts"] = {role: prompt.as_dict() for role, prompt in self.prompts.items()}
+        parts["weights_sha256"] = proven.get("weights_sha256", self.weights_sha256)
+        parts["tokenizer_sha256"] = proven.get("tokenizer_sha256", self.tokenizer_sha256)
+        if self.options:
+            parts["options"] = dict(self.options)
         canonical = json.dumps(parts, sort_keys=True, ensure_ascii=True)
         return replace(self, fingerprint=hashlib.sha256(canonical.encode()).hexdigest()[:16])
 
@@ -124,6 +122,7 @@ def write(bundle: Bundle, folder: Path) -> Bundle:
     """Seal `bundle` and write its manifest into `folder`, where weights and tokenizer lie."""
     sealed = replace(bundle, folder=folder).sealed()
     content = {"format": FORMAT, **{key: value for key, value in asdict(sealed).items() if key != "folder"}}
+    content["prompts"] = {role: prompt.as_dict() for role, prompt in sealed.prompts.items()}
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
     return sealed
@@ -171,6 +170,11 @@ def _parse(content: dict[str, Any], folder: Path) -> Bundle:
     unknown = set(content) - {each.name for each in fields(Bundle)}
     if unknown:
         raise ValueError(f"it has unknown keys {sorted(unknown)}")
-    content["prompts"] = {role: Prompt(**prompt) for role, prompt in content["prompts"].items()}
+    content["prompts"] = {role: _prompt(**prompt) for role, prompt in content["prompts"].items()}
     content["background"] = tuple(content["background"])
     return Bundle(**{**content, "folder": folder})
+
+
+def _prompt(remove: list[str] | tuple[str, ...] = (), **parts: Any) -> Prompt:
+    """A prompt as JSON holds it."""
+    return Prompt(remove=tuple(remove), **parts)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 import numpy as np
 
 from semsearch import bundle as bundles
-from semsearch.bundle import Prompt
 from semsearch.errors import MissingExtra, UnknownName, UsageError
+from semsearch.prompts import Prompt
 from semsearch.vectors import unit_rows
 
 if TYPE_CHECKING:

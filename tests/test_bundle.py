@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from semsearch import bundle as bundles
-from semsearch.bundle import Prompt
 from semsearch.encoder import Encoder
 from semsearch.errors import Corrupt, NotFound
+from semsearch.prompts import Prompt
 
 
 @pytest.fixture

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 from semsearch.batching import Tokenizer, by_length
-from semsearch.bundle import Cuts, Prompt, read
+from semsearch.bundle import Cuts, read
 from semsearch.encoder import Encoder
 from semsearch.encoders._cache import VectorCache, rounded
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.onnx_encoder import OnnxEncoder
 from semsearch.errors import DeviceUnavailable, UnknownName, UsageError
+from semsearch.prompts import Prompt
 
 SENTENCES = ["A diesel engine ignites its fuel by compression.", "Soup of the day", "Soup of the day", ""]
 

@@ -17,6 +17,22 @@ def parse(device: str) -> str:
     return device
 
 
+def torch_device(device: str) -> str:
+    """`device` as torch calls it: cpu or cuda:N. Raises DeviceUnavailable, UsageError."""
+    import torch  # only encoders that run on torch ask
+
+    if parse(device) == "cpu" or (device == "auto" and not torch.cuda.is_available()):
+        return "cpu"
+    number = int(device.partition(":")[2] or 0)
+    if not torch.cuda.is_available():
+        built = torch.version.cuda
+        why = "this torch was built for CPUs only" if built is None else f"torch (CUDA {built}) finds no GPU"
+        raise absent(device, why)
+    if number >= torch.cuda.device_count():
+        raise absent(device, f"torch finds {torch.cuda.device_count()} GPUs")
+    return f"cuda:{number}"
+
+
 def absent(device: str, why: str) -> DeviceUnavailable:
     """The error for a device that was asked for and cannot be had."""
     return DeviceUnavailable(f"device {device} was asked for, but {why}.", "Use --device cpu, or --device auto.")

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semsearch.bundle import Cuts, Prompt
+from semsearch.bundle import Cuts
+from semsearch.prompts import Prompt
 from semsearch.vectors import unit_rows
 
 if TYPE_CHECKING:

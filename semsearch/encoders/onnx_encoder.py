@@ -17,9 +17,10 @@ import onnxruntime as ort
 
 from semsearch import bundle as bundles
 from semsearch.batching import Tokenizer, by_length, padded
-from semsearch.bundle import Bundle, Cuts, Prompt
+from semsearch.bundle import Bundle, Cuts
 from semsearch.encoders import _device
 from semsearch.errors import Corrupt, SemsearchError
+from semsearch.prompts import Prompt
 
 if TYPE_CHECKING:
     from semsearch.types import Role, Vectors

@@ -1,0 +1,82 @@
+"""One encoder method per file: how hidden states become the vector of a text.
+
+`methods/<name>.py` has a frozen dataclass `Method`, whose fields are the method's options; what it does in `embed` is
+trained, run in Torch and traced for ONNX alike, so that there is no second implementation. Its prompts are data, in
+semsearch.prompts. Which templates use which method is said there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from semsearch import plugins
+from semsearch.errors import UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from semsearch.batching import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Texts under one prompt: ids and mask (n, t), padded on the right, and the prompt's own tokens.
+
+    `bias` (l, h) is the vector of the prompt around l = 0, 1, … tokens of nothing; without it, a method that takes
+    it away computes the rows it needs, with gradients.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    frame: Frame
+    bias: Tensor | None = None
+
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens of each sentence alone: (n,)."""
+        return self.mask.sum(1) - len(self.frame)
+
+
+class Method(Protocol):
+    """`kind`: "masked" runs on encoders alone, "causal" on decoders alone, "any" on both.
+
+    `masks`: how many [MASK]s its prompt needs; None for one or more, 0 for a prompt without. `needs` names heads of
+    the checkpoint: transform, decoder, pooler. `denoises`: whether a bias is taken away.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    def masks(self) -> int | None: ...
+    @property
+    def needs(self) -> frozenset[str]: ...
+    @property
+    def denoises(self) -> bool: ...
+    def embed(self, network: Any, batch: Batch) -> Tensor:
+        """(n, d), differentiable, not of length 1."""
+        ...
+
+    def bias(self, network: Any, frame: Frame, lengths: Tensor) -> Tensor:
+        """The vector of the prompt around `lengths` (l,) tokens of nothing: (l, d). Only where `denoises`."""
+        ...
+
+
+def make(name: str, options: Mapping[str, Any] | None = None) -> Method:
+    """The method called `name` with these options. Raises UnknownName for either, UsageError for a wrong value."""
+    kind = plugins.load(sys.modules[__name__], name).Method
+    known = {field.name: field for field in fields(kind)}
+    for option in options or {}:
+        if option not in known:
+            raise UnknownName(f"option of method {name}", option, known)
+    method: Method = kind(**options or {})
+    return method
+
+
+def chosen(option: str, value: str, choices: tuple[str, ...]) -> None:
+    """UsageError where an option's value is none of `choices`."""
+    if value not in choices:
+        listed = ", ".join(choice or "''" for choice in choices)
+        raise UsageError(f"{option} cannot be {value!r}.", f"Choose from: {listed}.")

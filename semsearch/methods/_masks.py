@@ -1,0 +1,42 @@
+"""What methods share that read [MASK]: heads, and the bias of a prompt around nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from semsearch.errors import SemsearchError
+from semsearch.networks.masked import Inputs
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from semsearch.batching import Frame
+    from semsearch.methods import Batch, Method
+    from semsearch.networks.masked import MaskedNetwork
+
+
+def bias_of(method: Method, network: MaskedNetwork, batch: Batch) -> Tensor:
+    """What the prompt says around nothing, for every sentence: (n, d). With gradients where there is no table."""
+    if batch.bias is not None:
+        return batch.bias[batch.lengths.clamp(0, batch.bias.shape[0] - 1)]
+    lengths, rows = torch.unique(batch.lengths, return_inverse=True)
+    return method.bias(network, batch.frame, lengths)[rows]
+
+
+def part(network: MaskedNetwork, name: str) -> nn.Module:
+    """A head of the checkpoint: transform, decoder or pooler."""
+    module: nn.Module | None = getattr(network, name)
+    if module is None:
+        raise SemsearchError(f"this checkpoint has no {name}.", "Use a checkpoint with its masked-language-model head.")
+    return module
+
+
+def shifted(frame: Frame, lengths: Tensor, first: int) -> Inputs:
+    """The prompt around nothing, its second half at the positions it has behind `lengths` tokens: l rows."""
+    start, size = len(frame.before), len(frame)
+    ids = torch.tensor([*frame.before, *frame.after], device=lengths.device).expand(len(lengths), size)
+    places = torch.arange(size, device=lengths.device) + first
+    behind = (torch.arange(size, device=lengths.device) >= start).long()
+    return Inputs(ids, torch.ones_like(ids), places + lengths[:, None] * behind)

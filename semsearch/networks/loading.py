@@ -1,0 +1,103 @@
+"""From a folder of safetensors to a network, through transformers. Nothing pickled is read, no code of the folder runs.
+
+`trust_remote_code` stays off unless a caller says otherwise for this very call.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch import nn
+
+from semsearch.errors import NotFound, SemsearchError, UsageError
+from semsearch.networks.masked import MaskedNetwork
+
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+def masked(
+    folder: Path, *, needs: Collection[str] = (), precision: str = "fp32", device: str = "cpu", trust: bool = False
+) -> MaskedNetwork:
+    """The encoder in `folder`, in evaluation mode. `needs` names the heads of its checkpoint that are wanted.
+
+    Raises UsageError where the checkpoint has no such head, NotFound where there is no model.
+    """
+    if "transform" in needs or "decoder" in needs:
+        whole = opened(transformers.AutoModelForMaskedLM, folder, precision, trust=trust)
+        heads = _language_head(whole, needs)
+        model = whole.base_model
+    else:
+        pooled = {"add_pooling_layer": "pooler" in needs} if _takes_pooler(folder, trust) else {}
+        model, heads = opened(transformers.AutoModel, folder, precision, trust=trust, **pooled), {}
+    if "pooler" in needs:
+        if (pooler := getattr(model, "pooler", None)) is None:
+            raise UsageError(f"{folder} has no pooler.", "Use a checkpoint that was trained with one.")
+        heads["pooler"] = nn.Sequential(pooler.dense, pooler.activation)
+    model.pooler = None
+    network = MaskedNetwork(model, **heads)
+    return network.to(device).train(False)
+
+
+def opened(kind: Any, folder: Path, precision: str, *, trust: bool = False, **options: Any) -> Any:
+    """`kind.from_pretrained(folder)` with safetensors only, quietly, with an error that says what to do.
+
+    A part of the model that the checkpoint lacks would be random: that is refused too.
+    """
+    with _quiet():
+        try:
+            model, told = kind.from_pretrained(
+                folder,
+                dtype=DTYPES[precision],
+                use_safetensors=True,
+                trust_remote_code=trust,
+                output_loading_info=True,
+                **options,
+            )
+        except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise NotFound(f"{folder} cannot be loaded as a model: {reason}", "Check the folder's files.") from error
+    missing = [name for name in told["missing_keys"] if not name.endswith("position_ids")]
+    if missing:
+        raise SemsearchError(
+            f"{folder} lacks {len(missing)} parts of the model, {sorted(missing)[0]} among them: they would be random.",
+            "Use the whole checkpoint, or a method that does without them.",
+        )
+    return model
+
+
+def _takes_pooler(folder: Path, trust: bool) -> bool:
+    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=trust)
+    return config.model_type in ("bert", "roberta", "xlm-roberta", "camembert", "data2vec-text", "mpnet")
+
+
+def _language_head(whole: Any, needs: Collection[str]) -> dict[str, nn.Module]:
+    """The halves of a masked-language-model head: dense, activation and norm; then the scores of all tokens."""
+    if hasattr(whole, "cls"):
+        transform, decoder = whole.cls.predictions.transform, whole.cls.predictions.decoder
+    elif hasattr(whole, "lm_head"):
+        transform = nn.Sequential(whole.lm_head.dense, nn.GELU(), whole.lm_head.layer_norm)
+        decoder = whole.lm_head.decoder
+    else:
+        raise UsageError(f"{type(whole).__name__} has no head that is taken apart here.", "Use a BERT or a RoBERTa.")
+    return {name: part for name, part in (("transform", transform), ("decoder", decoder)) if name in needs}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the progress bars and reports of transformers; what matters of them is raised."""
+    verbosity = transformers.logging.get_verbosity()
+    bars = transformers.logging.is_progress_bar_enabled()
+    transformers.logging.set_verbosity(logging.ERROR)
+    transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        transformers.logging.set_verbosity(verbosity)
+        if bars:
+            transformers.logging.enable_progress_bar()  # type: ignore[no-untyped-call]
