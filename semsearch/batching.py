@@ -30,13 +30,16 @@ MARGIN = 128  # tokens near the end of that part that its cut may have changed: 
 class Frame:
     """The token ids of a prompt around an empty sentence, special tokens included.
 
-    `mask` and `pad` are the tokenizer's ids for [MASK] and [PAD], -1 where it has none.
+    `mask` and `pad` are the tokenizer's ids for [MASK] and [PAD], -1 where it has none; `lead` and `trail` say how
+    many tokens it puts before and behind every text.
     """
 
     before: tuple[int, ...]
     after: tuple[int, ...]
     mask: int = -1
     pad: int = -1
+    lead: int = 0
+    trail: int = 0
 
     def __len__(self) -> int:
         return len(self.before) + len(self.after)
@@ -87,7 +90,14 @@ class Tokenizer:
         side = self._split(prompt.before, prompt.after)
         texts = (side.left.rstrip(), side.right)
         left, right = (self._fast.encode(text, add_special_tokens=False).ids if text else [] for text in texts)
-        return Frame((*side.before, *left), (*right, *side.after), self._id("mask"), self._id("pad"))
+        return Frame(
+            (*side.before, *left),
+            (*right, *side.after),
+            mask=self._id("mask"),
+            pad=self._id("pad"),
+            lead=len(self._lead),
+            trail=len(self._trail),
+        )
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text alone, without prompt and special tokens."""

@@ -43,8 +43,8 @@ class Batch:
 class Method(Protocol):
     """`kind`: "masked" runs on encoders alone, "causal" on decoders alone, "any" on both.
 
-    `masks`: how many [MASK]s its prompt needs; None for one or more, 0 for a prompt without. `needs` names heads of
-    the checkpoint: transform, decoder, pooler. `denoises`: whether a bias is taken away.
+    `masks`: how many [MASK]s its prompt needs; None for one or more, 0 for a prompt without. `needs` names parts of
+    the checkpoint: transform, decoder, pooler, prompt, folders of modules. `denoises`: whether a bias is taken away.
     """
 
     kind: ClassVar[str]
@@ -71,7 +71,8 @@ def make(name: str, options: Mapping[str, Any] | None = None) -> Method:
     for option in options or {}:
         if option not in known:
             raise UnknownName(f"option of method {name}", option, known)
-    method: Method = kind(**options or {})
+    told = {option: tuple(value) if isinstance(value, list) else value for option, value in (options or {}).items()}
+    method: Method = kind(**told)
     return method
 
 

@@ -16,15 +16,17 @@ import transformers
 from torch import nn
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
+from semsearch.networks import parts
 from semsearch.networks.masked import MaskedNetwork
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+HEADS = ("transform", "decoder", "pooler", "prompt")  # what `needs` may name beside folders of modules
 
 
 def masked(
     folder: Path, *, needs: Collection[str] = (), precision: str = "fp32", device: str = "cpu", trust: bool = False
 ) -> MaskedNetwork:
-    """The encoder in `folder`, in evaluation mode. `needs` names the heads of its checkpoint that are wanted.
+    """The encoder in `folder`, in evaluation mode. `needs` names the parts of its checkpoint that are wanted.
 
     Raises UsageError where the checkpoint has no such head, NotFound where there is no model.
     """
@@ -40,7 +42,9 @@ def masked(
             raise UsageError(f"{folder} has no pooler.", "Use a checkpoint that was trained with one.")
         heads["pooler"] = nn.Sequential(pooler.dense, pooler.activation)
     model.pooler = None
-    network = MaskedNetwork(model, **heads)
+    prompt = parts.prompt(folder, DTYPES[precision]) if "prompt" in needs else None
+    then = {name: parts.module(folder / name, DTYPES[precision]) for name in needs if name not in HEADS}
+    network = MaskedNetwork(model, **heads, prompt=prompt, then=then)
     return network.to(device).train(False)
 
 

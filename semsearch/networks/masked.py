@@ -6,7 +6,7 @@ and values of all the others are still needed, their results are not. The vector
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,8 @@ class Inputs:
 class MaskedNetwork(nn.Module):
     """`model` is a Hugging Face encoder without head; the heads are parts of its checkpoint, where it has them.
 
-    `transform` and `decoder` are the two halves of a masked-language-model head, `pooler` is Linear and Tanh.
+    `transform` and `decoder` are the two halves of a masked-language-model head, `pooler` is Linear and Tanh, `prompt`
+    (p, h) are learned vectors in place of a prompt's words, `then` are modules by the name of their folder.
     """
 
     def __init__(
@@ -43,10 +44,14 @@ class MaskedNetwork(nn.Module):
         transform: nn.Module | None = None,
         decoder: nn.Module | None = None,
         pooler: nn.Module | None = None,
+        prompt: Tensor | None = None,
+        then: Mapping[str, nn.Module] | None = None,
     ) -> None:
         super().__init__()
         self.model = model
         self.transform, self.decoder, self.pooler = transform, decoder, pooler
+        self.prompt = None if prompt is None else nn.Parameter(prompt)
+        self.then = nn.ModuleDict(then or {})
         self.depth = int(model.config.num_hidden_layers)
         self.width = int(model.config.hidden_size)
         self.first_position = 0  # of a text's first token
