@@ -12,6 +12,7 @@ from semsearch.bundle import Bundle, sha256
 from semsearch.prompts import Prompt
 
 BERT = {"mask": "[MASK]", "sep": "[SEP]", "cls": "[CLS]", "pad": "[PAD]"}
+ROBERTA = {"mask": "<mask>", "sep": "</s>", "cls": "<s>", "pad": "<pad>"}
 
 
 def minilm() -> Path:
