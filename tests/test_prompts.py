@@ -11,7 +11,7 @@ import pytest
 from semsearch import methods, plugins
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.prompts import Prompt
-from semsearch.prompts.library import KINDS, Template, find, from_toml, resolve, templates
+from semsearch.prompts.library import KINDS, Template, find, named, resolve, templates
 
 AGREED = """mean cls cls-pooler first-last first-last-embeddings static static-debiased promptbert promptbert-t2
 promptroberta promptroberta-t2 cot-bert cot-bert-positive cot-bert-negative cot-roberta cot-roberta-positive
@@ -109,7 +109,7 @@ def test_a_template_says_over_what_its_file_says(tmp_path: Path) -> None:
 
 def test_rules_can_be_switched_off(tmp_path: Path) -> None:
     path = written(tmp_path, "text = '[X] [MASK]'\nrules = {}\n")
-    assert from_toml(path).prompts["query"] == Prompt("", " [MASK]")
+    assert resolve(str(path)).prompts["query"] == Prompt("", " [MASK]")
 
 
 def test_of_several_templates_one_is_named(tmp_path: Path) -> None:
@@ -118,6 +118,12 @@ def test_of_several_templates_one_is_named(tmp_path: Path) -> None:
         resolve(str(path))
     with pytest.raises(UnknownName, match="Did you mean 'two'"):
         resolve(f"{path}:tow")
+    assert [one.name for one in named(str(path))] == ["one", "two"]
+
+
+def test_a_text_that_is_no_template_is_told_how_to_write_one() -> None:
+    with pytest.raises(UsageError, match=r"no slots.*Write \[X\] once"):
+        resolve("This sentence means [MASK] .")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +145,7 @@ def test_of_several_templates_one_is_named(tmp_path: Path) -> None:
 )
 def test_a_broken_file_is_told_what_is_wrong_and_where(tmp_path: Path, content: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        from_toml(written(tmp_path, content))
+        resolve(str(written(tmp_path, content)))
 
 
 def test_an_absent_file_is_not_found(tmp_path: Path) -> None:

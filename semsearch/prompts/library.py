@@ -8,6 +8,7 @@ a template does not say otherwise), description, source, where, note.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -96,7 +97,7 @@ def find(name: str) -> Template:
 
 
 def resolve(spec: str, *, causal: bool = False) -> Template:
-    """The template that `spec` means: a name of the library, a file, NAME in a file (FILE.toml:NAME), or a text.
+    """The one template that `spec` means: a name of the library, a file, NAME in a file (FILE.toml:NAME), or a text.
 
     A text is read by the method that its [MASK]s ask for, under the rules of that method's paper; one without is
     read by PromptEOL on a `causal` model, and averaged on others. Raises UsageError, NotFound.
@@ -104,33 +105,40 @@ def resolve(spec: str, *, causal: bool = False) -> Template:
     >>> resolve('"[X]" means [MASK] .').method, resolve('query: [X]').method
     ('promptbert', 'mean')
     """
-    if spec in templates():
-        return templates()[spec]
-    if SLOT in spec or MASK in spec:
-        return _template("", {"text": spec}, causal)
+    found = named(spec, causal=causal)
+    if len(found) > 1:
+        raise UsageError(
+            f"{spec} holds {len(found)} templates.",
+            f"Say which, as FILE:NAME, with one of: {', '.join(one.name for one in found)}.",
+        )
+    for text in found[0].text.values():
+        parse(text)
+    return found[0]
+
+
+def named(spec: str, *, causal: bool = False) -> list[Template]:
+    """Every template that `spec` means, as resolve() does; whether each has one slot is not looked at."""
     path, _, name = spec.rpartition(f"{SUFFIX}:")
     if path or spec.endswith(SUFFIX):
         return from_toml(path + SUFFIX if path else spec, name if path else "", causal=causal)
+    if spec not in templates() and not re.fullmatch(r"[\w.-]+", spec):
+        return [_template("", {"text": spec}, causal)]
     try:
-        return find(spec)
+        return [find(spec)]
     except UnknownName as error:
         error.fix += f" Or give a TOML file, or a text with {SLOT} where the sentence stands."
         raise
 
 
-def from_toml(path: str | Path, name: str = "", *, causal: bool = False) -> Template:
-    """The template called `name` in a file of the library's shape, or the only one. Raises NotFound, UsageError."""
+def from_toml(path: str | Path, name: str = "", *, causal: bool = False) -> list[Template]:
+    """The templates of a file of the library's shape, or the one called `name`. Raises NotFound, UsageError."""
     found = _of_file(Path(path).expanduser(), causal)
     for one in found.values():
         if one.method not in plugins.names(methods):
             raise UnknownName("method", one.method, plugins.names(methods))
-    if not name and len(found) > 1:
-        raise UsageError(
-            f"{path} holds {len(found)} templates.", f"Say which, as FILE:NAME, with one of: {', '.join(found)}."
-        )
     if name and name not in found:
         raise UnknownName(f"template of {path}", name, found)
-    return found[name or next(iter(found))]
+    return [found[name]] if name else list(found.values())
 
 
 def _of_file(path: Path, causal: bool = False) -> dict[str, Template]:
@@ -202,14 +210,12 @@ def _usual(method: str) -> Mapping[str, Any]:
 
 
 def _texts(value: Any) -> dict[Role, str]:
-    """The text for each role. Raises UsageError where there is none, or not exactly one slot in each."""
+    """The text for each role. Raises UsageError where there is none."""
     given = {"query": value, "passage": value} if isinstance(value, str) else value
     if not isinstance(given, dict) or given.keys() != {"query", "passage"} or set(map(type, given.values())) != {str}:
         raise UsageError(
             "a template needs a text.", f"Write text = '… {SLOT} …', or text = {{ query = '…', passage = '…' }}."
         )
-    for text in given.values():
-        parse(text)
     return {"query": given["query"], "passage": given["passage"]}
 
 
