@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from tokenizers import Tokenizer as FastTokenizer
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 CHARACTERS_PER_TOKEN = 16  # of the part of a very long text that is tokenised first; English has 4 to 5
 MARGIN = 128  # tokens near the end of that part that its cut may have changed: a word has at most 100 pieces
+
+
+Part = Literal["prompt", "sentence", "both"]
+PROMPT: Part = "prompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,24 @@ class Tokenizer:
         """Tokens of each text alone, without prompt and special tokens."""
         plain = [clean(text) for text in texts]
         return [len(e.ids) for e in self._fast.encode_batch_fast(plain, add_special_tokens=False)]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a token of its own for `name`: mask, sep, cls or pad."""
+        return self._id(name) >= 0
+
+    def parts(self, text: str, prompt: Prompt) -> list[tuple[str, Part]]:
+        """Each token of before + sentence + after, uncut, as the vocabulary writes it, and what it comes from.
+
+        What the prompt's rules put behind the sentence counts as prompt.
+        """
+        body, ending = self._rewritten(clean(text), prompt)
+        side = self._split(prompt.before, ending + prompt.after)
+        text, start, end = side.left + body + side.right, len(side.left), len(side.left) + len(body)
+        encoding = self._fast.encode(text, add_special_tokens=False)
+        found = zip(encoding.tokens, encoding.offsets, strict=True)
+        inner = [(token, _origin(text, *offsets, start, end)) for token, offsets in found]
+        outer = [[(str(self._fast.id_to_token(each)), PROMPT) for each in ids] for ids in (side.before, side.after)]
+        return [*outer[0], *inner, *outer[1]]
 
     def _rewritten(self, text: str, prompt: Prompt) -> tuple[str, str]:
         body, ending = prompt.sentence(text)
@@ -237,3 +259,11 @@ def _slot(encoding: Any, start: int, length: int) -> list[int]:
         for at, (first, last) in enumerate(encoding.offsets)
         if first >= start and last <= start + length and last > first
     ]
+
+
+def _origin(text: str, first: int, last: int, start: int, end: int) -> Part:
+    """What text[first:last] comes from, where the sentence is text[start:end]; a blank before it is no part of it."""
+    if last <= start or first >= end:
+        return PROMPT
+    first += len(text[first:last]) - len(text[first:last].lstrip())
+    return "sentence" if first >= start and last <= end else "both"

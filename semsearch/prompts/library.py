@@ -122,12 +122,17 @@ def named(spec: str, *, causal: bool = False) -> list[Template]:
     if path or spec.endswith(SUFFIX):
         return from_toml(path + SUFFIX if path else spec, name if path else "", causal=causal)
     if spec not in templates() and not re.fullmatch(r"[\w.-]+", spec):
-        return [_template("", {"text": spec}, causal)]
+        return [drafted(spec, causal=causal)]
     try:
         return [find(spec)]
     except UnknownName as error:
         error.fix += f" Or give a TOML file, or a text with {SLOT} where the sentence stands."
         raise
+
+
+def drafted(text: str, *, causal: bool = False) -> Template:
+    """The template of a text, whether or not it has one slot."""
+    return _template("", {"text": text}, causal)
 
 
 def from_toml(path: str | Path, name: str = "", *, causal: bool = False) -> list[Template]:
