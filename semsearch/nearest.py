@@ -76,6 +76,8 @@ class Nearest:
         if backend is not None and row is not None:
             plan |= {"backend": row.spec, "why": row.why}
             ids, scores, plan["fetched"] = self._live(backend.search, self._from_store, queries, k, allowed)
+            plan["device"] = getattr(backend, "device", "cpu")  # where the cache was searched
+            plan["warnings"] += getattr(backend, "warnings", ())
             parts.append((ids, scores))
         if tail is not None:
             plan["tail"] = len(tail)

@@ -11,6 +11,7 @@ What a backend has to have, for `plugins.load(backends, name).Backend` to work w
     search(queries (q, d), k, allowed)   -> ids (q, k), cosines (q, k), best first, equal cosines by id; where
                               there is no more: id -1, cosine -inf. allowed: ascending ids, None for all
     ids, dim, spec, len()     ascending ids (n,), width, a line that says what was built
+    device, warnings              (may be left out) where the last search ran, "cpu" or "cuda:0"; what to tell of it
 
 `tests/contracts/test_backends.py` finds every backend by itself and holds it to this.
 """

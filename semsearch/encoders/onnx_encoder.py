@@ -8,8 +8,10 @@ Runtime falls back to the CPU in silence, so the provider that really runs is re
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +20,7 @@ import onnxruntime as ort
 from semsearch import bundle as bundles
 from semsearch.batching import Tokenizer, by_length, padded
 from semsearch.bundle import Bundle, Cuts
-from semsearch.encoders import _device
+from semsearch.encoders import _device, _driver
 from semsearch.errors import Corrupt, SemsearchError
 from semsearch.prompts import Prompt
 
@@ -30,6 +32,7 @@ CPU_TOKENS = 512
 GPU_TEXTS = 256
 GPU_TOKENS = 32_768
 QUIET = 3  # log severity: errors only
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 
 class OnnxEncoder:
@@ -52,7 +55,7 @@ class OnnxEncoder:
     @property
     def device(self) -> str:
         """The device that really runs: cpu or cuda:N."""
-        if self.provider != "CUDAExecutionProvider":
+        if self.provider != CUDA:
             return "cpu"
         return f"cuda:{self._session.get_provider_options()[self.provider].get('device_id', '0')}"
 
@@ -101,7 +104,7 @@ class OnnxEncoder:
         try:
             return np.asarray(self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
         except Exception as error:  # onnxruntime raises a class of its own for every status code
-            if not _out_of_memory(error):
+            if not _device.out_of_memory(error):
                 raise SemsearchError(f"encoder {self.name} failed on {self.device}: {error}") from error
             if len(rows) == 1:
                 raise SemsearchError(
@@ -117,34 +120,58 @@ def shipped() -> OnnxEncoder:
 
 
 def _session(bundle: Bundle, device: str) -> Any:
-    providers, weights = _providers(bundle, device), bundle.path("weights")
+    """A session, on the GPU only where it really started there.
+
+    auto takes the CPU where the GPU is of no use, and says so; cuda and cuda:N raise DeviceUnavailable.
+    """
+    providers = _providers(bundle, device)
+    if len(providers) == 1:
+        return _opened(bundle, providers)
+    with redirect_stdout(io.StringIO()) as said:  # ONNX Runtime prints there what went wrong with CUDA
+        with suppress(Exception):  # 1.21 and later; where it fails, the session tells
+            ort.preload_dlls()  # CUDA's libraries lie among the wheels, where the loader does not look
+        try:
+            session = _opened(bundle, providers)
+            why = f"ONNX Runtime fell back to {session.get_providers()[0]}"
+        except Corrupt as error:
+            session, why = None, _device.first_line(error.__cause__)
+    if session is not None and session.get_providers()[0] == CUDA:
+        return session
+    on_cpu = _opened(bundle, [CPU])  # so that a broken file is not blamed on the device
+    if said.getvalue().strip():
+        why += f" ({_device.first_line(said.getvalue())})"
+    if device != "auto":
+        raise _device.absent(device, why)
+    _device.fell_back("ONNX Runtime", why)
+    return on_cpu
+
+
+def _opened(bundle: Bundle, providers: Sequence[Any]) -> Any:
     options = ort.SessionOptions()
     options.log_severity_level = QUIET
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # the workers are the threads
     if len(providers) == 1:  # the export did the fusions for the CPU: a session opens in 26 ms, not in 47
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
-        session = ort.InferenceSession(weights, options, providers)
+        return ort.InferenceSession(bundle.path("weights"), options, providers, enable_fallback=0)
     except Exception as error:  # onnxruntime raises a class of its own for every status code
         raise Corrupt(f"ONNX Runtime {ort.__version__} cannot load encoder {bundle.name}: {error}") from error
-    if device.startswith("cuda") and session.get_providers()[0] != "CUDAExecutionProvider":
-        raise _device.absent(device, f"ONNX Runtime fell back to {session.get_providers()[0]}")
-    return session
 
 
 def _providers(bundle: Bundle, device: str) -> list[Any]:
     """What ONNX Runtime is asked to run on. int8 has kernels for the CPU only."""
-    has_cuda = "CUDAExecutionProvider" in ort.get_available_providers()
-    if device == "cpu" or (device == "auto" and (not has_cuda or bundle.precision == "int8")):
-        return ["CPUExecutionProvider"]
+    has_cuda = CUDA in ort.get_available_providers()  # in this build; whether it starts shows later
+    unfit = not has_cuda or bundle.precision == "int8"
+    if device == "cpu" or (device == "auto" and (unfit or not _driver.driver().present)):
+        return [CPU]
     if not has_cuda:
         raise _device.absent(device, "this ONNX Runtime has no CUDA (semsearch[gpu] has, in place of semsearch[cpu])")
     if bundle.precision == "int8":
         raise _device.absent(
             device, f"encoder {bundle.name} is int8, which runs on a CPU only (an fp32 export runs on both)"
         )
-    number = int(device.partition(":")[2] or 0)
-    return [("CUDAExecutionProvider", {"device_id": number}), "CPUExecutionProvider"]
+    card = {"device_id": _device.number(device), "arena_extend_strategy": "kSameAsRequested"}  # the card is shared
+    return [(CUDA, card), CPU]
 
 
 def _each(work: Callable[[Any], None], batches: Sequence[Any], workers: int) -> None:
@@ -159,8 +186,3 @@ def _each(work: Callable[[Any], None], batches: Sequence[Any], workers: int) -> 
     with ThreadPoolExecutor(workers) as pool:
         for _ in pool.map(work, batches):
             pass
-
-
-def _out_of_memory(error: Exception) -> bool:
-    text = str(error).lower()
-    return any(sign in text for sign in ("out of memory", "failed to allocate", "bad_alloc", "bfcarena"))
