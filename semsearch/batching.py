@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHARACTERS_PER_TOKEN = 16  # of the part of a very long text that is tokenised first; English has 4 to 5
+SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 MARGIN = 128  # tokens near the end of that part that its cut may have changed: a word has at most 100 pieces
 
 
@@ -77,7 +78,7 @@ class Tokenizer:
         sides = [self._split(prompt.before, ending + prompt.after) for _, ending in plain]
         heads = [text[: CHARACTERS_PER_TOKEN * self.max_tokens] for text, _ in plain]
         rows = self._fast.encode_batch_fast(
-            [side.left + head + side.right for side, head in zip(sides, heads, strict=True)], add_special_tokens=False
+            [side.around(head)[0] for side, head in zip(sides, heads, strict=True)], add_special_tokens=False
         )
         return [
             [*side.before, *row.ids, *side.after]
@@ -119,10 +120,10 @@ class Tokenizer:
         """
         body, ending = self._rewritten(clean(text), prompt)
         side = self._split(prompt.before, ending + prompt.after)
-        text, start, end = side.left + body + side.right, len(side.left), len(side.left) + len(body)
-        encoding = self._fast.encode(text, add_special_tokens=False)
+        joined, start, end = side.around(body)
+        encoding = self._fast.encode(joined, add_special_tokens=False)
         found = zip(encoding.tokens, encoding.offsets, strict=True)
-        inner = [(token, _origin(text, *offsets, start, end)) for token, offsets in found]
+        inner = [(token, _origin(joined, *offsets, start, end)) for token, offsets in found]
         outer = [[(str(self._fast.id_to_token(each)), PROMPT) for each in ids] for ids in (side.before, side.after)]
         return [*outer[0], *inner, *outer[1]]
 
@@ -135,13 +136,14 @@ class Tokenizer:
     def _cut(self, text: str, size: int, side: _Sides) -> list[int]:
         """The ids of a long text: the first `size` characters are tokenised, more where they are too few."""
         head = text[:size]
-        encoding = self._fast.encode(side.left + head + side.right, add_special_tokens=False)
+        joined, start, end = side.around(head)
+        encoding = self._fast.encode(joined, add_special_tokens=False)
         over = len(encoding.ids) + len(side) - self.max_tokens
         if size < len(text) and over < MARGIN:
             return self._cut(text, 2 * size, side)
         if over <= 0:
             return [*side.before, *encoding.ids, *side.after]
-        slot = _slot(encoding, len(side.left), len(head))
+        slot = _slot(encoding, start, end)
         if over > len(slot):
             raise UsageError(
                 f"the prompt alone has {len(encoding.ids) + len(side) - len(slot)} tokens, and this encoder reads "
@@ -159,7 +161,8 @@ class Tokenizer:
         *early, left = _pieces(before)
         right, *late = _pieces(after)
         left, right = self._stripped(left, early[-1:], 1), self._stripped(right, late[:1], 0)
-        return _Sides((*self._lead, *self._fixed(early)), left, right, (*self._fixed(late), *self._trail))
+        taken = self._takes(early[-1:], 1), self._takes(late[:1], 0)
+        return _Sides((*self._lead, *self._fixed(early)), left, right, (*self._fixed(late), *self._trail), taken)
 
     def _fixed(self, pieces: Sequence[str]) -> list[int]:
         """Ids of text and of the tokens in it; text beside a token that eats white space is without it."""
@@ -174,10 +177,14 @@ class Tokenizer:
 
     def _stripped(self, text: str, neighbour: Sequence[str], side: int) -> str:
         """`text` without the white space that the token beside it takes: 0 the token follows, 1 it precedes."""
-        mark = neighbour[0] if neighbour else ""
-        if mark not in MARKS or not self._strips.get(self.tokens.get(MARKS[mark], ""), (False, False))[side]:
+        if not self._takes(neighbour, side):
             return text
-        return text.rstrip() if side == 0 else text.lstrip()
+        return text.rstrip(SPACES) if side == 0 else text.lstrip(SPACES)
+
+    def _takes(self, neighbour: Sequence[str], side: int) -> bool:
+        """Whether there is a token beside a text that takes the white space between them."""
+        mark = neighbour[0] if neighbour else ""
+        return mark in MARKS and self._strips.get(self.tokens.get(MARKS[mark], ""), (False, False))[side]
 
     def _id(self, name: str) -> int:
         token = self.tokens.get(name)
@@ -195,16 +202,27 @@ class Tokenizer:
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """A prompt around a sentence: ids, text that touches the sentence, the sentence, text that touches it, ids."""
+    """A prompt around a sentence: ids, text that touches the sentence, the sentence, text that touches it, ids.
+
+    `taken`: whether the token before and the one behind the text take white space at its ends.
+    """
 
     before: tuple[int, ...]
     left: str
     right: str
     after: tuple[int, ...]
+    taken: tuple[bool, bool]
 
     def __len__(self) -> int:
         """Tokens that are the same under every sentence."""
         return len(self.before) + len(self.after)
+
+    def around(self, sentence: str) -> tuple[str, int, int]:
+        """The text that is tokenised as one, and where in it the sentence begins and ends."""
+        text, size = self.left + sentence + self.right, len(self.left)
+        text = text.rstrip(SPACES) if self.taken[1] else text
+        gone = len(text) - len(text.lstrip(SPACES)) if self.taken[0] else 0
+        return text[gone:], max(0, size - gone), max(0, size + len(sentence) - gone)
 
 
 def clean(text: str) -> str:
@@ -252,13 +270,9 @@ def _surroundings(fast: FastTokenizer) -> tuple[list[int], list[int]]:
     return with_[:start], with_[start + len(alone) :]
 
 
-def _slot(encoding: Any, start: int, length: int) -> list[int]:
+def _slot(encoding: Any, start: int, end: int) -> list[int]:
     """Positions of the tokens that come from the sentence alone."""
-    return [
-        at
-        for at, (first, last) in enumerate(encoding.offsets)
-        if first >= start and last <= start + length and last > first
-    ]
+    return [at for at, (first, last) in enumerate(encoding.offsets) if first >= start and last <= end and last > first]
 
 
 def _origin(text: str, first: int, last: int, start: int, end: int) -> Part:
