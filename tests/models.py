@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -13,6 +17,7 @@ from semsearch.prompts import Prompt
 
 BERT = {"mask": "[MASK]", "sep": "[SEP]", "cls": "[CLS]", "pad": "[PAD]"}
 ROBERTA = {"mask": "<mask>", "sep": "</s>", "cls": "<s>", "pad": "<pad>"}
+RANDOM = "random weights"
 
 
 def minilm() -> Path:
@@ -47,7 +52,7 @@ def described(folder: Path, method: str = "mean", prompt: Prompt | None = None, 
 
 
 def sample(kind: str) -> Any:
-    """An encoder of the file encoders/<kind>.py that knows what texts mean."""
+    """An encoder of the file encoders/<kind>.py; where its bundle's source is RANDOM, it knows not what texts mean."""
     return SAMPLES[kind]()
 
 
@@ -58,4 +63,16 @@ def _torch() -> Any:
     return TorchEncoder(described(minilm()), device="cpu")
 
 
-SAMPLES: Mapping[str, Callable[[], Any]] = {"torch_encoder": _torch}
+def _causal() -> Any:
+    pytest.importorskip("torch")
+    from decoders import EOL, decoder
+
+    from semsearch.encoders.causal_encoder import CausalEncoder
+
+    folder = mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    bundle = described(decoder(Path(folder), "llama"), "prompteol", EOL)
+    return CausalEncoder(replace(bundle, source=RANDOM), device="cpu")
+
+
+SAMPLES: Mapping[str, Callable[[], Any]] = {"causal_encoder": _causal, "torch_encoder": _torch}

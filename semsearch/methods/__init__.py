@@ -26,13 +26,15 @@ class Batch:
     """Texts under one prompt: ids and mask (n, t), padded on the right, and the prompt's own tokens.
 
     `bias` (l, h) is the vector of the prompt around l = 0, 1, … tokens of nothing; without it, a method that takes
-    it away computes the rows it needs, with gradients.
+    it away computes the rows it needs, with gradients. `past` holds the keys and values of a prefix that every row
+    shares; ids and mask are then what follows it. Only methods of kind "causal" are given one.
     """
 
     ids: Tensor
     mask: Tensor
     frame: Frame
     bias: Tensor | None = None
+    past: Any = None
 
     @property
     def lengths(self) -> Tensor:

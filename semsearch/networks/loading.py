@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from torch import nn
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.networks import parts
+from semsearch.networks.causal import CausalNetwork
 from semsearch.networks.masked import MaskedNetwork
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -46,6 +48,52 @@ def masked(
     then = {name: parts.module(folder / name, DTYPES[precision]) for name in needs if name not in HEADS}
     network = MaskedNetwork(model, **heads, prompt=prompt, then=then)
     return network.to(device).train(False)
+
+
+def causal(
+    folder: Path, *, needs: Collection[str] = (), precision: str = "fp32", device: str = "cpu", trust: bool = False
+) -> CausalNetwork:
+    """The decoder in `folder` without its head, in evaluation mode; "nf4" is 4-bit, through bitsandbytes.
+
+    `needs` names folders of modules. Raises UsageError, NotFound, and SemsearchError without bitsandbytes.
+    """
+    for name in set(needs) & set(HEADS):
+        raise UsageError(f"{folder} is a decoder, and has no {name}.", "Use a method for decoders, such as prompteol.")
+    options = _four_bit(device) if precision == "nf4" else {}
+    computed = "fp32" if precision == "nf4" else precision
+    model = opened(transformers.AutoModel, folder, computed, trust=trust, **options)
+    then = {name: parts.module(folder / name, DTYPES[computed]).to(device) for name in needs}
+    network = CausalNetwork(model, then=then).train(False)
+    return network if options else network.to(device)
+
+
+def architecture(folder: Path, *, trust: bool = False) -> tuple[str, bool]:
+    """The model type of `folder`, and whether it is a decoder: trained on what comes next, with nothing to fill in."""
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=trust)
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise NotFound(f"{folder} cannot be loaded as a model: {reason}", "Check the folder's files.") from error
+    kind = type(config)
+    decodes = kind in transformers.MODEL_FOR_CAUSAL_LM_MAPPING and kind not in transformers.MODEL_FOR_MASKED_LM_MAPPING
+    return str(config.model_type), decodes or bool(getattr(config, "is_decoder", False))
+
+
+def _four_bit(device: str) -> dict[str, Any]:
+    """Weights as the authors quantise them: nf4, twice, computed with in fp32."""
+    for package in ("bitsandbytes", "accelerate"):
+        if importlib.util.find_spec(package) is None:
+            raise SemsearchError(
+                f"4-bit weights (nf4) need the package {package}, which is not installed.",
+                "pip install bitsandbytes accelerate, or use --dtype bf16.",
+            )
+    told = transformers.BitsAndBytesConfig(  # type: ignore[no-untyped-call]
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=torch.float32,
+    )
+    return {"quantization_config": told, "device_map": {"": device}}
 
 
 def opened(kind: Any, folder: Path, precision: str, *, trust: bool = False, **options: Any) -> Any:

@@ -54,6 +54,8 @@ def test_rows_stand_in_the_order_of_their_texts(encoder: Any) -> None:
 
 
 def test_nearness_follows_the_text(encoder: Any) -> None:
+    if encoder.info["source"] == models.RANDOM:
+        pytest.skip("the sample of this kind has random weights, which know nothing of what texts mean")
     ask, engine, soup = encoder.encode(["diesel engine", TEXTS[0], TEXTS[1]], role="passage")
     assert ask @ engine > ask @ soup + 0.2
 

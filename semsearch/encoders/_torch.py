@@ -1,0 +1,145 @@
+"""What the encoders that run on torch share: rows of tokens in batches of like length, bounded by their tokens, and
+halved where memory does not hold one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from semsearch import methods
+from semsearch.batching import Tokenizer, by_length, padded
+from semsearch.bundle import Bundle, Cuts
+from semsearch.encoders import _device
+from semsearch.errors import SemsearchError, UsageError
+from semsearch.methods import Batch, Method
+from semsearch.networks import loading
+from semsearch.prompts import Prompt
+from semsearch.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.types import Role, Vectors
+
+CPU_TOKENS = 2048  # in a batch, padding included
+GPU_TOKENS = 65_536
+MOST_TEXTS = 512
+
+Rows = Sequence[Sequence[int]]
+
+
+class TorchEngine(ABC):
+    """Runs a bundle whose weights are safetensors. `embed` takes any prompt; `vectors` leaves their length as it is."""
+
+    def __init__(self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False) -> None:
+        if threads:
+            torch.set_num_threads(threads)
+        self.bundle = bundle
+        self.method = methods.make(bundle.method, bundle.options)
+        _check(self.method, bundle, trust)
+        self.device = _device.torch_device(device)
+        self.network = self._opened(bundle, trust)
+        self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
+        self.prompts = bundle.prompts
+        self.max_tokens, self.background = bundle.max_tokens, bundle.background
+        self.dim = self.vectors([""], bundle.prompts["passage"]).shape[1]
+        self.bundle = replace(bundle, dim=self.dim)
+        self.name, self.fingerprint = bundle.name, bundle.fingerprint
+
+    @abstractmethod
+    def _opened(self, bundle: Bundle, trust: bool) -> Any:
+        """The network, on `device`."""
+
+    @abstractmethod
+    def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Any) -> Batch:
+        """What the method is given."""
+
+    def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Any]]:
+        """Indices of rows that run together, what of them is run, and what stands before it."""
+        yield np.arange(len(rows)), rows, None
+
+    @property
+    def cuts(self) -> Cuts:
+        """What was cut so far."""
+        return self._tokenizer.cuts
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What `semsearch info` shows of this encoder."""
+        shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "licence", "source")
+        prompts = {role: [prompt.before, prompt.after] for role, prompt in self.prompts.items()}
+        running = {"device": self.device, "provider": f"torch {torch.__version__}", "prompts": prompts}
+        return {key: getattr(self.bundle, key) for key in shown} | running | {"options": dict(self.bundle.options)}
+
+    def encode(self, texts: Sequence[str], *, role: Role = "passage") -> Vectors:
+        """n texts -> (n, dim) float32 unit rows in their order."""
+        return self.embed(texts, self.prompts[role])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text alone, without prompt and special tokens."""
+        return self._tokenizer.count(texts)
+
+    def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
+        """n texts under `prompt` -> (n, dim) float32 unit rows in their order. `batch_size` is for speed only."""
+        return unit_rows(self.vectors(texts, prompt, batch_size))
+
+    def vectors(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> NDArray[np.float32]:
+        """n texts under `prompt` -> (n, dim) float32, as the method gives them.
+
+        Raises UsageError where the prompt has not the [MASK]s that the method reads.
+        """
+        if self.method.masks != prompt.masks and (self.method.masks is not None or not prompt.masks):
+            raise UsageError(
+                f"method {self.bundle.method} reads {self.method.masks} [MASK]s, and the prompt has {prompt.masks}.",
+                "Use a template of that method: semsearch templates list",
+            )
+        rows = self._tokenizer.ids(texts, prompt)
+        tokens = CPU_TOKENS if self.device == "cpu" else GPU_TOKENS
+        found: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+        for places, some, past in self._parted(rows, prompt):
+            for batch in by_length([len(row) for row in some], most_texts=batch_size or MOST_TEXTS, most_tokens=tokens):
+                found.append((places[batch], self._run([some[at] for at in batch], prompt, past)))
+        vectors = np.empty((len(rows), found[0][1].shape[1] if found else self.dim), dtype=np.float32)
+        for places, part in found:
+            vectors[places] = part
+        return vectors
+
+    @torch.inference_mode()
+    def _run(self, rows: Rows, prompt: Prompt, past: Any) -> NDArray[np.float32]:
+        """One batch; where memory does not hold it, its halves."""
+        ids, mask = (torch.from_numpy(each).to(self.device) for each in padded(rows))
+        try:
+            vectors = self.method.embed(self.network, self._batch(ids, mask, prompt, past))
+            return np.asarray(vectors.float().cpu().numpy())
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            if len(rows) == 1:
+                raise SemsearchError(
+                    f"the memory of {self.device} does not hold one text of {len(rows[0])} tokens.", "Use --device cpu."
+                ) from error
+        if self.device != "cpu":
+            torch.cuda.empty_cache()
+        half = len(rows) // 2
+        return np.concatenate([self._run(rows[:half], prompt, past), self._run(rows[half:], prompt, past)])
+
+
+def _check(method: Method, bundle: Bundle, trust: bool) -> None:
+    """UsageError where the method and the kind of model do not go together."""
+    if method.kind == "any":
+        return
+    kind, decodes = loading.architecture(bundle.folder, trust=trust)
+    if method.kind == "masked" and decodes:
+        raise UsageError(
+            f"method {bundle.method} reads [MASK], and {bundle.name} ({kind}) is a decoder, which has none.",
+            "Use --template prompteol, pretended-cot or knowledge-enhancement.",
+        )
+    if method.kind == "causal" and not decodes:
+        raise UsageError(
+            f"method {bundle.method} reads the last token of a decoder, and {bundle.name} ({kind}) is an encoder.",
+            "Use --template promptbert, cot-bert or mean, or a model such as OPT, LLaMA or Mistral.",
+        )
