@@ -76,3 +76,37 @@ def _causal() -> Any:
 
 
 SAMPLES: Mapping[str, Callable[[], Any]] = {"causal_encoder": _causal, "torch_encoder": _torch}
+
+
+def learn_prompt(folder: Path, tokens: int, width: int = 32) -> None:
+    """Random vectors in place of a prompt's words, as the method optiprompt learns them."""
+    import torch
+    from safetensors.torch import save_file
+
+    generator = torch.Generator().manual_seed(7)
+    save_file({"vectors": torch.randn(tokens, width, generator=generator)}, folder / "prompt.safetensors")
+
+
+def make_pipeline(folder: Path, width: int = 32, out: int = 16) -> None:
+    """Make the model in `folder` a sentence-transformers pipeline: mean and [CLS], a dense layer, unit length."""
+    import json
+
+    import torch
+    from safetensors.torch import save_file
+
+    kinds = ("Transformer", "Pooling", "Dense", "Normalize")
+    paths = ("", "1_Pooling", "2_Dense", "3_Normalize")
+    modules = [
+        {"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for at, (kind, path) in enumerate(zip(kinds, paths, strict=True))
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    for path in paths[1:]:
+        (folder / path).mkdir()
+    ways = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True, "word_embedding_dimension": width}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(ways))
+    dense = {"in_features": 2 * width, "out_features": out, "bias": True, "activation_function": "torch.nn.Tanh"}
+    (folder / "2_Dense" / "config.json").write_text(json.dumps(dense))
+    generator = torch.Generator().manual_seed(3)
+    weights = {"linear.weight": torch.randn(out, 2 * width, generator=generator) / 4, "linear.bias": torch.zeros(out)}
+    save_file(weights, folder / "2_Dense" / "model.safetensors")
