@@ -40,7 +40,7 @@ from tokenizers import Tokenizer
 from transformers import BertModel
 
 from semsearch import bundle as bundles
-from semsearch import strength
+from semsearch import strength, unrelated
 from semsearch.bundle import Bundle
 from semsearch.encoders.onnx_encoder import OnnxEncoder
 from semsearch.errors import GateFailed, SemsearchError
@@ -122,8 +122,8 @@ def export(folder: Path, dtype: str) -> Bundle:
         for key, value in parity.items():
             print(f"{key:24} {value}")
         passed(parity, dtype)
-        unrelated = (HERE / "unrelated.txt").read_text(encoding="utf-8").splitlines()
-        vectors = OnnxEncoder(bundle).encode(unrelated)
+        texts = unrelated.texts()
+        vectors = OnnxEncoder(bundle).encode(texts)
         background = strength.background(vectors, np.arange(1, len(vectors) + 1))
         folder.mkdir(parents=True, exist_ok=True)
         for name in (bundle.weights, bundle.tokenizer):

@@ -2,7 +2,7 @@
 
 The fingerprint is computed from everything that decides what vector a text gets: method, prompts with every space,
 hashes of weights and tokenizer, pooling, layer, longest input, normalisation and precision class. It is stored, and
-computed again on reading. A folder is found by its path or by its name in models/catalogue.json.
+computed again on reading. A folder is found by its path, its name in models/catalogue.json, or its id on the hub.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from semsearch import weights
 from semsearch.errors import Corrupt, NotFound
 from semsearch.prompts import Prompt
+from semsearch.reference import HUB
 from semsearch.types import Role
 
 FORMAT = 1
 MANIFEST = "encoder.json"
+ONNX = ".onnx"
 MODELS = Path(__file__).parent / "models"
 IDENTITY = ("method", "pooling", "layer", "max_tokens", "normalize", "precision")  # beside prompts, options and hashes
 
@@ -87,16 +90,23 @@ class Bundle:
     def path(self, which: str) -> Path:
         """The file of `weights` or `tokenizer`, once its bytes are checked.
 
-        Raises Corrupt where its sha256 is off, and NotFound where it is absent.
+        A tokenizer that was converted lies elsewhere, under the hash of what it was made from. Raises Corrupt where
+        the sha256 is off, and NotFound where the file is absent.
         """
         path = self.folder / str(getattr(self, which))
+        if Path(getattr(self, which)).is_absolute():
+            return path
         try:
-            found = sha256(path)
+            found = sha256(path) if path.suffix == ONNX else weights.identity(path)
         except OSError as error:
             raise NotFound(f"the encoder {self.name} lacks its {which}: {path}.", _AGAIN) from error
         if found != getattr(self, f"{which}_sha256"):
             raise Corrupt(f"the {which} of encoder {self.name} are not what was written: {path}.", _AGAIN)
         return path
+
+    def files(self) -> list[Path]:
+        """What has to be there beside the manifest."""
+        return [self.folder / self.weights, self.folder / self.tokenizer]
 
 
 _AGAIN = "Install semsearch again, or copy the encoder's folder again."
@@ -108,6 +118,11 @@ def read(name: str | Path) -> Bundle:
     Raises Corrupt where the manifest is broken, or its parts do not make up its fingerprint.
     """
     folder = find(name)
+    if not (folder / MANIFEST).is_file():
+        raise NotFound(
+            f"{folder} is not an encoder: it has no {MANIFEST}.",
+            "Name the folder of an exported encoder, or see: semsearch models list",
+        )
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         bundle = _parse(content, folder)
@@ -128,27 +143,36 @@ def write(bundle: Bundle, folder: Path) -> Bundle:
     return sealed
 
 
-def find(name: str | Path) -> Path:
-    """The folder of the encoder called `name`."""
-    if isinstance(name, str) and name.startswith("hf:"):
-        raise NotFound(
-            f"{name}: encoders of the Hugging Face hub cannot be loaded yet.",
-            "Use 'default', or the folder of an exported encoder.",
-        )
+def find(name: str | Path, revision: str = "") -> Path:
+    """The folder of the model called `name`: of the catalogue, of the hub (hf:owner/name), or a path.
+
+    A model of the hub that is not here is fetched. Raises NotFound with near names.
+    """
     entry = catalogue().get(str(name), {})
-    folder = MODELS / entry["folder"] if entry.get("folder") else Path(name).expanduser()
-    if (folder / MANIFEST).is_file():
-        return folder
+    if entry.get("folder"):
+        return MODELS / str(entry["folder"])
+    wanted = entry.get("hub") or (str(name).removeprefix(HUB) if str(name).startswith(HUB) else "")
+    if wanted:
+        from semsearch import hub
+
+        return hub.fetch(wanted, revision or entry.get("revision", ""))
+    folder = Path(name).expanduser()
     if folder.is_dir():
-        raise NotFound(
-            f"{folder} is not an encoder: it has no {MANIFEST}.",
-            "Name the folder of an exported encoder, or see: semsearch models list",
-        )
-    near = difflib.get_close_matches(str(name), catalogue(), n=1)
+        return folder
+    near = difflib.get_close_matches(str(name), [*catalogue(), *_beside(folder)], n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
     raise NotFound(
-        f"no encoder is called {str(name)!r}.", f"{hint}Choose from: {', '.join(sorted(catalogue()))}, or a folder."
+        f"no encoder is called {str(name)!r}.",
+        f"{hint}Choose from: {', '.join(sorted(catalogue()))}, a folder, or hf:owner/name.",
     )
+
+
+def _beside(folder: Path) -> list[str]:
+    """The folders that `folder` could have been, written as it was."""
+    try:
+        return [str(folder.parent / each.name) for each in folder.parent.iterdir() if each.is_dir()][:200]
+    except OSError:
+        return []
 
 
 def catalogue() -> dict[str, dict[str, Any]]:
@@ -159,8 +183,7 @@ def catalogue() -> dict[str, dict[str, Any]]:
 
 def sha256(path: Path) -> str:
     """Hash of a file, as a manifest names it."""
-    with path.open("rb") as file:  # piece by piece: weights may be larger than the memory that is left
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return weights.hashed(path)
 
 
 def _parse(content: dict[str, Any], folder: Path) -> Bundle:

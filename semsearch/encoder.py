@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 
-from semsearch import bundle as bundles
+from semsearch import engines
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.prompts import Prompt
+from semsearch.reference import Reference
 from semsearch.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from semsearch.encoders._cache import VectorCache
     from semsearch.types import Role, Vectors
 
-BACKENDS = ("auto", "onnx")
 WINDOW = 1024  # texts between two steps of the progress bar, and that a crash can cost
 ROLES: Mapping[str, Role] = {"query": "query", "passage": "passage", "document": "passage"}
 
@@ -59,11 +59,12 @@ class Encoder:
     (256,)
     """
 
-    def __init__(self, engine: Engine, cache: VectorCache | None = None) -> None:
+    def __init__(self, engine: Engine, cache: VectorCache | None = None, reference: str = "") -> None:
         self._engine = engine
         self._cache = cache
         self.name, self.fingerprint, self.dim = engine.name, engine.fingerprint, engine.dim
-        self.max_tokens, self.background = engine.max_tokens, engine.background
+        self.max_tokens = engine.max_tokens
+        self.reference = reference or engine.name  # what `load` takes to give this encoder again, from any folder
         self.embedded = 0  # texts that went through the model since loading; the others came from the cache
 
     @classmethod
@@ -76,26 +77,47 @@ class Encoder:
         threads: int = 0,
         cache: Path | None = None,
         cache_mb: int = 1024,
+        template: str | None = None,
+        dtype: str | None = None,
+        layer: int | None = None,
+        options: Mapping[str, Any] | None = None,
+        trust_remote_code: bool = False,
     ) -> Encoder:
-        """The encoder called `name`: "default", another name of the catalogue, or the folder of a bundle.
+        """The encoder called `name`: "default", another name of the catalogue, a folder, or hf:owner/name.
 
-        `device` is auto, cpu, cuda or cuda:N; `threads` 0 means one worker a core. With `cache`, passages are
-        embedded once, ever: their vectors are kept in that SQLite file, `cache_mb` megabytes at most. Raises
-        NotFound and DeviceUnavailable.
+        A folder holds a bundle, or a Hugging Face or sentence-transformers model, which is read under `template`: a
+        name of the library, a TOML file, or a text with [X]. `dtype` is fp32, bf16, fp16 or, for decoders, nf4;
+        `layer` and `options` are those of the template's method. All of them can be part of the name, as in
+        "bert#cot-bert". `device` is auto, cpu, cuda or cuda:N; `threads` 0 means one worker a core; `backend` is
+        auto, onnx or torch. With `cache`, passages are embedded once, ever: their vectors are kept in that SQLite
+        file, `cache_mb` megabytes at most. Code that comes with a model runs with `trust_remote_code` only.
+
+        Raises NotFound, UsageError, DeviceUnavailable, and MissingExtra where a model needs torch.
 
         >>> Encoder.load("defualt")
         Traceback (most recent call last):
         ...
         semsearch.errors.NotFound: no encoder is called 'defualt'. Did you mean 'default'? Choose from: ...
         """
-        if backend not in BACKENDS:
-            raise UnknownName("encoder backend", backend, BACKENDS)
-        engine = _engine(name, device, threads)
+        asked = Reference.parse(name).with_(template=template, dtype=dtype, layer=layer, options=options)
+        engine, lasting = engines.opened(
+            asked, device=device, backend=backend, threads=threads, trust=trust_remote_code
+        )
         if cache is None:
-            return cls(engine)
+            return cls(engine, reference=str(lasting))
         from semsearch.encoders._cache import VectorCache  # sqlite3: 20 ms that a query does not need
 
-        return cls(engine, VectorCache(cache, engine.dim, cache_mb << 20))
+        return cls(engine, VectorCache(cache, engine.dim, cache_mb << 20), str(lasting))
+
+    @property
+    def background(self) -> tuple[float, ...]:
+        """Quantiles of the cosine of unrelated texts, for strength; a model that brings none is asked once."""
+        if self._engine.background or not hasattr(self._engine, "bundle"):
+            return self._engine.background
+        from semsearch import unrelated
+
+        prompt = self._engine.prompts["passage"]
+        return unrelated.background(self.fingerprint, lambda texts: self._engine.embed(texts, prompt))
 
     @property
     def info(self) -> dict[str, Any]:
@@ -272,7 +294,7 @@ class Encoder:
             return self._engine.embed(texts, prompt, batch_size)
         from semsearch.encoders._cache import rounded
 
-        identity = repr((self.fingerprint, prompt.before, prompt.after))
+        identity = repr((self.fingerprint, *_identity(prompt)))
         known = self._cache.get(identity, texts)
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for at, vector in known.items():
@@ -285,18 +307,11 @@ class Encoder:
         return rounded(vectors)
 
 
-def _engine(name: str | Path, device: str, threads: int) -> Engine:
-    if name == "hashing":
-        from semsearch.encoders import _device
-        from semsearch.encoders.hashing import HashingEncoder
-
-        if _device.parse(device).startswith("cuda"):
-            raise _device.absent(device, "the encoder hashing runs on a CPU only")
-        return HashingEncoder()
-    bundle = bundles.read(name)
-    from semsearch.encoders.onnx_encoder import OnnxEncoder  # onnxruntime: 50 ms, and only where a model runs
-
-    return OnnxEncoder(bundle, device=device, threads=threads)
+def _identity(prompt: Prompt) -> tuple[Any, ...]:
+    """Everything that a prompt does to a text."""
+    told = prompt.as_dict()
+    before, after = told.pop("before"), told.pop("after")
+    return (before, after, *sorted(told.items()))
 
 
 def _strings(texts: Any) -> list[str]:

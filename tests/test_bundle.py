@@ -12,7 +12,7 @@ import pytest
 from semsearch import bundle as bundles
 from semsearch.encoder import Encoder
 from semsearch.errors import Corrupt, NotFound
-from semsearch.prompts import Prompt
+from semsearch.prompts import Prompt, library
 
 
 @pytest.fixture
@@ -101,14 +101,13 @@ def test_a_folder_without_a_manifest_is_no_encoder(tmp_path: Path) -> None:
         bundles.read(tmp_path)
 
 
-def test_a_hub_name_is_refused_with_a_way_out() -> None:
-    with pytest.raises(NotFound, match="hub"):
-        bundles.find("hf:sentence-transformers/all-MiniLM-L6-v2")
-
-
-def test_every_name_of_the_catalogue_loads_and_states_its_terms() -> None:
+def test_every_name_of_the_catalogue_states_its_terms_and_loads_or_names_its_place_on_the_hub() -> None:
     for name, entry in bundles.catalogue().items():
         assert {"licence", "size", "source", "template", "description"} <= set(entry)
+        assert "folder" in entry or name == "hashing" or entry["source"] == f"https://huggingface.co/{entry['hub']}"
+        if "hub" in entry:
+            assert not entry["template"] or library.find(entry["template"])
+            continue
         assert Encoder.load(name).dim > 0
         assert Encoder.load(Encoder.load(name).name).fingerprint == Encoder.load(name).fingerprint
 
