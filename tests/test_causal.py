@@ -223,6 +223,12 @@ def test_four_bits_need_a_package_that_is_named(made: Made, monkeypatch: pytest.
         CausalEncoder(replace(bundle(made("llama")), precision="nf4"), device="cpu")
 
 
+@pytest.mark.parametrize("precision", ["int8", "fp8"])
+def test_a_precision_that_torch_does_not_run_here_is_refused(made: Made, precision: str) -> None:
+    with pytest.raises(UsageError, match=f"cannot run as {precision}"):
+        CausalEncoder(replace(bundle(made("llama")), precision=precision), device="cpu")
+
+
 def test_method_and_kind_of_model_must_go_together(made: Made, golden: Path) -> None:
     masked = models.described(made("llama"), "promptbert", Prompt('This sentence of "', '" means[MASK].'))
     last = bundle(golden / "models" / "tiny-bert")

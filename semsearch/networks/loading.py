@@ -101,11 +101,15 @@ def opened(kind: Any, folder: Path, precision: str, *, trust: bool = False, **op
 
     A part of the model that the checkpoint lacks would be random: that is refused too.
     """
+    if (dtype := DTYPES.get(precision)) is None:
+        raise UsageError(
+            f"{folder} cannot run as {precision}.", f"Choose from: {', '.join(DTYPES)}; nf4 is for decoders alone."
+        )
     with _quiet():
         try:
             model, told = kind.from_pretrained(
                 folder,
-                dtype=DTYPES[precision],
+                dtype=dtype,
                 use_safetensors=True,
                 trust_remote_code=trust,
                 output_loading_info=True,
