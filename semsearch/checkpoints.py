@@ -33,8 +33,8 @@ ENCODERS = """albert bert camembert convbert data2vec-text deberta deberta-v2 di
     longformer luke megatron-bert mobilebert modernbert mpnet nomic_bert nystromformer rembert roberta
     roberta-prelayernorm roformer squeezebert xlm-roberta xlm-roberta-xl xmod"""
 DECODERS = """bloom codegen cohere cohere2 falcon gemma gemma2 gemma3_text gpt2 gpt_bigcode gpt_neo gpt_neox gptj
-    granite llama ministral mistral mixtral mpt olmo olmo2 opt persimmon phi phi3 qwen2 qwen2_moe qwen3 qwen3_moe smollm3
-    stablelm starcoder2 xglm"""
+    granite llama ministral mistral mixtral mpt olmo olmo2 opt persimmon phi phi3 qwen2 qwen2_moe qwen3 qwen3_moe
+    smollm3 stablelm starcoder2 xglm"""
 LOG = logging.getLogger(__name__)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 
-from semsearch import engines
+from semsearch import engines, settings
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.prompts import Prompt
 from semsearch.reference import Reference
@@ -108,6 +108,20 @@ class Encoder:
         from semsearch.encoders._cache import VectorCache  # sqlite3: 20 ms that a query does not need
 
         return cls(engine, VectorCache(cache, engine.dim, cache_mb << 20), str(lasting))
+
+    @classmethod
+    def configured(cls, name: str, *, trust_remote_code: bool = False) -> Encoder:
+        """`load` as the settings say, with the embedding cache of this user."""
+        chosen = settings.load()
+        most = chosen.embedding_cache_mb
+        return cls.load(
+            name,
+            device=chosen.device,
+            threads=chosen.threads,
+            cache=settings.cache_file() if most else None,
+            cache_mb=most,
+            trust_remote_code=trust_remote_code,
+        )
 
     @property
     def background(self) -> tuple[float, ...]:

@@ -81,17 +81,21 @@ def described(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Ref
 def _saved(folder: Path, reference: Reference) -> Bundle:
     """An exported or trained encoder. Raises UsageError where it is to be read in another way."""
     bundle = bundles.read(folder)
-    told = {"template": reference.template, "layer": reference.layer, "max_tokens": reference.max_tokens}
-    told["dtype"] = "" if reference.dtype == bundle.precision else reference.dtype
-    given = [key for key, value in (*told.items(), *reference.options.items()) if value not in ("", None)]
-    if given:
+    same = replace(reference, dtype="") if reference.dtype == bundle.precision else reference
+    for key in _told(same):
         raise UsageError(
-            f"{reference.model}: an exported encoder has its template built in, so {given[0]} cannot be chosen.",
+            f"{reference.model}: an exported encoder has its template built in, so {key} cannot be chosen.",
             f"Use it as it is: {reference.model}",
         )
     if not bundle.weights.endswith(bundles.ONNX):
         bundle.path("weights")  # raises where they are not what was written
     return bundle
+
+
+def _told(reference: Reference) -> list[str]:
+    """What a reference says of how its model is read."""
+    fields = {key: getattr(reference, key) for key in ("template", "dtype", "layer", "max_tokens")}
+    return [key for key, value in (*fields.items(), *reference.options.items()) if value not in ("", None)]
 
 
 def _lasting(reference: Reference, folder: Path) -> Reference:
@@ -120,8 +124,10 @@ def _hashing(reference: Reference, device: str, backend: str) -> Engine:
     from semsearch.encoders import _device
     from semsearch.encoders.hashing import HashingEncoder
 
-    if str(reference) != HASHING or backend == "torch":
-        raise UsageError("the encoder hashing runs no model, so nothing can be chosen.", f"Use it as it is: {HASHING}")
+    for key in (*_told(reference), *(["the backend"] if backend == "torch" else [])):
+        raise UsageError(
+            f"the encoder hashing runs no model, so {key} cannot be chosen.", f"Use it as it is: {HASHING}"
+        )
     if _device.parse(device).startswith("cuda"):
         raise _device.absent(device, "the encoder hashing runs on a CPU only")
     return HashingEncoder()

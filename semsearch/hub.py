@@ -46,6 +46,12 @@ def local(name: str, revision: str = "") -> Path | None:
     return folder if folder is not None and _whole(folder) else None
 
 
+def known(name: str) -> bool:
+    """Whether anything of a model is in the cache."""
+    _checked(name)
+    return _kept(name).is_dir()
+
+
 def pull(name: str, revision: str = "") -> Path:
     """Fetch the newest of a model, or this revision of it, with progress on stderr."""
     _checked(name)
@@ -56,7 +62,14 @@ def pull(name: str, revision: str = "") -> Path:
     def download(more: tuple[str, ...]) -> Path:
         patterns = [*WANTED, *more]
         return Path(
-            snapshot_download(name, revision=revision or None, allow_patterns=patterns, ignore_patterns=[*NEVER])
+            snapshot_download(
+                name,
+                revision=revision or None,
+                allow_patterns=patterns,
+                ignore_patterns=[*NEVER],
+                cache_dir=cache(),
+                endpoint=os.environ.get("HF_ENDPOINT"),
+            )
         )
 
     with _told(name, revision):
@@ -73,15 +86,24 @@ def remove(name: str, revision: str = "") -> int:
     from huggingface_hub import scan_cache_dir
 
     with _told(name, revision):
-        known = scan_cache_dir()
-    repos = [repo for repo in known.repos if repo.repo_id == name and repo.repo_type == "model"]
+        found = scan_cache_dir(cache())
+    repos = [repo for repo in found.repos if repo.repo_id == name and repo.repo_type == "model"]
     kept = [each for repo in repos for each in repo.revisions]
     doomed = [each.commit_hash for each in kept if not revision or revision in (each.commit_hash, *each.refs)]
     if not doomed:
         raise NotFound(f"{_said(name, revision)} is not on this machine.", "See: semsearch models list")
-    strategy = known.delete_revisions(*doomed)
+    strategy = found.delete_revisions(*doomed)
     strategy.execute()
     return int(strategy.expected_freed_size)
+
+
+def cache() -> Path:
+    """The folder in which every program keeps what it fetched from the hub."""
+    for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        if os.environ.get(variable):
+            return Path(os.environ[variable]).expanduser()
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    return Path(os.environ.get("HF_HOME") or usual).expanduser() / "hub"
 
 
 def commit(folder: Path) -> str:
@@ -94,11 +116,13 @@ def offline() -> bool:
     return settings.load().offline or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
 
 
+def _kept(name: str) -> Path:
+    return cache() / f"models--{name.replace('/', '--')}"
+
+
 def _snapshot(name: str, revision: str) -> Path | None:
     """Where the cache has this revision, whole or not."""
-    from huggingface_hub import constants
-
-    folder = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
+    folder = _kept(name)
     wanted = revision or "main"
     try:
         wanted = (folder / "refs" / wanted).read_text(encoding="ascii").strip()
@@ -126,7 +150,7 @@ def _refuse(name: str, revision: str, folder: Path) -> None:
     """Say why what was fetched does not make a model."""
     from huggingface_hub import HfApi
 
-    files = HfApi().list_repo_files(name, revision=revision or None)
+    files = HfApi(endpoint=os.environ.get("HF_ENDPOINT")).list_repo_files(name, revision=revision or None)
     pickled = sorted(file for file in files if re.fullmatch(r"pytorch_model.*\.bin|[^/]*\.(ckpt|pt|pth)", file))
     if pickled and not any(file.endswith(".safetensors") for file in files):
         raise NotFound(

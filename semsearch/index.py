@@ -99,7 +99,7 @@ class Index:
         else:
             running, loaded = encoder, None
         recipe = {
-            "encoder": encoder if isinstance(encoder, str) else running.name,
+            "encoder": getattr(running, "reference", running.name),
             "splitter": asdict(splitter or Splitter()),
             "backend": backend,
         }
@@ -436,13 +436,9 @@ def _query(asked: str | Query, fields: dict[str, Any]) -> Query:
 
 
 def _load(name: str) -> Encoder:
-    """The encoder called `name`, as the settings say, with the embedding cache of this user."""
     from semsearch.encoder import Encoder
 
-    chosen = settings.load()
-    most = chosen.embedding_cache_mb
-    cache = settings.cache_file() if most else None
-    return Encoder.load(name, device=chosen.device, threads=chosen.threads, cache=cache, cache_mb=most)
+    return Encoder.configured(name)
 
 
 def _info(encoder: EncoderProtocol) -> dict[str, Any]:

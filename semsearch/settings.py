@@ -4,8 +4,8 @@ Order: flag > environment (SEMSEARCH_HOME, SEMSEARCH_MODEL …) > ./semsearch.to
 default. An unknown key or a value of the wrong type is an error that names the file.
 
 A ./semsearch.toml may come with a folder that somebody else made, so it cannot reach beyond that folder: `home`
-has to lie below it, `model` has to be a plain name, `offline` can only be switched on, and the embedding cache
-is the user's alone.
+has to lie below it, `model` has to be a plain name (or NAME#TEMPLATE, with a template of the library), `offline` can
+only be switched on, and the embedding cache is the user's alone.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _harmless(key: str, value: Any, file: Path) -> Any:
     refused = (
         key in ("cache", "embedding_cache_mb")
         or (key == "home" and not (folder / value).resolve().is_relative_to(folder))
-        or (key == "model" and re.fullmatch(r"\w[\w.-]*", value) is None)
+        or (key == "model" and re.fullmatch(r"\w[\w.-]*(#\w[\w-]*)?", value) is None)
         or (key == "offline" and value is False)
     )
     if refused:
@@ -212,7 +212,7 @@ def _matching(pattern: str) -> Callable[[Any], str]:
 
 _CHECKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "home": ("a folder", _path),
-    "model": ("the name or the folder of a model", _matching(r".+")),
+    "model": ("the name or the folder of a model, or MODEL#TEMPLATE", _matching(r".+")),
     "device": ("auto, cpu, cuda or cuda:N", _matching(r"auto|cpu|cuda(:\d+)?")),
     "threads": ("a whole number, 0 for all cores", _whole(0)),
     "k": ("a whole number, 1 or more", _whole(1)),

@@ -94,7 +94,7 @@ def test_nothing_to_do_is_a_usage_error_that_shows_help(cli: CommandLine) -> Non
         (["index", ".", "--max-file-size", "huge", "-n", "x"], "10M"),
         (["index", ".", "-", "-n", "x"], "standard input"),
         (["index", ".", "--watch", "--dry-run"], "--watch"),
-        (["index", ".", "--template", "t"], "template"),
+        (["index", ".", "-n", "x", "--template", "t"], "template"),
         (["get"], "ID"),
         (["embed"], "TEXT"),
         (["eval"], "--queries"),

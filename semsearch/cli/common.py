@@ -67,6 +67,11 @@ class Command(TyperCommand):
             value = ctx.params.pop(name, None)
             if value:
                 setattr(ctx.obj, name, Path(value) if name == "home" else value)
+        if ctx.obj.quiet:
+            import logging
+
+            logging.getLogger("semsearch").setLevel(logging.ERROR)
+            os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
         if ctx.obj.offline:
             os.environ["SEMSEARCH_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
         return super().invoke(ctx)
@@ -89,7 +94,24 @@ NameArgument = Annotated[
                    autocompletion=complete_index, show_default=False),
 ]  # fmt: skip
 ModelOption = Annotated[
-    str | None, typer.Option("-m", "--model", metavar="MODEL", help="Encoder: a name of `models list`, or a folder.")
+    str | None,
+    typer.Option("-m", "--model", metavar="MODEL",
+                 help="Encoder: a name of `models list`, a folder, or hf:owner/name; MODEL#TEMPLATE too."),
+]  # fmt: skip
+TemplateOption = Annotated[
+    str | None,
+    typer.Option("--template", metavar="T", help="How the model is read: a name of `templates list`, a TOML file, or a "
+                 "text with [X]."),
+]  # fmt: skip
+DtypeOption = Annotated[
+    str | None,
+    typer.Option("--dtype", metavar="TYPE", help="Numbers of the model: fp32, bf16, fp16; nf4 for decoders."),
+]
+LayerOption = Annotated[
+    int | None, typer.Option("--layer", metavar="N", help="The layer that is read: -1 the last, 0 the embeddings.")
+]
+TrustFlag = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run the code that comes with the model. It can do anything.")
 ]
 DeviceOption = Annotated[
     str | None, typer.Option("--device", metavar="D", help="auto, cpu, cuda or cuda:N; an absent device is an error.")
@@ -128,20 +150,53 @@ def existing(options: Options, name: str) -> Path:
     raise NotFound(f"{folder} is not an index.", UnknownName("index", name, known).fix)
 
 
-def opened(options: Options, name: str) -> Index:
+def opened(options: Options, name: str, *, trust: bool = False) -> Index:
     """The index called `name`, for reading. Its encoder is loaded by the first call that needs it."""
-    existing(options, name)
+    folder = existing(options, name)
     from semsearch.index import Index
 
-    return Index.open(name, home=options.folder())
+    encoder = trusted(remembered(folder)) if trust else None
+    return Index.open(name, home=options.folder(), encoder=encoder)
 
 
-def loaded(options: Options, model: str | None, device: str | None = None) -> Encoder:
+def remembered(folder: Path) -> str:
+    """The encoder that the index in `folder` was built with."""
+    from semsearch.index import Index
+
+    with Index.open(folder) as index:
+        return str(index.info()["recipe"].get("encoder", "default"))
+
+
+def trusted(model: str) -> Encoder:
+    """An encoder whose own code may run, with the embedding cache."""
+    from semsearch.encoder import Encoder
+
+    return Encoder.configured(model, trust_remote_code=True)
+
+
+def loaded(
+    options: Options,
+    model: str | None,
+    device: str | None = None,
+    *,
+    template: str | None = None,
+    dtype: str | None = None,
+    layer: int | None = None,
+    trust: bool = False,
+) -> Encoder:
     """The encoder that flags and settings ask for. Without the embedding cache, which rounds what it keeps."""
     chosen = settings.load({"model": model, "device": device, "home": options.home})
     from semsearch.encoder import Encoder
 
-    return Encoder.load(chosen.model, device=chosen.device, threads=chosen.threads)
+    return Encoder.load(
+        chosen.model,
+        device=chosen.device,
+        threads=chosen.threads,
+        template=template,
+        dtype=dtype,
+        layer=layer,
+        trust_remote_code=trust,
+    )
 
 
 def end_with(failure: SemsearchError) -> NoReturn:

@@ -14,7 +14,7 @@ import typer
 from semsearch import settings
 from semsearch.cli import show
 from semsearch.cli.batch import read_pairs, read_texts
-from semsearch.cli.common import DeviceOption, JsonFlag, loaded
+from semsearch.cli.common import DeviceOption, DtypeOption, JsonFlag, LayerOption, TemplateOption, TrustFlag, loaded
 from semsearch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,9 +39,13 @@ def sts(
         Path | None, typer.Option(metavar="DIR", help=f"Where test sets lie, as SentEval has them.  [default: {DATA}]")
     ] = None,
     models: Annotated[
-        list[str] | None, typer.Option("-m", "--model", metavar="MODEL", help="Encoder; repeatable, to compare.")
+        list[str] | None, typer.Option("-m", "--model", metavar="MODEL", help="Encoder, or MODEL#TEMPLATE; repeatable.")
     ] = None,
+    template: TemplateOption = None,
+    dtype: DtypeOption = None,
+    layer: LayerOption = None,
     device: DeviceOption = None,
+    trust: TrustFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare texts: cosine, and strength against unrelated texts.
@@ -56,7 +60,8 @@ def sts(
     triples = [(a, b, None)] if a is not None and b is not None else read_pairs(pairs) if pairs else []
     texts = read_texts(matrix) if matrix else []
     names = dict.fromkeys(models or [settings.load().model])
-    encoders: Encoders = {name: loaded(ctx.obj, name, device) for name in names}
+    how: dict[str, Any] = {"template": template, "dtype": dtype, "layer": layer, "trust": trust}
+    encoders: Encoders = {name: loaded(ctx.obj, name, device, **how) for name in names}
     if task:
         _tell_task(task, data or _data(), encoders, as_json)
     elif matrix:

@@ -11,7 +11,15 @@ import typer
 
 from semsearch.cli import show
 from semsearch.cli.batch import read_texts
-from semsearch.cli.common import DeviceOption, ModelOption, loaded
+from semsearch.cli.common import (
+    DeviceOption,
+    DtypeOption,
+    LayerOption,
+    ModelOption,
+    TemplateOption,
+    TrustFlag,
+    loaded,
+)
 from semsearch.errors import UsageError
 from semsearch.types import Role
 
@@ -35,7 +43,11 @@ def embed(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="OUT", help="A file instead of stdout.")
     ] = None,
+    template: TemplateOption = None,
+    dtype: DtypeOption = None,
+    layer: LayerOption = None,
     device: DeviceOption = None,
+    trust: TrustFlag = False,
 ) -> None:
     """Print the vectors of texts.
 
@@ -48,7 +60,7 @@ def embed(
     if shape == "npy" and output is None and sys.stdout.isatty():
         raise UsageError("npy is not for a terminal.", "Say -o FILE, or pipe it.")
     texts = read_texts(text) if text == "-" or _is_file(text) else [text]
-    encoder = loaded(ctx.obj, model, device)
+    encoder = loaded(ctx.obj, model, device, template=template, dtype=dtype, layer=layer, trust=trust)
     if shape == "npy":
         _write_npy(encoder.encode(texts, role=role), output)
         return

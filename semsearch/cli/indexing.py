@@ -18,15 +18,21 @@ from semsearch import settings
 from semsearch.cli import show
 from semsearch.cli.common import (
     DeviceOption,
+    DtypeOption,
     JsonFlag,
+    LayerOption,
     ModelOption,
     NameArgument,
     NameOption,
     Options,
+    TemplateOption,
+    TrustFlag,
     YesFlag,
     existing,
     existing_paths,
     pick,
+    remembered,
+    trusted,
     use_device,
 )
 from semsearch.cli.naming import usual_name
@@ -52,7 +58,9 @@ def index(
     paths: Paths = None,
     name: NameOption = None,
     model: ModelOption = None,
-    template: Annotated[str | None, typer.Option(metavar="T", help="Prompt template of the encoder.")] = None,
+    template: TemplateOption = None,
+    dtype: DtypeOption = None,
+    layer: LayerOption = None,
     include: Annotated[list[str] | None, typer.Option(metavar="G", help="Only files that match; repeatable.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(metavar="G", help="No files that match; repeatable.")] = None,
     no_ignore: Annotated[bool, typer.Option("--no-ignore", help="Read what .gitignore and such leave out.")] = False,
@@ -73,6 +81,7 @@ def index(
     chunk_size: Annotated[int | None, typer.Option(metavar="N", min=1, help="Tokens of a passage.")] = None,
     overlap: Annotated[int | None, typer.Option(metavar="N", min=0, help="Tokens that neighbours share.")] = None,
     device: DeviceOption = None,
+    trust: TrustFlag = False,
     backend_type: Annotated[BackendType | None, typer.Option(help="Vector index.  [default: auto]")] = None,
     prune: Annotated[bool, typer.Option("--prune/--no-prune", help="Drop what is gone, or keep it.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Read and cut every file again.")] = False,
@@ -90,8 +99,6 @@ def index(
     follows PATH, else it is called like the folder.
     """
     options: Options = ctx.obj
-    if template:
-        raise UsageError("the encoder reads no template.", "Leave --template out.")
     if watching and dry_run:
         raise UsageError("--watch and --dry-run cannot be given together.", "Choose one.")
     use_device(device)
@@ -104,7 +111,9 @@ def index(
     fields = _fields(text_field, id_field, meta_field, sql)
     kind = "sqlite" if sql and not kind else kind
     cut = {k: v for k, v in (("kind", chunk), ("size", chunk_size), ("overlap", overlap)) if v is not None}
-    job = _Job(options, chosen, files, from_stdin, _located(model), backend_type, cut, strict, as_json)
+    how = {"template": template, "dtype": dtype, "layer": layer}
+    named = _named(model, settings.index_folder(chosen, options.folder()), how)
+    job = _Job(options, chosen, files, from_stdin, named, trust, backend_type, cut, strict, as_json)
     from semsearch.sync import SyncOptions
 
     job.run(SyncOptions(rules=rules, kind=kind, fields=fields, prune=prune, force=force, dry_run=dry_run, yes=yes))
@@ -112,13 +121,19 @@ def index(
         job.follow()
 
 
-def watch(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
+def watch(
+    ctx: typer.Context,
+    name: NameArgument = None,
+    named: NameOption = None,
+    trust: TrustFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Keep an index in line with its files, until Ctrl-C."""
     chosen = pick(ctx.obj, name, named)
     existing(ctx.obj, chosen)
     from semsearch.sync import SyncOptions
 
-    job = _Job(ctx.obj, chosen, as_json=as_json)
+    job = _Job(ctx.obj, chosen, trust=trust, as_json=as_json)
     job.run(SyncOptions())
     job.follow()
 
@@ -132,6 +147,7 @@ class _Job:
     paths: Sequence[Path] = ()
     from_stdin: bool = False
     model: str | None = None
+    trust: bool = False
     backend: str | None = None
     cut: Mapping[str, Any] = field(default_factory=dict)  # fields of Splitter that were given
     strict: bool = False
@@ -175,12 +191,14 @@ class _Job:
 
         folder = settings.index_folder(self.name, self.options.folder())
         if settings.is_index(folder):
-            return stack.enter_context(Index.open(folder, encoder=self.model)), False
+            known = trusted(self.model or remembered(folder)) if self.trust else self.model
+            return stack.enter_context(Index.open(folder, encoder=known)), False
         if not self.paths and not self.from_stdin:
             existing(self.options, self.name)  # raises: without PATH it is an index that was meant
         if dry_run:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="semsearch-"))) / folder.name
-        encoder = self.model or settings.load().model
+        model = self.model or settings.load().model
+        encoder = trusted(model) if self.trust else model
         made = Index.create(folder, encoder=encoder, splitter=Splitter(**self.cut), backend=self.backend or "auto")
         return stack.enter_context(made), True
 
@@ -224,6 +242,11 @@ def _bytes(text: str) -> int:
     return int(float(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " "))
 
 
-def _located(model: str | None) -> str | None:
-    """A model's folder as an absolute path: the index will look for it again from another folder."""
-    return str(Path(model).resolve()) if model and Path(model).is_dir() else model
+def _named(model: str | None, folder: Path, how: Mapping[str, Any]) -> str | None:
+    """The model that flags ask for, as one reference; None where nothing was said."""
+    if model is None and all(value is None for value in how.values()):
+        return None
+    from semsearch.reference import Reference
+
+    usual = remembered(folder) if settings.is_index(folder) else settings.load().model
+    return str(Reference.parse(model or usual).with_(**how))

@@ -1,19 +1,39 @@
-"""`config` and `models`: what is set, and which encoders there are."""
+"""`config` and `models`: what is set, which encoders there are, and those of the hub that are here."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from semsearch import settings
 from semsearch.cli import show
-from semsearch.cli.common import Command, DeviceOption, Group, JsonFlag, ModelOption, loaded
+from semsearch.cli.common import (
+    Command,
+    DeviceOption,
+    DtypeOption,
+    Group,
+    JsonFlag,
+    LayerOption,
+    ModelOption,
+    TemplateOption,
+    TrustFlag,
+    YesFlag,
+    confirm,
+    loaded,
+)
 from semsearch.cli.comparing import DATA
+from semsearch.errors import NotFound, UsageError
 
+if TYPE_CHECKING:
+    from semsearch.reference import Reference
+
+NAMES = "A name, a folder, hf:owner/name, or one of them with #TEMPLATE."
+HUB_NAMES = "A name of `models list`, or hf:owner/name[@revision]."
+SHOWN = ("size", "licence", "description")
 models = typer.Typer(cls=Group, help="The encoders there are.", add_completion=False, rich_markup_mode=None)
 
 
@@ -40,33 +60,131 @@ def config(ctx: typer.Context, as_json: JsonFlag = False) -> None:
 
 @models.command("list", cls=Command)
 def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
-    """The encoders that are known by name."""
-    found = _catalogue()
+    """The encoders that are known by name, and whether they are here."""
+    found = [{"name": name, "local": _here(entry), **entry} for name, entry in _catalogue().items()]
     if as_json:
         show.emit({"schema": 1, "models": found})
         return
-    show.table([[str(one.get(key, "")) for key in ("name", "size", "licence", "description")] for one in found],
-               ("name", "size", "licence", "what"))  # fmt: skip
+    rows = [[one["name"], "yes" if one["local"] else "", *(str(one.get(key, "")) for key in SHOWN)] for one in found]
+    show.table(rows, ("name", "here", "size", "licence", "what"))
 
 
 @models.command("info", cls=Command)
 def models_info(
     ctx: typer.Context,
-    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="A name, or a folder.")] = None,
+    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help=NAMES)] = None,
     named: ModelOption = None,
+    template: TemplateOption = None,
+    dtype: DtypeOption = None,
+    layer: LayerOption = None,
     device: DeviceOption = None,
+    trust: TrustFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Load an encoder and say what it is: method, prompts, width, precision, the device that really runs it."""
-    encoder = loaded(ctx.obj, model or named, device)
-    known: dict[str, Any] = dict(encoder.info)
+    """Load an encoder and say what it is: method, prompts, width, precision, the device that really runs it.
+
+    Of a model that is not here, what the catalogue says; nothing is fetched.
+    """
+    away = _away(model or named or settings.load().model)
+    if away is not None:
+        _tell_away(away, as_json)
+        return
+    encoder = loaded(ctx.obj, model or named, device, template=template, dtype=dtype, layer=layer, trust=trust)
+    known: dict[str, Any] = {**encoder.info, "reference": encoder.reference}
     if as_json:
         show.emit({"schema": 1, "model": known})
     else:
         show.pairs(known)
 
 
-def _catalogue() -> list[dict[str, Any]]:
+@models.command("pull", cls=Command)
+def models_pull(
+    ctx: typer.Context,
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=HUB_NAMES)],
+    as_json: JsonFlag = False,
+) -> None:
+    """Fetch a model from the hub, or the newest of one that is here.
+
+    Configuration, tokenizer and safetensors; never code, never pickled files.
+    """
+    from semsearch import hub
+
+    named, reference = _on_hub(model)
+    if named is None:
+        show.note(f"{model} is part of semsearch: there is nothing to fetch")
+        return
+    folder = hub.pull(named, reference.revision)
+    if as_json:
+        show.emit({"schema": 1, "model": str(reference), "path": str(folder), "bytes": _bytes(folder)})
+    else:
+        show.out(f"{folder}  {show.size(_bytes(folder))}")
+
+
+@models.command("rm", cls=Command)
+def models_rm(
+    ctx: typer.Context, model: Annotated[str, typer.Argument(metavar="MODEL", help=HUB_NAMES)], yes: YesFlag = False
+) -> None:
+    """Take a model of the hub off this machine. Other programs share it."""
+    from semsearch import hub
+
+    named, reference = _on_hub(model)
+    if named is None:
+        raise UsageError(f"{model} is part of semsearch.", "Only models of the hub can be removed.")
+    if not hub.known(named):
+        raise NotFound(f"hf:{named} is not on this machine.", "See: semsearch models list")
+    confirm(f"Remove {model} from {hub.cache()}?", yes=yes)
+    show.note(f"removed {model}, {show.size(hub.remove(named, reference.revision))}")
+
+
+def _tell_away(name: str, as_json: bool) -> None:
+    """What the catalogue says of a model that is not here. Raises NotFound where it says nothing."""
+    entry = _catalogue().get(name)
+    if entry is None:
+        raise NotFound(f"{name} is not on this machine.", f"Fetch it: semsearch models pull {name}")
+    known = {"name": name, "local": False, **entry}
+    if as_json:
+        show.emit({"schema": 1, "model": known})
+    else:
+        show.pairs(known)
+    show.note(f"it is not here; fetch it: semsearch models pull {name}")
+
+
+def _away(model: str) -> str | None:
+    """The name of a model of the hub that is not here; None for all others."""
+    from semsearch import hub
+
+    named, reference = _hub_name(model)
+    return reference.model if named is not None and hub.local(named, reference.revision) is None else None
+
+
+def _on_hub(model: str) -> tuple[str | None, Reference]:
+    """The hub's name of `model`, None where it is part of semsearch. Raises UsageError for anything else."""
+    named, reference = _hub_name(model)
+    if named is None and reference.model not in _catalogue():
+        raise UsageError(f"{model} is no model of the hub.", "Say hf:owner/name, or a name of: semsearch models list")
+    return named, reference
+
+
+def _hub_name(model: str) -> tuple[str | None, Reference]:
+    from semsearch.reference import HUB, Reference
+
+    reference = Reference.parse(model)
+    if reference.model.startswith(HUB):
+        return reference.model.removeprefix(HUB), reference
+    return _catalogue().get(reference.model, {}).get("hub"), reference
+
+
+def _here(entry: dict[str, Any]) -> bool:
+    from semsearch import hub
+
+    return "hub" not in entry or hub.local(entry["hub"]) is not None
+
+
+def _bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _catalogue() -> dict[str, dict[str, Any]]:
     from semsearch.bundle import catalogue
 
-    return [{"name": name, **entry} for name, entry in catalogue().items()]
+    return catalogue()

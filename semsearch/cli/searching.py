@@ -11,7 +11,7 @@ import typer
 from semsearch import settings
 from semsearch.cli import hits, show
 from semsearch.cli.batch import Asked, read_queries
-from semsearch.cli.common import DeviceOption, JsonFlag, NameOption, opened, pick, use_device
+from semsearch.cli.common import DeviceOption, JsonFlag, NameOption, TrustFlag, opened, pick, use_device
 from semsearch.errors import UsageError
 from semsearch.types import Group, Mode, Query, Results
 
@@ -75,6 +75,7 @@ def query(
     ] = None,
     fail_empty: FailEmpty = False,
     device: DeviceOption = None,
+    trust: TrustFlag = False,
 ) -> None:
     """Find the passages closest in meaning to TEXT."""
     use_device(device)
@@ -95,7 +96,7 @@ def query(
     )
     asked = _asked(text, batch, plain)
     shape = _shape(shape, as_json)
-    with opened(ctx.obj, pick(ctx.obj, name)) as index:
+    with opened(ctx.obj, pick(ctx.obj, name), trust=trust) as index:
         _answer(index, asked, shape, batch=batch is not None, explain=explain, fail_empty=fail_empty)
 
 
@@ -114,6 +115,7 @@ def similar(
     shape: Shape = "auto",
     fail_empty: FailEmpty = False,
     device: DeviceOption = None,
+    trust: TrustFlag = False,
 ) -> None:
     """Find what is closest to a passage, a document or a file.
 
@@ -131,7 +133,7 @@ def similar(
         exact=exact,
     )
     shape = _shape(shape, as_json)
-    with opened(ctx.obj, pick(ctx.obj, name)) as index:
+    with opened(ctx.obj, pick(ctx.obj, name), trust=trust) as index:
         _answer(index, [("1", plain)], shape, batch=False, explain=explain, fail_empty=fail_empty)
 
 
