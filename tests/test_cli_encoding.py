@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -117,16 +116,6 @@ def test_doctor_finds_a_sound_installation_sound(cli: CommandLine) -> None:
     assert {"python", "sqlite", "numpy", "faiss", "onnxruntime", "encoder", "home", "embedding cache"} <= checks
     assert {check["state"] for check in shown["checks"]} <= {"ok", "note"}
     assert "FTS5" in cli.ok("doctor").out
-
-
-def test_doctor_finds_two_wheels_that_own_one_module(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    owners = {**metadata.packages_distributions(), "faiss": ["faiss-cpu", "onnxruntime"]}  # any two that are installed
-    monkeypatch.setattr(metadata, "packages_distributions", lambda: owners)
-    ran = cli("doctor", "--json")
-    assert ran.code == ran.json["error"]["code"] == 1
-    [broken] = [check for check in ran.json["checks"] if check["state"] == "broken"]
-    assert broken["check"] == "faiss"
-    assert "pip uninstall" in broken["fix"]
 
 
 def test_doctor_finds_an_encoder_that_is_not_there_and_goes_on(cli: CommandLine) -> None:

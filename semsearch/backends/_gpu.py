@@ -49,23 +49,15 @@ class Card:
         try:
             with self._lock:
                 if self._copy is None or self._copy.ntotal != index.ntotal:
-                    self._copy = self._copied(index, number)
+                    self._copy, self._at = None, number  # two copies may not fit
+                    self._resources, self._copy = copied(index, number)
                 found = self._found(index, queries, k)
         except Exception as error:  # FAISS raises RuntimeError for a full card, AttributeError for what it lacks
             self._copy = self._resources = None
-            said = str(error).strip().splitlines() or [type(error).__name__]
-            self.warnings = (f"FAISS searches on the CPU: the GPU failed ({said[-1][:200]}).",)
+            self.warnings = (f"FAISS searches on the CPU: the GPU failed ({_last_line(error)}).",)
             return None
         self.device = f"cuda:{number}"
         return found
-
-    def _copied(self, index: Any, number: int) -> Any:
-        self._copy, self._at = None, number  # two copies may not fit
-        self._resources = faiss.StandardGpuResources()
-        self._resources.setTempMemory(SCRATCH)
-        options = faiss.GpuClonerOptions()
-        options.useFloat16 = True
-        return faiss.index_cpu_to_gpu(self._resources, number, index, options)
 
     def _found(self, index: Any, queries: Vectors, k: int) -> tuple[Vectors, Ids]:
         """The k best by float32 among the card's candidates: a few first, then as many as it gives, then all."""
@@ -83,6 +75,29 @@ class Card:
                 return scores, positions
         scores[doubtful], positions[doubtful] = index.search(queries[doubtful], k)
         return scores, positions
+
+
+def copied(index: Any, number: int) -> tuple[Any, Any]:
+    """The resources that a copy of `index` on a GPU needs as long as it lives, and the copy, in float16."""
+    resources = faiss.StandardGpuResources()
+    resources.setTempMemory(SCRATCH)
+    options = faiss.GpuClonerOptions()
+    options.useFloat16 = True
+    return resources, faiss.index_cpu_to_gpu(resources, number, index, options)
+
+
+def trouble(number: int) -> str:
+    """Why FAISS cannot search on that GPU; "" where it can, which is tried."""
+    if number >= count():
+        return f"FAISS finds {count()} GPUs"
+    index = faiss.IndexFlatIP(8)
+    index.add(np.eye(8, dtype=np.float32))
+    try:
+        held = copied(index, number)
+        right = held[1].search(np.eye(8, dtype=np.float32), 1)[1][:, 0].tolist() == list(range(8))
+    except Exception as error:  # whatever it is, the CPU searches
+        return _last_line(error)
+    return "" if right else "its answers are wrong"
 
 
 def count() -> int:
@@ -107,3 +122,8 @@ def _best(index: Any, query: Vectors, candidates: Ids, k: int) -> tuple[Vectors,
     scores = index.reconstruct_batch(candidates) @ query
     order = np.lexsort((candidates, -scores))[:k]
     return scores[order], candidates[order]
+
+
+def _last_line(error: Exception) -> str:
+    """What went wrong: FAISS says first where, in C++."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1][:200]

@@ -5,31 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from semsearch import __version__, settings
-from semsearch.cli import show
-from semsearch.cli.common import DeviceOption, JsonFlag, ModelOption, Options, end_with, loaded
+from semsearch.cli import findings, show
+from semsearch.cli.common import DeviceOption, JsonFlag, ModelOption, Options, end_with, loaded, use_device
+from semsearch.cli.facts import Facts, gather
+from semsearch.cli.findings import Finding
 from semsearch.errors import SemsearchError
 
+if TYPE_CHECKING:
+    from semsearch.encoder import Encoder
+
 LITTLE_SPACE = 1 << 30  # bytes: an index of a hundred thousand passages and its rebuild
-OWNED = ("faiss", "onnxruntime")  # modules that several wheels install over one another
 ALIKE = ("A man is eating food.", "A man eats something.", "The engine does not start.")  # the first two are
 BATCH_TOLERANCE = 1e-3  # fp32 sums in another order on a GPU; on a CPU the difference is 0
 PARTS = ("numpy", "tokenizers", "sqlite-utils", "typer", "rich")
-Check = Callable[[Options, str | None, str | None], Iterator["Finding"]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the report. `state`: ok, note (works, but worth knowing) or broken."""
+class Asked:
+    """What the command line gave, and the facts of the machine."""
 
-    check: str
-    state: str
-    detail: str
-    fix: str = ""
+    options: Options
+    model: str | None
+    facts: Facts
+
+
+Check = Callable[[Asked], Iterator[Finding]]
 
 
 def doctor(
@@ -39,7 +44,9 @@ def doctor(
 
     Versions, wheels that overwrite each other, backends, the encoder and what runs it, the disk.
     """
-    found = [finding for check in CHECKS for finding in _tried(check, ctx.obj, model, device)]
+    use_device(device)
+    asked = Asked(ctx.obj, model, gather(settings.load().device))
+    found = [finding for check in CHECKS for finding in _tried(check, asked)]
     broken = [finding for finding in found if finding.state == "broken"]
     failed = SemsearchError(f"{show.count(len(broken), 'thing')} broken.", broken[0].fix) if broken else None
     if as_json:
@@ -51,11 +58,11 @@ def doctor(
         end_with(failed)
 
 
-def _tried(check: Check, options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
+def _tried(check: Check, asked: Asked) -> Iterator[Finding]:
     """A check's findings; one that breaks down is a finding too."""
     name = check.__name__.strip("_")
     try:
-        yield from check(options, model, device)
+        yield from check(asked)
     except SemsearchError as error:
         yield Finding(name, "broken", error.message, error.fix)
     except Exception as error:  # whatever it is, the other checks are wanted
@@ -64,7 +71,7 @@ def _tried(check: Check, options: Options, model: str | None, device: str | None
         )
 
 
-def _versions(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
+def _versions(asked: Asked) -> Iterator[Finding]:
     import platform
     from importlib import metadata
 
@@ -74,7 +81,7 @@ def _versions(options: Options, model: str | None, device: str | None) -> Iterat
         yield Finding(part, "ok", metadata.version(part))
 
 
-def _sqlite(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
+def _sqlite(asked: Asked) -> Iterator[Finding]:
     """SQLite with full-text search, and the trigram tokenizer that finds CJK words (3.34 and later)."""
     import sqlite3
 
@@ -90,24 +97,40 @@ def _sqlite(options: Options, model: str | None, device: str | None) -> Iterator
     yield Finding("sqlite", "ok", f"{sqlite3.sqlite_version} with FTS5 and trigram")
 
 
-def _wheels(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
-    """Exactly one wheel may own a module: a second one overwrites half of the first."""
-    from importlib import metadata
-
-    owners = metadata.packages_distributions()
-    for module in OWNED:
-        wheels = sorted(set(owners.get(module, ())))
-        listed = ", ".join(f"{wheel} {metadata.version(wheel)}" for wheel in wheels)
-        if not wheels:
-            yield Finding(module, "broken", "not installed", "pip install 'semsearch[cpu]'")
-        elif len(wheels) > 1:
-            again = f"pip uninstall {' '.join(wheels)}, then pip install 'semsearch[cpu]' or 'semsearch[gpu]'"
-            yield Finding(module, "broken", f"{listed} own the same module", again)
-        else:
-            yield Finding(module, "ok", listed)
+def _machine(asked: Asked) -> Iterator[Finding]:
+    for about in (findings.gpu, findings.libraries, findings.optional, findings.cuda):
+        yield from about(asked.facts)
 
 
-def _vector_search(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
+def _providers(asked: Asked) -> Iterator[Finding]:
+    from semsearch.encoders import onnx_encoder
+
+    yield Finding("providers", "ok", f"ONNX Runtime offers {', '.join(onnx_encoder.available())}")
+
+
+def _on_gpu(asked: Asked) -> Iterator[Finding]:
+    """Torch and FAISS compute on the GPU. Tried (torch takes 2 s to import) only where GPU build and GPU are there."""
+    facts = asked.facts
+    if facts.device == "cpu" or not (facts.driver.present or facts.asked):
+        return
+    if "torch" in facts.builds and facts.builds["torch"].gpu:
+        from semsearch.encoders import _device
+
+        yield _computes(facts, "torch gpu", *_device.torch_facts(facts.device))
+    if "faiss" in facts.builds and facts.builds["faiss"].gpu:
+        from semsearch.backends import _gpu
+
+        yield _computes(facts, "faiss gpu", "", _gpu.trouble(facts.number))
+
+
+def _computes(facts: Facts, check: str, cudnn: str, trouble: str) -> Finding:
+    if trouble:
+        fix = "See the lines `gpu` and `cuda`, or use --device cpu."
+        return Finding(check, "broken" if facts.asked and check == "torch gpu" else "note", trouble, fix)
+    return Finding(check, "ok", "it computes" + (f", cuDNN {cudnn}" if cudnn else ""))
+
+
+def _vector_search(asked: Asked) -> Iterator[Finding]:
     """A vector finds itself through every backend."""
     import numpy as np
 
@@ -121,20 +144,17 @@ def _vector_search(options: Options, model: str | None, device: str | None) -> I
         built = plugins.load(backends, name).Backend.build(32, lambda: iter([(ids, vectors)]), count=64)
         found, _ = built.search(vectors[:8], 1)
         itself = found[:, 0].tolist() == ids[:8].tolist()
-        fix = "" if itself else "Install faiss-cpu anew."
-        yield Finding(
-            f"backend {name}", "ok" if itself else "broken", "a vector finds itself" if itself else "wrong answers", fix
-        )
+        fix = "" if itself else "Install FAISS anew."
+        said = f"a vector finds itself on {getattr(built, 'device', 'cpu')}" if itself else "wrong answers"
+        yield Finding(f"backend {name}", "ok" if itself else "broken", said, fix)
 
 
-def _encoder(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
+def _encoder(asked: Asked) -> Iterator[Finding]:
     """The encoder loads (weights are checked by their sha256), runs where it says, and its vectors mean something."""
     import numpy as np
 
-    encoder = loaded(options, model, device)
-    known: Mapping[str, Any] = encoder.info
-    ran = known.get("provider") or known.get("device")
-    yield Finding("encoder", "ok", f"{encoder.name} ({encoder.fingerprint[:12]}), width {encoder.dim}, runs on {ran}")
+    encoder = loaded(asked.options, asked.model, asked.facts.device)
+    yield _ran(asked.facts, encoder)
     vectors = encoder.encode(ALIKE)
     alone = np.stack([encoder.encode(text) for text in ALIKE])
     off = float(np.abs(vectors - alone).max())
@@ -148,10 +168,25 @@ def _encoder(options: Options, model: str | None, device: str | None) -> Iterato
         yield Finding("vectors", "ok", "length 1, the same in any batch, alike where meaning is")
 
 
-def _folders(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
+def _ran(facts: Facts, encoder: Encoder) -> Finding:
+    """What really runs the encoder, and why that is no GPU where one is."""
+    known: Mapping[str, Any] = encoder.info
+    ran = known.get("device", "cpu")
+    said = f"{encoder.name} ({encoder.fingerprint[:12]}), width {encoder.dim}, runs on {ran}"
+    said += f" by {known['provider']}" if known.get("provider") else ""
+    if not facts.driver.gpus or ran != "cpu" or facts.device == "cpu":
+        return Finding("encoder", "ok", said)
+    if known.get("precision") == "int8":
+        return Finding("encoder", "ok", f"{said}, as int8 always does; an fp32 model takes the GPU")
+    return Finding(
+        "encoder", "note", f"{said}, though a GPU is there", "For the reason: semsearch doctor --device cuda"
+    )
+
+
+def _folders(asked: Asked) -> Iterator[Finding]:
     import shutil
 
-    for name, folder in (("home", options.folder()), ("embedding cache", settings.cache_file().parent)):
+    for name, folder in (("home", asked.options.folder()), ("embedding cache", settings.cache_file().parent)):
         there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         free = shutil.disk_usage(there).free
         detail = f"{folder}, {show.size(free)} free"
@@ -163,10 +198,10 @@ def _folders(options: Options, model: str | None, device: str | None) -> Iterato
             yield Finding(name, "ok", detail)
 
 
-def _indexes(options: Options, model: str | None, device: str | None) -> Iterator[Finding]:
-    names = settings.names(options.folder())
+def _indexes(asked: Asked) -> Iterator[Finding]:
+    names = settings.names(asked.options.folder())
     yield Finding(
-        "indexes", "ok", f"{len(names)} in {options.folder()}" + (f": {', '.join(names[:10])}" if names else "")
+        "indexes", "ok", f"{len(names)} in {asked.options.folder()}" + (f": {', '.join(names[:10])}" if names else "")
     )
 
 
@@ -180,4 +215,14 @@ def _writable(folder: Path) -> bool:
         return False
 
 
-CHECKS: tuple[Check, ...] = (_versions, _sqlite, _wheels, _vector_search, _encoder, _folders, _indexes)
+CHECKS: tuple[Check, ...] = (
+    _versions,
+    _sqlite,
+    _machine,
+    _providers,
+    _on_gpu,
+    _vector_search,
+    _encoder,
+    _folders,
+    _indexes,
+)

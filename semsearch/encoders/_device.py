@@ -54,10 +54,10 @@ def torch_device(device: str) -> str:
     return "cpu"
 
 
-def torch_facts() -> tuple[str, str]:
-    """What torch says of its GPUs: cuDNN's version or "", and why it cannot compute on the first, or ""."""
+def torch_facts(device: str) -> tuple[str, str]:
+    """What torch says of the GPU that `device` means: cuDNN's version or "", and why it cannot compute there, or ""."""
     cudnn = _torch().backends.cudnn.version()
-    return (str(cudnn) if cudnn else ""), _torch_trouble(0)
+    return (str(cudnn) if cudnn else ""), _torch_trouble(number(device))
 
 
 def absent(device: str, why: str) -> DeviceUnavailable:

@@ -21,7 +21,7 @@ from semsearch import bundle as bundles
 from semsearch.batching import Tokenizer, by_length, padded
 from semsearch.bundle import Bundle, Cuts
 from semsearch.encoders import _device, _driver
-from semsearch.errors import Corrupt, SemsearchError
+from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.prompts import Prompt
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ CPU_TOKENS = 512
 GPU_TEXTS = 256
 GPU_TOKENS = 32_768
 QUIET = 3  # log severity: errors only
+AGAIN = "Copy the encoder's folder again, or export it again."
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 
@@ -45,7 +46,7 @@ class OnnxEncoder:
         self._threads = threads or _device.cores()
         self._session = _session(bundle, _device.parse(device))
         self.provider: str = self._session.get_providers()[0]
-        self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens)
+        self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
 
     @property
     def cuts(self) -> Cuts:
@@ -79,7 +80,9 @@ class OnnxEncoder:
         """n texts under `prompt` -> (n, dim) float32 unit rows in their order.
 
         `batch_size` caps the texts of a batch; it changes the speed only, and int8 takes one text at a time anyhow.
+        Raises UsageError where the graph is for another prompt.
         """
+        self._check(prompt)
         rows = self._tokenizer.ids(texts, prompt)
         vectors = np.empty((len(rows), self.dim), dtype=np.float32)
         most_texts, most_tokens = self._budget(batch_size)
@@ -90,6 +93,17 @@ class OnnxEncoder:
 
         _each(fill, batches, self._threads if self.device == "cpu" else 1)
         return vectors
+
+    def _check(self, prompt: Prompt) -> None:
+        """UsageError where the graph was not made for `prompt`: it reads other [MASK]s, or counts other tokens."""
+        own = self.prompts.values()
+        only = self.bundle.origin.get("for_its_prompts_only", False)
+        sides = {(each.before, each.after) for each in own}
+        if {each.masks for each in own} != {prompt.masks} or (only and (prompt.before, prompt.after) not in sides):
+            raise UsageError(
+                f"encoder {self.name} was exported for its own prompt, and cannot read {prompt.text!r}.",
+                "Leave out the prompt, or export the model with that template.",
+            )
 
     def _budget(self, batch_size: int | None) -> tuple[int, int]:
         """Most texts and most tokens of one batch."""
@@ -112,6 +126,11 @@ class OnnxEncoder:
                 ) from error
         half = len(rows) // 2
         return np.concatenate([self._run(rows[:half]), self._run(rows[half:])])
+
+
+def available() -> list[str]:
+    """The providers of this build of ONNX Runtime; whether one starts shows only in a session."""
+    return list(ort.get_available_providers())
 
 
 def shipped() -> OnnxEncoder:
@@ -150,17 +169,30 @@ def _opened(bundle: Bundle, providers: Sequence[Any]) -> Any:
     options = ort.SessionOptions()
     options.log_severity_level = QUIET
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # the workers are the threads
-    if len(providers) == 1:  # the export did the fusions for the CPU: a session opens in 26 ms, not in 47
+    if len(providers) == 1 and bundle.precision != "fp16":
+        # the export did the fusions for the CPU: a session opens in 26 ms, not in 47
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    weights = bundle.path("weights")
+    _check_files(bundle)
     try:
-        return ort.InferenceSession(bundle.path("weights"), options, providers, enable_fallback=0)
+        return ort.InferenceSession(weights, options, providers, enable_fallback=0)
     except Exception as error:  # onnxruntime raises a class of its own for every status code
         raise Corrupt(f"ONNX Runtime {ort.__version__} cannot load encoder {bundle.name}: {error}") from error
 
 
+def _check_files(bundle: Bundle) -> None:
+    """The weights that lie beside a large model.onnx. Raises NotFound, Corrupt."""
+    for name, wanted in bundle.origin.get("files", {}).items():
+        path = bundle.folder / name
+        if not path.is_file():
+            raise NotFound(f"the encoder {bundle.name} lacks a part of its weights: {path}.", AGAIN)
+        if bundles.sha256(path) != wanted:
+            raise Corrupt(f"the weights of encoder {bundle.name} are not what was written: {path}.", AGAIN)
+
+
 def _providers(bundle: Bundle, device: str) -> list[Any]:
     """What ONNX Runtime is asked to run on. int8 has kernels for the CPU only."""
-    has_cuda = CUDA in ort.get_available_providers()  # in this build; whether it starts shows later
+    has_cuda = CUDA in available()
     unfit = not has_cuda or bundle.precision == "int8"
     if device == "cpu" or (device == "auto" and (unfit or not _driver.driver().present)):
         return [CPU]
