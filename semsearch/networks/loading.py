@@ -33,12 +33,12 @@ def masked(
     Raises UsageError where the checkpoint has no such head, NotFound where there is no model.
     """
     if "transform" in needs or "decoder" in needs:
-        whole = opened(transformers.AutoModelForMaskedLM, folder, precision, trust=trust)
+        whole = opened(transformers.AutoModelForMaskedLM, _home(folder), precision, trust=trust)
         heads = _language_head(whole, needs)
         model = whole.base_model
     else:
-        pooled = {"add_pooling_layer": "pooler" in needs} if _takes_pooler(folder, trust) else {}
-        model, heads = opened(transformers.AutoModel, folder, precision, trust=trust, **pooled), {}
+        pooled = {"add_pooling_layer": "pooler" in needs} if _takes_pooler(_home(folder), trust) else {}
+        model, heads = opened(transformers.AutoModel, _home(folder), precision, trust=trust, **pooled), {}
     if "pooler" in needs:
         if (pooler := getattr(model, "pooler", None)) is None:
             raise UsageError(f"{folder} has no pooler.", "Use a checkpoint that was trained with one.")
@@ -61,7 +61,7 @@ def causal(
         raise UsageError(f"{folder} is a decoder, and has no {name}.", "Use a method for decoders, such as prompteol.")
     options = _four_bit(device) if precision == "nf4" else {}
     computed = "fp32" if precision == "nf4" else precision
-    model = opened(transformers.AutoModel, folder, computed, trust=trust, **options)
+    model = opened(transformers.AutoModel, _home(folder), computed, trust=trust, **options)
     then = {name: parts.module(folder / name, DTYPES[computed]).to(device) for name in needs}
     network = CausalNetwork(model, then=then).train(False)
     return network if options else network.to(device)
@@ -70,13 +70,19 @@ def causal(
 def architecture(folder: Path, *, trust: bool = False) -> tuple[str, bool]:
     """The model type of `folder`, and whether it is a decoder: trained on what comes next, with nothing to fill in."""
     try:
-        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=trust)
+        config = transformers.AutoConfig.from_pretrained(_home(folder), trust_remote_code=trust)
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise NotFound(f"{folder} cannot be loaded as a model: {reason}", "Check the folder's files.") from error
     kind = type(config)
     decodes = kind in transformers.MODEL_FOR_CAUSAL_LM_MAPPING and kind not in transformers.MODEL_FOR_MASKED_LM_MAPPING
     return str(config.model_type), decodes or bool(getattr(config, "is_decoder", False))
+
+
+def _home(folder: Path) -> Path:
+    """Where the model itself lies: old sentence-transformers folders have a folder for it."""
+    inner = [] if (folder / "config.json").is_file() else sorted(folder.glob("0_*/config.json"))
+    return inner[0].parent if inner else folder
 
 
 def _four_bit(device: str) -> dict[str, Any]:
