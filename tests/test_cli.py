@@ -17,7 +17,7 @@ from semsearch.cli import main as program
 COMMANDS = [
     *("index", "watch", "query", "similar", "embed", "sts"),
     *("list", "info", "get", "delete", "rm", "compact", "verify", "dump", "restore"),
-    *("audit", "eval", "doctor", "config", "models"),
+    *("audit", "eval", "doctor", "config", "models", "export"),
 ]
 CONTRACT = {
     "index": "-n -m --template --include --exclude --no-ignore --max-file-size --from --text-field --id-field "
@@ -40,6 +40,7 @@ CONTRACT = {
     "restore": "-n --json",
     "watch": "-n --json",
     "list": "--json",
+    "export": "-o --dtype --template --data --force --json",
     "doctor": "--json",
     "config": "--json",
 }

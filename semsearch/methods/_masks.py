@@ -25,6 +25,16 @@ def bias_of(method: Method, network: MaskedNetwork, batch: Batch) -> Tensor:
     return method.bias(network, batch.frame, lengths)[rows]
 
 
+def without_bias(vectors: Tensor, bias: Tensor, batch: Batch, *, same_places: bool) -> Tensor:
+    """`vectors` (n, d) minus what the prompt says around nothing.
+
+    Where the sentence is nothing and the bias was taken at the same positions, that is zero, and is made exactly
+    zero: the rounding that is left would point anywhere.
+    """
+    left = vectors - bias
+    return left.masked_fill((batch.lengths <= 0).unsqueeze(1), 0) if same_places else left
+
+
 def part(network: MaskedNetwork, name: str) -> nn.Module:
     """A head of the checkpoint: transform, decoder or pooler."""
     module: nn.Module | None = getattr(network, name)

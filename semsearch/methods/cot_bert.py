@@ -15,7 +15,7 @@ import torch
 
 from semsearch import pooling
 from semsearch.methods import chosen
-from semsearch.methods._masks import bias_of
+from semsearch.methods._masks import bias_of, without_bias
 from semsearch.networks.masked import Inputs
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Method:
         read = pooling.positions_of(batch.ids, batch.frame.mask, 1)
         vectors = network.read(Inputs(batch.ids, batch.mask), read, self.layer)[:, 0]
         if self.denoise:
-            return vectors - bias_of(self, network, batch)
+            return without_bias(vectors, bias_of(self, network, batch), batch, same_places=True)
         return vectors
 
     def bias(self, network: MaskedNetwork, frame: Frame, lengths: Tensor) -> Tensor:

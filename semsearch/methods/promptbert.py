@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from semsearch import pooling
 from semsearch.errors import UsageError
 from semsearch.methods import chosen
-from semsearch.methods._masks import bias_of, part, shifted
+from semsearch.methods._masks import bias_of, part, shifted, without_bias
 from semsearch.networks.masked import Inputs
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class Method:
         read = pooling.positions_of(batch.ids, batch.frame.mask, 1)
         vectors = self._headed(network, network.read(Inputs(batch.ids, batch.mask), read, self.layer)[:, 0])
         if self.denoise:
-            vectors = vectors - bias_of(self, network, batch)
+            same = self.denoise == "position" or not network.first_position
+            vectors = without_bias(vectors, bias_of(self, network, batch), batch, same_places=same)
         return part(network, "pooler")(vectors) if self.head == "pooler" else vectors
 
     def bias(self, network: MaskedNetwork, frame: Frame, lengths: Tensor) -> Tensor:

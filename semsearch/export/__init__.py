@@ -1,0 +1,121 @@
+"""Export: a model under its method as a bundle that ONNX Runtime and tokenizers can read, proven equal first.
+
+    bundle/encoder.json     what it is, what it was made from, what was measured
+    bundle/tokenizer.json   without truncation and padding
+    bundle/model.onnx       texts' ids and mask to unit vectors; the prompt's bias is a constant in it
+
+An fp32 export has the fingerprint of its source, since its vectors were proven equal; other precisions have their own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semsearch import bundle as bundles
+from semsearch.errors import MissingExtra, UnknownName, UsageError
+from semsearch.export.folder import check, replaced
+from semsearch.reference import Reference
+
+if TYPE_CHECKING:
+    from semsearch.bundle import Bundle
+    from semsearch.encoder import Encoder
+
+DTYPES = ("fp32", "fp16", "int8")
+PACKAGES = ("torch", "transformers", "onnx", "onnxscript", "onnxruntime")
+WEIGHTS, TOKENIZER = "model.onnx", "tokenizer.json"
+
+Report = Callable[[str], None]
+
+
+def quiet(step: str) -> None:
+    """A report that goes nowhere."""
+
+
+def export(
+    model: str | Path | Encoder,
+    out: str | Path,
+    dtype: str = "fp32",
+    *,
+    template: str | None = None,
+    layer: int | None = None,
+    data: Path | None = None,
+    force: bool = False,
+    trust_remote_code: bool = False,
+    report: Report = quiet,
+) -> Bundle:
+    """Write `model` as a bundle into the folder `out`, whole or not at all; what was written.
+
+    `model` is what Encoder.load takes, or an encoder that runs in Torch and full precision; `template` and `layer` go
+    with a name. `dtype` is fp32, fp16 or int8. With `data`, the folder of STS tasks, int8 is judged by STS-B dev. A
+    folder that holds an earlier bundle is replaced with `force` alone. Raises GateFailed where the export is off,
+    UsageError where there cannot be one.
+    """
+    if dtype not in DTYPES:
+        raise UnknownName("precision of an export", dtype, DTYPES)
+    _installed()
+    check(Path(out), force=force)  # before a model is loaded
+    if isinstance(model, str | Path):
+        report(f"loading {model}")
+        asked = Reference.parse(model).with_(template=template, layer=layer)
+        engine = _opened(asked, trust_remote_code)
+    else:
+        engine = model._engine
+    return export_engine(engine, out, dtype, data=data, force=force, report=report)
+
+
+def export_engine(
+    engine: Any,
+    out: str | Path,
+    dtype: str = "fp32",
+    *,
+    data: Path | None = None,
+    force: bool = False,
+    report: Report = quiet,
+) -> Bundle:
+    """`export` for what runs inside an encoder: a TorchEncoder or a CausalEncoder in full precision."""
+    _exportable(engine)
+    with replaced(Path(out), force=force, source=engine.bundle.folder) as place:
+        from semsearch.export import making  # torch, onnx and onnxruntime: seconds
+
+        bundle = making.made(engine, place, dtype, data, report)
+        written = bundles.write(bundle, place)
+    return replace(written, folder=Path(out))
+
+
+def versions() -> dict[str, str]:
+    """What an export was made with."""
+    return {name: version(name).partition("+")[0] for name in PACKAGES if name != "onnxscript"}
+
+
+def _opened(reference: Reference, trust: bool) -> Any:
+    """What runs `reference` in Torch and full precision."""
+    from semsearch import engines
+
+    if reference.model != engines.HASHING:
+        folder = bundles.find(reference.model, reference.revision)
+        if (folder / bundles.MANIFEST).is_file() and bundles.read(folder).weights.endswith(bundles.ONNX):
+            raise UsageError(f"{reference.model} is exported already.", "Name the model that it was made from.")
+    wanted = reference if reference.dtype else reference.with_(dtype="fp32")
+    return engines.opened(wanted, device="cpu", backend="torch", trust=trust)[0]
+
+
+def _installed() -> None:
+    for package in PACKAGES:
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtra(f"export (without {package})", "train")
+
+
+def _exportable(engine: Any) -> None:
+    """UsageError where `engine` is nothing that can be exported."""
+    if not hasattr(engine, "network"):
+        raise UsageError(f"{engine.name} is no Torch model.", "Name the model that it was made from.")
+    if engine.bundle.precision != "fp32":
+        raise UsageError(
+            f"{engine.name} is loaded in {engine.bundle.precision}: an export starts from full precision.",
+            "Leave dtype out of its name; --dtype fp16 and int8 choose the precision of the export.",
+        )

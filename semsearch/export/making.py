@@ -1,0 +1,133 @@
+"""The steps of an export, in their order: trace, change the precision, check, measure, describe."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from tokenizers import Tokenizer as FastTokenizer
+
+from semsearch import bundle as bundles
+from semsearch import export, strength, unrelated
+from semsearch.batching import Tokenizer, padded
+from semsearch.bundle import Bundle
+from semsearch.encoders.onnx_encoder import OnnxEncoder
+from semsearch.errors import UsageError
+from semsearch.export import graph as graphs
+from semsearch.export import parity, precision
+from semsearch.export.graph import Graph, Inputs
+
+EXAMPLES = ("A man is playing a guitar.", "a")  # one is longer, so that the trace sees padding
+
+
+def made(engine: Any, place: Path, dtype: str, data: Path | None, report: export.Report) -> Bundle:
+    """Write weights and tokenizer of the export of `engine` into `place`; its manifest, measured and passed."""
+    _write_tokenizer(engine.bundle, place)
+    graph, example = _graph(engine)
+    fixed = _fixed(engine, graph, example)
+    report(f"tracing {engine.name} ({engine.bundle.method})")
+    _write_weights(graph, example, engine.bundle.max_tokens, place, dtype, report)
+    rows = 0 if (bias := getattr(graph, graphs.BIAS)) is None else len(bias)
+    bundle = _described(engine, place, dtype, {"bias_rows": rows, "for_its_prompts_only": fixed})
+    report("measuring it against torch")
+    return _measured(bundle, engine, data, report)
+
+
+def _graph(engine: Any) -> tuple[Graph, Inputs]:
+    """What is traced, and texts to trace it with."""
+    prompt, device = engine.prompts["passage"], engine.device
+    tokenizer = Tokenizer(engine.bundle.path("tokenizer"), engine.max_tokens, engine.bundle.tokens)
+    ids, mask = (torch.from_numpy(each).to(device) for each in padded(tokenizer.ids(EXAMPLES, prompt)))
+    frame = tokenizer.frame(prompt)
+    bias = None
+    if engine.method.denoises:
+        rows = max(1, engine.max_tokens - len(frame) + 1)
+        bias = graphs.bias_table(engine.method, engine.network, frame, rows, device)
+    return Graph(engine.method, engine.network, frame, bias), (ids, mask)
+
+
+def _fixed(engine: Any, graph: Graph, example: Inputs) -> bool:
+    """Whether the graph holds for its own prompt only. UsageError where the encoder has two such prompts."""
+    if not graphs.looks_at_the_prompt(graph, example):
+        return False
+    tokenizer = Tokenizer(engine.bundle.path("tokenizer"), engine.max_tokens, engine.bundle.tokens)
+    if len({tokenizer.frame(prompt) for prompt in engine.prompts.values()}) > 1:
+        raise UsageError(
+            f"method {engine.bundle.method} counts the tokens of its prompt, and {engine.name} has one prompt for "
+            "queries and another for passages: one graph cannot serve both.",
+            "Choose a template with one prompt: --template T",
+        )
+    return True
+
+
+def _write_weights(graph: Graph, example: Inputs, longest: int, place: Path, dtype: str, report: export.Report) -> None:
+    """model.onnx in `place`, checked, and beside it what protobuf could not hold."""
+    path = place / export.WEIGHTS
+    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        full = graphs.traced(graph, example, Path(scratch) / "full.onnx", longest)
+        onnx.checker.check_model(full, full_check=True)
+        if dtype == "fp16":
+            precision.halved(full, path)
+        elif dtype == "int8":
+            report("quantising")
+            precision.optimised(precision.quantised(full, Path(scratch) / "int8.onnx"), path)
+        else:
+            precision.optimised(full, path)
+    precision.stamp(path)
+    onnx.checker.check_model(path, full_check=True)
+
+
+def _write_tokenizer(bundle: Bundle, place: Path) -> None:
+    tokenizer = FastTokenizer.from_file(str(bundle.path("tokenizer")))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.save(str(place / export.TOKENIZER), pretty=False)
+
+
+def _described(engine: Any, place: Path, dtype: str, told: dict[str, Any]) -> Bundle:
+    """The manifest of what lies in `place`, not measured yet."""
+    source: Bundle = engine.bundle
+    weights = place / export.WEIGHTS
+    origin = {
+        "weights_sha256": source.weights_sha256,
+        "tokenizer_sha256": source.tokenizer_sha256,
+        "opset": graphs.OPSET,
+        "operators": precision.operators(weights),
+        "files": {name: bundles.sha256(place / name) for name in precision.beside(weights)},
+        **told,
+    }
+    return replace(
+        source,
+        dim=engine.dim,
+        precision=dtype,
+        weights=export.WEIGHTS,
+        weights_sha256=bundles.sha256(weights),
+        tokenizer=export.TOKENIZER,
+        tokenizer_sha256=bundles.sha256(place / export.TOKENIZER),
+        origin=origin,
+        parity={},
+        background=(),
+        folder=place,
+    ).sealed()
+
+
+def _measured(bundle: Bundle, engine: Any, data: Path | None, report: export.Report) -> Bundle:
+    """The bundle with its figures and its background. Raises GateFailed."""
+    ours, sentences = OnnxEncoder(bundle, device="cpu"), unrelated.texts()
+    texts = parity.probes(bundle.max_tokens, bundle.tokens)
+    prompts = list(dict.fromkeys(engine.prompts.values()))
+    figures: dict[str, Any] = parity.measured(ours, engine, prompts, texts, sentences)
+    if bundle.precision == "int8" and data is not None:
+        report("scoring STS-B dev with both")
+        figures |= parity.measured_on_sts(ours, engine, data)
+    report(json.dumps(figures))
+    figures = {"gate": parity.gated(figures, bundle.precision), **figures, "made_with": export.versions()}
+    vectors = ours.encode(sentences)
+    background = strength.background(vectors, np.arange(1, len(vectors) + 1))
+    return replace(bundle, parity=figures, background=tuple(round(each, 5) for each in background))

@@ -1,0 +1,120 @@
+"""Is an export what it was made from? Measured on probe texts and plain sentences; refused where it is not.
+
+    fp32   every cosine to Torch at least 0.9999, and no vector changed by the texts beside it
+    fp16   every cosine at least 0.999
+    int8   STS-B dev at most 0.3 points below Torch; where it is not at hand, the order of the cosines of unrelated
+           sentences (Spearman) and the mean cosine to Torch
+
+The floors of the last were chosen on all-MiniLM-L6-v2 under six templates: see docs/export.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from semsearch.errors import GateFailed
+from semsearch.evaluation.sts import cosines, spearman, task_pairs
+from semsearch.types import EncoderProtocol
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.prompts import Prompt
+    from semsearch.types import Vectors
+
+LEAST_COSINE = {"fp32": 0.9999, "fp16": 0.999}
+BATCH_DIFFERENCE = 1e-4  # of any component, alone against together
+STS_POINTS = 0.3
+SPEARMAN = 0.98
+MEAN_COSINE = 0.97
+PROBES = (  # one token, empty, not Latin, odd spaces, quotes, endings; the longest and the special tokens come on top
+    "a",
+    "",
+    " ",
+    "这是一个关于猫的句子。",
+    "Привет, как дела?  مرحبا 👋",
+    "  tabs\tand\n\nlines ",
+    "He said \"no\", and 'maybe' — “yes”.",
+    "Is it so?",
+    "So it is!",
+    "[MASK] <mask> [SEP] </s> [CLS] <s> [PAD] <pad>",
+    "A man is playing a guitar.",
+)
+
+
+class Engine(EncoderProtocol, Protocol):
+    """What texts are given to, under any prompt."""
+
+    def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors: ...
+
+
+def probes(longest: int, tokens: Mapping[str, str]) -> list[str]:
+    """Texts on which an export may go wrong, for an encoder that reads `longest` tokens and has these special ones."""
+    return [*PROBES, " ".join(tokens.values()), "word " * (longest - 2), "longer than it reads " * longest]
+
+
+def measured(
+    ours: Engine, theirs: Engine, prompts: Sequence[Prompt], texts: Sequence[str], sentences: Sequence[str]
+) -> dict[str, float]:
+    """How near the vectors of an export are to those of Torch. `prompts` are all that the encoder has of its own."""
+    given = [*texts, *sentences]
+    got = np.concatenate([ours.embed(given, prompt) for prompt in prompts])
+    wanted = np.concatenate([theirs.embed(given, prompt) for prompt in prompts])
+    alone = np.concatenate([ours.embed([text], prompt) for prompt in prompts for text in given])
+    near = cosine_of_each(got, wanted)
+    left, right = np.triu_indices(len(sentences), k=1)
+    ranked = [np.einsum("nd,nd->n", some[left], some[right]) for some in (got[len(texts) :], wanted[len(texts) :])]
+    return {
+        "texts": len(given) * len(prompts),
+        "least_cosine": round(float(near.min()), 6),
+        "mean_cosine": round(float(near.mean()), 6),
+        "largest_difference": float(f"{np.abs(got - wanted).max():.2g}"),
+        "batch_difference": float(f"{np.abs(got - alone).max():.2g}"),
+        "spearman_of_pairs": round(spearman(ranked[0], ranked[1]), 4),
+    }
+
+
+def measured_on_sts(ours: Engine, theirs: Engine, data: Path) -> dict[str, float]:
+    """STS-B dev, Spearman in percent. Raises NotFound where `data` has it not."""
+    (dev,) = task_pairs("stsb", data, "dev").values()
+    scores = [round(100 * spearman(cosines(dev.pairs, each), dev.gold), 2) for each in (ours, theirs)]
+    return {"stsb_dev": scores[0], "stsb_dev_fp32": scores[1]}
+
+
+def cosine_of_each(ours: Vectors, theirs: Vectors) -> NDArray[np.float64]:
+    """Cosine of each row of unit vectors with its like, (n,). Two zero vectors are alike."""
+    near = np.einsum("nd,nd->n", ours, theirs, dtype=np.float64)
+    nothing = ~(ours.any(axis=1) | theirs.any(axis=1))
+    return np.where(nothing, 1.0, near)
+
+
+def gated(figures: Mapping[str, Any], dtype: str) -> str:
+    """The gate that `figures` passed, in words. Raises GateFailed."""
+    if dtype in LEAST_COSINE:
+        floor = LEAST_COSINE[dtype]
+        _hold(figures["least_cosine"] >= floor, dtype, f"least cosine {figures['least_cosine']}, at least {floor}")
+        if dtype == "fp16":
+            return f"every cosine to torch >= {floor}"
+        moved = figures["batch_difference"]
+        _hold(moved <= BATCH_DIFFERENCE, dtype, f"texts beside it move a vector by {moved}, at most {BATCH_DIFFERENCE}")
+        return f"every cosine to torch >= {floor}, alone and together within {BATCH_DIFFERENCE}"
+    if "stsb_dev" in figures:
+        ours, theirs = figures["stsb_dev"], figures["stsb_dev_fp32"]
+        _hold(ours >= theirs - STS_POINTS, dtype, f"STS-B dev {ours} against {theirs}, at most {STS_POINTS} below")
+        return f"STS-B dev at most {STS_POINTS} points below torch"
+    order, mean = figures["spearman_of_pairs"], figures["mean_cosine"]
+    _hold(order >= SPEARMAN, dtype, f"Spearman of pairs {order}, at least {SPEARMAN}")
+    _hold(mean >= MEAN_COSINE, dtype, f"mean cosine {mean}, at least {MEAN_COSINE}")
+    return f"Spearman of the cosines of unrelated sentences >= {SPEARMAN}, mean cosine to torch >= {MEAN_COSINE}"
+
+
+def _hold(passed: bool, dtype: str, what: str) -> None:
+    if not passed:  # also where a figure is NaN
+        raise GateFailed(
+            f"the {dtype} export is not what it was made from: {what} was wanted. Nothing was written.",
+            "Use it in Torch, without export." if dtype == "fp32" else "Use --dtype fp32.",
+        )
