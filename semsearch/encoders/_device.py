@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from semsearch.encoders import _driver
-from semsearch.errors import DeviceUnavailable, UsageError
+from semsearch.errors import DeviceUnavailable, SemsearchError, UsageError
 
 DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
 # what torch and ONNX Runtime say, on a CPU or a GPU, when memory does not hold what they were given
@@ -78,8 +78,14 @@ def fell_back(what: str, why: str) -> None:
 
 def out_of_memory(error: BaseException) -> bool:
     """Whether an error of torch, ONNX Runtime or Python says that memory is full."""
-    text = str(error).lower()
-    return isinstance(error, MemoryError) or any(sign in text for sign in FULL)
+    full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"  # torch's own
+    return full or any(sign in str(error).lower() for sign in FULL)
+
+
+def too_large(device: str, tokens: int) -> SemsearchError:
+    """The error for one text that does not fit, which no smaller batch can help."""
+    fix = "End what else uses it, or choose a smaller model." if device == "cpu" else "Use --device cpu."
+    return SemsearchError(f"the memory of {device} does not hold one text of {tokens} tokens.", fix)
 
 
 def first_line(error: object) -> str:

@@ -16,7 +16,7 @@ from semsearch import methods
 from semsearch.batching import Tokenizer, by_length, padded
 from semsearch.bundle import Bundle, Cuts
 from semsearch.encoders import _device
-from semsearch.errors import SemsearchError, UsageError
+from semsearch.errors import UsageError
 from semsearch.methods import Batch, Method
 from semsearch.networks import loading
 from semsearch.prompts import Prompt
@@ -113,15 +113,15 @@ class TorchEngine(ABC):
     @torch.inference_mode()
     def _run(self, rows: Rows, prompt: Prompt, past: Any) -> NDArray[np.float32]:
         """One batch; where memory does not hold it, its halves."""
-        ids, mask = (torch.from_numpy(each).to(self.device) for each in padded(rows))
         try:
+            ids, mask = (torch.from_numpy(each).to(self.device) for each in padded(rows))
             vectors = self.method.embed(self.network, self._batch(ids, mask, prompt, past))
             return np.asarray(vectors.float().cpu().numpy())
-        except (torch.OutOfMemoryError, MemoryError) as error:
+        except (RuntimeError, MemoryError) as error:  # on a CPU, and from cuBLAS, it is a plain RuntimeError
+            if not _device.out_of_memory(error):
+                raise
             if len(rows) == 1:
-                raise SemsearchError(
-                    f"the memory of {self.device} does not hold one text of {len(rows[0])} tokens.", "Use --device cpu."
-                ) from error
+                raise _device.too_large(self.device, len(rows[0])) from error
         if self.device != "cpu":
             torch.cuda.empty_cache()
         half = len(rows) // 2

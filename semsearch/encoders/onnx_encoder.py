@@ -121,9 +121,7 @@ class OnnxEncoder:
             if not _device.out_of_memory(error):
                 raise SemsearchError(f"encoder {self.name} failed on {self.device}: {error}") from error
             if len(rows) == 1:
-                raise SemsearchError(
-                    f"the memory of {self.device} does not hold one text of {len(rows[0])} tokens.", "Use --device cpu."
-                ) from error
+                raise _device.too_large(self.device, len(rows[0])) from error
         half = len(rows) // 2
         return np.concatenate([self._run(rows[:half]), self._run(rows[half:])])
 
