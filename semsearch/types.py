@@ -196,7 +196,7 @@ class Progress:
 
     done: int
     total: int
-    unit: Literal["bytes", "documents", "passages"]
+    unit: Literal["bytes", "documents", "passages", "templates"]
     item: str = ""
     passages: int = 0
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from semsearch import methods, plugins
+from semsearch import methods
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.prompts import Prompt
-from semsearch.prompts.library import KINDS, Template, find, named, resolve, templates
+from semsearch.prompts.library import KINDS, Template, find, named, resolve, templates, to_toml
 
 AGREED = """mean cls cls-pooler first-last first-last-embeddings static static-debiased promptbert promptbert-t2
 promptroberta promptroberta-t2 cot-bert cot-bert-positive cot-bert-negative cot-roberta cot-roberta-positive
@@ -38,8 +39,6 @@ def test_a_template_says_where_it_comes_from_and_for_which_models(template: Temp
 @pytest.mark.parametrize("template", templates().values(), ids=lambda one: one.name)
 def test_a_templates_masks_are_those_that_its_method_reads(template: Template) -> None:
     pytest.importorskip("torch")
-    if template.method not in plugins.names(methods):
-        pytest.skip(f"method {template.method} is not there yet")
     method = methods.make(template.method, template.options)
     prompts = template.prompts
     assert {prompt.masks for prompt in prompts.values()} == {method.masks}
@@ -151,3 +150,14 @@ def test_a_broken_file_is_told_what_is_wrong_and_where(tmp_path: Path, content: 
 def test_an_absent_file_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"absent\.toml"):
         resolve(str(tmp_path / "absent.toml"))
+
+
+@pytest.mark.parametrize("template", templates().values(), ids=lambda one: one.name)
+def test_a_template_written_to_a_file_is_the_same_again(template: Template, tmp_path: Path) -> None:
+    again = resolve(str(written(tmp_path, to_toml(template))))
+    assert again == replace(template, name="mine")
+
+
+def test_what_toml_has_to_escape_is_written_so(tmp_path: Path) -> None:
+    odd = Template("mine", {"query": 'q\\ "[X]" \t\x7f é😀', "passage": "[X]"}, "mean", options={"a b": 1})
+    assert resolve(str(written(tmp_path, to_toml(odd)))).text == odd.text

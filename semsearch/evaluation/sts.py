@@ -8,7 +8,7 @@ percent. Left out: training a regressor on top, which the papers of this field d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from semsearch.errors import NotFound, UnknownName, UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.types import EncoderProtocol
+    from semsearch.types import EncoderProtocol, Vectors
 
 SUBSETS = {
     "sts12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
@@ -151,9 +151,14 @@ def task_pairs(name: str, data: Path, split: str = "test") -> dict[str, Subset]:
 
 def cosines(pairs: Sequence[Pair], encoder: EncoderProtocol) -> NDArray[np.float64]:
     """Cosine of each pair, (n,); a zero vector has cosine 0 with everything, as in SentEval."""
+    return compared(pairs, lambda texts: encoder.encode(texts, role="passage"))
+
+
+def compared(pairs: Sequence[Pair], embed: Callable[[Sequence[str]], Vectors]) -> NDArray[np.float64]:
+    """The same by what gives unit rows for texts. A text that several pairs share is embedded once."""
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     place = {text: at for at, text in enumerate(texts)}
-    vectors = encoder.encode(texts, role="passage")
+    vectors = embed(texts)
     left, right = ([place[pair[side]] for pair in pairs] for side in (0, 1))
     values = np.einsum("nd,nd->n", vectors[left], vectors[right], dtype=np.float64)
     return np.asarray(np.clip(np.nan_to_num(values), -1, 1))

@@ -8,6 +8,7 @@ a template does not say otherwise), description, source, where, note.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ SUFFIX = ".toml"
 KINDS = ("bert", "roberta", "causal", "any")
 RULES = {each.name: each.default for each in fields(Prompt) if each.name not in ("before", "after")}
 KEYS = ("text", "method", "description", "options", "kinds", "rules", "source", "where", "note")
+KEY = re.compile(r"[\w-]+", re.ASCII)  # what TOML takes for a key without quotes
 USUAL = {  # whose rules hold where a template has none
     "promptbert": "promptbert",
     "cot_bert": "cot-bert",
@@ -144,6 +146,28 @@ def from_toml(path: str | Path, name: str = "", *, causal: bool = False) -> list
     if name and name not in found:
         raise UnknownName(f"template of {path}", name, found)
     return [found[name]] if name else list(found.values())
+
+
+def to_toml(template: Template) -> str:
+    """A file that holds this template alone.
+
+    >>> print(to_toml(drafted("[X] means [MASK] .")).splitlines()[0])
+    text = "[X] means [MASK] ."
+    """
+    told = {key: value for key, value in template.as_dict().items() if value and key not in ("name", "rules")}
+    lines = [f"{key} = {_toml(told[key])}" for key in KEYS if key in told]
+    return "\n".join([*lines, f"rules = {_toml(dict(template.rules))}", ""])
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inner = ", ".join(
+            f"{key if KEY.fullmatch(key) else json.dumps(key)} = {_toml(one)}" for key, one in value.items()
+        )
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml(one) for one in value)}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _of_file(path: Path, causal: bool = False) -> dict[str, Template]:
