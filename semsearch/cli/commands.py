@@ -35,7 +35,7 @@ TABLE = {  # name: (module.function, the first line of its help)
     "config": ("machine.config", "Every setting, its value and where that came from."),
     "models": ("machine.models", "The encoders there are."),
     "export": ("exporting.export", "Write a model as a folder that ONNX Runtime can run, proven equal first."),
-    "templates": ("templates.templates", "Prompt templates: list, show, lint, search."),
+    "templates": ("templates.templates", "Prompt templates: the papers' and your own."),
 }
 
 
