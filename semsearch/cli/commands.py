@@ -34,7 +34,7 @@ TABLE = {  # name: (module.function, the first line of its help)
     "doctor": ("doctor.doctor", "Check this installation. Exit 1 if something is broken."),
     "config": ("machine.config", "Every setting, its value and where that came from."),
     "models": ("machine.models", "The encoders there are."),
-    "export": ("exporting.export", "Write a model as a folder that ONNX Runtime can run, proven equal first."),
+    "export": ("exporting.export", "Write MODEL as a folder that ONNX Runtime can run, without Torch."),
     "templates": ("templates.templates", "Prompt templates: the papers' and your own."),
 }
 
