@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -68,13 +69,29 @@ class Command(TyperCommand):
             if value:
                 setattr(ctx.obj, name, Path(value) if name == "home" else value)
         if ctx.obj.quiet:
-            import logging
-
-            logging.getLogger("semsearch").setLevel(logging.ERROR)
             os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
         if ctx.obj.offline:
             os.environ["SEMSEARCH_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
-        return super().invoke(ctx)
+        with _warnings(ctx.obj):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _warnings(options: Options) -> Iterator[None]:
+    """What the library has to say, as every other warning; nothing under -q."""
+    import logging
+
+    class Told(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if not options.quiet:
+                show.warn([record.getMessage()])
+
+    told, log = Told(logging.WARNING), logging.getLogger("semsearch")
+    log.addHandler(told)
+    try:
+        yield
+    finally:
+        log.removeHandler(told)
 
 
 def complete_index(ctx: typer.Context, incomplete: str) -> list[str]:
