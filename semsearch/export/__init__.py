@@ -100,8 +100,11 @@ def _opened(reference: Reference, trust: bool) -> Any:
         folder = bundles.find(reference.model, reference.revision)
         if (folder / bundles.MANIFEST).is_file() and bundles.read(folder).weights.endswith(bundles.ONNX):
             raise UsageError(f"{reference.model} is exported already.", "Name the model that it was made from.")
-    wanted = reference if reference.dtype else reference.with_(dtype="fp32")
-    return engines.opened(wanted, device="cpu", backend="torch", trust=trust)[0]
+    if reference.dtype:
+        return engines.opened(reference, device="cpu", backend="torch", trust=trust)[0]
+    engine: Any = engines.opened(reference.with_(dtype="fp32"), device="cpu", backend="torch", trust=trust)[0]
+    engine.bundle = replace(engine.bundle, name=str(Reference.parse(engine.bundle.name).with_(dtype="")))
+    return engine
 
 
 def _installed() -> None:

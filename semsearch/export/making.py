@@ -31,7 +31,7 @@ def made(engine: Any, place: Path, dtype: str, data: Path | None, report: export
     _write_tokenizer(engine.bundle, place)
     graph, example = _graph(engine)
     fixed = _fixed(engine, graph, example)
-    report(f"tracing {engine.name} ({engine.bundle.method})")
+    report(f"tracing {engine.bundle.name} ({engine.bundle.method})")
     _write_weights(graph, example, engine.bundle.max_tokens, place, dtype, report)
     rows = 0 if (bias := getattr(graph, graphs.BIAS)) is None else len(bias)
     bundle = _described(engine, place, dtype, {"bias_rows": rows, "for_its_prompts_only": fixed})
@@ -59,8 +59,8 @@ def _fixed(engine: Any, graph: Graph, example: Inputs) -> bool:
     tokenizer = Tokenizer(engine.bundle.path("tokenizer"), engine.max_tokens, engine.bundle.tokens)
     if len({tokenizer.frame(prompt) for prompt in engine.prompts.values()}) > 1:
         raise UsageError(
-            f"method {engine.bundle.method} counts the tokens of its prompt, and {engine.name} has one prompt for "
-            "queries and another for passages: one graph cannot serve both.",
+            f"method {engine.bundle.method} counts the tokens of its prompt, and {engine.bundle.name} has one prompt "
+            "for queries and another for passages: one graph cannot serve both.",
             "Choose a template with one prompt: --template T",
         )
     return True
