@@ -9,6 +9,7 @@ modules.json, or config.json     the same, described by semsearch.checkpoints
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,26 +57,29 @@ def opened(
 
 def described(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Reference]:
     """The bundle that `reference` names, its weights not loaded, and the reference that lasts."""
-    entry = bundles.catalogue().get(reference.model, {})
     folder = bundles.find(reference.model, reference.revision)
     if (folder / bundles.MANIFEST).is_file():
         return _saved(folder, reference), _lasting(reference, folder)
     from semsearch import checkpoints
 
+    entry = bundles.catalogue().get(reference.model, {})
     if entry.get("template") and not reference.template:
         reference = reference.with_(template=entry["template"])
-    known = checkpoints.chosen(folder, reference, trust=trust)
-    if known != reference:
-        how = known.template
+    chosen = checkpoints.chosen(folder, reference, trust=trust)
+    lasting = _lasting(chosen, folder)
+    named = bool(entry) or reference.model.startswith(HUB)
+    called = replace(chosen, model=reference.model if named else folder.resolve().name)
+    bundle = checkpoints.describe(folder, lasting, name=str(called), source=_source(reference, entry), trust=trust)
+    if chosen != reference:
+        how = chosen.template
         LOG.warning("no template was named: %s is read by %s. See: semsearch templates list", reference.model, how)
-    reference = known
-    lasting = _lasting(reference, folder)
-    name = reference.model if entry or reference.model.startswith(HUB) else folder.resolve().name
-    source = entry.get("source") or ""
-    if not source and reference.model.startswith(HUB):
-        source = f"https://huggingface.co/{reference.model.removeprefix(HUB)}"
-    bundle = checkpoints.describe(folder, lasting, name=str(replace(reference, model=name)), source=source, trust=trust)
     return replace(bundle, licence=bundle.licence or entry.get("licence", "")), lasting
+
+
+def _source(reference: Reference, entry: Mapping[str, Any]) -> str:
+    """Where a model of the hub comes from; nothing is known of a folder."""
+    page = f"https://huggingface.co/{reference.model.removeprefix(HUB)}" if reference.model.startswith(HUB) else ""
+    return str(entry.get("source") or page)
 
 
 def _saved(folder: Path, reference: Reference) -> Bundle:

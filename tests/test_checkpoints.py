@@ -213,6 +213,18 @@ def test_the_token_that_begins_a_text_is_there_where_it_was_asked_for(opt: Path)
     assert ours(vocabulary.read(opt), opt) == whole
 
 
+def test_a_tokenizer_that_cannot_be_converted_says_what_helps(golden: Path, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    folder = copied(golden, "tiny-llama", tmp_path / "llama")
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(NotFound, match="has no tokenizer"):
+        Encoder.load(folder)
+    (folder / "tokenizer.model").write_bytes(b"no sentencepiece model")
+    with pytest.raises(NotFound, match=r"cannot be converted.*tokenizer\.json") as caught:
+        Encoder.load(folder)
+    assert "\n" not in str(caught.value)
+
+
 def test_special_tokens_are_found_without_their_configuration(golden: Path, tmp_path: Path) -> None:
     folder = copied(golden, "tiny-roberta", tmp_path / "roberta")
     (folder / "tokenizer_config.json").unlink()
@@ -246,6 +258,15 @@ def test_minilm_is_what_sentence_transformers_makes_of_it() -> None:
                                   ("mean", "max"), ("cls", "lasttoken", "mean")], ids=str)  # fmt: skip
 def test_every_pooling_is_that_of_sentence_transformers(golden: Path, tmp_path: Path, mode: Any) -> None:
     pipeline(golden, tmp_path / "st", mode)
+    same_vectors(tmp_path / "st")
+
+
+@pytest.mark.parametrize("model", ["tiny-opt", "tiny-llama", "tiny-mistral"])
+def test_a_pipeline_on_a_decoder_is_that_of_sentence_transformers(golden: Path, tmp_path: Path, model: str) -> None:
+    pytest.importorskip("torch")
+    folder = copied(golden, model, tmp_path / model)
+    rewrite(folder / "tokenizer_config.json", pad_token="</s>")
+    pipeline(tmp_path, tmp_path / "st", "lasttoken", model=model, prompts={"query": "ask : "})
     same_vectors(tmp_path / "st")
 
 
@@ -379,7 +400,8 @@ def pipeline(golden: Path, to: Path, mode: Any, *behind: Any, model: str = "tiny
     m = pytest.importorskip("sentence_transformers.models")
     torch = pytest.importorskip("torch")
     torch.manual_seed(7)
-    transformer = m.Transformer(str(golden / "models" / model), max_seq_length=length)
+    here = golden / "models" / model
+    transformer = m.Transformer(str(here if here.is_dir() else golden / model), max_seq_length=length)
     modules = [transformer, m.Pooling(32, mode), *behind]
     st.SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save(str(to))
     return to

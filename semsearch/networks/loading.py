@@ -111,7 +111,7 @@ def opened(kind: Any, folder: Path, precision: str, *, trust: bool = False, **op
         raise UsageError(
             f"{folder} cannot run as {precision}.", f"Choose from: {', '.join(DTYPES)}; nf4 is for decoders alone."
         )
-    with _quiet():
+    with quiet():
         try:
             model, told = kind.from_pretrained(
                 folder,
@@ -151,7 +151,7 @@ def _language_head(whole: Any, needs: Collection[str]) -> dict[str, nn.Module]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without the progress bars and reports of transformers; what matters of them is raised."""
     verbosity = transformers.logging.get_verbosity()
     bars = transformers.logging.is_progress_bar_enabled()

@@ -7,13 +7,15 @@ from pathlib import Path
 import transformers
 
 from semsearch.errors import NotFound
+from semsearch.networks.loading import quiet
 
 
 def converted(folder: Path, *, trust: bool = False) -> str:
     """What tokenizer.json would hold for the vocabulary files in `folder`. Raises NotFound where it cannot be made."""
+    find = transformers.AutoTokenizer.from_pretrained
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=trust)
-        text: str = tokenizer.backend_tokenizer.to_str()
+        with quiet():
+            text: str = find(folder, local_files_only=True, trust_remote_code=trust).backend_tokenizer.to_str()
     except Exception as error:  # every tokenizer raises its own: a missing package, a broken file, an unknown kind
         reason = str(error).strip().partition("\n")[0]
         raise NotFound(
