@@ -106,7 +106,7 @@ class Bundle:
 
     def files(self) -> list[Path]:
         """What has to be there beside the manifest."""
-        return [self.folder / self.weights, self.folder / self.tokenizer]
+        return [self.folder / name for name in (self.weights, self.tokenizer, *self.origin.get("files", {}))]
 
 
 _AGAIN = "Install semsearch again, or copy the encoder's folder again."

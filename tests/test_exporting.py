@@ -303,6 +303,7 @@ def test_weights_too_large_for_one_file_lie_beside_it(
         *("encoder.json", "model.onnx", "model.onnx.data", "tokenizer.json")
     ]
     assert bundle.origin["files"]["model.onnx.data"].encode() in (out / "model.onnx").read_bytes()
+    assert {out / "encoder.json", *bundle.files()} == set(out.iterdir())
     exported = Encoder.load(out)
     assert (exported.encode(list(TEXTS)) * encoder.encode(list(TEXTS))).sum(axis=1).min() > 0.999
     data = out / "model.onnx.data"
