@@ -31,6 +31,11 @@ BATCH_DIFFERENCE = 1e-4  # of any component, alone against together
 STS_POINTS = 0.3
 SPEARMAN = 0.98
 MEAN_COSINE = 0.97
+FIXES = {
+    "fp32": "Use it in Torch, without export.",
+    "fp16": "Use --dtype fp32.",
+    "int8": "Use --dtype fp32, or have it judged by STS-B dev: --data DIR.",
+}
 PROBES = (  # one token, empty, not Latin, odd spaces, quotes, endings; the longest and the special tokens come on top
     "a",
     "",
@@ -116,5 +121,5 @@ def _hold(passed: bool, dtype: str, what: str) -> None:
     if not passed:  # also where a figure is NaN
         raise GateFailed(
             f"the {dtype} export is not what it was made from: {what} was wanted. Nothing was written.",
-            "Use it in Torch, without export." if dtype == "fp32" else "Use --dtype fp32.",
+            FIXES[dtype],
         )
