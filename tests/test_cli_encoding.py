@@ -54,6 +54,14 @@ def test_sts_of_two_texts_for_several_models(cli: CommandLine) -> None:
     assert cli.ok("sts", "same", "same").out.startswith("cosine 1.0000")
 
 
+def test_sts_for_several_models_is_a_table_with_a_line_for_each(cli: CommandLine) -> None:
+    head, one, other = cli.ok("sts", "a red car", "a red bus", "-m", "hashing", "-m", "default").lines
+    assert head.split() == ["model", "cosine", "strength"]
+    assert one.split()[0] == "hashing" and other.split()[0] == "default"
+    pairs = cli.ok("sts", "--pairs", "-", "-m", "hashing", "-m", "default", stdin="one\ttwo\nred\tblue\n").lines
+    assert len(pairs) == 5 and pairs[1].endswith("one | two") and pairs[4].endswith("red | blue")
+
+
 def test_sts_of_scored_pairs_gives_correlations_in_percent(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "p.tsv").write_text("a cat\ta cat\t5\na cat\ta cab\t3\na cat\txyz\t0\n", encoding="utf-8")
     shown = cli.ok("sts", "--pairs", tmp_path / "p.tsv", "--json").json

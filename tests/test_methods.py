@@ -1,4 +1,4 @@
-"""Methods do what their paper says, also where the golden arrays cannot tell: against plain transformers, one by one."""
+"""Methods do what their paper says, also where the golden arrays cannot tell: against plain transformers."""
 
 from __future__ import annotations
 
@@ -191,6 +191,12 @@ def test_any_encoder_runs_under_a_mask(architecture: str, bert: Path, tmp_path: 
 def test_unknown_options_and_values_are_refused(name: str) -> None:
     with pytest.raises(UnknownName, match="no option of method"):
         methods.make(name, {"nonsense": 1})
+
+
+@pytest.mark.parametrize(("name", "option"), [("mean", "layer"), ("promptbert", "top_k"), ("static", "specials")])
+def test_an_option_of_the_wrong_type_is_refused(name: str, option: str) -> None:
+    with pytest.raises(UsageError, match=f"option {option} of method {name} cannot be 'many'"):
+        methods.make(name, {option: "many"})
 
 
 def test_a_prompt_with_other_masks_than_the_method_reads_is_refused(bert: Path) -> None:

@@ -87,10 +87,25 @@ def _tell_pairs(triples: Sequence[tuple[str, str, float | None]], encoders: Enco
         ]
         show.emit({"schema": 1, "pairs": shown, **({"models": whole} if gold else {})})
         return
-    for at, (a, b) in enumerate(texts):
-        figures = "  ".join(f"{_named(name, found)}{_figures(_compared(one, at))}" for name, one in found.items())
-        show.out(f"{figures}  {show.safe(a)} | {show.safe(b)}" if len(texts) > 1 else figures)
+    if len(found) > 1:
+        _tell_side_by_side(texts, found)
+    else:
+        (one,) = found.values()
+        for at, (a, b) in enumerate(texts):
+            figures = _figures(_compared(one, at))
+            show.out(f"{figures}  {show.safe(a)} | {show.safe(b)}" if len(texts) > 1 else figures)
     _tell_correlations(whole)
+
+
+def _tell_side_by_side(texts: Sequence[tuple[str, str]], found: Mapping[str, Any]) -> None:
+    """One line for every pair and model; the pairs only where there are several."""
+    rows = []
+    for at, (a, b) in enumerate(texts):
+        for name, one in found.items():
+            figures = _compared(one, at).values()
+            told = [name, *("-" if figure is None else f"{figure:.4f}" for figure in figures)]
+            rows.append([*told, f"{a} | {b}"] if len(texts) > 1 else told)
+    show.table(rows, ("model", "cosine", "strength", *(["texts"] if len(texts) > 1 else [])))
 
 
 def _tell_task(task: Task, data: Path, encoders: Encoders, as_json: bool) -> None:
@@ -145,10 +160,6 @@ def _compared(found: Any, at: int) -> dict[str, float | None]:
 def _figures(compared: Mapping[str, float | None]) -> str:
     strength = compared["strength"]
     return f"cosine {compared['cosine']:.4f}" + ("" if strength is None else f"  strength {strength:.2f}")
-
-
-def _named(name: str, among: Mapping[str, Any]) -> str:
-    return f"{show.safe(name)}: " if len(among) > 1 else ""
 
 
 def _correlations(spearman: float | None, pearson: float | None) -> dict[str, float | None]:

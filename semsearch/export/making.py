@@ -18,11 +18,12 @@ from semsearch import export, strength, unrelated
 from semsearch.batching import Tokenizer, padded
 from semsearch.bundle import Bundle
 from semsearch.encoders.onnx_encoder import OnnxEncoder
-from semsearch.errors import UsageError
+from semsearch.errors import GateFailed, UsageError
 from semsearch.export import graph as graphs
 from semsearch.export import parity, precision
 from semsearch.export.graph import Graph, Inputs
 
+NARROWING = "outputs of feed-forward blocks"
 EXAMPLES = ("A man is playing a guitar.", "a")  # one is longer, so that the trace sees padding
 
 
@@ -31,10 +32,29 @@ def made(engine: Any, place: Path, dtype: str, data: Path | None, report: export
     _write_tokenizer(engine.bundle, place)
     graph, example = _graph(engine)
     fixed = _fixed(engine, graph, example)
-    report(f"tracing {engine.bundle.name} ({engine.bundle.method})")
-    _write_weights(graph, example, engine.bundle.max_tokens, place, dtype, report)
     rows = 0 if (bias := getattr(graph, graphs.BIAS)) is None else len(bias)
-    bundle = _described(engine, place, dtype, {"bias_rows": rows, "for_its_prompts_only": fixed})
+    told = {"bias_rows": rows, "for_its_prompts_only": fixed}
+    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        report(f"tracing {engine.bundle.name} ({engine.bundle.method})")
+        full = graphs.traced(graph, example, Path(scratch) / "full.onnx", engine.bundle.max_tokens)
+        onnx.checker.check_model(full, full_check=True)
+        try:
+            return _finished(engine, full, place, dtype, told, data, report)
+        except GateFailed:
+            if dtype != "int8":
+                raise
+        report("8 bits are too few for all of it: once more, with the outputs of feed-forward blocks in float32")
+        return _finished(engine, full, place, dtype, told | {"in_float32": NARROWING}, data, report)
+
+
+def _finished(
+    engine: Any, full: Path, place: Path, dtype: str, told: dict[str, Any], data: Path | None, report: export.Report
+) -> Bundle:
+    """Weights in `place` out of the traced graph `full`, and their manifest. Raises GateFailed."""
+    for old in place.glob(f"{export.WEIGHTS}*"):
+        old.unlink()
+    _write_weights(full, place, dtype, narrowing="in_float32" not in told)
+    bundle = _described(engine, place, dtype, told)
     report("measuring it against torch")
     return _measured(bundle, engine, data, report)
 
@@ -66,19 +86,15 @@ def _fixed(engine: Any, graph: Graph, example: Inputs) -> bool:
     return True
 
 
-def _write_weights(graph: Graph, example: Inputs, longest: int, place: Path, dtype: str, report: export.Report) -> None:
+def _write_weights(full: Path, place: Path, dtype: str, *, narrowing: bool = True) -> None:
     """model.onnx in `place`, checked, and beside it what protobuf could not hold."""
     path = place / export.WEIGHTS
-    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
-        full = graphs.traced(graph, example, Path(scratch) / "full.onnx", longest)
-        onnx.checker.check_model(full, full_check=True)
-        if dtype == "fp16":
-            precision.halved(full, path)
-        elif dtype == "int8":
-            report("quantising")
-            precision.optimised(precision.quantised(full, Path(scratch) / "int8.onnx"), path)
-        else:
-            precision.optimised(full, path)
+    if dtype == "fp16":
+        precision.halved(full, path)
+    elif dtype == "int8":
+        precision.optimised(precision.quantised(full, full.parent / "int8.onnx", narrowing=narrowing), path)
+    else:
+        precision.optimised(full, path)
     precision.stamp(path)
     onnx.checker.check_model(path, full_check=True)
 

@@ -68,14 +68,25 @@ class Method(Protocol):
 
 def make(name: str, options: Mapping[str, Any] | None = None) -> Method:
     """The method called `name` with these options. Raises UnknownName for either, UsageError for a wrong value."""
-    kind = plugins.load(sys.modules[__name__], name).Method
-    known = {field.name: field for field in fields(kind)}
-    for option in options or {}:
+    known = options_of(name)
+    told = {option: tuple(value) if isinstance(value, list) else value for option, value in (options or {}).items()}
+    for option, value in told.items():
         if option not in known:
             raise UnknownName(f"option of method {name}", option, known)
-    told = {option: tuple(value) if isinstance(value, list) else value for option, value in (options or {}).items()}
-    method: Method = kind(**told)
+        if type(value) is not type(known[option]):
+            usual = repr(known[option])
+            raise UsageError(f"option {option} of method {name} cannot be {value!r}.", f"Where none is given: {usual}.")
+    method: Method = _class(name)(**told)
     return method
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """What the method called `name` can be told, and what holds where it is not."""
+    return {field.name: field.default for field in fields(_class(name))}
+
+
+def _class(name: str) -> Any:
+    return plugins.load(sys.modules[__name__], name).Method
 
 
 def chosen(option: str, value: str, choices: tuple[str, ...]) -> None:
