@@ -1,10 +1,20 @@
-"""Small files of each kind, made by hand: one document a kind, with a heading, umlauts and two pages' worth."""
+"""Small files of each kind, made by hand: one document a kind, with a heading, umlauts and two pages' worth.
+
+And what a test wants to know of a file once it is read.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 import zipfile
 from pathlib import Path
+
+import pytest
+
+from semsearch import loaders
+from semsearch.errors import Unreadable
+from semsearch.loaders import Fields
+from semsearch.types import Document, Skipped
 
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _ODF = " ".join(
@@ -109,3 +119,34 @@ def sample(kind: str, folder: Path) -> Path:
     else:
         raise KeyError(kind)
     return path
+
+
+def one(path: Path, kind: str = "auto", fields: Fields | None = None) -> Document:
+    """The one document that a file holds."""
+    (item,) = loaders.load(path, kind, fields or Fields())
+    assert isinstance(item, Document), item
+    return item
+
+
+def all_of(path: Path, **fields: object) -> list[Document | Skipped]:
+    """Whatever a file holds, read with these fields."""
+    return list(loaders.load(path, "auto", Fields(**fields)))  # type: ignore[arg-type]
+
+
+def written(folder: Path, name: str, content: str | bytes) -> Path:
+    """The path of a new file with this content."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def headings(document: Document) -> list[tuple[str | None, str]]:
+    """Each mark's heading with the beginning of the text it stands at."""
+    return [(m.heading, document.text[m.start :].partition("\n")[0]) for m in document.marks]
+
+
+def refusal(path: Path, kind: str = "auto") -> str:
+    """Why a file cannot be read."""
+    with pytest.raises(Unreadable) as caught:
+        list(loaders.load(path, kind))
+    return caught.value.message

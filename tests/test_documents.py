@@ -7,40 +7,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from filemaking import docx, odt, paragraph, pdf, sample
+from filemaking import docx, headings, odt, one, paragraph, pdf, refusal, sample, written
 
 from semsearch import loaders
 from semsearch.errors import UnknownName, Unreadable
-from semsearch.loaders import Fields
-from semsearch.types import Document, Skipped
-
-
-def one(path: Path, kind: str = "auto", fields: Fields | None = None) -> Document:
-    (item,) = loaders.load(path, kind, fields or Fields())
-    assert isinstance(item, Document), item
-    return item
-
-
-def all_of(path: Path, **fields: object) -> list[Document | Skipped]:
-    return list(loaders.load(path, "auto", Fields(**fields)))  # type: ignore[arg-type]
-
-
-def written(folder: Path, name: str, content: str | bytes) -> Path:
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
-
-
-def headings(document: Document) -> list[tuple[str | None, str]]:
-    """Each mark's heading with the beginning of the text it stands at."""
-    return [(m.heading, document.text[m.start :].partition("\n")[0]) for m in document.marks]
-
-
-def refusal(path: Path, kind: str = "auto") -> str:
-    with pytest.raises(Unreadable) as caught:
-        list(loaders.load(path, kind))
-    return caught.value.message
-
 
 # ---- which loader
 
