@@ -70,7 +70,7 @@ def absent(device: str, why: str) -> DeviceUnavailable:
 
 def fell_back(what: str, why: str) -> None:
     """Say once, in one line on stderr unless the program logs elsewhere, that a GPU is there and not used."""
-    line = f"warning: {what} runs on the CPU: {why}. See: semsearch doctor"
+    line = f"{what} runs on the CPU: {why}. See: semsearch doctor"
     if line not in _told:
         _told.add(line)
         logging.getLogger("semsearch").warning("%s", line)
