@@ -1,8 +1,9 @@
 """A saved encoder: one folder with encoder.json, weights and tokenizer, and the fingerprint of its vector space.
 
 The fingerprint is computed from everything that decides what vector a text gets: method, prompts with every space,
-hashes of weights and tokenizer, pooling, layer, longest input, normalisation and precision class. It is stored, and
-computed again on reading. A folder is found by its path, its name in models/catalogue.json, or its id on the hub.
+hashes of weights, their configuration and the tokenizer, pooling, layer, longest input, normalisation and precision
+class. It is stored, and computed again on reading. A folder is found by its path, its name in models/catalogue.json, or
+its id on the hub.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from semsearch import weights
 from semsearch.errors import Corrupt, NotFound
-from semsearch.prompts import Prompt
+from semsearch.prompts import MARKS, Prompt
 from semsearch.reference import HUB
 from semsearch.types import Role
 
@@ -44,6 +45,7 @@ class Bundle:
     """The manifest of a saved encoder. `parity` are figures measured at export, against the full-precision model.
 
     `options` are what the method was told beyond its defaults, `tokens` the tokenizer's own mask, sep, cls and pad.
+    `config_sha256` is that of what the model's configuration says of how its weights are run.
     `origin` holds the sha256 of the weights and of the tokenizer that an export was made from, and the operators and
     the opset of its graph. `background`: ascending quantiles of the cosine of unrelated texts, p = 0 … 1 in equal
     steps. `weights` is an ONNX file, or the safetensors file (or the index of several) of a Hugging Face folder.
@@ -66,6 +68,7 @@ class Bundle:
     source: str
     options: Mapping[str, Any] = field(default_factory=dict)
     tokens: Mapping[str, str] = field(default_factory=dict)
+    config_sha256: str = ""
     origin: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
     parity: Mapping[str, Any] = field(default_factory=dict)
@@ -84,6 +87,10 @@ class Bundle:
         parts["tokenizer_sha256"] = proven.get("tokenizer_sha256", self.tokenizer_sha256)
         if self.options:
             parts["options"] = dict(self.options)
+        if self.config_sha256:
+            parts["config_sha256"] = self.config_sha256
+        if any(mark in prompt.text for prompt in self.prompts.values() for mark in MARKS):
+            parts["tokens"] = dict(self.tokens)
         canonical = json.dumps(parts, sort_keys=True, ensure_ascii=True)
         return replace(self, fingerprint=hashlib.sha256(canonical.encode()).hexdigest()[:16])
 

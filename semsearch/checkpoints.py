@@ -6,6 +6,8 @@ else of its modules.json, else mean pooling (PromptEOL for a decoder); lengths, 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import re
 from collections.abc import Mapping
@@ -29,12 +31,14 @@ CONFIG = "config.json"
 MOST = {False: 512, True: 2048}  # tokens of an encoder's and of a decoder's input, where nobody says otherwise
 OFFSET = ("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "longformer", "xlm-roberta-xl")
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "max_sequence_length")
-ENCODERS = """albert bert camembert convbert data2vec-text deberta deberta-v2 distilbert electra ernie eurobert funnel
+ENCODERS = """albert bert camembert convbert data2vec-text deberta deberta-v2 distilbert electra ernie eurobert
     longformer luke megatron-bert mobilebert modernbert mpnet nomic_bert nystromformer rembert roberta
     roberta-prelayernorm roformer squeezebert xlm-roberta xlm-roberta-xl xmod"""
 DECODERS = """bloom codegen cohere cohere2 falcon gemma gemma2 gemma3_text gpt2 gpt_bigcode gpt_neo gpt_neox gptj
     granite llama ministral mistral mixtral mpt olmo olmo2 opt persimmon phi phi3 qwen2 qwen2_moe qwen3 qwen3_moe
     smollm3 stablelm starcoder2 xglm"""
+NEUTRAL = """architectures auto_map dtype finetuning_task gradient_checkpointing id2label label2id output_past
+    problem_type task_specific_params tokenizer_class torch_dtype transformers_version use_cache"""  # of a config.json
 LOG = logging.getLogger(__name__)
 
 
@@ -95,6 +99,7 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         licence=_licence(folder),
         source=source,
         tokens=words.tokens,
+        config_sha256=_run_by(model),
         folder=folder.resolve(),
     )
     return (_piped(base, pipeline, reference) if pipeline else _prompted(base, model, reference)).sealed()
@@ -107,9 +112,9 @@ def chosen(folder: Path, reference: Reference, *, trust: bool = False) -> Refere
     return replace(reference, template="prompteol" if _model(folder, trust).causal else "mean")
 
 
-def is_causal(folder: Path) -> bool:
-    """Whether the model in `folder` is a decoder. Raises NotFound where there is no model."""
-    return _model(folder, True).causal
+def is_causal(folder: Path, *, trust: bool = False) -> bool:
+    """Whether the model in `folder` is a decoder. Raises NotFound where there is no model, UsageError for its code."""
+    return _model(folder, trust).causal
 
 
 def _model(folder: Path, trust: bool) -> _Model:
@@ -129,6 +134,11 @@ def _model(folder: Path, trust: bool) -> _Model:
         raise UsageError(
             f"{folder} is an encoder and a decoder in one ({config.get('model_type')}), which is not run here.",
             "Use an encoder such as BERT, or a decoder such as OPT.",
+        )
+    if config.get("model_type") == "funnel":
+        raise UsageError(
+            f"{folder} is a funnel, whose layers have fewer and fewer tokens, which is not run here.",
+            "Use another encoder, such as BERT.",
         )
     return _Model(inner, below, config, _decodes(inner, config, trust))
 
@@ -201,6 +211,11 @@ def _fitting(template: Template, base: Bundle, model: _Model) -> None:
             f"the template {said} is for decoders, and {base.name} ({model.kind}) is an encoder.",
             "Use --template promptbert, cot-bert or mean, or a model such as OPT, LLaMA or Mistral.",
         )
+    if model.causal and not {"causal", "any"} & set(template.kinds):
+        raise UsageError(
+            f"the template {said} is for encoders, and {base.name} ({model.kind}) is a decoder.",
+            "Use --template prompteol, pretended-cot, knowledge-enhancement or mean.",
+        )
     known = {"bert", "roberta"}
     if model.kind in known and known & set(template.kinds) and model.kind not in template.kinds:
         LOG.warning("the template %s is not for %s, and %s is one.", said, model.kind, base.name)
@@ -230,6 +245,14 @@ def _precision(model: _Model, found: str, reference: Reference) -> str:
     if reference.dtype == "nf4" and not model.causal:
         raise UsageError(f"nf4 is for decoders, and {model.folder} is an encoder.", "Use fp32, bf16 or fp16.")
     return reference.dtype or (weights.precision(model.folder, found) if model.causal else "fp32")
+
+
+def _run_by(model: _Model) -> str:
+    """The hash of what decides how the weights are run: the configuration, and the code that it brings."""
+    told = {key: value for key, value in model.config.items() if key not in NEUTRAL.split() and key[0] != "_"}
+    code = sorted(model.folder.glob("*.py")) if "auto_map" in model.config else []
+    content = json.dumps([told, [weights.sha256(each) for each in code]], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _below(model: _Model, name: str) -> str:

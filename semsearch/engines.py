@@ -52,7 +52,7 @@ def opened(
     if backend == "onnx":
         fix = f"Export it first: {EXPORT.format(model=reference.model)}"
         raise UsageError(f"{reference.model} has no ONNX weights.", fix)
-    return _torch(bundle)(bundle, device=device, threads=threads, trust=trust), lasting
+    return _torch(bundle, trust)(bundle, device=device, threads=threads, trust=trust), lasting
 
 
 def described(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Reference]:
@@ -137,12 +137,12 @@ def _hashing(reference: Reference, device: str, backend: str) -> Engine:
     return HashingEncoder()
 
 
-def _torch(bundle: Bundle) -> Any:
+def _torch(bundle: Bundle, trust: bool) -> Any:
     """The engine for safetensors: one for encoders, one for decoders."""
     from semsearch import checkpoints
 
     try:
-        if checkpoints.is_causal(bundle.folder):
+        if checkpoints.is_causal(bundle.folder, trust=trust):
             from semsearch.encoders.causal_encoder import CausalEncoder
 
             return CausalEncoder

@@ -1,7 +1,7 @@
 """Which files hold a model's weights, that they are whole, and the hash that names them. Nothing is loaded here.
 
 safetensors only: unpickling a file runs what is written in it. Hashes of large files are kept in the user's cache by
-path, size and time, so that a model of 14 GB is read once and not on each start.
+path, size, times and place on the disk, so that a model of 14 GB is read once and not on each start.
 """
 
 from __future__ import annotations
@@ -70,14 +70,15 @@ def joined(hashes: Iterable[str]) -> str:
 
 
 def sha256(path: Path) -> str:
-    """The sha256 of a file; of a large one, what was found when it had the same size and time."""
+    """The sha256 of a file; of a large one, what was found when it was last read, as long as nobody touched it."""
     stat = path.stat()
     if stat.st_size < LARGE:
         return hashed(path)
-    name, stamp = str(path.resolve()), [stat.st_size, stat.st_mtime_ns]
+    # archives set st_mtime to whatever they like, and checkpoints of one architecture have one size
+    name, stamp = str(path.resolve()), [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
     known = _known()
-    if known.get(name, [None])[:2] == stamp:
-        return str(known[name][2])
+    if known.get(name, [None])[:-1] == stamp:
+        return str(known[name][-1])
     found = hashed(path)
     newest = [*((key, value) for key, value in known.items() if key != name), (name, [*stamp, found])]
     kept.write(KEPT, json.dumps(dict(newest[-MOST_KEPT:])).encode())
@@ -135,7 +136,7 @@ def hashed(path: Path) -> str:
 
 
 def _known() -> dict[str, list[Any]]:
-    """path -> size, time in ns, sha256."""
+    """path -> size, times of content and file in ns, inode, sha256."""
     try:
         known = json.loads(kept.read(KEPT) or b"{}")
     except ValueError:

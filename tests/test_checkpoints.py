@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from checkpoints import copied, pickled, rewrite, sharded, without_tokenizer_json
 from models import minilm
 
+from semsearch import bundle as bundles
 from semsearch import checkpoints, kept, vocabulary, weights
 from semsearch.batching import Tokenizer
 from semsearch.bundle import Bundle
@@ -135,6 +137,22 @@ def test_whatever_decides_a_vector_changes_the_fingerprint(bert: Path) -> None:
     assert described(bert, "mean").fingerprint != prints["mean"]
 
 
+def test_how_the_weights_are_run_is_part_of_the_fingerprint(bert: Path) -> None:
+    rewrite(bert / "config.json", _name_or_path="here")
+    before = described(bert, "cot-bert").fingerprint
+    rewrite(bert / "config.json", _name_or_path="elsewhere", transformers_version="9.9", torch_dtype="float16")
+    assert described(bert, "cot-bert").fingerprint == before  # who saved it, and when
+    rewrite(bert / "config.json", num_hidden_layers=2)
+    fewer = described(bert, "cot-bert").fingerprint
+    rewrite(bert / "tokenizer_config.json", mask_token="[PAD]")
+    assert len({before, fewer, described(bert, "cot-bert").fingerprint}) == 3
+    rewrite(bert / "config.json", auto_map={"AutoModel": "mine.Mine"})
+    (bert / "mine.py").write_text("one = 1")
+    first = described(bert, "cot-bert", trust=True).fingerprint
+    (bert / "mine.py").write_text("one = 2")
+    assert described(bert, "cot-bert", trust=True).fingerprint != first
+
+
 def test_weights_in_pieces_run_as_the_whole_does(bert: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     whole = Encoder.load(f"{bert}#cot-bert").encode(TEXTS)
@@ -161,6 +179,10 @@ def test_a_large_file_is_hashed_once_as_long_as_it_stays(bert: Path, monkeypatch
     assert weights.sha256(file) == first and len(hashed) == 1
     file.write_bytes(file.read_bytes() + b"\0")
     assert weights.sha256(file) != first and len(hashed) == 2
+    time, content = file.stat().st_mtime_ns, file.read_bytes()
+    file.write_bytes(content[:-1] + b"\1")
+    os.utime(file, ns=(time, time))  # as archives do
+    assert weights.sha256(file) == plain(file) and len(hashed) == 3
     (kept.folder() / weights.KEPT).write_text("{broken")
     assert weights.sha256(file) == plain(file)
 
@@ -481,6 +503,7 @@ def test_damaged_weights_are_corrupt(bert: Path, damage: str) -> None:
     [
         ("tiny-opt", "promptbert", r"decoder, which reads none"),
         ("tiny-llama", '"[X]" means [MASK].', r"decoder, which reads none"),
+        ("tiny-llama", "cls", r"is for encoders"),
         ("tiny-bert", "prompteol", r"is an encoder"),
         ("tiny-roberta", "pretended-cot", r"is an encoder"),
         ("tiny-bert", "head=sideways,template=cls", r"head cannot be"),
@@ -517,6 +540,16 @@ def test_code_that_comes_with_a_model_is_not_run(bert: Path, tmp_path: Path) -> 
             Encoder.load(name)
     assert not (tmp_path / "ran").exists()
     assert described(bert, trust=True).method == "mean"
+
+
+def test_code_beside_a_saved_encoder_is_not_run_either(bert: Path, tmp_path: Path) -> None:
+    saved = bundles.write(described(bert, "mean"), bert)
+    assert Encoder.load(bert).fingerprint == saved.fingerprint
+    rewrite(bert / "config.json", model_type="mine", auto_map={"AutoConfig": "configuration_mine.Mine"})
+    (bert / "configuration_mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    with pytest.raises(UsageError, match="--trust-remote-code"):
+        Encoder.load(bert)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_backend_that_cannot_run_it_is_refused(bert: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ pytest.importorskip("onnxscript")
 
 from commandline import CommandLine  # noqa: E402
 
-from semsearch.export import export, export_engine, graph, making, parity, precision  # noqa: E402
+from semsearch.export import export, export_engine, graph, making, parity, precision, versions  # noqa: E402
 
 DOCS = Path(__file__).parents[1] / "docs" / "export.md"
 SAMPLES = {  # method -> models and templates under which it is exported; the first is in every run
@@ -143,6 +144,14 @@ def test_a_bundle_says_what_it_is_made_of(static: tuple[Any, Path]) -> None:
     assert len(bundle.background) == 1001
     told = json.loads((out / "tokenizer.json").read_text())
     assert told["truncation"] is None and told["padding"] is None
+
+
+def test_what_it_was_made_with_is_known_for_gpu_wheels_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> Any:
+        raise metadata.PackageNotFoundError(name)  # onnxruntime, where the wheel is onnxruntime-gpu
+
+    monkeypatch.setattr(metadata.Distribution, "from_name", missing)
+    assert versions().keys() >= {"torch", "onnx", "onnxruntime"}
 
 
 def test_no_file_says_where_it_was_made(static: tuple[Any, Path], tmp_path: Path) -> None:

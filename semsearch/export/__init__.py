@@ -9,10 +9,10 @@ An fp32 export has the fingerprint of its source, since its vectors were proven 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +89,8 @@ def export_engine(
 
 def versions() -> dict[str, str]:
     """What an export was made with."""
-    return {name: version(name).partition("+")[0] for name in PACKAGES if name != "onnxscript"}
+    named = (name for name in PACKAGES if name != "onnxscript")  # modules: wheels have other names for a GPU
+    return {name: str(importlib.import_module(name).__version__).partition("+")[0] for name in named}
 
 
 def _opened(reference: Reference, trust: bool) -> Any:
