@@ -13,16 +13,15 @@ def mean_pool(hidden: Tensor, mask: Tensor) -> Tensor:
     """Average the hidden states of real tokens: (n, t, h) and (n, t) give (n, h).
 
     Padding has no weight, so the result does not depend on how far the batch was padded. Every row needs one real
-    token.
+    token. Sums are float32 at least: those of fp16 end at 65,504.
     """
-    weights = mask.to(hidden.dtype).unsqueeze(-1)
-    return (hidden * weights).sum(1) / weights.sum(1)
+    weights = mask.to(torch.promote_types(hidden.dtype, torch.float32)).unsqueeze(-1)
+    return ((hidden * weights).sum(1) / weights.sum(1)).to(hidden.dtype)
 
 
 def mean_sqrt_pool(hidden: Tensor, mask: Tensor) -> Tensor:
     """The sum over real tokens by the square root of their number: (n, t, h) -> (n, h)."""
-    weights = mask.to(hidden.dtype).unsqueeze(-1)
-    return (hidden * weights).sum(1) / weights.sum(1).sqrt()
+    return mean_pool(hidden, mask) * mask.sum(1, keepdim=True).to(hidden.dtype).sqrt()
 
 
 def weighted_mean_pool(hidden: Tensor, mask: Tensor) -> Tensor:

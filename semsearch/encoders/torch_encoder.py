@@ -5,23 +5,30 @@ A prompt's bias, where the method takes one away, is computed once for every len
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from semsearch.batching import Frame
 from semsearch.bundle import Bundle
-from semsearch.encoders._torch import TorchEngine
+from semsearch.encoders._torch import Rows, TorchEngine
 from semsearch.methods import Batch
 from semsearch.networks import loading
 from semsearch.networks.masked import MaskedNetwork
 from semsearch.prompts import Prompt
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BIAS_TEXTS = 64  # rows of a template's bias that are computed at once
 
 
 class TorchEncoder(TorchEngine):
     """An encoder network under any method that is not for decoders alone."""
+
+    network: MaskedNetwork
 
     def __init__(self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False) -> None:
         self._bias: dict[Prompt, torch.Tensor] = {}
@@ -35,6 +42,16 @@ class TorchEncoder(TorchEngine):
     def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Any) -> Batch:
         frame = self._tokenizer.frame(prompt)
         return Batch(ids, mask, frame, self._table(prompt, frame, mask) if self.method.denoises else None)
+
+    def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Any]]:
+        """All rows; where the network cannot do with padding, those of each length for themselves."""
+        if self.network.pads:
+            yield from super()._parted(rows, prompt)
+            return
+        lengths = np.array([len(row) for row in rows])
+        for length in np.unique(lengths):
+            places = np.flatnonzero(lengths == length)
+            yield places, [rows[at] for at in places.tolist()], None
 
     def _table(self, prompt: Prompt, frame: Frame, mask: torch.Tensor) -> torch.Tensor:
         """What the prompt says around 0, 1, … tokens of nothing, as far as this batch needs it."""

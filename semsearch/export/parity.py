@@ -5,7 +5,7 @@
     int8   STS-B dev at most 0.3 points below Torch; where it is not at hand, the order of the cosines of unrelated
            sentences (Spearman) and the mean cosine to Torch
 
-The floors of the last were chosen on all-MiniLM-L6-v2 under six templates: see docs/export.md.
+The floors of the last were chosen on all-MiniLM-L6-v2 under three templates: see docs/export.md.
 """
 
 from __future__ import annotations

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 def bias_of(method: Method, network: MaskedNetwork, batch: Batch) -> Tensor:
     """What the prompt says around nothing, for every sentence: (n, d). With gradients where there is no table."""
+    lengths = batch.lengths.clamp(0)  # fewer tokens than the prompt alone has: where they merge around nothing
     if batch.bias is not None:
-        return batch.bias[batch.lengths.clamp(0, batch.bias.shape[0] - 1)]
-    lengths, rows = torch.unique(batch.lengths, return_inverse=True)
+        return batch.bias[lengths.clamp(max=batch.bias.shape[0] - 1)]
+    lengths, rows = torch.unique(lengths, return_inverse=True)
     return method.bias(network, batch.frame, lengths)[rows]
 
 

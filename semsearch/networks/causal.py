@@ -19,7 +19,7 @@ from transformers.cache_utils import Cache, DynamicLayer
 
 from semsearch import pooling
 from semsearch.errors import UsageError
-from semsearch.networks.masked import Inputs
+from semsearch.networks.masked import Inputs, counted
 
 LIKE_LLAMA = ("layers", "norm")
 # Model types that are taken apart here: where the blocks are, and what stands behind the last one.
@@ -101,14 +101,8 @@ class CausalNetwork(nn.Module):
         return Past(tuple(_Fixed(each.keys, each.values) for each in kept), len(prefix))
 
     def level(self, layer: int) -> int:
-        """`layer` counted from the embedding output, which is 0. Raises UsageError where there is no such layer."""
-        level = layer if layer >= 0 else self.depth + 1 + layer
-        if not 0 <= level <= self.depth:
-            raise UsageError(
-                f"layer {layer} was asked for, and the model has {self.depth}.",
-                f"Choose from 0 (embeddings) to {self.depth}, or from -1 (the last) down.",
-            )
-        return level
+        """`layer` counted from the embedding output. Raises UsageError where there is no such layer."""
+        return counted(layer, self.depth)
 
     def _hidden(self, inputs: Inputs, level: int, past: Past | None = None) -> Tensor:
         """What the block below `level` gives, before anything behind the last one."""

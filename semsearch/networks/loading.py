@@ -22,6 +22,7 @@ from semsearch.networks.causal import CausalNetwork
 from semsearch.networks.masked import MaskedNetwork
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+POOLER = "pooler"
 HEADS = ("transform", "decoder", "pooler", "prompt")  # what `needs` may name beside folders of modules
 
 
@@ -32,18 +33,17 @@ def masked(
 
     Raises UsageError where the checkpoint has no such head, NotFound where there is no model.
     """
+    spare = () if POOLER in needs else (POOLER,)
     if "transform" in needs or "decoder" in needs:
         whole = opened(transformers.AutoModelForMaskedLM, _home(folder), precision, trust=trust)
         heads = _language_head(whole, needs)
         model = whole.base_model
     else:
-        pooled = {"add_pooling_layer": "pooler" in needs} if _takes_pooler(_home(folder), trust) else {}
-        model, heads = opened(transformers.AutoModel, _home(folder), precision, trust=trust, **pooled), {}
-    if "pooler" in needs:
-        if (pooler := getattr(model, "pooler", None)) is None:
-            raise UsageError(f"{folder} has no pooler.", "Use a checkpoint that was trained with one.")
-        heads["pooler"] = nn.Sequential(pooler.dense, pooler.activation)
-    model.pooler = None
+        model, heads = opened(transformers.AutoModel, _home(folder), precision, trust=trust, spare=spare), {}
+    if POOLER in needs:
+        heads[POOLER] = _pooler(model, folder)
+    if hasattr(model, POOLER):
+        model.pooler = nn.Identity()  # what it gives is not read; not every model does without
     prompt = parts.prompt(folder, DTYPES[precision]) if "prompt" in needs else None
     then = {name: parts.module(folder / name, DTYPES[precision]) for name in needs if name not in HEADS}
     network = MaskedNetwork(model, **heads, prompt=prompt, then=then)
@@ -102,10 +102,12 @@ def _four_bit(device: str) -> dict[str, Any]:
     return {"quantization_config": told, "device_map": {"": device}}
 
 
-def opened(kind: Any, folder: Path, precision: str, *, trust: bool = False, **options: Any) -> Any:
+def opened(
+    kind: Any, folder: Path, precision: str, *, trust: bool = False, spare: Collection[str] = (), **options: Any
+) -> Any:
     """`kind.from_pretrained(folder)` with safetensors only, quietly, with an error that says what to do.
 
-    A part of the model that the checkpoint lacks would be random: that is refused too.
+    A part of the model that the checkpoint lacks would be random: that is refused too, unless it is one of `spare`.
     """
     if (dtype := DTYPES.get(precision)) is None:
         raise UsageError(
@@ -124,7 +126,8 @@ def opened(kind: Any, folder: Path, precision: str, *, trust: bool = False, **op
         except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise NotFound(f"{folder} cannot be loaded as a model: {reason}", "Check the folder's files.") from error
-    missing = [name for name in told["missing_keys"] if not name.endswith("position_ids")]
+    known = [name for name in told["missing_keys"] if not name.endswith("position_ids")]
+    missing = [name for name in known if name.partition(".")[0] not in spare]
     if missing:
         raise SemsearchError(
             f"{folder} lacks {len(missing)} parts of the model, {sorted(missing)[0]} among them: they would be random.",
@@ -133,16 +136,21 @@ def opened(kind: Any, folder: Path, precision: str, *, trust: bool = False, **op
     return model
 
 
-def _takes_pooler(folder: Path, trust: bool) -> bool:
-    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=trust)
-    return config.model_type in ("bert", "roberta", "xlm-roberta", "camembert", "data2vec-text", "mpnet")
+def _pooler(model: Any, folder: Path) -> nn.Module:
+    """Linear and Tanh on the first token, as the checkpoint has them."""
+    pooler: Any = getattr(model, POOLER, None)
+    if hasattr(pooler, "dense") and hasattr(pooler, "activation"):
+        return nn.Sequential(pooler.dense, pooler.activation)
+    if isinstance(pooler, nn.Linear):  # ALBERT
+        return nn.Sequential(pooler, model.pooler_activation)
+    raise UsageError(f"{folder} has no pooler.", "Use a checkpoint that was trained with one.")
 
 
 def _language_head(whole: Any, needs: Collection[str]) -> dict[str, nn.Module]:
     """The halves of a masked-language-model head: dense, activation and norm; then the scores of all tokens."""
     if hasattr(whole, "cls"):
         transform, decoder = whole.cls.predictions.transform, whole.cls.predictions.decoder
-    elif hasattr(whole, "lm_head"):
+    elif hasattr(getattr(whole, "lm_head", None), "dense"):
         transform = nn.Sequential(whole.lm_head.dense, nn.GELU(), whole.lm_head.layer_norm)
         decoder = whole.lm_head.decoder
     else:

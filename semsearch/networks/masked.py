@@ -17,6 +17,7 @@ from semsearch import pooling
 from semsearch.errors import UsageError
 
 MASKED = -10_000.0  # added to the attention to padding: exp() of it is 0 in every precision, and fp16 can hold it
+MIXING = ("convbert", "mobilebert", "nystromformer")  # whose tokens see the padding beside them, masked or not
 LIKE_BERT = ("bert", "roberta", "xlm-roberta", "camembert")  # model types whose layers are taken apart here
 
 
@@ -54,6 +55,7 @@ class MaskedNetwork(nn.Module):
         self.then = nn.ModuleDict(then or {})
         self.depth = int(model.config.num_hidden_layers)
         self.width = int(model.config.hidden_size)
+        self.pads = model.config.model_type not in MIXING  # whether texts of several lengths may run together
         self.first_position = 0  # of a text's first token
         if model.config.model_type in LIKE_BERT[1:]:
             self.first_position = int(model.config.pad_token_id) + 1  # row pad_token_id of their table is the padding's
@@ -78,14 +80,8 @@ class MaskedNetwork(nn.Module):
         return _read(self.model.encoder.layer[level - 1], below, pooling.at(below, positions), _additive(inputs, below))
 
     def level(self, layer: int) -> int:
-        """`layer` counted from the embedding output, which is 0. Raises UsageError where there is no such layer."""
-        level = layer if layer >= 0 else self.depth + 1 + layer
-        if not 0 <= level <= self.depth:
-            raise UsageError(
-                f"layer {layer} was asked for, and the model has {self.depth}.",
-                f"Choose from 0 (embeddings) to {self.depth}, or from -1 (the last) down.",
-            )
-        return level
+        """`layer` counted from the embedding output. Raises UsageError where there is no such layer."""
+        return counted(layer, self.depth)
 
     def _levels(self, inputs: Inputs, highest: int) -> list[Tensor]:
         """Hidden states 0 … highest; nothing above is computed."""
@@ -116,7 +112,24 @@ class MaskedNetwork(nn.Module):
         places = {} if inputs.positions is None else {"position_ids": inputs.positions}
         out = self.model(**words, **places, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True)
         states: tuple[Tensor, ...] = out.hidden_states
+        if len(states) != self.depth + 1:
+            raise UsageError(
+                f"a {self.model.config.model_type} gives {len(states)} states and has {self.depth} layers, so which is "
+                "which is not known.",
+                "Use another model.",
+            )
         return states
+
+
+def counted(layer: int, depth: int) -> int:
+    """`layer` of `depth` counted from the embedding output, which is 0; -1 is the last. Raises UsageError."""
+    level = layer if layer >= 0 else depth + 1 + layer
+    if not 0 <= level <= depth:
+        raise UsageError(
+            f"layer {layer} was asked for, and the model has {depth}.",
+            f"Choose from 0 (embeddings) to {depth}, or from -1 (the last) down.",
+        )
+    return level
 
 
 def _additive(inputs: Inputs, hidden: Tensor) -> Tensor:
