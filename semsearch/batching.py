@@ -73,7 +73,10 @@ class Tokenizer:
         self._split = lru_cache(64)(self._splitted)
 
     def ids(self, texts: Sequence[str], prompt: Prompt) -> list[list[int]]:
-        """Token ids of before + sentence + after, at most max_tokens each; `cuts` grows by what was left out."""
+        """Token ids of before + sentence + after, at most max_tokens each; `cuts` grows by what was left out.
+
+        A text without any token has one of padding: no network runs on none.
+        """
         plain = [self._rewritten(clean(text), prompt) for text in texts]
         sides = [self._split(prompt.before, ending + prompt.after) for _, ending in plain]
         heads = [text[: CHARACTERS_PER_TOKEN * self.max_tokens] for text, _ in plain]
@@ -81,7 +84,7 @@ class Tokenizer:
             [side.around(head)[0] for side, head in zip(sides, heads, strict=True)], add_special_tokens=False
         )
         return [
-            [*side.before, *row.ids, *side.after]
+            [*side.before, *row.ids, *side.after] or [max(0, self._id("pad"))]
             if len(row.ids) + len(side) <= self.max_tokens and len(head) == len(text)
             else self._cut(text, len(head), side)
             for (text, _), side, head, row in zip(plain, sides, heads, rows, strict=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -169,6 +171,17 @@ def test_mean_pooling_leaves_padding_out(made: Made) -> None:
             for row in rows_of(encoder, TEXTS, EOL)
         ]
     assert np.abs(encoder.vectors(TEXTS, EOL) - np.stack(wanted)).max() <= 1e-4
+
+
+def test_a_text_of_no_token_at_all_has_a_vector(made: Made, tmp_path: Path) -> None:
+    """Tokenizers of GPT-2 and Qwen put nothing before a text."""
+    folder = Path(shutil.copytree(made("llama"), tmp_path / "llama"))
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    (folder / "tokenizer.json").write_text(json.dumps({**tokenizer, "post_processor": None}))
+    encoder = CausalEncoder(bundle(folder, "mean", Prompt()), device="cpu")
+    together = encoder.vectors(["", "a cat"], Prompt())
+    assert np.isfinite(together).all()
+    assert np.abs(together[0] - encoder.vectors([""], Prompt())[0]).max() < 1e-5
 
 
 def test_every_prompt_has_its_own_prefix(made: Made) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
+from semsearch import methods, pooling
+from semsearch.batching import Frame
 from semsearch.encoder import Encoder
 from semsearch.errors import SemsearchError, UsageError
 
@@ -109,9 +112,17 @@ def test_a_network_whose_layers_cannot_be_told_apart_is_refused(golden: Path, tm
         MaskedNetwork(transformers.FunnelModel(config)).states(Inputs(ids, ids), (-1,))
 
 
-def test_half_precision_does_not_run_out_of_numbers() -> None:
-    from semsearch import pooling
+def test_a_prompt_with_nothing_behind_it_is_pooled_itself() -> None:
+    """As an empty query is to a decoder, whose tokenizer puts nothing behind a text."""
+    ids = torch.arange(1, 11).reshape(2, 5)
+    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0]])
+    network = mock.Mock(states=lambda inputs, layers: [inputs.ids.float().unsqueeze(-1)])
+    method = methods.make("sentence_transformer", {"include_prompt": False})
+    pooled = method.embed(network, methods.Batch(ids, mask, Frame((7, 7, 7), ())))
+    assert pooled.flatten().tolist() == [2.0, 9.0]
 
+
+def test_half_precision_does_not_run_out_of_numbers() -> None:
     hidden, mask = torch.full((1, 1000, 4), 200.0), torch.ones(1, 1000, dtype=torch.int64)
     for pool in (pooling.mean_pool, pooling.weighted_mean_pool, pooling.mean_sqrt_pool):
         whole = pool(hidden, mask)

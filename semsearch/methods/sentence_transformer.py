@@ -74,8 +74,9 @@ def _position(way: str, batch: Batch) -> Tensor:
 
 
 def _without_prompt(batch: Batch) -> Tensor:
-    """The mask without the tokens before the sentence; where no prompt stands there, all of it."""
+    """The mask without the tokens before the sentence; without a prompt, or with nothing behind it, all."""
     if len(batch.frame.before) == batch.frame.lead:
         return batch.mask
     places = torch.arange(batch.mask.shape[1], device=batch.mask.device)
-    return batch.mask * (places >= len(batch.frame.before)).long()
+    behind = batch.mask * (places >= len(batch.frame.before)).long()
+    return torch.where(behind.any(1, keepdim=True), behind, batch.mask)
