@@ -1,0 +1,247 @@
+"""`templates search`: the template under which a model orders sentence pairs best."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from semsearch import settings
+from semsearch.cli import show
+from semsearch.cli.batch import read_lines, read_pairs
+from semsearch.cli.common import (
+    DeviceOption,
+    DtypeOption,
+    JsonFlag,
+    LayerOption,
+    ModelOption,
+    Options,
+    TemplateOption,
+    TrustFlag,
+    YesFlag,
+)
+from semsearch.errors import GuardRail, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from semsearch.batching import Tokenizer
+    from semsearch.evaluation.sts import Subset
+    from semsearch.evaluation.template_search import Candidate, Grid
+    from semsearch.prompts.library import Template
+    from semsearch.reference import Reference
+
+PIECES = "a piece, or a file with one a line; repeatable."
+WIDEST = 100  # columns of a text in a table
+
+
+def search(
+    ctx: typer.Context,
+    model: ModelOption = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE|DIR", help="Scored pairs: a<TAB>b<TAB>score, SentEval's sts-dev.csv, or its folder."
+        ),
+    ] = None,
+    prefixes: Annotated[list[str] | None, typer.Option(metavar="P", help=f"What wraps [X]: {PIECES}")] = None,
+    relations: Annotated[
+        list[str] | None, typer.Option(metavar="R", help=f"What relates it to [MASK]: {PIECES}")
+    ] = None,
+    endings: Annotated[list[str] | None, typer.Option(metavar="E", help=f"What ends it: {PIECES}")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Score the whole grid instead of one part after the other.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=2, help="Score on N pairs, evenly spread over the file.")
+    ] = None,
+    template: TemplateOption = None,
+    dtype: DtypeOption = None,
+    layer: LayerOption = None,
+    device: DeviceOption = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the best one as a TOML file.")
+    ] = None,
+    trust: TrustFlag = False,
+    yes: YesFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Find the template under which a model orders sentence pairs best (PromptBERT, section 4.2).
+
+    Greedily: first the relation, then the prefix, then the ending, each the best of its list. Without lists, those
+    of the paper. --template, or MODEL#TEMPLATE, says whose method, options and rules hold. Choose on a dev set.
+    """
+    from semsearch import engines
+    from semsearch.evaluation import template_search
+
+    if data is None:
+        raise UsageError("there are no pairs to score templates on.", "Say --data FILE, for example: sts-dev.csv")
+    subset = _subset(data, yes=yes)
+    subset = subset if limit is None else template_search.thinned(subset, limit)
+    chosen = settings.load({"model": model, "device": device, "home": ctx.obj.home})
+    reference = _reference(chosen.model).with_(template=template, dtype=dtype, layer=layer)
+    base, grid = _base(reference, trust, (prefixes, relations, endings))
+    reference = reference if reference.template else reference.with_(template=base.text["passage"])
+    started = time.perf_counter()
+    engine, lasting = engines.opened(reference, device=chosen.device, threads=chosen.threads, trust=trust)
+    with _reported(ctx.obj, len(subset.pairs)) as report:
+        score = template_search.scorer(engine, base, subset)
+        ranked = template_search.search(grid, score, full=full, report=report)
+    told = {
+        "model": str(lasting).partition("#")[0],
+        "method": base.method,
+        "pairs": len(subset.pairs),
+        "took_s": round(time.perf_counter() - started, 3),
+    }
+    _tell_ranked(ranked, told, as_json)
+    if output is not None:
+        _write(
+            ranked[0], base, f"{told['pairs']} pairs, the best of a search with {engine.name.partition('#')[0]}", output
+        )
+
+
+def _subset(data: Path, *, yes: bool) -> Subset:
+    """Scored pairs of a file, or of STS-B's dev split below a folder. Refuses a test split, unless `yes`."""
+    from semsearch.evaluation import sts
+
+    if data.is_dir() and not (data / "sts-dev.csv").is_file():
+        return sts.task_pairs("stsb", data, "dev")["dev"]
+    path = data / "sts-dev.csv" if data.is_dir() else data
+    if re.search(r"(?<![a-z])test(?![a-z])", path.name.lower()):
+        if not yes:
+            raise GuardRail(f"{path.name} looks like a test set: a template that is chosen on it has no honest score.",
+                            "Choose on the dev set; or say -y.")  # fmt: skip
+        show.warn([f"{path.name} looks like a test set: do not report scores on it for this template."])
+    triples = _senteval(path) or read_pairs(str(path))
+    unscored = sum(score is None for _, _, score in triples)
+    if unscored or len(triples) < 2:
+        told = f"{unscored} of {len(triples)} pairs have no score" if unscored else "two pairs or more are needed"
+        raise UsageError(f"{path}: {told}.", "Write `text<TAB>text<TAB>score` a line.")
+    return sts.Subset(tuple((a, b) for a, b, _ in triples), tuple(score for *_, score in triples if score is not None))
+
+
+def _senteval(path: Path) -> list[tuple[str, str, float | None]]:
+    """Pairs of a file as STS-B's: score and sentences in columns 5 to 7; [] where it is another."""
+    rows = [line.split("\t") for _, line in read_lines(str(path)) if line.strip()]
+    try:
+        return [(row[5], row[6], float(row[4])) for row in rows]
+    except (IndexError, ValueError):
+        return []
+
+
+def _base(reference: Reference, trust: bool, lists: tuple[Sequence[str] | None, ...]) -> tuple[Template, Grid]:
+    """The template whose method and rules hold, and the grid. Raises UsageError where they do not go together."""
+    from semsearch.evaluation.template_search import GRIDS, Grid
+    from semsearch.prompts import MASK, library
+    from semsearch.prompts.lint import family
+
+    kind = family(tokenizer_of(str(reference), trust))
+    usual = GRIDS[kind]
+    given = [_pieces(values) for values in lists]
+    base = library.resolve(reference.template, causal=kind == "causal") if reference.template else None
+    grid = Grid(
+        prefixes=given[0] or usual.prefixes,
+        relations=given[1] or usual.relations,
+        endings=given[2] or usual.endings,
+        masks=base.masks > 0 if base else usual.masks,
+    )
+    texts = list(grid.all())
+    base = base or library.resolve(texts[0], causal=kind == "causal")
+    for text in texts:
+        if text.count(MASK) != base.masks:
+            raise UsageError(
+                f"method {base.method} reads {base.masks} {MASK}s, and {text!r} has {text.count(MASK)}.",
+                "Search among templates with one number of [MASK]s, or name a --template with as many.",
+            )
+    return base, grid
+
+
+def _pieces(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Each value, or the lines of the file that it names; an empty one is a piece too, as Table 4's first relation."""
+    found: list[str] = []
+    for value in values or ():
+        path = Path(value)
+        if not value or "[X]" in value or not path.is_file():
+            if value.endswith((".txt", ".tsv")):
+                raise NotFound(f"{value} does not exist.", "Check the spelling, or the folder you are in.")
+            found.append(value)
+            continue
+        lines = [line.strip() for _, line in read_lines(value)]
+        found += lines[:-1] if not lines[-1] else lines
+    if values and not found:
+        raise UsageError(f"{', '.join(values)} holds no piece of a template.", "Write one a line.")
+    return tuple(dict.fromkeys(found))
+
+
+@contextmanager
+def _reported(options: Options, pairs: int) -> Iterator[Callable[[int, int, str], None]]:
+    from semsearch.cli.progress import reported
+    from semsearch.types import Progress
+
+    with reported(options, "searching templates") as step:
+        yield lambda done, total, text: step(Progress(done, total, "templates", text, 2 * pairs * done))
+
+
+def _tell_ranked(ranked: Sequence[Candidate], told: dict[str, Any], as_json: bool) -> None:
+    best = ranked[0]
+    if as_json:
+        shown = [
+            {"rank": rank, "spearman": None if math.isnan(one.spearman) else round(one.spearman, 4),
+             "stage": one.stage, "template": one.text}
+            for rank, one in enumerate(ranked, 1)
+        ]  # fmt: skip
+        show.emit({"schema": 1, **told, "best": best.text, "candidates": shown})
+        return
+    rows = [[str(rank), "-" if math.isnan(one.spearman) else f"{one.spearman:.2f}", one.stage, short(one.text)]
+            for rank, one in enumerate(ranked, 1)]  # fmt: skip
+    show.table(rows, ("rank", "spearman", "stage", "template"))
+    show.out()
+    show.out(f"--template {shlex.quote(show.safe(best.text))}")
+
+
+def _write(best: Candidate, base: Template, where: str, output: Path) -> None:
+    """The best template as a file of its own, with where it comes from."""
+    from semsearch.prompts import library
+
+    found = replace(
+        base,
+        text={"query": best.text, "passage": best.text},
+        description=f"Spearman {best.spearman:.2f} on {where}",
+        source="",
+        note="",
+    )
+    output.write_text(library.to_toml(found), encoding="utf-8")
+    show.note(f"wrote {output}")
+
+
+def _reference(model: str) -> Reference:
+    from semsearch.reference import Reference
+
+    return Reference.parse(model)
+
+
+def tokenizer_of(model: str, trust: bool) -> Tokenizer:
+    """The tokenizer of a model, whose weights are not loaded."""
+    from semsearch import bundle as bundles
+    from semsearch import engines
+    from semsearch.batching import Tokenizer
+
+    reference = _reference(model)
+    if reference.model == engines.HASHING:
+        raise UsageError("the encoder hashing has no tokenizer and reads no template.", "Name another: -m MODEL")
+    if not (bundles.find(reference.model, reference.revision) / bundles.MANIFEST).is_file():
+        reference = replace(reference, template="mean", options={})  # whatever reads it, the tokenizer is the same
+    bundle, _ = engines.described(reference, trust=trust)
+    return Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
+
+
+def short(text: str) -> str:
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
