@@ -83,6 +83,9 @@ def test_what_is_right_is_left_alone(text: str) -> None:
         ("[X] means in one word:", "", "causal", False),
         ("[X] means in one word:", "prompteol", "bert", True),
         ("[X] [MASK] [MASK] [MASK] .", "n_mask", "bert", False),
+        ("[X] [MASK] [MASK] .", "n_mask", "bert", False),
+        ("[X] .", "n_mask", "bert", True),
+        ("[X] [MASK] [MASK] [MASK] .", "cot_bert", "bert", True),
     ],
 )
 def test_masks_have_to_fit_the_method_and_the_model(text: str, method: str, kind: str, faulty: bool) -> None:
@@ -144,3 +147,17 @@ def test_a_token_of_template_and_sentence_is_noted(golden: Path) -> None:
     tokens = roberta.parts("p", merging.prompts["query"])
     assert "both" in {part for _, part in tokens}
     assert "".join(token for token, _ in tokens).replace("Ġ", " ") == "<s>The man said player .</s>"
+
+
+@pytest.mark.parametrize(
+    ("method", "options"), [("promptbert", {"nonsense": 1}), ("promptbert", {"top_k": -1}), ("n_mask", {"count": "x"})]
+)
+def test_options_that_the_method_refuses_are_an_error(method: str, options: dict[str, object]) -> None:
+    text = "[X] [MASK] ."
+    assert codes(lint(Template("mine", {"query": text, "passage": text}, method, options=options))) == ["options"]
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_what_the_model_is_matters_more_than_its_mask(causal: bool, golden: Path) -> None:
+    bert = Tokenizer(golden / "models" / "tiny-bert" / "tokenizer.json", 256, {})
+    assert family(bert, causal) == ("causal" if causal else "bert")

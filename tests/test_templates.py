@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,28 @@ def test_lint_with_a_model_knows_what_fits_it(cli: CommandLine, bert: Path) -> N
     opt = bert.parent / "tiny-opt"
     assert cli("templates", "lint", "promptbert", "-m", opt).code == 5
     assert cli("templates", "lint", "prompteol", "-m", opt).code == 0
+
+
+def test_an_encoder_whose_tokenizer_has_no_mask_is_no_decoder(cli: CommandLine, bert: Path, tmp_path: Path) -> None:
+    shutil.copytree(bert, tmp_path / "bert", copy_function=shutil.copyfile)
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        path = tmp_path / "bert" / file
+        without = path.read_text("utf-8").replace("[MASK]", "[MOSK]").replace("mask_token", "other_token")
+        path.write_text(without, "utf-8")
+    ran = cli("templates", "lint", "promptbert", "-m", tmp_path / "bert", "--json")
+    found = {each["code"]: each["message"] for each in ran.json["templates"][0]["findings"]}
+    assert ran.code == 5 and "[MASK]" in found["no-token"] and "masks" not in found
+
+
+def test_several_templates_without_their_table_are_told_how_to_write_them(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text("[a]\ntext = '[X]'\n[b]\ntext = '[X] .'\n", "utf-8")
+    ran = cli("templates", "show", f"{tmp_path / 'two.toml'}:b")
+    assert ran.code == 2 and "[templates.a]" in ran.err
+
+
+def test_search_wants_a_model_whose_template_is_free(cli: CommandLine, pairs: Path) -> None:
+    ran = cli("templates", "search", "-m", "default", "--data", pairs)
+    assert ran.code == 2 and "-m MODEL" in ran.err and "default" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,10 @@ def search(
     subset = _subset(data, yes=yes)
     subset = subset if limit is None else template_search.thinned(subset, limit)
     chosen = settings.load({"model": model, "device": device, "home": ctx.obj.home})
-    reference = _reference(chosen.model).with_(template=template, dtype=dtype, layer=layer)
+    reference = _reference(chosen.model)
+    if reference.model != engines.HASHING and _is_saved(reference):
+        raise UsageError(f"{chosen.model} has its template built in.", "Name a model that runs in Torch: -m MODEL")
+    reference = reference.with_(template=template, dtype=dtype, layer=layer)
     base, grid = _base(reference, trust, (prefixes, relations, endings))
     reference = reference if reference.template else reference.with_(template=base.text["passage"])
     started = time.perf_counter()
@@ -141,9 +144,8 @@ def _base(reference: Reference, trust: bool, lists: tuple[Sequence[str] | None, 
     """The template whose method and rules hold, and the grid. Raises UsageError where they do not go together."""
     from semsearch.evaluation.template_search import GRIDS, Grid
     from semsearch.prompts import MASK, library
-    from semsearch.prompts.lint import family
 
-    kind = family(tokenizer_of(str(reference), trust))
+    _, kind = tokenizer_of(str(reference), trust)
     usual = GRIDS[kind]
     given = [_pieces(values) for values in lists]
     base = library.resolve(reference.template, causal=kind == "causal") if reference.template else None
@@ -228,19 +230,29 @@ def _reference(model: str) -> Reference:
     return Reference.parse(model)
 
 
-def tokenizer_of(model: str, trust: bool) -> Tokenizer:
-    """The tokenizer of a model, whose weights are not loaded."""
+def tokenizer_of(model: str, trust: bool) -> tuple[Tokenizer, str]:
+    """The tokenizer of a model, whose weights are not loaded, and its kind: bert, roberta or causal."""
     from semsearch import bundle as bundles
-    from semsearch import engines
+    from semsearch import checkpoints, engines
     from semsearch.batching import Tokenizer
+    from semsearch.prompts.lint import family
 
     reference = _reference(model)
     if reference.model == engines.HASHING:
         raise UsageError("the encoder hashing has no tokenizer and reads no template.", "Name another: -m MODEL")
-    if not (bundles.find(reference.model, reference.revision) / bundles.MANIFEST).is_file():
+    if not _is_saved(reference):
         reference = replace(reference, template="mean", options={})  # whatever reads it, the tokenizer is the same
     bundle, _ = engines.described(reference, trust=trust)
-    return Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
+    tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
+    known = None if bundle.weights.endswith(bundles.ONNX) else checkpoints.is_causal(bundle.folder, trust=trust)
+    return tokenizer, family(tokenizer, known)
+
+
+def _is_saved(reference: Reference) -> bool:
+    """Whether the model is an exported or trained encoder, whose template is built in."""
+    from semsearch import bundle as bundles
+
+    return (bundles.find(reference.model, reference.revision) / bundles.MANIFEST).is_file()
 
 
 def short(text: str) -> str:

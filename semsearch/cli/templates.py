@@ -59,10 +59,9 @@ def show_(
 ) -> None:
     """Everything about a template; with -m also its tokens around a sentence, and how many it takes up."""
     from semsearch.prompts import library
-    from semsearch.prompts.lint import family
 
-    tokenizer = tokenizer_of(model, trust) if model else None
-    template = library.resolve(which, causal=tokenizer is not None and family(tokenizer) == "causal")
+    tokenizer, kind = tokenizer_of(model, trust) if model else (None, "")
+    template = library.resolve(which, causal=kind == "causal")
     known = {**template.as_dict(), "sample": _sample(template, sentence, tokenizer)}
     if as_json:
         show.emit({"schema": 1, "template": known})
@@ -90,11 +89,9 @@ def lint(
     takes up, and what fits this model.
     """
     from semsearch.prompts import library
-    from semsearch.prompts.lint import family
     from semsearch.prompts.lint import lint as findings_of
 
-    tokenizer = tokenizer_of(model, trust) if model else None
-    kind = family(tokenizer) if tokenizer else ""
+    tokenizer, kind = tokenizer_of(model, trust) if model else (None, "")
     given = [one for each in which for one in library.named(each, causal=kind == "causal")]
     read = [replace(one, method=_known(method)) if method else one for one in given]
     found = [(one, findings_of(one, kind=kind, tokenizer=tokenizer)) for one in read]

@@ -251,6 +251,8 @@ def _texts(value: Any) -> dict[Role, str]:
 def _check(given: Mapping[str, Any]) -> None:
     """Raises UsageError where a key is unknown, or its value of the wrong kind."""
     for key, value in given.items():
+        if key not in KEYS and isinstance(value, dict):
+            raise UsageError(f"[{key}] is no part of a template.", f"Write [templates.{key}] above one of several.")
         if key not in KEYS:
             raise UnknownName("key of a template", key, KEYS)
         right = {"options": dict, "rules": dict, "kinds": list}.get(key, str)

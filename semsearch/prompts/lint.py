@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from semsearch.errors import UsageError
 from semsearch.prompts import MARKS, MASK, SLOT, parse
 from semsearch.prompts.library import Template, drafted, templates
 
@@ -59,6 +60,8 @@ def lint(
     kind = kind or (family(tokenizer) if tokenizer else "")
     given = drafted(template, causal=kind == "causal") if isinstance(template, str) else template
     given = replace(given, method=method) if method else given
+    if wrong := _options(given):
+        return [wrong]
     found: dict[Finding, None] = {}
     for text in dict.fromkeys(given.text.values()):
         case = _Case(text, given, kind)
@@ -72,9 +75,9 @@ def lint(
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def family(tokenizer: Tokenizer) -> str:
-    """bert, roberta or causal: whether there is a mask, and whether tokens hold the blank before a word."""
-    if not tokenizer.has("mask"):
+def family(tokenizer: Tokenizer, causal: bool | None = None) -> str:
+    """bert, roberta or causal: whether tokens hold the blank before a word. Without `causal` its mask tells."""
+    if causal or (causal is None and not tokenizer.has("mask")):
         return "causal"
     return "bert" if tokenizer.count(["a a"]) == tokenizer.count(["a  a"]) else "roberta"
 
@@ -104,8 +107,8 @@ class _Case:
     @property
     def wanted(self) -> int | None:
         """How many [MASK]s the method reads: as many as the library's templates for it have. None: not known."""
-        if "count" in self.template.options:
-            return int(self.template.options["count"])
+        if self.template.method == "n_mask":
+            return int(self.template.options.get("count", max(1, self.text.count(MASK))))
         return next((one.masks for one in templates().values() if one.method == self.template.method), None)
 
     @property
@@ -120,6 +123,23 @@ class _Case:
 
     def rule(self, name: str) -> str:
         return str(self.template.rules.get(name, ""))
+
+
+def _options(template: Template) -> Finding | None:
+    """What the template's method refuses of its options. Looked up in a file's own only, since that loads torch."""
+    masks = max(text.count(MASK) for text in template.text.values())
+    known = (one.options for one in templates().values() if one.method == template.method)
+    if template.options in ({}, {"count": masks}, *known):
+        return None
+    from semsearch import methods
+
+    try:
+        methods.make(template.method, template.options)
+    except UsageError as error:
+        return _error("options", error.message, error.fix)
+    except ImportError:  # without torch no method can be asked
+        pass
+    return None
 
 
 def _published(case: _Case) -> Finding:
