@@ -195,8 +195,14 @@ def test_unknown_options_and_values_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "option"), [("mean", "layer"), ("promptbert", "top_k"), ("static", "specials")])
 def test_an_option_of_the_wrong_type_is_refused(name: str, option: str) -> None:
-    with pytest.raises(UsageError, match=f"option {option} of method {name} cannot be 'many'"):
+    with pytest.raises(UsageError, match=f"option {option} of method {name} cannot be 'many'") as caught:
         methods.make(name, {option: "many"})
+    assert caught.value.fix in ("It has to be a whole number.", "It has to be true or false.")
+
+
+def test_a_negative_number_of_words_is_told_as_such() -> None:
+    with pytest.raises(UsageError, match="top_k cannot be -3"):
+        methods.make("promptbert", {"top_k": -3})
 
 
 def test_a_prompt_with_other_masks_than_the_method_reads_is_refused(bert: Path) -> None:

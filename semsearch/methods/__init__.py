@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from semsearch.batching import Frame
 
 
+CALLED = {bool: "true or false", int: "a whole number", str: "a word"}
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Texts under one prompt: ids and mask (n, t), padded on the right, and the prompt's own tokens.
@@ -74,8 +77,8 @@ def make(name: str, options: Mapping[str, Any] | None = None) -> Method:
         if option not in known:
             raise UnknownName(f"option of method {name}", option, known)
         if type(value) is not type(known[option]):
-            usual = repr(known[option])
-            raise UsageError(f"option {option} of method {name} cannot be {value!r}.", f"Where none is given: {usual}.")
+            wanted = CALLED.get(type(known[option]), f"like {known[option]!r}")
+            raise UsageError(f"option {option} of method {name} cannot be {value!r}.", f"It has to be {wanted}.")
     method: Method = _class(name)(**told)
     return method
 

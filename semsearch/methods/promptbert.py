@@ -39,7 +39,9 @@ class Method:
     def __post_init__(self) -> None:
         chosen("denoise", self.denoise, ("", "position", "position-released"))
         chosen("head", self.head, ("", "transform", "pooler"))
-        if self.top_k < 0 or (self.top_k and (self.head or self.denoise)):
+        if self.top_k < 0:
+            raise UsageError(f"top_k cannot be {self.top_k}.", "It has to be 0, for none, or more: the paper has 200.")
+        if self.top_k and (self.head or self.denoise):
             raise UsageError(f"top_k {self.top_k} does not go together with a head or denoising.", "Use one of them.")
 
     @property
