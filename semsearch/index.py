@@ -345,11 +345,13 @@ class Index:
                     running = self._loaded = self._loaded or _load(running)
                 space = self._used_space()
                 if running.fingerprint != space.fingerprint:
+                    changed = self._loaded is not None and self._given in (None, kept)
+                    first = f"{kept} has changed since: put it back" if changed else f"Use the encoder {space.name}"
                     raise EncoderMismatch(
                         self.name,
                         built_with=f"{space.name}@{space.fingerprint[:8]}",
                         got=f"{running.name}@{running.fingerprint[:8]}",
-                        fix=f"Use the encoder {space.name}, search with --mode keyword, or build the index anew "
+                        fix=f"{first}, search with --mode keyword, or build the index anew "
                         f"(semsearch rm {self.name}, then semsearch index).",
                     )
                 self._encoder = running

@@ -173,7 +173,7 @@ def _checked(key: str, value: Any, origin: str) -> Any:
     try:
         return convert(value)
     except (TypeError, ValueError):
-        said = f"--{key} {value}" if origin == "flag" else f"{origin}: {key} = {value!r}"
+        said = f"--{key} {value or repr(value)}" if origin == "flag" else f"{origin}: {key} = {value!r}"
         raise UsageError(f"{said} cannot be.", f"It has to be {wanted}.") from None
 
 

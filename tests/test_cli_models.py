@@ -75,7 +75,8 @@ def test_a_template_file_is_found_again_and_its_change_is_noticed(
     elsewhere(tmp_path, monkeypatch)
     cli.ok("query", "a guitar", "-n", "notes", "--mode", "semantic")
     absolute.write_text(TEMPLATE.replace(" .'", ".'"))  # one blank less
-    refused(cli("query", "a guitar", "-n", "notes", "--mode", "semantic"), 4, "mine.toml", "was built with encoder")
+    ran = cli("query", "a guitar", "-n", "notes", "--mode", "semantic")
+    refused(ran, 4, "mine.toml", "was built with encoder", "has changed since")
     absolute.unlink()
     refused(cli("query", "a guitar", "-n", "notes", "--mode", "semantic"), 3, "mine.toml")
 
@@ -108,6 +109,15 @@ def test_several_models_and_templates_are_compared(cli: CommandLine, bert: Path)
     assert models["bert#mean"]["strength"] is not None and models["hashing"]["strength"] is None
     one = cli.ok("sts", "a man", "a woman", "-m", "bert", "--template", "cot-bert", "--json").json["pairs"][0]["models"]
     assert one["bert"]["cosine"] == models["bert#cot-bert"]["cosine"]
+
+
+def test_a_template_that_the_model_was_not_tuned_for_is_no_broken_installation(cli: CommandLine, bert: Path) -> None:
+    checks = cli.ok("doctor", "-m", "bert#cls", "--json").json["checks"]  # random weights: what is alike is not near
+    assert [check["state"] for check in checks if check["check"] == "vectors"] == ["note"]
+
+
+def test_a_model_without_a_name_is_shown_as_such(cli: CommandLine) -> None:
+    refused(cli("embed", "a", "-m", ""), 2, "--model ''")
 
 
 def test_embed_takes_a_template_of_ones_own(cli: CommandLine, bert: Path) -> None:

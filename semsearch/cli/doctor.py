@@ -163,7 +163,10 @@ def _encoder(asked: Asked) -> Iterator[Finding]:
     elif off > BATCH_TOLERANCE:
         yield Finding("vectors", "broken", f"they depend on the batch: off by {off:.1e}", "Use --device cpu.")
     elif vectors[0] @ vectors[1] <= vectors[0] @ vectors[2]:
-        yield Finding("vectors", "broken", "what is alike is not closer than what is not", "Install the model anew.")
+        state, fix = "broken", "Install the model anew."
+        if "#" in encoder.reference:
+            state, fix = "note", "Choose another template, or a model that was tuned for this one."
+        yield Finding("vectors", state, "what is alike is not closer than what is not", fix)
     else:
         yield Finding("vectors", "ok", "length 1, the same in any batch, alike where meaning is")
 
