@@ -123,6 +123,9 @@ class Encoder:
             trust_remote_code=trust_remote_code,
         )
 
+    def __repr__(self) -> str:
+        return f"Encoder({self.name!r}, dim={self.dim}, device={self.device!r})"
+
     @property
     def background(self) -> tuple[float, ...]:
         """Quantiles of the cosine of unrelated texts, for strength; a model that brings none is asked once."""

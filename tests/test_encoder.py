@@ -50,6 +50,10 @@ def test_a_string_gives_a_vector_and_a_list_gives_rows(default_encoder: Encoder)
     assert default_encoder.encode(inputs=SENTENCES).shape == (4, 384)  # type: ignore[call-overload]
 
 
+def test_an_encoder_shows_what_it_is(default_encoder: Encoder) -> None:
+    assert repr(default_encoder) == "Encoder('all-MiniLM-L6-v2', dim=384, device='cpu')"
+
+
 def test_every_argument_of_sentence_transformers_is_known(default_encoder: Encoder) -> None:
     st = pytest.importorskip("sentence_transformers").SentenceTransformer
     import inspect
