@@ -187,6 +187,9 @@ def test_other_precisions_are_near_smaller_and_other_spaces(
     near = (exported.encode(list(TEXTS)) * encoder.encode(list(TEXTS))).sum(axis=1)
     assert near.min() > 0.999
     assert np.allclose(np.linalg.norm(exported.encode(list(TEXTS)), axis=1), 1, atol=1e-5)
+    held = onnx.load(tmp_path / dtype / "model.onnx").graph
+    read = {name for node in held.node for name in node.input}
+    assert {tensor.name for tensor in held.initializer} <= read  # else every session warns of those that are not
     weights = (tmp_path / dtype / "model.onnx").stat().st_size
     assert weights < 0.7 * (encoder._engine.bundle.folder / "model.safetensors").stat().st_size
 

@@ -164,5 +164,8 @@ def _unnormalised(model: onnx.ModelProto) -> str:
         last.append(node)
     for node in last:
         graph.node.remove(node)
+    spare = {name for node in last for name in node.input} - {name for node in graph.node for name in node.input}
+    for tensor in [each for each in graph.initializer if each.name in spare]:
+        graph.initializer.remove(tensor)  # else every session warns of it
     graph.output[0].name = division.input[0]
     return str(division.input[0])
