@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -166,6 +167,8 @@ def find(name: str | Path, revision: str = "") -> Path:
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder
+    if "/" in str(name) or str(name).startswith((".", "~")):
+        raise _no_folder(str(name), folder)
     near = difflib.get_close_matches(str(name), [*catalogue(), *_beside(folder)], n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
     raise NotFound(
@@ -174,10 +177,19 @@ def find(name: str | Path, revision: str = "") -> Path:
     )
 
 
+def _no_folder(name: str, folder: Path) -> NotFound:
+    """The error for a path where nothing is, with the folder beside it that is spelled nearly so."""
+    near = difflib.get_close_matches(folder.name, _beside(folder), n=1)
+    hint = f"Did you mean {str(folder.parent / near[0])!r}? " if near else ""
+    hub = f" A model of the hub is written {HUB}{name}." if re.fullmatch(r"[\w-]+/[\w.-]+", name) else ""
+    return NotFound(f"there is no folder {name}.", f"{hint}Check the path, or see: semsearch models list.{hub}")
+
+
 def _beside(folder: Path) -> list[str]:
-    """The folders that `folder` could have been, written as it was."""
+    """The names that `folder` could have had."""
     try:
-        return [str(folder.parent / each.name) for each in folder.parent.iterdir() if each.is_dir()][:200]
+        there = [each.name for each in folder.parent.iterdir() if not each.name.startswith(".") and each.is_dir()]
+        return there[:200]
     except OSError:
         return []
 

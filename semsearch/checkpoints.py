@@ -128,7 +128,7 @@ def _model(folder: Path, trust: bool) -> _Model:
     if config.get("auto_map") and not trust:
         raise UsageError(
             f"{folder} brings code of its own ({CONFIG}: auto_map), which is not run.",
-            "If you trust whoever wrote it, say --trust-remote-code.",
+            "If you trust whoever wrote it, say --trust-remote-code (in Python trust_remote_code=True).",
         )
     if config.get("is_encoder_decoder"):
         raise UsageError(
@@ -195,7 +195,7 @@ def _piped(base: Bundle, pipeline: Pipeline, reference: Reference) -> Bundle:
 
 def _fitting(template: Template, base: Bundle, model: _Model) -> None:
     """UsageError where a template and the model do not go together; a warning where they were not made for another."""
-    said = repr(template.name) if template.name else "this text"
+    said = repr(template.name) if template.name else repr(template.text["passage"])
     if template.masks and model.causal:
         raise UsageError(
             f"the template {said} has a [MASK], and {base.name} ({model.kind}) is a decoder, which reads none.",

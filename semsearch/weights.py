@@ -23,7 +23,8 @@ LARGE = 64 << 20  # bytes: below it a file is hashed in less time than a stale h
 KEPT = "hashes.json"
 MOST_KEPT = 500
 CONVERT = (
-    "Convert it: python -c \"import torch, safetensors.torch as s; d = torch.load('{file}', map_location='cpu', "
+    'In that folder, convert it: python -c "import torch, safetensors.torch as s; '
+    "d = torch.load('{file}', map_location='cpu', "
     "weights_only=True); s.save_file({{k: v.clone() for k, v in d.items()}}, 'model.safetensors', {{'format': 'pt'}})\""
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -230,7 +231,7 @@ def test_a_vocabulary_alone_is_a_tokenizer(bert: Path) -> None:
 def test_the_token_that_begins_a_text_is_there_where_it_was_asked_for(opt: Path) -> None:
     whole = ours(vocabulary.read(opt), opt)
     rewrite(opt / "tokenizer.json", post_processor=None)
-    assert ours(vocabulary.read(opt), opt) == [row[1:] for row in whole]
+    assert ours(vocabulary.read(opt), opt) == [row[1:] or [1] for row in whole]  # one of padding where there is none
     rewrite(opt / "tokenizer_config.json", add_bos_token=True)
     assert ours(vocabulary.read(opt), opt) == whole
 
@@ -464,7 +465,7 @@ def test_pickled_weights_are_refused_with_a_way_that_works(bert: Path, monkeypat
     with pytest.raises(NotFound, match="pickled weights only") as caught:
         Encoder.load(bert)
     assert "\n" not in str(caught.value)
-    command = caught.value.fix.removeprefix("Convert it: ")
+    command = caught.value.fix.removeprefix("In that folder, convert it: ")
     monkeypatch.chdir(bert)
     subprocess.run(command.replace("python", sys.executable, 1), shell=True, check=True)
     assert np.array_equal(Encoder.load(f"{bert}#cot-bert").encode(TEXTS), whole)
@@ -595,3 +596,11 @@ def test_a_model_without_a_background_is_asked_once_and_only_on_request(bert: Pa
     file.write_text("broken")
     assert encoder.background == background
     assert Encoder.load("hashing").background == ()  # an index measures its own
+
+
+def test_a_configuration_that_does_not_fit_the_weights_says_where(golden: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(golden / "models" / "tiny-bert", tmp_path / "bert"))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 48}))
+    with pytest.raises(NotFound, match=r"is saved as \(\d+.*config.json makes it \(\d+"):
+        Encoder.load(folder, template="mean", device="cpu")

@@ -141,9 +141,9 @@ def test_quiet_leaves_out_what_is_worth_knowing(cli: CommandLine, bert: Path) ->
 
 
 def test_a_model_that_is_not_there_offers_near_names(cli: CommandLine, bert: Path) -> None:
-    refused(cli("embed", "a", "-m", "./bret"), 3, "no encoder is called './bret'", "Did you mean 'bert'?")
+    refused(cli("embed", "a", "-m", "./bret"), 3, "there is no folder ./bret", "Did you mean 'bert'?")
     refused(cli("embed", "a", "-m", "all-MiniLM-L6"), 3, "Did you mean 'all-MiniLM-L6-v2'?")
-    refused(cli("embed", "a", "-m", "nowhere/at/all"), 3, "Choose from")
+    refused(cli("embed", "a", "-m", "nowhere/at/all"), 3, "models list")
     Path("empty").mkdir()
     refused(cli("embed", "a", "-m", "./empty"), 3, "is no model", "encoder.json")
 
@@ -221,6 +221,6 @@ def test_an_index_whose_model_went_away_says_so(
 ) -> None:
     cli.ok("index", notes, "-n", "notes", "-m", "bert#cot-bert")
     shutil.move(bert, "moved")
-    refused(cli("query", "a man", "-n", "notes", "--mode", "semantic"), 3, "no encoder is called")
+    refused(cli("query", "a man", "-n", "notes", "--mode", "semantic"), 3, "there is no folder")
     assert cli.ok("query", "guitar", "-n", "notes", "--mode", "keyword", "--json").json["hits"]
     cli.ok("index", notes, "-n", "notes", "-m", "moved#cot-bert")  # it is the same encoder

@@ -97,10 +97,11 @@ def _opened(reference: Reference, trust: bool) -> Any:
     """What runs `reference` in Torch and full precision."""
     from semsearch import engines
 
-    if reference.model != engines.HASHING:
-        folder = bundles.find(reference.model, reference.revision)
-        if (folder / bundles.MANIFEST).is_file() and bundles.read(folder).weights.endswith(bundles.ONNX):
-            raise UsageError(f"{reference.model} is exported already.", "Name the model that it was made from.")
+    if reference.model == engines.HASHING:
+        raise UsageError(f"{reference.model} has no model to export.", "Name a folder, or see: semsearch models list")
+    folder = bundles.find(reference.model, reference.revision)
+    if (folder / bundles.MANIFEST).is_file() and bundles.read(folder).weights.endswith(bundles.ONNX):
+        raise UsageError(f"{reference.model} is exported already.", "Name the model that it was made from.")
     if reference.dtype:
         return engines.opened(reference, device="cpu", backend="torch", trust=trust)[0]
     engine: Any = engines.opened(reference.with_(dtype="fp32"), device="cpu", backend="torch", trust=trust)[0]

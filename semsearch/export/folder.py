@@ -55,7 +55,8 @@ def check(out: Path, *, force: bool = False, source: Path | None = None) -> None
     if source is not None and out in (source.resolve(), *source.resolve().parents):
         raise UsageError(f"{out} is where the model itself lies.", "Name another folder: -o DIR")
     if not force:
-        raise UsageError(f"{out} is not empty.", "Name another folder, or say --force to replace the bundle in it.")
+        more = ", or say --force to replace the bundle in it" if (out / MANIFEST).is_file() else ""
+        raise UsageError(f"{out} is not empty.", f"Name another folder{more}.")
     if not (out / MANIFEST).is_file():
         raise UsageError(
             f"{out} holds no bundle (no {MANIFEST}), and --force replaces nothing else.", "Name another folder: -o DIR"

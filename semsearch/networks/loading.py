@@ -121,11 +121,18 @@ def opened(
                 use_safetensors=True,
                 trust_remote_code=trust,
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,  # told below, in one line
                 **options,
             )
         except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise NotFound(f"{folder} cannot be loaded as a model: {reason}", "Check the folder's files.") from error
+    if wrong := sorted(told["mismatched_keys"]):
+        name, saved, wanted = wrong[0]
+        raise NotFound(
+            f"{folder}: {name} is saved as {tuple(saved)}, and config.json makes it {tuple(wanted)}.",
+            "Use the config.json that belongs to these weights.",
+        )
     known = [name for name in told["missing_keys"] if not name.endswith("position_ids")]
     missing = [name for name in known if name.partition(".")[0] not in spare]
     if missing:
