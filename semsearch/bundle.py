@@ -112,6 +112,12 @@ class Bundle:
             raise Corrupt(f"the {which} of encoder {self.name} are not what was written: {path}.", _AGAIN)
         return path
 
+    def running(self, device: str, provider: str) -> dict[str, Any]:
+        """What `semsearch info` shows of it where it runs on `device` by `provider`."""
+        shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "licence", "source")
+        prompts = {role: [prompt.before, prompt.after] for role, prompt in self.prompts.items()}
+        return {key: getattr(self, key) for key in shown} | {"device": device, "provider": provider, "prompts": prompts}
+
     def files(self) -> list[Path]:
         """What has to be there beside the manifest."""
         return [self.folder / name for name in (self.weights, self.tokenizer, *self.origin.get("files", {}))]

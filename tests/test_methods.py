@@ -102,14 +102,20 @@ def test_top_k_is_the_mean_of_likely_words_by_their_probability(bert: Path) -> N
         assert np.abs(vector - want.detach().numpy()).max() < 1e-5
 
 
+def biases_of(folder: Path, name: str, denoises: Sequence[str], tokens: int) -> tuple[dict[str, Any], Any]:
+    """What a template of the library says around `tokens` of nothing, by way of denoising; and its own tokens."""
+    template, biases = library.find(name), {}
+    prompt = template.prompts["passage"]
+    for denoise in denoises:
+        running = encoder(folder, template.method, prompt, denoise=denoise)
+        frame = running._tokenizer.frame(prompt)
+        biases[denoise] = running.method.bias(running.network, frame, torch.tensor([tokens]))[0].detach().numpy()
+    return biases, frame
+
+
 def test_robertas_template_stands_at_the_positions_of_real_inputs(roberta: Path) -> None:
     """The bias around no token at all is the vector of the template itself; the released one is not."""
-    prompt = library.find("promptroberta").prompts["passage"]
-    biases = {}
-    for denoise in ("position", "position-released"):
-        running = encoder(roberta, "promptbert", prompt, denoise=denoise)
-        frame = running._tokenizer.frame(prompt)
-        biases[denoise] = running.method.bias(running.network, frame, torch.tensor([0]))[0].detach().numpy()
+    biases, frame = biases_of(roberta, "promptroberta", ("position", "position-released"), 0)
     model = transformers.AutoModel.from_pretrained(roberta, dtype=torch.float32)
     row = [*frame.before, *frame.after]
     want = hidden_states(model, [row])[0][-1][0, row.index(frame.mask)].numpy()
@@ -119,12 +125,7 @@ def test_robertas_template_stands_at_the_positions_of_real_inputs(roberta: Path)
 
 def test_robertas_pads_move_what_follows_them(roberta: Path) -> None:
     """[PAD] denoising aligns position ids with a real sentence, as its paper says; the released one does not."""
-    prompt = library.find("cot-roberta").prompts["passage"]
-    biases = {}
-    for denoise in ("pad", "pad-released"):
-        running = encoder(roberta, "cot_bert", prompt, denoise=denoise)
-        frame = running._tokenizer.frame(prompt)
-        biases[denoise] = running.method.bias(running.network, frame, torch.tensor([5]))[0].detach().numpy()
+    biases, frame = biases_of(roberta, "cot-roberta", ("pad", "pad-released"), 5)
     row = [*frame.before, *[frame.pad] * 5, *frame.after]
     model = transformers.AutoModel.from_pretrained(roberta, dtype=torch.float32)
     places = torch.arange(len(row))[None] + 2

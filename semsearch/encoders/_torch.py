@@ -72,10 +72,8 @@ class TorchEngine(ABC):
     @property
     def info(self) -> Mapping[str, Any]:
         """What `semsearch info` shows of this encoder."""
-        shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "licence", "source")
-        prompts = {role: [prompt.before, prompt.after] for role, prompt in self.prompts.items()}
-        running = {"device": self.device, "provider": f"torch {torch.__version__}", "prompts": prompts}
-        return {key: getattr(self.bundle, key) for key in shown} | running | {"options": dict(self.bundle.options)}
+        running = self.bundle.running(self.device, f"torch {torch.__version__}")
+        return running | {"options": dict(self.bundle.options)}
 
     def encode(self, texts: Sequence[str], *, role: Role = "passage") -> Vectors:
         """n texts -> (n, dim) float32 unit rows in their order."""

@@ -63,10 +63,7 @@ class OnnxEncoder:
     @property
     def info(self) -> Mapping[str, Any]:
         """What `semsearch info` shows of this encoder."""
-        shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "licence", "source")
-        prompts = {role: [prompt.before, prompt.after] for role, prompt in self.prompts.items()}
-        running = {"device": self.device, "provider": self.provider, "prompts": prompts}
-        return {key: getattr(self.bundle, key) for key in shown} | running
+        return self.bundle.running(self.device, self.provider)
 
     def encode(self, texts: Sequence[str], *, role: Role = "passage") -> Vectors:
         """n texts -> (n, dim) float32 unit rows in their order."""

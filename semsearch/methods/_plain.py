@@ -1,4 +1,4 @@
-"""What methods share that read no [MASK] and take nothing away."""
+"""What a method is unless it says otherwise: no [MASK] is read, no head is needed, nothing is taken away."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ import torch
 from semsearch import pooling
 from semsearch.methods import chosen
 from semsearch.methods._masks import bias_of, without_bias
+from semsearch.methods._plain import Plain
 from semsearch.networks.masked import Inputs
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class Method(Plain):
     denoise: str = ""
     layer: int = -1
 
@@ -39,10 +40,6 @@ class Method:
     @property
     def masks(self) -> int | None:
         return 2
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset()
 
     @property
     def denoises(self) -> bool:
