@@ -26,6 +26,7 @@ from semsearch.types import Role
 FORMAT = 1
 MANIFEST = "encoder.json"
 ONNX = ".onnx"
+TOKENIZER = "tokenizer.json"
 MODELS = Path(__file__).parent / "models"
 IDENTITY = ("method", "pooling", "layer", "max_tokens", "normalize", "precision")  # beside prompts, options and hashes
 
@@ -105,12 +106,18 @@ class Bundle:
         if Path(getattr(self, which)).is_absolute():
             return path
         try:
-            found = sha256(path) if path.suffix == ONNX else weights.identity(path)
+            found = sha256(path) if path.suffix == ONNX else self._identity(path)
         except OSError as error:
             raise NotFound(f"the encoder {self.name} lacks its {which}: {path}.", _AGAIN) from error
         if found != getattr(self, f"{which}_sha256"):
             raise Corrupt(f"the {which} of encoder {self.name} are not what was written: {path}.", _AGAIN)
         return path
+
+    def _identity(self, path: Path) -> str:
+        """The hash of safetensors or of a tokenizer; of a pipeline's weights, with those of its modules."""
+        modules = self.options.get("then", ()) if path == self.folder / self.weights else ()
+        behind = (self.folder / name for name in modules if (self.folder / name).is_dir())
+        return weights.joined([weights.identity(path), *(each for one in behind for each in weights.of_module(one))])
 
     def running(self, device: str, provider: str) -> dict[str, Any]:
         """What `semsearch info` shows of it where it runs on `device` by `provider`."""

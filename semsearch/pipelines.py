@@ -91,7 +91,7 @@ def read(folder: Path) -> Pipeline:
     return Pipeline(
         pooling=ways,
         then=tuple(NORMALIZE if kind == "Normalize" else path for kind, path in behind),
-        hashes=tuple(each for path in kept for each in _hashes(folder / path)),
+        hashes=tuple(each for path in kept for each in weights.of_module(folder / path)),
         include_prompt=include_prompt,
         prompts=_prompts(json_of(folder / CONFIG)),
     )
@@ -151,11 +151,6 @@ def _plain(config: Mapping[str, Any], folder: Path) -> None:
     }
     for key, value in other.items():
         raise UsageError(f"the module {folder} has {key} {value!r}, which is not known here.", "Use another model.")
-
-
-def _hashes(folder: Path) -> tuple[str, str]:
-    """Of a module's weights, and of its configuration, which names its activation."""
-    return weights.identity(folder / weights.find(folder)), weights.hashed(folder / "config.json")
 
 
 def _prompts(config: Mapping[str, Any]) -> dict[Role, Prompt]:

@@ -70,6 +70,11 @@ def joined(hashes: Iterable[str]) -> str:
     return listed[0] if len(listed) == 1 else hashlib.sha256("\n".join(listed).encode()).hexdigest()
 
 
+def of_module(folder: Path) -> tuple[str, str]:
+    """Of the weights of a module behind the pooling, and of its configuration, which names its activation."""
+    return identity(folder / find(folder)), hashed(folder / "config.json")
+
+
 def sha256(path: Path) -> str:
     """The sha256 of a file; of a large one, what was found when it was last read, as long as nobody touched it."""
     stat = path.stat()

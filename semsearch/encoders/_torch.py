@@ -37,14 +37,17 @@ Rows = Sequence[Sequence[int]]
 class TorchEngine(ABC):
     """Runs a bundle whose weights are safetensors. `embed` takes any prompt; `vectors` leaves their length as it is."""
 
-    def __init__(self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False) -> None:
+    def __init__(
+        self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False, network: Any = None
+    ) -> None:
+        """`network`: one that is loaded already, and may go on learning; see forget()."""
         if threads:
             torch.set_num_threads(threads)
         self.bundle = bundle
         self.method = methods.make(bundle.method, bundle.options)
         _check(self.method, bundle, trust)
         self.device = _device.torch_device(device)
-        self.network = self._opened(bundle, trust)
+        self.network = self._opened(bundle, trust) if network is None else network
         self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
         self.prompts = bundle.prompts
         self.max_tokens, self.background = bundle.max_tokens, bundle.background
@@ -63,6 +66,9 @@ class TorchEngine(ABC):
     def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Any]]:
         """Indices of rows that run together, what of them is run, and what stands before it."""
         yield np.arange(len(rows)), rows, None
+
+    def forget(self) -> None:  # noqa: B027  (not every engine keeps something)
+        """Drop what was computed from the weights, which have changed since."""
 
     @property
     def cuts(self) -> Cuts:

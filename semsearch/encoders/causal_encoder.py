@@ -58,12 +58,22 @@ class CausalEncoder(TorchEngine):
     network: CausalNetwork
 
     def __init__(
-        self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False, prefix_cache: bool = True
+        self,
+        bundle: Bundle,
+        *,
+        device: str = "auto",
+        threads: int = 0,
+        trust: bool = False,
+        network: Any = None,
+        prefix_cache: bool = True,
     ) -> None:
         self._reuses = prefix_cache
         self._prefix = lru_cache(MOST_PROMPTS)(self._found_prefix)
         self._past = lru_cache(MOST_PROMPTS)(self._computed_past)
-        super().__init__(bundle, device=device, threads=threads, trust=trust)
+        super().__init__(bundle, device=device, threads=threads, trust=trust, network=network)
+
+    def forget(self) -> None:
+        self._past.cache_clear()
 
     @property
     def info(self) -> Mapping[str, Any]:

@@ -30,9 +30,14 @@ class TorchEncoder(TorchEngine):
 
     network: MaskedNetwork
 
-    def __init__(self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False) -> None:
+    def __init__(
+        self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False, network: Any = None
+    ) -> None:
         self._bias: dict[Prompt, torch.Tensor] = {}
-        super().__init__(bundle, device=device, threads=threads, trust=trust)
+        super().__init__(bundle, device=device, threads=threads, trust=trust, network=network)
+
+    def forget(self) -> None:
+        self._bias.clear()
 
     def _opened(self, bundle: Bundle, trust: bool) -> MaskedNetwork:
         return loading.masked(

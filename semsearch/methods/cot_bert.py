@@ -3,7 +3,8 @@
 Source: Zhang et al. 2023, https://arxiv.org/abs/2309.11143. `denoise="pad"` takes away the vector of the template
 around as many [PAD]s as the sentence has tokens; the [PAD]s are attended to (section 3.4). The paper says that this
 aligns the position ids of template and sentence, and here it does; "pad-released" is the released RoBERTa, which
-gives every [PAD] the position of padding and does not move what follows it. For BERT the two are one.
+gives every [PAD] the position of padding and does not move what follows it. For BERT the two are one. "position" is
+PromptBERT's denoising, which the paper's table 6 compares with: no [PAD]s, their positions left out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 
 from semsearch import pooling
 from semsearch.methods import chosen
-from semsearch.methods._masks import bias_of, without_bias
+from semsearch.methods._masks import bias_of, shifted, without_bias
 from semsearch.methods._plain import Plain
 from semsearch.networks.masked import Inputs
 
@@ -35,7 +36,7 @@ class Method(Plain):
     kind: ClassVar[str] = "masked"
 
     def __post_init__(self) -> None:
-        chosen("denoise", self.denoise, ("", "pad", "pad-released"))
+        chosen("denoise", self.denoise, ("", "pad", "pad-released", "position"))
 
     @property
     def masks(self) -> int | None:
@@ -55,7 +56,10 @@ class Method(Plain):
 
     def bias(self, network: MaskedNetwork, frame: Frame, lengths: Tensor) -> Tensor:
         """(l, h): what the template says around `lengths` [PAD]s."""
-        inputs = _padded(frame, lengths)
+        if self.denoise == "position":
+            inputs = shifted(frame, lengths, network.first_position)
+        else:
+            inputs = _padded(frame, lengths)
         if self.denoise == "pad-released" and network.first_position:
             real = (inputs.ids != frame.pad).long()
             inputs = Inputs(inputs.ids, inputs.mask, real.cumsum(1) * real + network.first_position - 1)

@@ -48,7 +48,7 @@ class Method(Plain):
     def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
         """(n, h). Raises UsageError where the template has not one token for every learned vector."""
         words, learned = network.words(batch.ids), network.prompt
-        tokens = [token for token, _ in _slots(batch.frame)]
+        tokens = [token for token, _ in slots(batch.frame)]
         if learned is None or len(learned) != len(tokens):
             raise UsageError(
                 f"the learned prompt has {0 if learned is None else len(learned)} vectors, and the template has "
@@ -64,12 +64,12 @@ class Method(Plain):
     def _positions(self, batch: Batch) -> list[Tensor]:
         """For every learned vector, where it goes in each text: (n,)."""
         if self.place == "released":
-            return [pooling.positions_of(batch.ids, token, 1)[:, 0].clamp(0) for token, _ in _slots(batch.frame)]
+            return [pooling.positions_of(batch.ids, token, 1)[:, 0].clamp(0) for token, _ in slots(batch.frame)]
         ends = batch.mask.sum(1)
-        return [torch.full_like(ends, at) if at >= 0 else ends + at for _, at in _slots(batch.frame)]
+        return [torch.full_like(ends, at) if at >= 0 else ends + at for _, at in slots(batch.frame)]
 
 
-def _slots(frame: Frame) -> list[tuple[int, int]]:
+def slots(frame: Frame) -> list[tuple[int, int]]:
     """The template's tokens but [MASK] and what stands around every text: token, and its place from start or end."""
     before = list(enumerate(frame.before))[frame.lead :]
     after = [(at - len(frame.after), token) for at, token in enumerate(frame.after)]

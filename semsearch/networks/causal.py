@@ -57,6 +57,7 @@ class CausalNetwork(nn.Module):
     def __init__(self, model: Any, *, then: Mapping[str, nn.Module] | None = None) -> None:
         super().__init__()
         self.model = getattr(model, "decoder", model)
+        self.whole = (model,)  # the checkpoint as transformers loaded it, out of sight of nn.Module: see saving
         self.then = nn.ModuleDict(then or {})
         config = self.model.config
         self.depth, self.width = int(config.num_hidden_layers), int(config.hidden_size)

@@ -35,11 +35,12 @@ def masked(
     """
     spare = () if POOLER in needs else (POOLER,)
     if "transform" in needs or "decoder" in needs:
-        whole = opened(transformers.AutoModelForMaskedLM, _home(folder), precision, trust=trust)
+        whole = opened(transformers.AutoModelForMaskedLM, home(folder), precision, trust=trust)
         heads = _language_head(whole, needs)
         model = whole.base_model
     else:
-        model, heads = opened(transformers.AutoModel, _home(folder), precision, trust=trust, spare=spare), {}
+        whole = model = opened(transformers.AutoModel, home(folder), precision, trust=trust, spare=spare)
+        heads = {}
     if POOLER in needs:
         heads[POOLER] = _pooler(model, folder)
     if hasattr(model, POOLER):
@@ -47,6 +48,7 @@ def masked(
     prompt = parts.prompt(folder, DTYPES[precision]) if "prompt" in needs else None
     then = {name: parts.module(folder / name, DTYPES[precision]) for name in needs if name not in HEADS}
     network = MaskedNetwork(model, **heads, prompt=prompt, then=then)
+    network.whole = (whole,)
     return network.to(device).train(False)
 
 
@@ -61,7 +63,7 @@ def causal(
         raise UsageError(f"{folder} is a decoder, and has no {name}.", "Use a method for decoders, such as prompteol.")
     options = _four_bit(device) if precision == "nf4" else {}
     computed = "fp32" if precision == "nf4" else precision
-    model = opened(transformers.AutoModel, _home(folder), computed, trust=trust, **options)
+    model = opened(transformers.AutoModel, home(folder), computed, trust=trust, **options)
     then = {name: parts.module(folder / name, DTYPES[computed]).to(device) for name in needs}
     network = CausalNetwork(model, then=then).train(False)
     return network if options else network.to(device)
@@ -70,7 +72,7 @@ def causal(
 def architecture(folder: Path, *, trust: bool = False) -> tuple[str, bool]:
     """The model type of `folder`, and whether it is a decoder: trained on what comes next, with nothing to fill in."""
     try:
-        config = transformers.AutoConfig.from_pretrained(_home(folder), trust_remote_code=trust)
+        config = transformers.AutoConfig.from_pretrained(home(folder), trust_remote_code=trust)
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise NotFound(f"{folder} cannot be loaded as a model: {reason}", "Check the folder's files.") from error
@@ -79,7 +81,7 @@ def architecture(folder: Path, *, trust: bool = False) -> tuple[str, bool]:
     return str(config.model_type), decodes or bool(getattr(config, "is_decoder", False))
 
 
-def _home(folder: Path) -> Path:
+def home(folder: Path) -> Path:
     """Where the model itself lies: old sentence-transformers folders have a folder for it."""
     inner = [] if (folder / "config.json").is_file() else sorted(folder.glob("0_*/config.json"))
     return inner[0].parent if inner else folder

@@ -50,6 +50,7 @@ class MaskedNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.model = model
+        self.whole = (model,)  # the checkpoint as transformers loaded it, out of sight of nn.Module: see saving
         self.transform, self.decoder, self.pooler = transform, decoder, pooler
         self.prompt = None if prompt is None else nn.Parameter(prompt)
         self.then = nn.ModuleDict(then or {})

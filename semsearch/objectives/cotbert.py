@@ -1,0 +1,50 @@
+"""CoT-BERT: a text under three templates, the third of which denies what it says.
+
+Source: Zhang et al. 2023, https://arxiv.org/abs/2309.11143: eq. 3, section 3.3 (denoising), section 4.1 (settings).
+Every vector is freed of its own template's bias by the method, then passes a head that is dropped afterwards. The
+authors train on two GPUs whose halves of the batch do not see each other: 128 texts are contrasted, not 256.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from semsearch.objectives import Base, Recipe, Shape, View, named
+from semsearch.objectives._contrast import TEMPERATURE, extended, tanh_head
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+
+class Objective(Base):
+    recipe = Recipe(
+        batch=128,
+        rate=1e-5,
+        trains={"bert": "cot-bert-denoised", "roberta": "cot-roberta-denoised"},
+        serves={"bert": "cot-bert", "roberta": "cot-roberta"},
+    )
+
+    def __init__(
+        self, shape: Shape, *, temperature: float = TEMPERATURE, third: bool = True, head: bool = True
+    ) -> None:
+        super().__init__(shape)
+        self.temperature, self.third = temperature, third
+        self.head = tanh_head(shape.dim, shape.spread) if head else nn.Identity()
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        family = "roberta" if self.shape.kind == "roberta" else "bert"
+        return (
+            View(),
+            View(prompt=named(f"cot-{family}-positive")),
+            View(prompt=named(f"cot-{family}-negative")),
+        )
+
+    def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
+        """Three (n, d), anchor, positive and negative, before the head."""
+        anchors, positives, negatives = (self.head(each) for each in vectors)
+        return extended(anchors, positives, negatives, self.temperature, third=self.third)
