@@ -141,5 +141,5 @@ def options_of(name: str) -> dict[str, Any]:
 
 
 def named(name: str) -> Prompt:
-    """The library's template called `name`, as passages are read under it."""
-    return library.find(name).prompts["passage"]
+    """The template that `name` means, as passages are read under it: of the library, a file's, or a text with [X]."""
+    return library.resolve(name).prompts["passage"]

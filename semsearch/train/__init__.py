@@ -44,7 +44,8 @@ class Settings:
     """How a run is done. What is None is as the objective's recipe, which is that of its paper.
 
     `micro`: texts that memory has to hold at once; the loss still sees the whole batch. `precision` is fp32 or bf16.
-    `dims`: lengths at which the beginning of a vector has to serve too (Matryoshka).
+    `dims`: lengths at which the beginning of a vector has to serve too (Matryoshka). `trains` and `serves` are
+    templates in place of the recipe's, for a base that names none.
     """
 
     method: str
@@ -62,13 +63,18 @@ class Settings:
     precision: str = "fp32"
     device: str = "auto"
     dims: tuple[int, ...] = ()
+    trains: str = ""
+    serves: str = ""
 
     def recipe(self) -> Recipe:
         """The objective's, with what was told otherwise. Raises UsageError for a value that cannot be."""
         usual: Recipe = objectives.kind(self.method).recipe
         known = {each.name for each in fields(Recipe)}
-        told = {key: value for key, value in _fields(self).items() if key in known and value is not None}
+        told = {key: value for key, value in _fields(self).items() if key in known and value not in (None, "")}
         for key, value in told.items():
+            if key in ("trains", "serves"):
+                told[key] = dict.fromkeys(learners.KINDS, value)
+                continue
             least = 0 if key == "warmup" else 1 if key in ("batch", "tokens", "eval_every") else 1e-12
             if value < least:
                 raise UsageError(f"{key} cannot be {value}.", f"It has to be {least:g} or more.")

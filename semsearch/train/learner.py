@@ -34,6 +34,7 @@ from semsearch.prompts import Prompt
 from semsearch.reference import Reference
 
 ROBERTA = ("roberta", "xlm-roberta", "camembert")
+KINDS = ("bert", "roberta", "causal")
 CPU_TOKENS, GPU_TOKENS = 1024, 65_536  # that run together, padding included
 
 Prepare = Callable[[Any], None]  # what is done to a network before it is trained, such as adding adapters
