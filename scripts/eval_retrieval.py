@@ -16,7 +16,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import Any
 
 import machine
 
-from semsearch import Encoder, Index, Query
+from semsearch import Encoder, Index
 from semsearch.errors import SemsearchError
 from semsearch.evaluation import retrieval
 from semsearch.split import Splitter
@@ -61,30 +61,19 @@ class Run:
 
 def measure(name: str, split: str, encoder: Encoder, splitter: Splitter | None, modes: Sequence[Mode] = MODES) -> Run:
     """Index the collection `name` in a temporary home and search it in every mode."""
-    folder = DATA / name / "beir"
-    queries, qrels = retrieval.read_queries(folder), retrieval.read_qrels(folder, split)
+    collection = retrieval.Collection.read(DATA / name, split)
     with tempfile.TemporaryDirectory() as home:
         began = time.perf_counter()
         with Index.create(name, encoder=encoder, home=Path(home), splitter=splitter) as index:
-            report = index.add(document for document in retrieval.read_corpus(folder) if document.text)
+            report = index.add(collection.documents())
             took = time.perf_counter() - began
             scores: dict[str, dict[str, float]] = {}
             for mode in modes:
-                found = retrieval.evaluate(search_of(index, mode), queries, qrels)
+                found = retrieval.evaluate(retrieval.ranked(index.search, mode), collection.queries, collection.qrels)
                 scores[mode] = {measure: found[measure] for measure in (*MEASURES, "MRR@10", "MAP@100")}
     window = words(splitter) if splitter else "default"
     print(f"{name} {split}, {window}: {report.passages} passages, {took:.0f} s, {scores}", file=sys.stderr)
     return Run(name, window, report.passages, took, scores)
-
-
-def search_of(index: Index, mode: Mode, k: int = 100) -> Callable[[Sequence[str]], list[list[str]]]:
-    """Documents by rank for each text; copies that were folded into a hit stand right behind it."""
-
-    def search(texts: Sequence[str]) -> list[list[str]]:
-        found = (index.search(Query(text, k=k, mode=mode, group="document")) for text in texts)
-        return [[name for hit in hits for name in (hit.document, *hit.near_copies)] for hits in found]
-
-    return search
 
 
 def words(splitter: Splitter) -> str:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import ir_measures
 import pytest
@@ -11,6 +13,7 @@ from ir_measures import AP, RR, R, nDCG
 
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import retrieval
+from semsearch.types import Query
 
 DOCUMENTS = [f"d{number}" for number in range(30)]
 
@@ -104,6 +107,60 @@ def test_a_collection_is_read_as_beir_wrote_it(tmp_path: Path) -> None:
     assert retrieval.read_qrels(tmp_path, "dev") == {"1": {"4": 2, "5": 0}}
     with pytest.raises(NotFound, match=r"test\.tsv"):
         retrieval.read_qrels(tmp_path)
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Path:
+    """A folder in BEIR's layout with one document, one query and one judgement."""
+    folder = tmp_path / "tiny" / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text('{"_id": "d", "text": "Tea."}\n{"_id": "e", "text": ""}\n')
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "tea"}\n')
+    (folder / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
+    return folder
+
+
+def test_a_collection_is_found_in_its_beir_folder_and_called_by_its_own(collection: Path) -> None:
+    found = retrieval.Collection.read(collection.parent, "train")
+    assert (found.name, dict(found.queries), found.qrels) == ("tiny", {"q": "tea"}, {"q": {"d": 1}})
+    assert [document.id for document in found.documents()] == ["d"]  # one without a text cannot be found
+    assert all(file.is_file() for file in found.files)
+    with pytest.raises(NotFound, match=r"test\.tsv does not exist. Splits that are there: train"):
+        retrieval.Collection.read(collection)
+
+
+def test_judgements_without_a_head_lose_none(collection: Path) -> None:
+    (collection / "qrels" / "test.tsv").write_text("q\td\t1\nq\te\t2\n")
+    assert retrieval.read_qrels(collection) == {"q": {"d": 1, "e": 2}}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("qrels/train.tsv", "q\td\t1\nq\td\thigh\n", r"train\.tsv:2: not a judgement"),
+        ("qrels/train.tsv", "query-id\tcorpus-id\tscore\n", "holds no judgement"),
+        ("queries.jsonl", '{"_id": "q", "text": "tea"}\n{"_id": \n', r"queries\.jsonl:2: broken JSON"),
+        ("queries.jsonl", '{"id": "q"}\n', r"queries\.jsonl:1: a record needs an `_id`"),
+    ],
+)
+def test_what_is_off_in_a_collection_is_named_with_file_and_line(
+    collection: Path, name: str, text: str, told: str
+) -> None:
+    (collection / name).write_text(text)
+    with pytest.raises(UsageError, match=told):
+        retrieval.Collection.read(collection, "train")
+
+
+def test_copies_that_were_folded_into_a_hit_rank_right_behind_it() -> None:
+    hits = [SimpleNamespace(document="a", near_copies=("b", "c")), SimpleNamespace(document="d", near_copies=())]
+    asked: list[Query] = []
+
+    def find(query: Query) -> list[Any]:
+        asked.append(query)
+        return hits
+
+    assert retrieval.ranked(find, "keyword", k=7)(["tea"]) == [["a", "b", "c", "d"]]
+    assert [(query.text, query.mode, query.k) for query in asked] == [("tea", "keyword", 7)]
 
 
 @pytest.mark.parametrize(

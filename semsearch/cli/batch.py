@@ -60,19 +60,9 @@ def read_queries(file: str) -> list[tuple[str, str]]:
 
 def read_qrels(file: str) -> dict[str, dict[str, int]]:
     """query id -> document id -> grade: TREC (`qid 0 docid grade`) or tab-separated (`qid docid grade`, BEIR)."""
-    found: dict[str, dict[str, int]] = {}
-    for number, line in read_lines(file):
-        cells = line.split("\t") if line.count("\t") == 2 else line.split()
-        if not cells or (number == 1 and cells[0] == "query-id"):
-            continue
-        if len(cells) == 4:
-            del cells[1]
-        if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
-            raise UsageError(f"{file}:{number}: not a judgement.", "Write `query 0 document grade`.")
-        found.setdefault(cells[0], {})[cells[1]] = int(cells[2])
-    if not found:
-        raise UsageError(f"{file} holds no judgement.", "Write `query 0 document grade` a line.")
-    return found
+    from semsearch.evaluation.retrieval import judgements
+
+    return judgements(read_lines(file), file)
 
 
 def read_pairs(file: str) -> list[tuple[str, str, float | None]]:

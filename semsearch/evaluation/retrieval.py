@@ -8,20 +8,50 @@ A test holds them against ir-measures. Left out: significance tests.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, TypeAlias
 
 from semsearch.errors import NotFound, UsageError
-from semsearch.types import Document
+from semsearch.types import Document, Hit, Mode, Query
+
+HEADS = ("query-id", "query_id", "qid")  # how the first line of a BEIR file of judgements begins
 
 Grades: TypeAlias = Mapping[str, int]  # document id -> how relevant; 0 and below is not relevant
 Qrels: TypeAlias = Mapping[str, Grades]  # by query id
 Search: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[str]]]  # query texts -> document ids each, best first
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Judged queries over the documents of a folder in BEIR's layout. `queries` holds the text of every split."""
+
+    name: str
+    folder: Path
+    split: str
+    queries: Mapping[str, str]
+    qrels: Qrels
+
+    @classmethod
+    def read(cls, folder: Path, split: str = "test") -> Collection:
+        """The queries and judgements of `folder`, or of `folder/beir`. Raises NotFound, UsageError."""
+        root = next((root for root in (folder, folder / "beir") if (root / "corpus.jsonl").is_file()), folder)
+        _existing(root / "corpus.jsonl")
+        name = root.resolve().parent.name if root.name == "beir" else root.resolve().name
+        return cls(name, root, split, read_queries(root), read_qrels(root, split))
+
+    def documents(self) -> Iterator[Document]:
+        """Those that have a text."""
+        return (document for document in read_corpus(self.folder) if document.text)
+
+    @property
+    def files(self) -> list[Path]:
+        """What was read."""
+        return [self.folder / name for name in ("corpus.jsonl", "queries.jsonl", f"qrels/{self.split}.tsv")]
 
 
 def read_corpus(folder: Path) -> Iterator[Document]:
@@ -34,18 +64,43 @@ def read_corpus(folder: Path) -> Iterator[Document]:
 
 def read_queries(folder: Path) -> dict[str, str]:
     """Text by query id, of every split, from `folder/queries.jsonl`."""
-    return {str(record["_id"]): str(record["text"]) for record in _records(folder / "queries.jsonl")}
+    return {str(record["_id"]): str(record.get("text") or "") for record in _records(folder / "queries.jsonl")}
 
 
 def read_qrels(folder: Path, split: str = "test") -> dict[str, dict[str, int]]:
-    """Relevance by query id and document id, from `folder/qrels/<split>.tsv` (a header line, then three columns)."""
-    qrels: dict[str, dict[str, int]] = {}
-    with _existing(folder / "qrels" / f"{split}.tsv").open(encoding="utf-8", newline="") as lines:
-        rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        next(rows, None)
-        for query, document, grade in (row for row in rows if row):
-            qrels.setdefault(query, {})[document] = int(grade)
-    return qrels
+    """Relevance by query id and document id, from `folder/qrels/<split>.tsv`."""
+    file = _existing(folder / "qrels" / f"{split}.tsv")
+    return judgements(_lines(file), file)
+
+
+def judgements(lines: Iterable[tuple[int, str]], file: Path | str) -> dict[str, dict[str, int]]:
+    """query id -> document id -> grade, out of numbered lines: TREC (`qid 0 docid grade`), or BEIR's three columns.
+
+    Columns are parted by tabs, so that ids may hold blanks, or else by blanks. UsageError names `file` and line.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for number, line in lines:
+        cells = line.split("\t") if line.count("\t") == 2 else line.split()
+        if not cells or (number == 1 and cells[0] in HEADS):
+            continue
+        if len(cells) == 4:
+            del cells[1]
+        if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
+            raise UsageError(f"{file}:{number}: not a judgement.", "Write `query 0 document grade`.")
+        found.setdefault(cells[0], {})[cells[1]] = int(cells[2])
+    if not found:
+        raise UsageError(f"{file} holds no judgement.", "Write `query 0 document grade` a line.")
+    return found
+
+
+def ranked(find: Callable[[Query], Iterable[Hit]], mode: Mode, k: int = 100) -> Search:
+    """Documents by rank for each text, as `find` gives them; copies folded into a hit stand right behind it."""
+
+    def search(texts: Sequence[str]) -> list[list[str]]:
+        answers = (find(Query(text, k=k, mode=mode, group="document")) for text in texts)
+        return [[name for hit in hits for name in (hit.document, *hit.near_copies)] for hits in answers]
+
+    return search
 
 
 def evaluate(
@@ -131,11 +186,26 @@ def _relevant(grades: Grades) -> set[str]:
 
 
 def _existing(file: Path) -> Path:
-    if not file.is_file():
-        raise NotFound(f"{file} does not exist.", "BEIR's layout is corpus.jsonl, queries.jsonl and qrels/<split>.tsv.")
-    return file
+    if file.is_file():
+        return file
+    there = ", ".join(sorted(other.stem for other in file.parent.glob("*.tsv"))) if file.suffix == ".tsv" else ""
+    layout = "BEIR's layout is corpus.jsonl, queries.jsonl and qrels/<split>.tsv."
+    raise NotFound(f"{file} does not exist.", f"Splits that are there: {there}." if there else layout)
+
+
+def _lines(file: Path) -> Iterator[tuple[int, str]]:
+    with _existing(file).open(encoding="utf-8-sig") as lines:
+        yield from enumerate((line.rstrip("\r\n") for line in lines), 1)
 
 
 def _records(file: Path) -> Iterator[dict[str, Any]]:
-    with _existing(file).open(encoding="utf-8") as lines:
-        yield from (json.loads(line) for line in lines if line.strip())
+    for number, line in _lines(file):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise UsageError(f"{file}:{number}: broken JSON: {error}.", "Write one object a line.") from None
+        if not isinstance(record, dict) or "_id" not in record:
+            raise UsageError(f"{file}:{number}: a record needs an `_id`.", 'Write {"_id": "1", "text": "…"}.')
+        yield record
