@@ -4,7 +4,8 @@ Source: Zhang et al. 2023, https://arxiv.org/abs/2309.11143. `denoise="pad"` tak
 around as many [PAD]s as the sentence has tokens; the [PAD]s are attended to (section 3.4). The paper says that this
 aligns the position ids of template and sentence, and here it does; "pad-released" is the released RoBERTa, which
 gives every [PAD] the position of padding and does not move what follows it. For BERT the two are one. "position" is
-PromptBERT's denoising, which the paper's table 6 compares with: no [PAD]s, their positions left out.
+PromptBERT's denoising, which the paper's table 6 compares with: no [PAD]s, their positions left out. `stages=1` reads
+a template of one [MASK], which is half of the paper's (table 3).
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ if TYPE_CHECKING:
 class Method(Plain):
     denoise: str = ""
     layer: int = -1
+    stages: int = 2
 
     kind: ClassVar[str] = "masked"
 
     def __post_init__(self) -> None:
         chosen("denoise", self.denoise, ("", "pad", "pad-released", "position"))
+        chosen("stages", str(self.stages), ("1", "2"))
 
     @property
     def masks(self) -> int | None:
-        return 2
+        return self.stages
 
     @property
     def denoises(self) -> bool:
