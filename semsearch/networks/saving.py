@@ -10,12 +10,13 @@ from typing import Any
 from safetensors.torch import save_file
 from torch import nn
 
-from semsearch.networks import loading, parts
+from semsearch.networks import adapters, loading, parts
 from semsearch.networks.causal import CausalNetwork
 from semsearch.networks.masked import MaskedNetwork
 
 # what says how a text becomes tokens, whichever of it there is, and how a sentence-transformers folder is read
 BESIDE = ("tokenizer*.json", "vocab.*", "merges.txt", "special_tokens_map.json", "*.model", "generation_config.json")
+ADAPTER = "adapter"  # a folder: beside the model, transformers would add adapters that are added already
 PIPELINE = ("modules.json", "config_sentence_transformers.json", "sentence_*_config.json")
 
 
@@ -24,11 +25,15 @@ def save(network: MaskedNetwork | CausalNetwork, source: Path, out: Path, *, pip
 
     `source` is the folder that the network was loaded from; its tokenizer comes along, and of a `pipeline` what a
     sentence-transformers folder says of itself. Under another method that would have it read in the wrong way.
+    Adapters are added to the weights, so that the folder is an ordinary model; alone they go into `out`/adapter.
     """
     (whole,) = network.whole
+    if adapters.there(network):
+        adapters.save(network, out / ADAPTER)
+        whole = adapters.added(network, source)
     state = {name: value for name, value in whole.state_dict().items() if "pooler" not in name}
     for name, value in _pooler(network).items():
-        state[_prefix(whole, network) + name] = value
+        state[_prefix(network) + name] = value
     with loading.quiet():
         whole.save_pretrained(out, state_dict={name: value.contiguous() for name, value in state.items()})
     if isinstance(network, MaskedNetwork) and network.prompt is not None:
@@ -48,8 +53,9 @@ def _pooler(network: Any) -> dict[str, Any]:
     return {} if linear is None else {f"pooler.dense.{name}": value for name, value in linear.state_dict().items()}
 
 
-def _prefix(whole: Any, network: Any) -> str:
+def _prefix(network: Any) -> str:
     """What stands before the names of the encoder's own parameters: "" or "bert."."""
+    (whole,) = network.whole
     return "" if whole is network.model else f"{whole.base_model_prefix}."
 
 

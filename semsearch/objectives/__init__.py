@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from semsearch.prompts import Prompt
 
 ANCHOR, POSITIVE, NEGATIVE = "anchor", "positive", "negative"
+SAME = "same"  # in place of a template: the anchor's own
 CALLED = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 Labels = Literal["none", "score", "class", "teacher"]
 
@@ -44,8 +45,9 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What an objective has to know of the network: its kind (bert, roberta, …), width h, layers, the size d of the
-    method's vector, the spread of fresh weights, and which columns the data has."""
+    """What an objective has to know of the network: its kind (bert, roberta, causal), width h, layers, the size d of
+    the method's vector, the spread of fresh weights; and of the data: its columns, and how many classes its labels
+    name."""
 
     kind: str = "bert"
     width: int = 0
@@ -53,6 +55,7 @@ class Shape:
     dim: int = 0
     spread: float = 0.02
     columns: tuple[str, ...] = (ANCHOR,)
+    classes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,9 @@ class Recipe:
     `trains` and `serves` name, by kind of network, the template that a text is read under in training, and the one
     that the trained encoder is saved with; "" is the base's own. `tokens`: of a sentence, in training. `warmup` is a
     share of the steps, or steps where it is above 1. `frozen` are beginnings of names of parameters that stay as they
-    are; `learns`, where it is given, of the only ones that change. `fresh` names parts that the base need not have:
-    "pooler" (random), "prompt" (the vectors of the template's own words).
+    are; `learns`, where it is given, of the only ones that change. `fresh` names parts that begin anew where the
+    method reads them, and the base is no encoder that was trained with them: "pooler" (random), "prompt" (the vectors
+    of the template's own words).
     """
 
     batch: int
@@ -85,10 +89,14 @@ class Recipe:
 
 
 class Base(nn.Module):
-    """What an objective is unless it says otherwise. Its own parameters, such as a head, learn and are then dropped."""
+    """What an objective is unless it says otherwise. Its own parameters, such as a head, learn and are then dropped.
+
+    `labels`: none, or what the data's mean. `frozen_copy`: whether the network as it began is kept, for View "layers".
+    """
 
     recipe: ClassVar[Recipe]
     labels: ClassVar[Labels] = "none"
+    frozen_copy: ClassVar[bool] = False
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -110,6 +118,15 @@ class Base(nn.Module):
     def teaches(self, labels: Sequence[float]) -> bool:
         """Whether a batch with these labels can teach anything."""
         return True
+
+    @classmethod
+    def weights(cls, device: str, options: Mapping[str, Any]) -> str:
+        """The precision that the base's weights are loaded in, of networks.loading. All of them learn in fp32."""
+        return "fp32"
+
+    @classmethod
+    def prepare(cls, network: Any, options: Mapping[str, Any]) -> None:
+        """Change the network before it learns, such as by adding adapters. `options` are all of the objective's."""
 
 
 def make(name: str, shape: Shape, options: Mapping[str, Any] | None = None) -> Base:
@@ -135,9 +152,32 @@ def kind(name: str) -> Any:
 
 
 def options_of(name: str) -> dict[str, Any]:
-    """What the objective called `name` can be told, and what holds where it is not."""
+    """What the objective called `name` can be told, and what holds where it is not. Raises UnknownName."""
     told = inspect.signature(kind(name).__init__).parameters.values()
     return {each.name: each.default for each in told if each.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def classes(labels: Sequence[float]) -> int:
+    """How many classes 0, 1, … these labels name. Raises UsageError where they are something else.
+
+    >>> classes([0, 2, 1, 0])
+    3
+    """
+    wrong = next((each for each in labels if each < 0 or each != int(each)), None)
+    if wrong is not None:
+        raise UsageError(
+            f"a label of the data is {wrong}, which is no class.",
+            "Classes are 0, 1, 2, …; for scores: --method cosent.",
+        )
+    return 1 + int(max(labels, default=0))
+
+
+def another(template: str, usual: str) -> View:
+    """The anchor's text once more: under `template`, under `usual` where that is "", or as it was where it is "same".
+
+    What is read twice in the same way differs by dropout alone.
+    """
+    return View() if template == SAME else View(prompt=named(template or usual))
 
 
 def named(name: str) -> Prompt:

@@ -59,9 +59,23 @@ def extended(
     return own(logits(blocks, temperature))
 
 
+def nearest(vectors: Sequence[Tensor], temperature: float = TEMPERATURE, weight: float = 0.0) -> Tensor:
+    """InfoNCE of anchors and positives, or of anchors, positives and hard negatives: whichever (n, d) there are."""
+    if len(vectors) == 2:
+        return info_nce(vectors[0], vectors[1], temperature)
+    anchors, positives, negatives = vectors
+    return with_negatives(anchors, positives, negatives, temperature, weight)
+
+
 def tanh_head(dim: int, spread: float = 0.02) -> nn.Module:
     """Linear and Tanh, as SimCSE, PromptBERT and CoT-BERT put them behind the vector while they train."""
-    linear = nn.Linear(dim, dim)
-    nn.init.normal_(linear.weight, std=spread)
-    nn.init.zeros_(linear.bias)
-    return nn.Sequential(linear, nn.Tanh())
+    return nn.Sequential(linear(dim, dim, spread), nn.Tanh())
+
+
+def linear(given: int, made: int, spread: float, *, bias: bool = True) -> nn.Linear:
+    """A layer that begins as BERT's do: weights of N(0, spread²), biases of 0."""
+    layer = nn.Linear(given, made, bias=bias)
+    nn.init.normal_(layer.weight, std=spread)
+    if bias:
+        nn.init.zeros_(layer.bias)
+    return layer

@@ -1,11 +1,13 @@
 """Matryoshka: the beginning of a vector, at several lengths, has to serve as well as all of it.
 
-Source: Kusupati et al. 2022, https://arxiv.org/abs/2205.13147, eq. 1 with weights of 1. It wraps any objective; a
-head of an objective exists once for each length.
+Source: Kusupati et al. 2022, https://arxiv.org/abs/2205.13147, eq. 1 with weights of 1. It wraps any objective that
+compares vectors of one kind; a head of an objective exists once for each length. A teacher's vectors are not cut:
+where they are longer than a beginning, they teach it how alike texts are, and not where they lie.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch import nn
@@ -14,31 +16,38 @@ from semsearch.errors import UsageError
 from semsearch.objectives import Base, Labels, Shape, View
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from torch import Tensor
 
 
 class Nested(Base):
-    """The sum of an objective's loss at each length; `inner` by length."""
+    """The sum of an objective's loss at each length of `dims` and at the whole one. `make` makes it for a shape.
 
-    def __init__(self, shape: Shape, inner: Mapping[int, Base]) -> None:
+    Raises UsageError where the vector has no such beginning, or the objective compares layers of the network.
+    """
+
+    def __init__(self, shape: Shape, dims: Sequence[int], make: Callable[[Shape], Base]) -> None:
         super().__init__(shape)
-        for dim, each in inner.items():
+        for dim in dims:
             if not 1 <= dim <= shape.dim:
-                raise UsageError(f"a vector of {shape.dim} numbers has no beginning of {dim}.", "Choose fewer.")
-            if any(view.of != "tuned" for view in each.views):
-                raise UsageError("an objective that compares layers cannot be nested.", "Leave out --dims.")
-        self.inner = nn.ModuleDict({str(dim): each for dim, each in inner.items()})
-        self._first = next(iter(inner.values()))
+                raise UsageError(
+                    f"a vector of {shape.dim} numbers has no beginning of {dim}.",
+                    f"Choose lengths from 1 to {shape.dim}.",
+                )
+        lengths = sorted({*dims, shape.dim}, reverse=True)
+        self.inner = nn.ModuleDict({str(dim): make(replace(shape, dim=dim)) for dim in lengths})
+        self._whole: Base = self.inner[str(shape.dim)]  # type: ignore[assignment]
+        if any(view.of != "tuned" for view in self._whole.views):
+            raise UsageError("an objective that compares layers cannot be nested.", "Leave out --dims.")
 
     @property
     def labels(self) -> Labels:  # type: ignore[override]
-        return self._first.labels
+        return self._whole.labels
 
     @property
     def views(self) -> tuple[View, ...]:
-        return self._first.views
+        return self._whole.views
 
     def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
         """One (n, d) a view, and the labels of the objective."""
@@ -49,5 +58,9 @@ class Nested(Base):
         total: Tensor = sum(parts[1:], parts[0])
         return total
 
+    def penalty(self, tuned: nn.Module, frozen: nn.Module | None) -> Tensor | None:
+        """Once: the parameters have no length."""
+        return self._whole.penalty(tuned, frozen)
+
     def teaches(self, labels: Sequence[float]) -> bool:
-        return self._first.teaches(labels)
+        return self._whole.teaches(labels)

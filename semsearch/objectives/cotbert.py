@@ -4,7 +4,12 @@ Source: Zhang et al. 2023, https://arxiv.org/abs/2309.11143: eq. 3, section 3.3 
 Every vector is freed of its own template's bias by the method, then passes a head that is dropped afterwards. The
 authors train on two GPUs whose halves of the batch do not see each other: 128 texts are contrasted, not 256.
 For the ablations of tables 3 and 4: `third=False` leaves out the contrast of positives with negatives,
-`negatives=False` all that is denied, which is plain InfoNCE; `positive` and `negative` are other templates.
+`negatives=False` all that is denied, which is plain InfoNCE; `positive` and `negative` are other templates, and a
+positive "same" is the anchor's own, so that dropout alone tells the two apart.
+
+The released code differs from the paper where RoBERTa is denoised (denoise=pad-released of the method cot_bert), puts
+no full stop behind a sentence in training, and a blank behind RoBERTa's templates; here a text is trained on as it
+is read afterwards. Its branch for a fourth view adds nothing to its loss, and is left out.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from semsearch.objectives import Base, Recipe, Shape, View, named
+from semsearch.objectives import Base, Recipe, Shape, View, another, named
 from semsearch.objectives._contrast import TEMPERATURE, extended, info_nce, tanh_head
 
 if TYPE_CHECKING:
@@ -51,7 +56,7 @@ class Objective(Base):
         family = "roberta" if self.shape.kind == "roberta" else "bert"
         views = (
             View(),
-            View(prompt=named(self.positive or f"cot-{family}-positive")),
+            another(self.positive, f"cot-{family}-positive"),
             View(prompt=named(self.negative or f"cot-{family}-negative")),
         )
         return views if self.negatives else views[:2]

@@ -13,6 +13,7 @@ import statistics
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ import torch
 from semsearch import bundle as bundles
 from semsearch import objectives
 from semsearch.durable import sync_file, sync_folder
+from semsearch.encoders import _device
 from semsearch.errors import UsageError
 from semsearch.objectives import Recipe, _matryoshka
 from semsearch.train import learner as learners
@@ -136,18 +138,20 @@ def train(
     going_on = (folder / RUN / state.FILE).is_file()
     torch.manual_seed(settings.seed)
     kind = objectives.kind(settings.method)
+    options = told["options"]
     learner = Learner(
         base,
         recipe,
         device=settings.device,
         precision=settings.precision,
         trust=trust_remote_code,
-        frozen_copy=getattr(kind, "frozen_copy", False),
-        prepare=getattr(kind, "prepare", None),
+        frozen_copy=kind.frozen_copy,
+        prepare=partial(kind.prepare, options=options),
+        weights=kind.weights(_device.torch_device(settings.device), options),
     )
-    shape = replace(learner.shape, columns=tuple(examples.columns))
-    objective = _objective(settings, shape)
+    objective = _objective(settings, learner.shape, examples)
     _check_columns(objective, examples, settings.method)
+    _check_prompts(objective, learner)
 
     def keep(progress: Progress) -> None:
         _keep(learner, folder, {"trained": {**told, "step": progress.step, "score": progress.best}})
@@ -195,14 +199,14 @@ def train_seeds(
     return summary
 
 
-def _objective(settings: Settings, shape: objectives.Shape) -> objectives.Base:
-    """The objective, or one for each length that the beginning of a vector has to serve at."""
-    if not settings.dims:
-        return objectives.make(settings.method, shape, settings.options)
-    return _matryoshka.Nested(
-        shape,
-        {dim: objectives.make(settings.method, replace(shape, dim=dim), settings.options) for dim in settings.dims},
+def _objective(settings: Settings, shape: objectives.Shape, examples: Examples) -> objectives.Base:
+    """The objective, which may have to serve the beginning of a vector too."""
+    classes = objectives.kind(settings.method).labels == "class" and examples.labels
+    full = replace(
+        shape, columns=tuple(examples.columns), classes=objectives.classes(examples.labels or ()) if classes else 0
     )
+    make = partial(objectives.make, settings.method, options=settings.options)
+    return _matryoshka.Nested(full, settings.dims, make) if settings.dims else make(full)
 
 
 def _check_columns(objective: objectives.Base, examples: Examples, method: str) -> None:
@@ -218,6 +222,18 @@ def _check_columns(objective: objectives.Base, examples: Examples, method: str) 
             f"{method} needs labels, and {examples.source or 'the data'} has none.",
             "Add a column score or label, or choose a method that does without.",
         )
+
+
+def _check_prompts(objective: objectives.Base, learner: Learner) -> None:
+    """UsageError where a view's prompt has not the [MASK]s that the base's method reads."""
+    reads = learner.method.masks
+    for prompt in map(learner.prompt, objective.views):
+        if prompt.masks != reads and (reads is not None or not prompt.masks):
+            raise UsageError(
+                f"{learner.base.trains.name} is read at {reads} [MASK]s, and the objective has a text under "
+                f"{prompt.text!r}.",
+                "Name a base or templates that go together, or no template: then both are the paper's.",
+            )
 
 
 def _told(

@@ -42,12 +42,16 @@ Prepare = Callable[[Any], None]  # what is done to a network before it is traine
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What is trained: the reference it was named by, its folder, and how it is read in training and afterwards."""
+    """What is trained: the reference it was named by, its folder, and how it is read in training and afterwards.
+
+    `parts` are those of its checkpoint that it was trained with already, such as a pooler.
+    """
 
     reference: Reference
     folder: Path
     trains: Bundle
     serves: Bundle
+    parts: frozenset[str] = frozenset()
 
     @property
     def causal(self) -> bool:
@@ -61,6 +65,7 @@ def base(name: str | Path, recipe: Recipe, *, trust: bool = False) -> Base:
     """
     reference = Reference.parse(name)
     folder = bundles.find(reference.model, reference.revision)
+    learned: frozenset[str] = frozenset()
     if (folder / bundles.MANIFEST).is_file():
         saved = bundles.read(folder)
         if saved.weights.endswith(bundles.ONNX):
@@ -68,15 +73,16 @@ def base(name: str | Path, recipe: Recipe, *, trust: bool = False) -> Base:
                 f"{reference.model} is an exported encoder: ONNX weights cannot be trained.",
                 "Name the model it was made from: a folder with config.json and model.safetensors.",
             )
+        learned = methods.make(saved.method, saved.options).needs
         if not reference.template and not recipe.trains:
-            return Base(reference, folder, saved, saved)
+            return Base(reference, folder, saved, saved, learned)
     kind = family(loading.architecture(folder, trust=trust))
     entry = bundles.catalogue().get(reference.model, {}).get("template")
     trains, serves = (
         checkpoints.describe(folder, _under(reference, told, kind, entry), name=reference.model, trust=trust)
         for told in (recipe.trains, recipe.serves or recipe.trains)
     )
-    return Base(reference, folder, trains, serves)
+    return Base(reference, folder, trains, serves, learned)
 
 
 def _under(reference: Reference, templates: Any, kind: str, usual: str | None) -> Reference:
@@ -184,10 +190,12 @@ class Learner:
         return bundles.write(described(self.base, out, self.engine.dim, told), out)
 
     def _opened(self, trust: bool, weights: str) -> Any:
-        needs = self.method.needs - set(self.recipe.fresh)
+        fresh = self.method.needs & set(self.recipe.fresh) - self.base.parts
         opener = loading.causal if self.base.causal else loading.masked
-        network = opener(self.base.folder, needs=needs, precision=weights, device=self.device, trust=trust)
-        for part in self.recipe.fresh:
+        network = opener(
+            self.base.folder, needs=self.method.needs - fresh, precision=weights, device=self.device, trust=trust
+        )
+        for part in sorted(fresh):
             self._make(network, part)
         return network.to(self.device)
 
