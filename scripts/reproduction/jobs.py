@@ -1,0 +1,122 @@
+"""What a cell of a table takes to run: the model, the method with all its settings, and the data.
+
+`full` is the paper's configuration; `small` has few steps on one small model, and shows which way a change goes, if
+any. Everything that is not said in runs.toml is the recipe of the objective.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+from reproduction.tables import HERE, Cell, read
+
+Setting = Literal["full", "small"]
+OWN = "@"  # before the name of a template of templates.toml
+
+
+class Absent(Exception):
+    """Why something cannot be run here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run without its seed. `method` is "" for a model as it is, which is read by the template `serves`."""
+
+    run: str
+    base: str
+    model: str
+    setting: Setting
+    method: str = ""
+    data: str = ""
+    trains: str = ""
+    serves: str = ""
+    post: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def seeded(self) -> bool:
+        """Whether chance has a part in it."""
+        return bool(self.method or self.post == "flow")
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """All of it, for a JSON file."""
+        return {key: value for key, value in asdict(self).items() if value}
+
+
+@lru_cache(1)
+def content() -> dict[str, Any]:
+    """runs.toml, with what `like` takes over put in place."""
+    found = read("runs")
+    found["runs"] = {name: _whole(name, found["runs"]) for name in found["runs"]}
+    return found
+
+
+def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
+    """The job of a cell. `models` stand in for those of runs.toml, by name. Raises Absent where there is none."""
+    known = content()
+    base = known["bases"][cell.base]
+    model = models.get(cell.base) or ("" if setting == "small" else base["model"])
+    if not model:
+        raise Absent(f"the small setting has one model, a BERT, and this is {base['model'].removeprefix('hf:')}")
+    name, _, data = cell.run.partition("@") if not cell.run.startswith(OWN) else (cell.run, "", "")
+    if name not in known["runs"]:
+        return Job(cell.run, cell.base, model, setting, serves=cell.run)
+    run = known["runs"][name]
+    usual = dict(run.get("settings", {}))
+    if setting == "small":
+        del_epochs = {key: value for key, value in usual.items() if key not in ("epochs", "eval_every")}
+        usual = {**del_epochs, **known["small"]["settings"], **run.get("small", {})}
+    if run.get("post") and setting == "small" and not run.get("small"):
+        raise Absent("the small setting has no data for it")
+    settings = {key: _of(value, base["kind"]) for key, value in usual.items() if key != "data"}
+    return Job(
+        run=cell.run,
+        base=cell.base,
+        model=model,
+        setting=setting,
+        method=run.get("method", ""),
+        data=data or str(usual.get("data") or run["data"]),
+        trains=_of(run.get("trains", ""), base["kind"]),
+        serves=_of(run.get("serves", ""), base["kind"]),
+        post=run.get("post", ""),
+        options=run.get("options", {}),
+        settings=settings,
+    )
+
+
+def template(name: str) -> str:
+    """What names a template for the library: @NAME is one of templates.toml.
+
+    >>> template("cot-bert"), template("@prefix").endswith("templates.toml:prefix")
+    ('cot-bert', True)
+    """
+    return f"{HERE / 'templates.toml'}:{name.removeprefix(OWN)}" if name.startswith(OWN) else name
+
+
+def reference(model: str, name: str) -> str:
+    """A model under a template, which may be one with settings before it: layer=-2,template=prompteol."""
+    if not name:
+        return model
+    if name.startswith(OWN):
+        return f"{model}#template={template(name)}"
+    return f"{model}#{name}"
+
+
+def _whole(name: str, runs: Mapping[str, Any]) -> dict[str, Any]:
+    own = dict(runs[name])
+    like = own.pop("like", "")
+    if not like:
+        return own
+    taken = _whole(like, runs)
+    options = {**taken.get("options", {}), **own.get("options", {})}
+    return {**taken, **own, **({"options": options} if options else {})}
+
+
+def _of(value: Any, kind: str) -> Any:
+    """A value that may be one by kind of model."""
+    return value.get(kind, "") if isinstance(value, dict) else value

@@ -1,0 +1,142 @@
+"""What the tables measure of an encoder, by the name that a column gives it. All of it is semsearch.evaluation's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reproduction import data as sources
+from reproduction.jobs import Absent
+from reproduction.tables import MEANS, TOP
+from semsearch import bundle as bundles
+from semsearch.encoder import Encoder
+from semsearch.evaluation import geometry, sts
+from semsearch.reference import Reference
+
+DRAWN = 2024  # the seed by which pairs are drawn
+NLI_PAIRS = 1000  # of a labelled test set, in the small setting
+WIKI_WORDS = 32  # of a sentence for anisotropy, in lower case, as PromptBERT's code has it
+TOP_WORDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Ruler:
+    """Measures on what is below `data`. `pairs`: of each task, drawn by DRAWN; 0 is all. `texts`: for anisotropy."""
+
+    data: Path
+    pairs: int = 0
+    texts: int = 100_000
+    device: str = "auto"
+
+    def measure(self, name: str, encoder: Encoder) -> float | str:
+        """One figure; correlations in percent. Raises Absent where what it needs is not here."""
+        if name in sts.TASKS or name == "stsb-dev":
+            return self._correlation(name, encoder)
+        if name == "snli" or name in sources.CHINESE:
+            pairs, labels = sources.labelled(name, self.data, "test")
+            kept = self._drawn(len(pairs), NLI_PAIRS if self.pairs else 0)
+            return 100 * sts.spearman(sts.cosines([pairs[at] for at in kept], encoder), [labels[at] for at in kept])
+        special: dict[str, Callable[[Encoder], float | str]] = {
+            "alignment-4.0": lambda one: self._alignment(one, "> 4.0"),
+            "alignment-4.5": lambda one: self._alignment(one, "> 4.5"),
+            "uniformity": self._uniformity,
+            "anisotropy": self._anisotropy,
+            "token-anisotropy": _token_anisotropy,
+            "encode-seconds": self._seconds,
+        }
+        if name in special:
+            return special[name](encoder)
+        if name in MEANS["transfer"]:
+            return self._transfer(name, encoder)
+        if name.startswith(TOP):
+            return _words(encoder, name.partition(":")[2], self.device)
+        raise Absent(f"semsearch has no measure {name}")
+
+    def _correlation(self, name: str, encoder: Encoder) -> float:
+        """Spearman over the joined subsets ('all')."""
+        task, split = ("stsb", "dev") if name == "stsb-dev" else (name, "test")
+        if not self.pairs:
+            return sts.run_task(task, self.data, encoder, split).spearman.all
+        subsets = sts.task_pairs(task, self.data, split).values()
+        pairs = [pair for subset in subsets for pair in subset.pairs]
+        gold = [score for subset in subsets for score in subset.gold]
+        kept = self._drawn(len(pairs), self.pairs)
+        return 100 * sts.spearman(sts.cosines([pairs[at] for at in kept], encoder), [gold[at] for at in kept])
+
+    def _drawn(self, count: int, most: int) -> list[int]:
+        """`most` of `count` places, the same ones every time; 0 is all."""
+        if not most or most >= count:
+            return list(range(count))
+        return sorted(np.random.default_rng([DRAWN, count]).permutation(count)[:most].tolist())
+
+    def _test(self) -> sts.Subset:
+        (subset,) = sts.task_pairs("stsb", self.data, "test").values()
+        kept = self._drawn(len(subset.pairs), 3 * self.pairs)
+        return sts.Subset(tuple(subset.pairs[at] for at in kept), tuple(subset.gold[at] for at in kept))
+
+    def _alignment(self, encoder: Encoder, threshold: str) -> float:
+        subset = self._test()
+        sides = (encoder.encode([pair[side] for pair in subset.pairs], role="passage") for side in (0, 1))
+        return geometry.alignments(*sides, subset.gold)[f"alignment {threshold}"]
+
+    def _uniformity(self, encoder: Encoder) -> float:
+        texts = [text for pair in self._test().pairs for text in pair]
+        return geometry.uniformity(geometry.unit(encoder.encode(texts, role="passage")))
+
+    def _anisotropy(self, encoder: Encoder) -> float:
+        texts = islice(sources.sentences(self.data), self.texts)
+        cut = [" ".join(text.lower().split()[:WIKI_WORDS]) for text in texts]
+        return geometry.anisotropy(geometry.unit(encoder.encode(cut, role="passage")))
+
+    def _seconds(self, encoder: Encoder) -> float:
+        """Both sides of all pairs of STS-B test, one after the other."""
+        (subset,) = sts.task_pairs("stsb", self.data, "test").values()
+        begun = time.perf_counter()
+        encoder.encode([text for pair in subset.pairs for text in pair], role="passage")
+        return time.perf_counter() - begun
+
+    def _transfer(self, name: str, encoder: Encoder) -> float:
+        if self.pairs:
+            raise Absent("the small setting leaves out the transfer tasks")
+        try:
+            from semsearch.evaluation import transfer
+        except ImportError as error:
+            raise Absent("semsearch has no transfer tasks yet") from error
+        run: Any = transfer
+        return float(run.run_task(name, self.data, encoder).accuracy)
+
+
+def _token_anisotropy(encoder: Encoder) -> float:
+    """The mean cosine between the word vectors of two tokens."""
+    from semsearch.networks import loading
+
+    asked = Reference.parse(encoder.reference)
+    network = loading.masked(bundles.find(asked.model, asked.revision))
+    return geometry.anisotropy(geometry.unit(network.model.get_input_embeddings().weight.detach().float().numpy()))
+
+
+def _words(encoder: Encoder, sentence: str, device: str) -> str:
+    """The likeliest words for the [MASK] behind `sentence`, with commas between (PromptBERT, table 7)."""
+    import torch
+    from tokenizers import Tokenizer
+
+    from semsearch import checkpoints
+    from semsearch.encoders._device import torch_device
+    from semsearch.encoders.torch_encoder import TorchEncoder
+    from semsearch.networks import loading
+
+    asked = Reference.parse(encoder.reference)
+    folder = bundles.find(asked.model, asked.revision)
+    bundle = checkpoints.describe(folder, asked)
+    network: Any = loading.masked(folder, needs=("transform", "decoder"), device=torch_device(device))
+    vectors = TorchEncoder(bundle, device=device, network=network).vectors([sentence], bundle.prompts["passage"])
+    with torch.inference_mode():
+        logits = network.decoder(network.transform(torch.from_numpy(vectors).to(torch_device(device))))
+    tokenizer = Tokenizer.from_file(str(bundle.path("tokenizer")))
+    return ",".join(tokenizer.id_to_token(int(token)) for token in logits[0].topk(TOP_WORDS).indices)

@@ -1,0 +1,102 @@
+"""A table as Markdown: what was published and what was measured one above the other, and why a row has no figure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reproduction.tables import Figure, Row, Table
+
+ROW_MEAN = "row-mean"  # of the other columns of its row
+NONE = "–"
+
+
+@dataclass
+class Found:
+    """What came of a table: figures by row and column, one a seed, and reasons by row and column."""
+
+    figures: dict[tuple[int, int], list[Figure]] = field(default_factory=dict)
+    reasons: dict[tuple[int, int], str] = field(default_factory=dict)
+
+
+def markdown(table: Table, found: Found, caption: str) -> str:
+    """The table, its reasons, and what it was measured with."""
+    lines = [
+        f"## {table.name}: {table.title}",
+        "",
+        f"{table.paper}. Varied: {table.varies}.",
+        "",
+        f"| | | {' | '.join(table.columns)} |",
+        f"|---|---|{'---|' * len(table.columns)}",
+    ]
+    for at, row in enumerate(table.rows):
+        title = row.title.replace("|", "\\|")
+        lines.append(f"| {title} | published | {' | '.join(_published(row))} |")
+        lines.append(f"| | ours | {' | '.join(_ours(table, found, at))} |")
+    told = _reasons(table, found)
+    return "\n".join([*lines, "", *([*told, ""] if told else []), caption, ""])
+
+
+def value(figures: Sequence[Figure], over: str = "mean", measure: str = "") -> str:
+    """Figures of several seeds as one: their mean and sample deviation, or the largest or smallest.
+
+    >>> value([70.0, 71.0]), value([71.0]), value([70.0, 71.0], "max")
+    ('70.50 ± 0.71', '71.00', '71.00')
+    """
+    if not figures:
+        return NONE
+    if isinstance(figures[0], str):
+        return figures[0]
+    numbers = [float(one) for one in figures]
+    digits = 4 if measure.startswith(("alignment", "uniformity", "anisotropy", "token")) else 2
+    if over in ("max", "min"):
+        return f"{(max if over == 'max' else min)(numbers):.{digits}f}"
+    spread = f" ± {statistics.stdev(numbers):.{digits}f}" if len(numbers) > 1 else ""
+    return f"{statistics.fmean(numbers):.{digits}f}{spread}"
+
+
+def _published(row: Row) -> Iterable[str]:
+    for cell, figure, deviation in zip(row.cells, row.published, row.deviations, strict=True):
+        told = value([figure], measure=cell.measure)
+        yield f"{told} ± {float(deviation):.2f}" if deviation != "" else told
+
+
+def _ours(table: Table, found: Found, at: int) -> Iterable[str]:
+    row = table.rows[at]
+    for column, cell in enumerate(row.cells):
+        figures = found.figures.get((at, column), [])
+        yield value(
+            _row_mean(found, at, len(row.cells)) if cell.measure == ROW_MEAN else figures, cell.over, cell.measure
+        )
+
+
+def _row_mean(found: Found, at: int, columns: int) -> list[Figure]:
+    """For each seed the mean of the columns before the last, where all of them are there."""
+    parts = [found.figures.get((at, column), []) for column in range(columns - 1)]
+    if not all(parts) or len({len(part) for part in parts}) != 1:
+        return []
+    return [statistics.fmean(float(one) for one in each) for each in zip(*parts, strict=True)]
+
+
+def _reasons(table: Table, found: Found) -> list[str]:
+    """One line a reason, with the rows that it holds for."""
+    rows: dict[str, list[str]] = {}
+    for (at, _), why in sorted(found.reasons.items()):
+        titles = rows.setdefault(why, [])
+        if table.rows[at].title not in titles:
+            titles.append(table.rows[at].title)
+    every = len(table.rows)
+    return [
+        f"- not run: {'all rows' if len(names) == every else ', '.join(names)}: {why}" for why, names in rows.items()
+    ]
+
+
+def catalogue(rows: Iterable[tuple[Table, Mapping[str, int], str]]) -> str:
+    """Every table with what it varies, how many of its cells are runs, and what those need."""
+    lines = ["| table | varied | rows | figures | to run | needs |", "|---|---|---|---|---|---|"]
+    for table, counts, needs in rows:
+        lines.append(
+            f"| {table.name} | {table.varies} | {len(table.rows)} | {counts['figures']} | {counts['runs']} | {needs} |"
+        )
+    return "\n".join(lines)

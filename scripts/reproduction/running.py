@@ -1,0 +1,196 @@
+"""Run a job with one seed and measure it; what was measured before with the same settings is read, not run again."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import machine
+
+from reproduction import data as sources
+from reproduction.jobs import Absent, Job, Setting, content, reference, template
+from reproduction.measures import Ruler
+from reproduction.tables import MEANS, Figure
+from semsearch.encoder import Encoder
+from semsearch.errors import SemsearchError
+from semsearch.evaluation import sts
+from semsearch.examples import Examples
+
+AS_IS = -1  # the seed of what chance has no part in
+SECONDS = "train-seconds"  # measured while training
+Scores = Mapping[str, Figure]
+
+
+@dataclass
+class Workshop:
+    """Where things are. `models` stand in for those of runs.toml, by the name of the base."""
+
+    setting: Setting
+    data: Path
+    out: Path
+    device: str = "auto"
+    models: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ruler(self) -> Ruler:
+        told = content()[self.setting]
+        return Ruler(self.data, pairs=told.get("pairs", 0), texts=told["anisotropy"], device=self.device)
+
+    def scores(self, job: Job, seed: int, measures: Iterable[str]) -> Scores:
+        """What `measures` are of this job under this seed, from its file or measured now.
+
+        Raises Absent, with the reason, where it cannot be had here.
+        """
+        wanted = parts(measures)
+        seed = seed if job.seeded else AS_IS
+        path = self.path(job, seed)
+        told = self._told(job)
+        known = read(path)
+        scores = dict(known["scores"]) if known.get("settings") == told else {}
+        if lacking := [name for name in wanted if name not in scores]:
+            try:
+                scores |= self._measured(job, seed, lacking)
+            except SemsearchError as error:
+                raise Absent(f"{error.message} {error.fix}".strip()) from error
+            self._write(path, job, seed, told, scores)
+        return whole(scores)
+
+    def known(self, job: Job, seed: int) -> Scores:
+        """The same without running anything."""
+        found = read(self.path(job, seed if job.seeded else AS_IS))
+        return whole(found["scores"]) if found.get("settings") == self._told(job) else {}
+
+    def path(self, job: Job, seed: int) -> Path:
+        """One JSON a run, model and seed."""
+        name = re.sub(r"[^\w.@-]+", "_", f"{job.run}--{job.base}").strip("_")
+        return self.out / self.setting / f"{name}{'' if seed == AS_IS else f'--seed-{seed}'}.json"
+
+    def _told(self, job: Job) -> dict[str, Any]:
+        """What has to be the same for a figure to hold."""
+        told = {key: value for key, value in job.told.items() if key not in ("run", "base")}
+        small = {key: value for key, value in content()[self.setting].items() if key != "settings"}
+        result: dict[str, Any] = json.loads(json.dumps({**told, "model": Path(job.model).name, "measured on": small}))
+        return result
+
+    def _measured(self, job: Job, seed: int, names: Collection[str]) -> dict[str, Figure]:
+        seconds = 0.0
+        folder = self.path(job, seed).with_suffix("")
+        if job.post:
+            raise Absent(f"post-processing by {job.post} is not wired to these tables yet")
+        if job.method:
+            seconds = self._trained(job, seed, folder)
+            encoder = Encoder.load(folder, device=self.device)
+        else:
+            named = reference(job.model, job.serves)
+            encoder = Encoder.load(named, device=self.device, dtype="fp32")
+        found: dict[str, Figure] = {SECONDS: seconds} if job.method else {}
+        for name in names:
+            if name != SECONDS:
+                found[name] = self.ruler.measure(name, encoder)
+        if job.method and self.setting == "small":
+            shutil.rmtree(folder)  # 90 MB that a minute makes again
+        return found
+
+    def _trained(self, job: Job, seed: int, folder: Path) -> float:
+        """Train into `folder`, going on where it was cut off; seconds it took."""
+        from semsearch.train import Settings, train
+        from semsearch.train.selection import Scored
+
+        self._check_device(job)
+        options = {name: template(value) if isinstance(value, str) else value for name, value in job.options.items()}
+        settings = Settings(
+            job.method,
+            job.model,
+            seed=seed,
+            options=options,
+            device=self.device,
+            trains=template(job.trains),
+            serves=template(job.serves),
+            **job.settings,
+        )
+        dev = None
+        if self.setting == "full":
+            (subset,) = sts.task_pairs("stsb", self.data, "dev").values()
+            dev = Scored(subset.pairs, subset.gold)
+            if job.data in sources.CHINESE and job.data != "nli-cn":
+                dev = Scored(*sources.labelled(job.data, self.data, "valid"), name=f"{job.data} valid")
+        return train(settings, examples(job.data, self.data, self._most), folder, dev=dev).seconds
+
+    @property
+    def _most(self) -> int:
+        return int(content()[self.setting].get("texts", 0))
+
+    def _check_device(self, job: Job) -> None:
+        if self.setting == "full" and self.device == "auto":
+            import torch
+
+            if not torch.cuda.is_available():
+                raise Absent("the full setting needs a GPU (or --device cpu, and days)")
+
+    def _write(self, path: Path, job: Job, seed: int, told: Mapping[str, Any], scores: Scores) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        record = {
+            "run": job.run,
+            "base": job.base,
+            "seed": None if seed == AS_IS else seed,
+            "scores": dict(scores),
+            "settings": told,
+            "commit": commit(),
+            "machine": machine.caption(),
+            "written": time.strftime("%Y-%m-%d %H:%M"),
+        }
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        new.replace(path)
+
+
+def parts(measures: Iterable[str]) -> list[str]:
+    """The measures that are taken for these: of a mean its parts."""
+    return list(dict.fromkeys(part for name in measures for part in MEANS.get(name, (name,))))
+
+
+def whole(scores: Scores) -> dict[str, Figure]:
+    """`scores` with the means of those that are all there, of figures with two decimals."""
+    found = dict(scores)
+    for name, needed in MEANS.items():
+        figures = [scores[part] for part in needed if part in scores]
+        if len(figures) == len(needed):
+            found[name] = sum(round(float(one), 2) for one in figures) / len(figures)
+    return found
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A result, or nothing where there is none."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+@lru_cache(4)
+def examples(name: str, data: Path, most: int) -> Examples:
+    return sources.examples(name, data, most)
+
+
+@lru_cache(1)
+def commit() -> str:
+    """The commit of this checkout, "" where it is none."""
+    told = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        return subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
