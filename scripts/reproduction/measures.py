@@ -83,7 +83,7 @@ class Ruler:
     def _alignment(self, encoder: Encoder, threshold: str) -> float:
         subset = self._test()
         sides = (encoder.encode([pair[side] for pair in subset.pairs], role="passage") for side in (0, 1))
-        return geometry.alignments(*sides, subset.gold)[f"alignment {threshold}"]
+        return geometry.alignments(*sides, subset.gold)[threshold][0]
 
     def _uniformity(self, encoder: Encoder) -> float:
         texts = [text for pair in self._test().pairs for text in pair]
