@@ -6,6 +6,15 @@ import os
 from pathlib import Path
 
 
+def write(file: Path, content: str) -> None:
+    """Put `content` into `file`, which holds what it held before until all of it is on disk."""
+    new = file.with_name(f".{file.name}.new")
+    new.write_text(content, encoding="utf-8")
+    sync_file(new)
+    new.replace(file)
+    sync_folder(file.parent)
+
+
 def sync_file(file: Path) -> None:
     """Put the content of a file on disk."""
     with file.open("rb+") as written:

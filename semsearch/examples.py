@@ -26,9 +26,15 @@ class Examples:
     skipped: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        sizes = {len(texts) for texts in (*self.columns.values(), *([] if self.labels is None else [self.labels]))}
-        if ANCHOR not in self.columns or len(sizes) != 1:
-            raise UsageError(f"examples have columns of {sorted(sizes)} rows.", "Every column needs one text a row.")
+        sizes = {name: len(texts) for name, texts in self.columns.items()}
+        sizes |= {} if self.labels is None else {"labels": len(self.labels)}
+        if ANCHOR not in sizes:
+            raise UsageError(
+                f"examples have columns {', '.join(sizes) or '(none)'}.", f"One has to be called {ANCHOR}."
+            )
+        if len(set(sizes.values())) > 1:
+            told = ", ".join(f"{name} {size}" for name, size in sizes.items())
+            raise UsageError(f"examples have columns of different lengths: {told}.", "Each row needs a text in each.")
 
     def __len__(self) -> int:
         return len(self.columns[ANCHOR])

@@ -5,28 +5,33 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetensors.torch import save_file
 from torch import nn
 
-from semsearch.networks import adapters, loading, parts
-from semsearch.networks.causal import CausalNetwork
+from semsearch import pipelines
+from semsearch.networks import adapters, loading, parts, piped
 from semsearch.networks.masked import MaskedNetwork
 
-# what says how a text becomes tokens, whichever of it there is, and how a sentence-transformers folder is read
+if TYPE_CHECKING:
+    from semsearch.bundle import Bundle
+    from semsearch.networks.causal import CausalNetwork
+
+# what says how a text becomes tokens, whichever of it there is, and under which terms the weights may be passed on
 BESIDE = ("tokenizer*.json", "vocab.*", "merges.txt", "special_tokens_map.json", "*.model", "generation_config.json")
+TERMS = ("LICENSE*", "LICENCE*", "NOTICE*")
 ADAPTER = "adapter"  # a folder: beside the model, transformers would add adapters that are added already
-PIPELINE = ("modules.json", "config_sentence_transformers.json", "sentence_*_config.json")
 
 
-def save(network: MaskedNetwork | CausalNetwork, source: Path, out: Path, *, pipeline: bool = False) -> None:
+def save(network: MaskedNetwork | CausalNetwork, bundle: Bundle, out: Path) -> None:
     """Write config.json and model.safetensors into `out`, and beside them the learned prompt and the modules.
 
-    `source` is the folder that the network was loaded from; its tokenizer comes along, and of a `pipeline` what a
-    sentence-transformers folder says of itself. Under another method that would have it read in the wrong way.
-    Adapters are added to the weights, so that the folder is an ordinary model; alone they go into `out`/adapter.
+    `bundle` says how the network is read, and lies in the folder that it was loaded from: tokenizer and terms come
+    along. Where sentence-transformers can read it in that way, it is told how (networks.piped). Adapters are added to
+    the weights, so that the folder is an ordinary model; alone they go into `out`/adapter.
     """
+    source, home = bundle.folder, (bundle.folder / bundle.weights).parent
     (whole,) = network.whole
     if adapters.there(network):
         adapters.save(network, out / ADAPTER)
@@ -40,17 +45,26 @@ def save(network: MaskedNetwork | CausalNetwork, source: Path, out: Path, *, pip
         save_file({"vectors": network.prompt.detach().contiguous()}, out / parts.PROMPT)
     for name, module in network.then.items():
         _save_module(module, source / name, out / name)
-    _copy(loading.home(source), out, BESIDE)
-    if pipeline:
-        _copy(source, out, PIPELINE)
-        for folder in source.glob("*_Pooling"):
-            shutil.copytree(folder, out / folder.name, dirs_exist_ok=True)
+    _copy(home, out, BESIDE)
+    _copy(source, out, TERMS)
+    piped.save(bundle, network.width, out)
+
+
+def clear(folder: Path) -> None:
+    """Take away what `save` wrote into `folder`, so that nothing of an earlier encoder is read as part of a new one."""
+    for pattern in ("*.safetensors", "*.index.json", "config*.json", *BESIDE, pipelines.MODULES, piped.SIZES):
+        for file in folder.glob(pattern):
+            file.unlink()
+    for inner in (*folder.glob("[0-9]*_*/config.json"), folder / ADAPTER / "adapter_config.json"):
+        if inner.is_file():
+            shutil.rmtree(inner.parent)
 
 
 def _pooler(network: Any) -> dict[str, Any]:
     """Names and values of Linear and Tanh, as transformers has them."""
     linear = network.pooler[0] if network.pooler is not None else None
-    return {} if linear is None else {f"pooler.dense.{name}": value for name, value in linear.state_dict().items()}
+    before = "pooler." if network.model.config.model_type == "albert" else "pooler.dense."
+    return {} if linear is None else {before + name: value for name, value in linear.state_dict().items()}
 
 
 def _prefix(network: Any) -> str:

@@ -64,7 +64,8 @@ class Recipe:
 
     `trains` and `serves` name, by kind of network, the template that a text is read under in training, and the one
     that the trained encoder is saved with; "" is the base's own. `tokens`: of a sentence, in training. `warmup` is a
-    share of the steps, or steps where it is above 1. `frozen` are beginnings of names of parameters that stay as they
+    share of the steps, or steps where it is above 1. `average` is the decay of a mean of the weights, which is then what
+    is judged and saved; 0 is none. `frozen` are beginnings of names of parameters that stay as they
     are; `learns`, where it is given, of the only ones that change. `fresh` names parts that begin anew where the
     method reads them, and the base is no encoder that was trained with them: "pooler" (random), "prompt" (the vectors
     of the template's own words).
@@ -81,6 +82,7 @@ class Recipe:
     epsilon: float = 1e-8
     clip: float = 1.0
     eval_every: int = 125
+    average: float = 0.0
     trains: Mapping[str, str] = field(default_factory=dict)
     serves: Mapping[str, str] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()

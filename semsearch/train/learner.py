@@ -8,12 +8,13 @@ first `tokens` tokens are read, and the prompt always whole.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -32,74 +33,19 @@ from semsearch.networks.masked import Inputs
 from semsearch.objectives import Recipe, Shape, View
 from semsearch.prompts import Prompt
 from semsearch.reference import Reference
+from semsearch.train.bases import Base
 
-ROBERTA = ("roberta", "xlm-roberta", "camembert")
-KINDS = ("bert", "roberta", "causal")
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.types import Vectors
+
 CPU_TOKENS, GPU_TOKENS = 1024, 65_536  # that run together, padding included
+# what of a manifest says how a text is read, and under which terms
+READING = ("method", "options", "layer", "pooling", "normalize", "prompts", "max_tokens", "tokens", "licence")
+Rows = Sequence[Sequence[int]]
 
 Prepare = Callable[[Any], None]  # what is done to a network before it is trained, such as adding adapters
-
-
-@dataclass(frozen=True, slots=True)
-class Base:
-    """What is trained: the reference it was named by, its folder, and how it is read in training and afterwards.
-
-    `parts` are those of its checkpoint that it was trained with already, such as a pooler.
-    """
-
-    reference: Reference
-    folder: Path
-    trains: Bundle
-    serves: Bundle
-    parts: frozenset[str] = frozenset()
-
-    @property
-    def causal(self) -> bool:
-        return checkpoints.is_causal(self.folder)
-
-
-def base(name: str | Path, recipe: Recipe, *, trust: bool = False) -> Base:
-    """What `name` is, under the templates of `recipe` where it names none itself.
-
-    Raises NotFound, and UsageError for an ONNX encoder, or where the recipe has no template for such a model.
-    """
-    reference = Reference.parse(name)
-    folder = bundles.find(reference.model, reference.revision)
-    learned: frozenset[str] = frozenset()
-    if (folder / bundles.MANIFEST).is_file():
-        saved = bundles.read(folder)
-        if saved.weights.endswith(bundles.ONNX):
-            raise UsageError(
-                f"{reference.model} is an exported encoder: ONNX weights cannot be trained.",
-                "Name the model it was made from: a folder with config.json and model.safetensors.",
-            )
-        learned = methods.make(saved.method, saved.options).needs
-        if not reference.template and not recipe.trains:
-            return Base(reference, folder, saved, saved, learned)
-    kind = family(loading.architecture(folder, trust=trust))
-    entry = bundles.catalogue().get(reference.model, {}).get("template")
-    trains, serves = (
-        checkpoints.describe(folder, _under(reference, told, kind, entry), name=reference.model, trust=trust)
-        for told in (recipe.trains, recipe.serves or recipe.trains)
-    )
-    return Base(reference, folder, trains, serves, learned)
-
-
-def _under(reference: Reference, templates: Any, kind: str, usual: str | None) -> Reference:
-    if reference.template or not templates:
-        return reference if reference.template or not usual else reference.with_(template=usual)
-    if kind not in templates:
-        raise UsageError(
-            f"this way of training has no template for {reference.model}, a model of the kind {kind}.",
-            f"It trains models of the kind {' or '.join(templates)}; or name a template: {reference.model}#TEMPLATE",
-        )
-    return reference.with_(template=templates[kind])
-
-
-def family(architecture: tuple[str, bool]) -> str:
-    """bert, roberta or causal: which templates of the papers suit a model."""
-    kind, decodes = architecture
-    return "causal" if decodes else "roberta" if kind in ROBERTA else "bert"
 
 
 class Learner:
@@ -131,12 +77,11 @@ class Learner:
 
     @property
     def shape(self) -> Shape:
-        """What an objective has to know; the columns are the data's."""
+        """What an objective has to know of the network; what it has to know of the data is not in it."""
         config = self.network.model.config
         spread = float(getattr(config, "initializer_range", None) or getattr(config, "init_std", None) or 0.02)
         width, depth = self.network.width, self.network.depth
-        kind = family(loading.architecture(self.base.folder))
-        return Shape(kind=kind, width=width, depth=depth, dim=self.engine.dim, spread=spread)
+        return Shape(kind=self.base.kind, width=width, depth=depth, dim=self.engine.dim, spread=spread)
 
     @property
     def parameters(self) -> dict[str, nn.Parameter]:
@@ -147,11 +92,12 @@ class Learner:
         """Dropout on."""
         self.network.train()
 
-    def encode(self, texts: Sequence[str]) -> Any:
+    def encode(self, texts: Sequence[str]) -> Vectors:
         """(n, d) unit rows as the trained encoder will give them, without dropout."""
         self.network.train(False)
         self.engine.forget()
-        return self.engine.encode(texts, role="passage")
+        found: Vectors = self.engine.encode(texts, role="passage")
+        return found
 
     def rows(self, view: View, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of `texts` under the view's prompt."""
@@ -160,19 +106,28 @@ class Learner:
     def prompt(self, view: View) -> Prompt:
         return view.prompt if view.prompt is not None else self.base.trains.prompts["passage"]
 
-    def parts(self, view: View, rows: Sequence[Sequence[int]], most_texts: int) -> Iterator[Any]:
-        """Places of rows that run together, of like length."""
+    def parts(self, view: View, rows: Rows, most_texts: int) -> Iterator[NDArray[np.int64]]:
+        """Places of rows that run together, of like length; of one length where the network sees padding."""
         budget = CPU_TOKENS if self.device == "cpu" else GPU_TOKENS
-        yield from by_length([len(row) for row in rows], most_texts=most_texts or len(rows), most_tokens=budget)
+        lengths = np.array([len(row) for row in rows])
+        pads = getattr(self.network, "pads", True)
+        groups = [np.arange(len(rows))] if pads else [np.flatnonzero(lengths == each) for each in np.unique(lengths)]
+        for group in groups:
+            for part in by_length(lengths[group].tolist(), most_texts=most_texts or len(rows), most_tokens=budget):
+                yield group[part]
 
-    def vectors(self, view: View, rows: Sequence[Sequence[int]]) -> Tensor:
-        """What `view` sees in these rows, float32: (n, d) with gradients, or (n, layers + 1, h) of the frozen copy."""
+    def vectors(self, view: View, rows: Rows) -> Tensor:
+        """What `view` sees in these rows: (n, d) with gradients, or (n, layers + 1, h) of the frozen copy without.
+
+        float32, or float64 where the network is.
+        """
         ids, mask = (torch.from_numpy(each).to(self.device) for each in padded(rows))
         with self._autocast():
             if view.of == "layers":
-                return self._layers(view, ids, mask).float()
-            batch = Batch(ids, mask, self._reader(view)[1])
-            return self.method.embed(self.network, batch).float()
+                found = self._layers(view, ids, mask)
+            else:
+                found = self.method.embed(self.network, Batch(ids, mask, self._reader(view)[1]))
+        return found.to(torch.promote_types(found.dtype, torch.float32))
 
     @torch.no_grad()
     def _layers(self, view: View, ids: Tensor, mask: Tensor) -> Tensor:
@@ -182,12 +137,17 @@ class Learner:
         states = self.frozen.states(Inputs(ids, mask), tuple(range(self.network.depth + 1)))
         return torch.stack([pool(hidden, mask) for hidden in states], dim=1)
 
-    def save(self, out: Path, told: dict[str, Any]) -> Bundle:
-        """Write the encoder as it is now into the empty folder `out`; its manifest, with `told` of how it was made."""
-        saving.save(self.network, self.base.folder, out, pipeline=self.base.serves.method == "sentence_transformer")
-        tokenizer = self.base.serves.path("tokenizer")
-        (out / bundles.TOKENIZER).write_bytes(tokenizer.read_bytes())
-        return bundles.write(described(self.base, out, self.engine.dim, told), out)
+    def save(self, out: Path, told: Mapping[str, Any], name: str = "") -> Bundle:
+        """Write the encoder as it is now into the empty folder `out`; its manifest, with `told` of how it was made.
+
+        `name` is what the encoder is called, where that is not the folder's.
+        """
+        serves = self.base.serves
+        (out / bundles.TOKENIZER).write_bytes(serves.path("tokenizer").read_bytes())
+        saving.save(self.network, serves, out)
+        written = checkpoints.describe(out, Reference(str(out)), name=name or out.name, source=serves.source)
+        read = {key: getattr(serves, key) for key in READING}
+        return bundles.write(replace(written, dim=self.engine.dim, origin=dict(told), **read), out)
 
     def _opened(self, trust: bool, weights: str) -> Any:
         fresh = self.method.needs & set(self.recipe.fresh) - self.base.parts
@@ -239,25 +199,3 @@ class Learner:
         if self.precision == "fp32":
             return nullcontext()
         return torch.autocast(self.device.partition(":")[0], dtype=torch.bfloat16)
-
-
-def described(base: Base, out: Path, dim: int, told: dict[str, Any]) -> Bundle:
-    """The manifest of the trained encoder whose files lie in `out`."""
-    written = checkpoints.describe(out, Reference(str(out)), name=out.name)
-    serves = base.serves
-    return replace(
-        written,
-        name=out.name,
-        method=serves.method,
-        options=serves.options,
-        layer=serves.layer,
-        pooling=serves.pooling,
-        normalize=serves.normalize,
-        prompts=serves.prompts,
-        max_tokens=serves.max_tokens,
-        tokens=serves.tokens,
-        dim=dim,
-        licence=serves.licence,
-        source=serves.source,
-        origin=told,
-    )

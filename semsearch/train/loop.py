@@ -1,21 +1,15 @@
 """The loop: batches in an order that follows from the seed, AdamW, a linear schedule, clipping, selection on dev.
 
-What a run leaves in its folder:
-
-    encoder.json, model.safetensors, …   the encoder, the best on dev so far
-    run/settings.json                    everything needed to repeat it
-    run/metrics.jsonl                    a line for each step that is told, and for each score on dev
-    run/loss.png                         loss and score over steps
-    run/state.safetensors                where it stands, to go on; gone once it is done
+Where it stands is kept at every score on dev, every ten minutes, and where a signal ends it. The vectors that are
+judged and kept are those of the mean of the weights, where the recipe has one kept.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,16 +21,17 @@ from torch import Tensor
 from semsearch.encoders import _device
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.examples import Examples
-from semsearch.objectives import Base, Recipe
-from semsearch.train import state
-from semsearch.train.gradients import add_gradients, chance
+from semsearch.objectives import Base
+from semsearch.train import chance, metrics, plot, schedule, state, stopping
+from semsearch.train.average import Average
+from semsearch.train.gradients import add_gradients
 from semsearch.train.learner import Learner
+from semsearch.train.schedule import Plan
 from semsearch.train.selection import Dev
 from semsearch.train.state import Progress
 
-RUN = "run"
-METRICS, SETTINGS = "metrics.jsonl", "settings.json"
 TOLD_EVERY = 10  # steps between two lines of the metrics
+SAVE_SECONDS = 600.0  # between two states, at most: what a crash can cost
 LOG = logging.getLogger(__name__)
 
 Teacher = Callable[[Sequence[str]], Any]  # texts -> (n, d)
@@ -45,7 +40,7 @@ Keep = Callable[[Progress], None]  # puts the encoder as it is now where the bes
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far a run is. `loss` is the mean since the last step that was told; `dev` the last score, in percent."""
+    """How far a run is. `loss` is the mean of the last steps, ten at most; `dev` the last score, in percent."""
 
     step: int
     total: int
@@ -57,32 +52,8 @@ class Step:
     seconds_left: float
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How long and in which parts: steps in all, texts a step, and of those how many memory holds (0: all)."""
-
-    steps: int
-    batch: int
-    micro: int
-    seed: int
-
-
-def plan(examples: Examples, recipe: Recipe, *, steps: int = 0, micro: int = 0, seed: int = 0) -> Plan:
-    """As many steps as `recipe.epochs` over the examples take, or `steps`. A last batch that is not full is left out.
-
-    Raises UsageError where there are too few examples.
-    """
-    if len(examples) < 2:
-        raise UsageError(
-            f"{examples.source or 'the data'} has {len(examples)} usable examples.", "Training needs two or more."
-        )
-    batch = min(recipe.batch, len(examples))
-    usual = max(1, round(recipe.epochs * (len(examples) // batch)))
-    return Plan(steps or usual, batch, micro if 0 < micro < batch else 0, seed)
-
-
 class Loop:
-    """One run of one seed. `state` lies in `folder`/run; `keep` is called whenever the encoder is the best so far."""
+    """One run of one seed. What it says and where it stands lies in `home`; `keep` is called for the best encoder."""
 
     def __init__(
         self,
@@ -90,23 +61,23 @@ class Loop:
         objective: Base,
         examples: Examples,
         planned: Plan,
-        folder: Path,
+        home: Path,
         *,
         dev: Dev | None = None,
         teacher: Teacher | None = None,
         keep: Keep | None = None,
         report: Callable[[Step], None] | None = None,
-        settings: str = "{}",
+        title: str = "",
     ) -> None:
         self.learner, self.objective = learner, objective.to(learner.device)
-        self.examples, self.plan = examples, planned
+        self.examples, self.plan, self.home, self.title = examples, planned, home, title
         self.recipe, self.dev, self.teacher = learner.recipe, dev, teacher
-        self.keep, self.report, self.settings = keep, report, settings
-        self.home = folder / RUN
-        self.home.mkdir(parents=True, exist_ok=True)
-        self.learned = learner.parameters | {f"objective.{name}": value for name, value in objective.named_parameters()}
+        self.keep, self.report = keep, report
+        own = {f"objective.{name}": value for name, value in objective.named_parameters()}
+        self.learned = learner.parameters | own
         if not self.learned:
             raise UsageError("no parameter would learn.", "Free some: the recipe holds all of them.")
+        self.average = Average(learner.parameters, self.recipe.average)
         self.optimiser = torch.optim.AdamW(
             self.learned.values(),
             lr=self.recipe.rate,
@@ -115,161 +86,130 @@ class Loop:
             weight_decay=self.recipe.weight_decay,
             fused=True,
         )
-        self.progress = Progress()
-        self.micro = planned.micro
+        self.progress = Progress(micro=planned.micro)
         self._order: tuple[int, list[int]] = (-1, [])
-        self._idle = 0  # batches that could teach nothing
 
     def resume(self) -> None:
-        """Go on where the run in the folder stands."""
-        self.progress = state.load(self.home, self.learned, self.optimiser)
-        _cut(self.home / METRICS, self.progress.step)
+        """Go on where the run stands. Raises Corrupt where what was kept does not fit."""
+        found = state.load(self.home, self.average, self.learned, self.optimiser)
+        least = min((each for each in (found.micro, self.plan.micro) if each), default=0)
+        self.progress = replace(found, micro=least)
+        metrics.cut(self.home, found.step)
 
     def run(self) -> Progress:
-        """Train to the end of the plan."""
-        begun, before, losses = time.monotonic(), self.progress.seconds, []
-        score: float | None = None
-        while self.progress.step < self.plan.steps:
-            losses.append(self._step())
-            step = self.progress.step + 1
-            self.progress = replace(self.progress, step=step, seconds=before + time.monotonic() - begun)
-            last = step == self.plan.steps
-            due = last or step % self.recipe.eval_every == 0
-            if due or step % TOLD_EVERY == 0:
-                self._tell(step, losses, score)
-                losses = []
-            if due:
-                score = self._judged(step)
-                self.progress = replace(self.progress, seconds=before + time.monotonic() - begun)
-                state.save(self.home, self.progress, self.learned, self.optimiser, self.settings)
-        if self._idle:
+        """Train to the end of the plan. A signal ends it sooner, behind the step that it came in."""
+        begun, saved = time.monotonic() - self.progress.seconds, time.monotonic()
+        with stopping.noticed() as stop:
+            while self.progress.step < self.plan.steps and not stop:
+                loss = self._step()
+                self.average.add(self.progress.step)
+                self._count(loss, time.monotonic() - begun)
+                if due := self._due(self.progress.step):
+                    self._judge()
+                    self.progress = replace(self.progress, seconds=time.monotonic() - begun)
+                if due or stop or time.monotonic() - saved >= SAVE_SECONDS:
+                    state.save(self.home, self.progress, self.average, self.learned, self.optimiser)
+                    saved = time.monotonic()
+            if stop:
+                LOG.warning("stopped at step %d of %d; the same command goes on.", self.progress.step, self.plan.steps)
+        if self.progress.idle:
             LOG.warning(
                 "%d of %d batches had one label alone and taught nothing: use larger batches, or data whose labels "
                 "are mixed.",
-                self._idle,
+                self.progress.idle,
                 self.plan.steps,
             )
         return self.progress
 
+    def _due(self, step: int) -> bool:
+        """Whether the encoder is judged after this many steps."""
+        return step == self.plan.steps or step % self.recipe.eval_every == 0
+
     def _step(self) -> float:
         """One step of the optimiser; the loss before it."""
         batch = self.examples.rows(self._batch(self.progress.step))
-        views = self.objective.views
-        rows = [self.learner.rows(view, batch.columns[view.column]) for view in views]
+        rows = [self.learner.rows(view, batch.columns[view.column]) for view in self.objective.views]
         labels = self._labels(batch)
         self.learner.train()
         self.objective.train()
         self.optimiser.zero_grad(set_to_none=True)
         loss = self._added(rows, labels)
-        if not math.isfinite(loss):
+        size = float(torch.nn.utils.clip_grad_norm_(self.learned.values(), self.recipe.clip or math.inf))
+        if not math.isfinite(loss) or not math.isfinite(size):
+            what = f"loss is {loss}" if not math.isfinite(loss) else f"gradients are of length {size}"
+            slower = f"--rate {self.recipe.rate / 2:g}"
             raise SemsearchError(
-                f"the loss is {loss} at step {self.progress.step + 1}.", "Lower the learning rate: --rate 1e-5"
+                f"the {what} at step {self.progress.step + 1}.", f"Lower the learning rate, and start anew: {slower}"
             )
-        torch.nn.utils.clip_grad_norm_(self.learned.values(), self.recipe.clip or math.inf)
         for group in self.optimiser.param_groups:
-            group["lr"] = rate(self.recipe, self.progress.step, self.plan.steps)
+            group["lr"] = schedule.rate(self.recipe, self.progress.step, self.plan.steps)
         self.optimiser.step()
         return loss
 
     def _added(self, rows: list[list[list[int]]], labels: Tensor | None) -> float:
         """The gradients of one batch; where memory does not hold its parts, of smaller ones."""
-        before = chance(self.learner.device)
+        before, micro = chance.state(self.learner.device), self.progress.micro
         try:
-            return add_gradients(self.learner, self.objective, rows, labels, self.micro)
+            return add_gradients(self.learner, self.objective, rows, labels, micro)
         except (RuntimeError, MemoryError) as error:
-            if not _device.out_of_memory(error) or self.micro == 1:
+            if not _device.out_of_memory(error):
                 raise
+            if micro == 1:
+                longest = max(len(row) for view in rows for row in view)
+                raise _device.too_large(self.learner.device, longest) from error
         if self.learner.device != "cpu":
             torch.cuda.empty_cache()
-            torch.cuda.set_rng_state(before, self.learner.device)
-        else:
-            torch.set_rng_state(before)
-        self.micro = max(1, (self.micro or self.plan.batch) // 2)
-        LOG.warning("memory does not hold the batch: it is computed in parts of %d texts from here on.", self.micro)
+        chance.restore(self.learner.device, before)
         self.optimiser.zero_grad(set_to_none=True)
+        self.progress = replace(self.progress, micro=max(1, (micro or self.plan.batch) // 2))
+        LOG.warning(
+            "memory does not hold the batch: it is computed in parts of %d texts from here on.", self.progress.micro
+        )
         return self._added(rows, labels)
 
     def _labels(self, batch: Examples) -> Tensor | None:
-        wanted = self.objective.labels
-        if wanted == "none":
-            return None
-        if wanted == "teacher":
-            if self.teacher is None:
-                raise UsageError("this way of training needs a teacher.", "Name one: --teacher MODEL")
+        """What the objective gets beside the vectors: (n,) of the data, or (n · columns, d) of a teacher."""
+        wanted, device = self.objective.labels, self.learner.device
+        if wanted == "teacher" and self.teacher is not None:
             texts = [text for view in self.objective.views for text in batch.columns[view.column]]
-            return torch.from_numpy(np.asarray(self.teacher(texts))).to(self.learner.device)
-        if batch.labels is None:
-            raise UsageError(
-                f"{self.examples.source} has no labels.", "Add a column label or score, or choose another method."
-            )
+            return torch.from_numpy(np.asarray(self.teacher(texts))).to(device)
+        if wanted in ("none", "teacher") or batch.labels is None:
+            return None
         if not self.objective.teaches(batch.labels):
-            self._idle += 1
-        kind = torch.long if wanted == "class" else torch.float32
-        return torch.tensor(batch.labels, dtype=kind, device=self.learner.device)
+            self.progress = replace(self.progress, idle=self.progress.idle + 1)
+        return torch.tensor(batch.labels, dtype=torch.long if wanted == "class" else torch.float32, device=device)
 
     def _batch(self, step: int) -> list[int]:
-        """The rows of a step: each epoch has an order of its own, which follows from the seed."""
-        each = len(self.examples) // self.plan.batch
-        epoch, at = divmod(step, each)
+        """The places of a step's examples."""
+        epoch, at = divmod(step, len(self.examples) // self.plan.batch)
         if self._order[0] != epoch:
-            order = np.random.default_rng([self.plan.seed, epoch]).permutation(len(self.examples))
-            self._order = epoch, order.tolist()
+            self._order = epoch, schedule.order(len(self.examples), self.plan.seed, epoch)
         return self._order[1][at * self.plan.batch : (at + 1) * self.plan.batch]
 
-    def _judged(self, step: int) -> float | None:
-        """The score on dev, in percent; the encoder is kept where it is the best so far, or where there is no dev."""
-        score = None if self.dev is None else self.dev.score(self.learner.encode)
-        best = self.progress.best
-        if score is not None:
-            self._note({"step": step, "dev": score, "measure": self.dev.measure if self.dev else ""})
-        if score is None or best is None or score > best:
-            self.progress = replace(self.progress, best=score, best_step=step)
-            if self.keep is not None:
-                self.keep(self.progress)
-        return score
+    def _judge(self) -> None:
+        """Score the encoder on dev, in percent; keep it where it is the best so far, or where there is no dev."""
+        step, best = self.progress.step, self.progress.best
+        with self.average.in_place():
+            score = None if self.dev is None else self.dev.score(self.learner.encode)
+            if self.dev is not None:
+                metrics.note(self.home, {"step": step, "dev": score, "measure": self.dev.measure})
+            self.progress = replace(self.progress, dev=score)
+            if score is None or best is None or score > best:
+                self.progress = replace(self.progress, best=score, best_step=step)
+                if self.keep is not None:
+                    self.keep(self.progress)
+        plot.draw(self.home, self.title)
 
-    def _tell(self, step: int, losses: Sequence[float], score: float | None) -> None:
+    def _count(self, loss: float, seconds: float) -> None:
+        """Take note of a step that was done."""
+        at = self.progress
+        step, losses = at.step + 1, (*at.losses, loss)
         mean = float(np.mean(losses))
-        seconds = self.progress.seconds
-        now = rate(self.recipe, step - 1, self.plan.steps)
-        self._note({"step": step, "loss": mean, "rate": now, "seconds": round(seconds, 3)})
+        used = schedule.rate(self.recipe, at.step, self.plan.steps)
+        tells = step % TOLD_EVERY == 0 or self._due(step)
+        if tells:
+            metrics.note(self.home, {"step": step, "loss": mean, "rate": used, "seconds": round(seconds, 3)})
+        self.progress = replace(at, step=step, losses=() if tells else losses, seconds=seconds)
         if self.report is not None:
             left = seconds / step * (self.plan.steps - step)
-            self.report(Step(step, self.plan.steps, mean, now, score, self.progress.best, seconds, left))
-
-    def _note(self, line: dict[str, Any]) -> None:
-        with (self.home / METRICS).open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(line) + "\n")
-
-
-def rate(recipe: Recipe, step: int, steps: int) -> float:
-    """The learning rate of a step, counted from 0: up to the recipe's over the warm-up, then down to 0 in a line.
-
-    >>> [round(rate(Recipe(batch=1, rate=1.0, warmup=0.5), step, 4), 2) for step in range(4)]
-    [0.5, 1.0, 1.0, 0.5]
-    """
-    warm = recipe.warmup if recipe.warmup > 1 else recipe.warmup * steps
-    if step < warm:
-        return recipe.rate * min(1.0, (step + 1) / warm)
-    if recipe.schedule == "constant":
-        return recipe.rate
-    return recipe.rate * (steps - step) / max(1.0, steps - warm)
-
-
-def metrics(folder: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a run's metrics."""
-    with (folder / RUN / METRICS).open(encoding="utf-8") as lines:
-        yield from (json.loads(line) for line in lines if line.endswith("\n"))
-
-
-def _cut(file: Path, step: int) -> None:
-    """Leave out of the metrics what was told after `step`, which will be told again."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    kept = []
-    for line in lines:
-        try:
-            if json.loads(line)["step"] <= step:
-                kept.append(line)
-        except (ValueError, KeyError):  # cut short as the run was killed
-            continue
-    file.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+            self.report(Step(step, self.plan.steps, mean, used, at.dev, at.best, seconds, left))

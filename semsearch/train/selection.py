@@ -7,19 +7,25 @@ https://arxiv.org/abs/1906.00300, without the rest of the passage).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from semsearch.errors import UsageError
 from semsearch.evaluation import sts
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from semsearch.types import Vectors
 
 Encode = Callable[[Sequence[str]], "Vectors"]
 FEWEST_WORDS = 6  # of a text that is cut in two
+AT_ONCE = 1024  # searches
+ROUNDING = 1e-6  # of the cosine of two float32 rows: what is nearer than this is as near
 
 
 class Dev(Protocol):
@@ -43,12 +49,16 @@ class Scored:
         return f"Spearman on {self.name}"
 
     def score(self, encode: Encode) -> float:
-        return 100 * sts.spearman(sts.compared(self.pairs, encode), self.gold)
+        found = 100 * sts.spearman(sts.compared(self.pairs, encode), self.gold)
+        return 0.0 if math.isnan(found) else found  # all cosines equal: the encoder tells nothing apart
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """MRR@10 of each second text among all second texts, searched by the first."""
+    """MRR@10 of each second text among all second texts, searched by the first.
+
+    Where several are as near, the own is the last of them: an encoder that gives all texts one vector finds nothing.
+    """
 
     pairs: Sequence[tuple[str, str]]
     name: str
@@ -59,17 +69,29 @@ class Paired:
 
     def score(self, encode: Encode) -> float:
         firsts, seconds = (encode([pair[side] for pair in self.pairs]) for side in (0, 1))
-        scores = firsts @ seconds.T
-        ranks = (scores > np.diagonal(scores)[:, None]).sum(axis=1) + 1
+        own = np.einsum("nd,nd->n", firsts, seconds)
+        ranks = np.concatenate([self._ranks(firsts, seconds, own, at) for at in range(0, len(own), AT_ONCE)])
         return float(100 * np.where(ranks <= 10, 1 / ranks, 0).mean())
+
+    def _ranks(self, firsts: Vectors, seconds: Vectors, own: NDArray[np.float32], at: int) -> NDArray[np.int64]:
+        """Of the own second text, for AT_ONCE firsts from `at` on."""
+        some = slice(at, at + AT_ONCE)
+        near = firsts[some] @ seconds.T >= own[some, None] - ROUNDING
+        near[np.arange(len(near)), np.arange(len(near)) + at] = True
+        return np.asarray(near.sum(axis=1))
 
 
 def halves(texts: Sequence[str], name: str) -> Paired:
-    """The first and the second half of each text that is long enough, by words.
+    """The first and the second half of each text that is long enough, by words. Raises UsageError without two such.
 
-    >>> halves(["one two three four five six"], "notes").pairs
-    [('one two three', 'four five six')]
+    >>> halves(["one two three four five six", "short", "a b c d e f g"], "notes").pairs
+    [('one two three', 'four five six'), ('a b c', 'd e f g')]
     """
     words = [text.split() for text in dict.fromkeys(texts)]
     long = [each for each in words if len(each) >= FEWEST_WORDS]
+    if len(long) < 2:
+        raise UsageError(
+            f"of {name}, {len(long)} texts have {FEWEST_WORDS} words or more, and choosing by their halves needs two.",
+            "Hold out more texts, or name pairs with gold scores.",
+        )
     return Paired([(" ".join(w[: len(w) // 2]), " ".join(w[len(w) // 2 :])) for w in long], f"halves of {name}")

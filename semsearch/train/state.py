@@ -1,83 +1,87 @@
 """What a run needs to go on bit for bit: one file of tensors and numbers, replaced as a whole.
 
-safetensors and JSON; nothing is pickled. The file holds the parameters that learn, AdamW's moments, the best score so
-far and the state of chance. The order of the examples follows from seed and epoch, so it is not kept.
+safetensors and JSON; nothing is pickled. The file holds the parameters that learn, what AdamW remembers of each, their
+mean where one is kept, the state of chance, and where the run stands. The order of the examples follows from seed and
+epoch, so it is not kept.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
 from semsearch.durable import sync_file, sync_folder
 from semsearch.errors import Corrupt
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from semsearch.train import chance
+from semsearch.train.average import Average
 
 FILE = "state.safetensors"
-CHANCE, GPU_CHANCE = "chance.cpu", "chance.cuda"
-MOMENTS = ("exp_avg", "exp_avg_sq")
+CHANCE = ("chance.cpu", "chance.cuda")
+REMEMBERED = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps of a parameter
 AGAIN = "Start anew with --force, or in another folder."
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run stands: steps done, the best score on dev and when it was reached, seconds spent."""
+    """Where a run stands: steps done, the best score on dev and when it was reached, seconds spent.
+
+    `dev` is the last score, `losses` those since the last line of the metrics, `micro` the texts a part where memory
+    held no more, `idle` how many batches could teach nothing.
+    """
 
     step: int = 0
     best: float | None = None
     best_step: int = 0
     seconds: float = 0.0
+    dev: float | None = None
+    losses: tuple[float, ...] = ()
+    micro: int = 0
+    idle: int = 0
 
 
-def save(folder: Path, at: Progress, learned: Mapping[str, nn.Parameter], optimiser: Any, settings: str) -> None:
-    """Replace the state in `folder`. `settings` is what the run was told, to be compared on going on."""
-    tensors: dict[str, torch.Tensor] = {CHANCE: torch.get_rng_state()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        tensors[GPU_CHANCE] = torch.cuda.get_rng_state()
+def save(home: Path, at: Progress, average: Average, learned: Mapping[str, nn.Parameter], optimiser: Any) -> None:
+    """Replace the state in the folder `home`."""
+    device = next(iter(learned.values())).device
+    tensors = dict(zip(CHANCE, chance.state(str(device)), strict=False))
     for name, value in learned.items():
         tensors[f"value.{name}"] = value.detach().contiguous()
-        for moment in MOMENTS:
-            if value in optimiser.state:
-                tensors[f"{moment}.{name}"] = optimiser.state[value][moment].contiguous()
-    numbers = {"step": at.step, "best": at.best, "best_step": at.best_step, "seconds": at.seconds}
-    new = folder / f"{FILE}.new"
-    save_file(tensors, new, {"progress": json.dumps(numbers), "settings": settings})
+        for key, kept in optimiser.state.get(value, {}).items():
+            tensors[f"{key}.{name}"] = kept.contiguous()
+    tensors |= {f"average.{name}": value.contiguous() for name, value in average.values.items()}
+    new = home / f".{FILE}.new"
+    save_file(tensors, new, {"progress": json.dumps(asdict(at))})
     sync_file(new)
-    new.rename(folder / FILE)
-    sync_folder(folder)
+    new.replace(home / FILE)
+    sync_folder(home)
 
 
-def load(folder: Path, learned: Mapping[str, nn.Parameter], optimiser: Any) -> Progress:
-    """Put parameters, moments and chance back as they were. Raises Corrupt where the file does not fit."""
+def load(home: Path, average: Average, learned: Mapping[str, nn.Parameter], optimiser: Any) -> Progress:
+    """Put parameters, moments, mean and chance back as they were. Raises Corrupt where the file does not fit."""
     try:
-        with safe_open(folder / FILE, "pt") as kept:
-            progress = Progress(**json.loads(kept.metadata()["progress"]))
+        with safe_open(home / FILE, "pt") as kept:
+            names = set(kept.keys())
+            told = json.loads(kept.metadata()["progress"])
             for name, value in learned.items():
                 value.data.copy_(kept.get_tensor(f"value.{name}"))
-                if progress.step and f"exp_avg.{name}" in kept.keys():  # noqa: SIM118  (it is no mapping)
-                    moments = {moment: kept.get_tensor(f"{moment}.{name}").to(value.device) for moment in MOMENTS}
-                    optimiser.state[value] = {"step": torch.tensor(float(progress.step)), **moments}
-            torch.set_rng_state(kept.get_tensor(CHANCE))
-            if GPU_CHANCE in kept.keys():  # noqa: SIM118
-                torch.cuda.set_rng_state(kept.get_tensor(GPU_CHANCE))
-    except (OSError, KeyError, ValueError, RuntimeError, TypeError) as error:
-        raise Corrupt(f"{folder / FILE} does not fit this run: {error}.", AGAIN) from error
-    return progress
+                found = {key: kept.get_tensor(f"{key}.{name}") for key in REMEMBERED if f"{key}.{name}" in names}
+                if found:
+                    optimiser.state[value] = {key: tensor.to(value.device) for key, tensor in found.items()}
+            for name, mean in average.values.items():
+                mean.copy_(kept.get_tensor(f"average.{name}"))
+            device = next(iter(learned.values())).device
+            chance.restore(str(device), [kept.get_tensor(name) for name in CHANCE if name in names])
+            return Progress(**{**told, "losses": tuple(told.get("losses", ()))})
+    except Exception as error:  # safetensors, json, a missing key, a wrong shape: each has a class of its own
+        raise Corrupt(f"{home / FILE} does not fit this run: {error}.", AGAIN) from error
 
 
-def settings_of(folder: Path) -> str:
-    """What the run in `folder` was told. Raises Corrupt."""
-    try:
-        with safe_open(folder / FILE, "pt") as kept:
-            return str(kept.metadata()["settings"])
-    except (OSError, KeyError, ValueError, RuntimeError, TypeError) as error:
-        raise Corrupt(f"{folder / FILE} cannot be read: {error}.", AGAIN) from error
+def there(home: Path) -> bool:
+    """Whether a run stands in the folder `home`."""
+    return (home / FILE).is_file()

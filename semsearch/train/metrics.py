@@ -1,0 +1,37 @@
+"""What a run said of itself: JSON lines, one for every few steps and one for every score on dev.
+
+{"step": 10, "loss": 2.31, "rate": 1e-05, "seconds": 12.3}
+{"step": 125, "dev": 77.02, "measure": "Spearman on STS-B dev"}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from semsearch import durable
+
+FILE = "metrics.jsonl"
+
+
+def note(home: Path, line: Mapping[str, Any]) -> None:
+    """Add a line to those in the folder `home`."""
+    with (home / FILE).open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(line) + "\n")
+
+
+def read(home: Path) -> list[dict[str, Any]]:
+    """All whole lines. The last may have been cut short as the run was killed."""
+    try:
+        text = (home / FILE).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def cut(home: Path, step: int) -> None:
+    """Leave out what was said after `step`, which will be said again."""
+    kept = [line for line in read(home) if line["step"] <= step]
+    durable.write(home / FILE, "".join(f"{json.dumps(line)}\n" for line in kept))
