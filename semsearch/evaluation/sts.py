@@ -135,18 +135,40 @@ def task_pairs(name: str, data: Path, split: str = "test") -> dict[str, Subset]:
 
     Only stsb and sickr have a `split` other than test. Raises NotFound where the files are not there.
     """
+    files = task_files(name, data, split)
+    if name not in SUBSETS:
+        first, second, score = (5, 6, 4) if name == "stsb" else (1, 2, 3)
+        rows = _rows(files[0], max(first, second) + 1)[1 if name == "sickr" else 0 :]  # SICK has a head
+        return {split: _subset([(row[first], row[second]) for row in rows], [row[score] for row in rows], files[0])}
+    texts = zip(SUBSETS[name], files[::2], files[1::2], strict=True)
+    return {key: _senteval(sentences, gold) for key, sentences, gold in texts}
+
+
+def task_files(name: str, data: Path, split: str = "test") -> list[Path]:
+    """The files of a task, whether they are there or not; of subsets first the sentences and then the gold scores.
+
+    Raises UnknownName, UsageError, and NotFound where no tasks are at or below `data`.
+    """
     if name not in TASKS:
         raise UnknownName("STS task", name, TASKS)
     if split not in SICK_FILES or (split != "test" and name in SUBSETS):
         raise UsageError(f"{name} has no split {split!r}.", "stsb and sickr have train, dev and test.")
     root = _root(Path(data))
     if name == "stsb":
-        rows = [line.split("\t") for line in _lines(root, f"STS/STSBenchmark/sts-{split}.csv")]
-        return {split: _subset([(row[5], row[6]) for row in rows], [row[4] for row in rows])}
+        return [root / "STS" / "STSBenchmark" / f"sts-{split}.csv"]
     if name == "sickr":
-        rows = [line.split("\t") for line in _lines(root, f"SICK/{SICK_FILES[split]}")[1:]]
-        return {split: _subset([(row[1], row[2]) for row in rows], [row[3] for row in rows])}
-    return {key: _senteval(root, f"STS/{name.upper()}-en-test", key) for key in SUBSETS[name]}
+        return [root / "SICK" / SICK_FILES[split]]
+    folder = root / "STS" / f"{name.upper()}-en-test"
+    return [folder / f"STS.{kind}.{key}.txt" for key in SUBSETS[name] for kind in ("input", "gs")]
+
+
+def average(scores: Sequence[float]) -> float:
+    """The mean that tables print: of scores of two decimals, to two decimals.
+
+    >>> average([72.374, 80.604])
+    76.48
+    """
+    return round(float(np.mean([round(score, 2) for score in scores])), 2)
 
 
 def cosines(pairs: Sequence[Pair], encoder: EncoderProtocol) -> NDArray[np.float64]:
@@ -183,14 +205,26 @@ def _ranks(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]
     return np.asarray((last - (counts - 1) / 2)[group.reshape(-1)], dtype=np.float64)
 
 
-def _subset(pairs: Sequence[Pair], gold: Sequence[str]) -> Subset:
-    kept = [(pair, float(score)) for pair, score in zip(pairs, gold, strict=True) if score.strip()]
+def _subset(pairs: Sequence[Pair], gold: Sequence[str], file: Path) -> Subset:
+    """The pairs that have a score. Raises UsageError where `file` has one that is no number, or too few."""
+    try:
+        kept = [(pair, float(score)) for pair, score in zip(pairs, gold, strict=True) if score.strip()]
+    except ValueError as error:
+        raise UsageError(f"{file}: scores and sentences do not fit: {error}.", "Use SentEval's files.") from None
     return Subset(tuple(pair for pair, _ in kept), tuple(score for _, score in kept))
 
 
-def _senteval(root: Path, folder: str, subset: str) -> Subset:
-    rows = [line.split("\t") for line in _lines(root, f"{folder}/STS.input.{subset}.txt")]
-    return _subset([(row[0], row[1]) for row in rows], _lines(root, f"{folder}/STS.gs.{subset}.txt"))
+def _senteval(sentences: Path, gold: Path) -> Subset:
+    return _subset([(row[0], row[1]) for row in _rows(sentences, 2)], _lines(gold), gold)
+
+
+def _rows(file: Path, least: int) -> list[list[str]]:
+    """The columns of each line; UsageError, with the line, where there are fewer than `least`."""
+    rows = [line.split("\t") for line in _lines(file)]
+    for number, row in enumerate(rows, 1):
+        if len(row) < least:
+            raise UsageError(f"{file}:{number}: {len(row)} columns, where {least} are needed.", "Use SentEval's files.")
+    return rows
 
 
 def _root(data: Path) -> Path:
@@ -201,10 +235,10 @@ def _root(data: Path) -> Path:
     raise NotFound(f"no STS tasks are at {data}.", "Give the folder that holds STS/ and SICK/: --data DIR.")
 
 
-def _lines(root: Path, name: str) -> list[str]:
+def _lines(file: Path) -> list[str]:
     """Lines of a file; empty ones count, since gold scores stand against sentences by line number."""
     try:
-        text = (root / name).read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
     except OSError as error:
-        raise NotFound(f"the task's file {root / name} is not there.", "Give the right folder: --data DIR.") from error
+        raise NotFound(f"the task's file {file} is not there.", "Give the right folder: --data DIR.") from error
     return text.removesuffix("\n").split("\n")

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from semsearch.errors import UsageError
+from semsearch.evaluation import transfer_tasks
 from semsearch.evaluation.classifier import Classifiers, Learning, Rows, fit
 from semsearch.evaluation.transfer_tasks import Labelled, Task
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from semsearch.types import EncoderProtocol
 
 PENALTIES = (1e-5, 1e-4, 1e-3, 1e-2)
 STOPPED_BY = 0.05  # of the rows, where there is no dev set
@@ -55,6 +59,31 @@ class Result:
     dev: float
     tested: int
     f1: float | None = None
+
+
+def run_task(
+    name: str,
+    data: Path,
+    encoder: EncoderProtocol,
+    protocol: Protocol = FULL,
+    *,
+    device: str = "cpu",
+    report: Report | None = None,
+) -> Result:
+    """The scores of `encoder` on the task `name`, read below `data`; classifiers learn on `device`."""
+    return run(transfer_tasks.read(name, data), features_of(encoder)[0], protocol, device=device, report=report)
+
+
+def features_of(encoder: EncoderProtocol) -> tuple[Embed, str]:
+    """What gives the vectors of texts, and whether they are "as they are" or "of length 1".
+
+    SentEval's classifiers read vectors as the network gives them. An exported encoder gives unit rows alone.
+    """
+    engine: Any = getattr(encoder, "_engine", encoder)
+    if hasattr(engine, "vectors"):
+        prompt = engine.prompts["passage"]
+        return lambda texts: engine.vectors(texts, prompt), "as they are"
+    return lambda texts: encoder.encode(texts, role="passage"), "of length 1"
 
 
 def run(task: Task, embed: Embed, protocol: Protocol = FULL, *, device: str = "cpu", report: Report | None = None

@@ -100,9 +100,8 @@ SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # whose average pa
 
 
 def read(name: str, data: Path) -> Task:
-    """The task `name`, of files at or below `data`. Raises UnknownName, NotFound, and UsageError for a line."""
-    if name not in SOURCES:
-        raise UnknownName("transfer task", name, TASKS)
+    """The task `name`, in any case, of files at or below `data`. Raises UnknownName, NotFound, and UsageError."""
+    name = known(name)
     source = SOURCES[name]
     folder = _folder(source, data)
     rows: dict[str, list[Row]] = {}
@@ -110,6 +109,13 @@ def read(name: str, data: Path) -> Task:
         rows.setdefault(part, []).extend(_rows(folder / file, source, reader))
     parts = {part: _labelled(found) for part, found in rows.items()}
     return Task(name, parts, tuple(folder / file for _, file, _ in source.files))
+
+
+def known(name: str) -> str:
+    """The task that is meant by `name`, in any case. Raises UnknownName."""
+    if name.upper() not in SOURCES:
+        raise UnknownName("transfer task", name.upper(), TASKS)
+    return name.upper()
 
 
 def _folder(source: _Source, data: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Alignment, uniformity and anisotropy as the authors' code computes them: eval.npz."""
+"""STS scores, alignment, uniformity and anisotropy as the authors' code computes them: eval.npz."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semsearch.evaluation import geometry
+from semsearch.errors import UsageError
+from semsearch.evaluation import geometry, sts
+from semsearch.vectors import unit_rows
 
 Space = tuple[Any, Any, Any, dict[str, float]]
 
@@ -57,3 +59,33 @@ def test_anisotropy_is_equation_1_and_what_the_released_code_makes_of_it(space: 
     assert geometry.anisotropy(rows) == pytest.approx(wanted["anisotropy_eq1"], rel=1e-9)
     released = geometry.anisotropy(rows, with_self=True)
     assert released == pytest.approx(wanted["anisotropy_released_code_incl_self"], rel=1e-9)
+
+
+def test_a_task_read_from_its_files_has_the_scores_of_senteval(
+    golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy = json.loads((golden / "eval_meta.json").read_text(encoding="utf-8"))["sts_aggregation"]
+    folder = tmp_path / "STS" / "TOY-en-test"
+    folder.mkdir(parents=True)
+    for subset, lines in toy["files"].items():
+        (folder / f"STS.input.{subset}.txt").write_text("\n".join(lines["input"]) + "\n", encoding="utf-8")
+        (folder / f"STS.gs.{subset}.txt").write_text("\n".join(lines["gs"]) + "\n", encoding="utf-8")
+    monkeypatch.setattr(sts, "SUBSETS", {"toy": tuple(toy["files"])})
+    monkeypatch.setattr(sts, "TASKS", ("toy",))
+    words = {word: np.array(vector) for word, vector in toy["word_vectors"].items()}
+
+    class Words:
+        """A text is the sum of its words."""
+
+        def encode(self, texts: Any, *, role: str) -> Any:
+            return unit_rows([sum(words[word] for word in text.split()) for text in texts])
+
+    found = sts.run_task("toy", tmp_path, Words())  # type: ignore[arg-type]
+    official = toy["result"]["all"]
+    for how in ("all", "mean", "wmean"):
+        assert getattr(found.spearman, how) == pytest.approx(100 * official["spearman"][how], abs=1e-3)
+        assert getattr(found.pearson, how) == pytest.approx(100 * official["pearson"][how], abs=1e-3)
+    assert found.pairs == sum(toy["result"][subset]["nsamples"] for subset in toy["files"])
+    (folder / "STS.gs.beta.txt").write_text("1.0\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"STS\.gs\.beta\.txt: scores and sentences do not fit"):
+        sts.run_task("toy", tmp_path, Words())  # type: ignore[arg-type]

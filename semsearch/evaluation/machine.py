@@ -1,0 +1,47 @@
+"""What a figure has to name: processor, cores, memory, system, and the versions of what was measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+
+LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "faiss-cpu", "torch", "transformers", "sentence-transformers")
+
+
+def describe() -> dict[str, str]:
+    """Of this machine, in words for a table's caption."""
+    return {
+        "processor": _field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
+        "cores": str(_cores()),
+        "memory": f"{_gibibytes(_field('/proc/meminfo', 'MemTotal')):.0f} GiB",
+        "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "libraries": ", ".join(f"{name} {version}" for name in LIBRARIES if (version := _version(name))),
+    }
+
+
+def caption() -> str:
+    """The same on one line."""
+    found = describe()
+    return "{processor}, {cores} cores, {memory}; {system}; {libraries}".format(**found)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _field(file: str, name: str) -> str:
+    lines = Path(file).read_text(encoding="utf-8").splitlines() if Path(file).is_file() else []
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(name)), "")
+
+
+def _gibibytes(kilobytes: str) -> float:
+    return int(kilobytes.split()[0]) / 2**20 if kilobytes else 0.0

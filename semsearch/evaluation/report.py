@@ -1,0 +1,183 @@
+"""One JSON for each run, with all that it takes to run it again, and Markdown tables of several.
+
+A table holds what may be compared: runs of one kind and one protocol. What stands in its columns is the `table` of a
+run; everything else that was measured is in its `scores`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from semsearch.errors import NotFound, UsageError
+from semsearch.evaluation import machine
+from semsearch.weights import hashed
+
+SCHEMA = 1
+SUFFIX = ".json"
+TABLES = "report.md"  # what a folder of runs gets beside them
+ENCODER = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "device", "provider")
+
+Run: TypeAlias = dict[str, Any]
+
+
+def run(
+    kind: str,
+    encoder: Any,
+    *,
+    protocol: str,
+    scores: Mapping[str, Any],
+    table: Mapping[str, float | int | None],
+    settings: Mapping[str, Any] | None = None,
+    files: Iterable[Path] = (),
+    asked: str = "",
+    took_s: float = 0.0,
+) -> Run:
+    """What a run of `kind` found of `encoder`, an Encoder or an engine of one.
+
+    `protocol` says in words how it was measured: figures of two protocols are not to be compared. `asked` is what the
+    encoder was called by; `files` is the data that was read.
+    """
+    told = {key: encoder.info[key] for key in ENCODER if key in encoder.info}
+    return {
+        "schema": SCHEMA,
+        "run": kind,
+        "protocol": protocol,
+        "encoder": {"asked": asked, **told, "reference": str(getattr(encoder, "reference", "") or asked)},
+        "data": {f"{file.parent.name}/{file.name}": hashed(file) for file in files},
+        "settings": dict(settings or {}),
+        "table": finite(table),
+        "scores": finite(scores),
+        "took_s": round(took_s, 3),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine.describe(),
+    }
+
+
+def write(runs: Sequence[Run], to: Path) -> list[Path]:
+    """Save each run: one as the file `to`, or any number in the folder `to`, with the tables of all that it holds.
+
+    Raises UsageError for several runs and one file.
+    """
+    if to.suffix == SUFFIX:
+        if len(runs) != 1:
+            raise UsageError(f"{len(runs)} runs do not go into one file.", f"Name a folder: {to.with_suffix('')}")
+        to.parent.mkdir(parents=True, exist_ok=True)
+        _save(to, runs[0])
+        return [to]
+    to.mkdir(parents=True, exist_ok=True)
+    saved = [to / name(each) for each in runs]
+    for path, each in zip(saved, runs, strict=True):
+        _save(path, each)
+    (to / TABLES).write_text(tables(read([to])) + "\n", encoding="utf-8")
+    return saved
+
+
+def name(each: Run) -> str:
+    """The file of a run: kind, encoder, and what sets it apart from other runs of the two.
+
+    >>> name({"run": "sts", "protocol": "all", "encoder": {"name": "a/b", "fingerprint": "00ff"}, "data": {}})
+    'sts-b-00ff-6de1df.json'
+    """
+    own = json.dumps(
+        [each[key] for key in ("protocol", "data") if key in each] + [each.get("settings")], sort_keys=True
+    )
+    encoder = re.sub(r"[^\w.-]+", "-", each["encoder"]["name"].rpartition("/")[2]).strip("-")
+    mark = hashlib.sha256(own.encode()).hexdigest()[:6]
+    return f"{each['run']}-{encoder[:60]}-{each['encoder']['fingerprint'][:8]}-{mark}{SUFFIX}"
+
+
+def read(paths: Iterable[Path]) -> list[Run]:
+    """The runs in these files and folders, oldest first. Raises NotFound, and UsageError for what is no run."""
+    files: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise NotFound(f"{path} does not exist.", "Name what --report wrote: a file or a folder.")
+        files += sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
+    if not files:
+        raise NotFound("there are no runs.", "Make one: semsearch eval … --report FOLDER")
+    return sorted((_loaded(file) for file in files), key=lambda each: str(each["date"]))
+
+
+def tables(runs: Sequence[Run]) -> str:
+    """Markdown: a table for each kind and protocol, a row a run, with the machines and versions below."""
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for each in runs:
+        groups.setdefault((each["run"], each["protocol"]), []).append(each)
+    parts = [f"### {kind}\n\n{protocol}\n\n{_table(group)}" for (kind, protocol), group in groups.items()]
+    seen = dict.fromkeys("{processor}, {cores} cores, {memory}; {system}; {libraries}".format(**each["machine"])
+                         for each in runs)  # fmt: skip
+    return "\n\n".join([*parts, "\n".join(f"Machine: {one}" for one in seen)])
+
+
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of GitHub's Markdown, its columns aligned so that it reads as text too.
+
+    >>> print(markdown(["a", "b"], [["x|y", "1"]]))
+    | a    | b |
+    | ---- | - |
+    | x\\|y | 1 |
+    """
+    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in [heads, *rows]]
+    widths = [max(1, *(len(row[at]) for row in cells)) for at in range(len(heads))]
+    lines = [cells[0], ["-" * width for width in widths], *cells[1:]]
+    return "\n".join(
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
+    )
+
+
+def shown(value: float | int | None) -> str:
+    """A figure of a table: whole numbers as they are, others with two digits, or four below 10 in size.
+
+    >>> shown(82.031), shown(-1.23456), shown(1379), shown(None)
+    ('82.03', '-1.2346', '1379', '-')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.2f}" if abs(value) >= 10 else f"{value:.4f}"
+
+
+def finite(value: Any) -> Any:
+    """The same with None in place of NaN and infinity, which JSON has not."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    if isinstance(value, float) or hasattr(value, "item"):
+        plain = value.item() if hasattr(value, "item") else value
+        return plain if math.isfinite(plain) else None
+    return value
+
+
+def _table(group: Sequence[Run]) -> str:
+    columns = list(dict.fromkeys(column for each in group for column in each["table"]))
+    rows = [[_called(each), *(shown(each["table"].get(column)) for column in columns)] for each in group]
+    return markdown(["encoder", *columns], rows)
+
+
+def _called(each: Run) -> str:
+    encoder = each["encoder"]
+    return f"{encoder['name']} ({encoder['fingerprint'][:8]})"
+
+
+def _save(path: Path, each: Run) -> None:
+    path.write_text(json.dumps(each, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _loaded(file: Path) -> Run:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file} cannot be read as JSON: {error}.", "Name what --report wrote.") from None
+    missing = {"run", "protocol", "encoder", "table", "date", "machine"} - set(found if isinstance(found, dict) else ())
+    if missing:
+        raise UsageError(f"{file} is not a run: it has no {sorted(missing)[0]}.", "Name what --report wrote.")
+    return dict(found)
