@@ -69,6 +69,7 @@ class Recipe:
     are; `learns`, where it is given, of the only ones that change. `fresh` names parts that begin anew where the
     method reads them, and the base is no encoder that was trained with them: "pooler" (random), "prompt" (the vectors
     of the template's own words).
+    `dropout`: whether the network leaves out at random what its configuration says, while it learns.
     """
 
     batch: int
@@ -88,6 +89,7 @@ class Recipe:
     frozen: tuple[str, ...] = ()
     learns: tuple[str, ...] = ()
     fresh: tuple[str, ...] = ()
+    dropout: bool = True
 
 
 class Base(nn.Module):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Objective(Base):
-    recipe = Recipe(batch=64, rate=2e-4, tokens=192, warmup=0.1, eval_every=100, frozen=("embeddings",))
+    recipe = Recipe(batch=64, rate=2e-4, tokens=192, warmup=0.1, eval_every=100, frozen=("embeddings",), dropout=False)
     labels: ClassVar[Labels] = "teacher"
 
     def __init__(self, shape: Shape, *, vectors: float = 1.0, similarity: float = 10.0) -> None:

