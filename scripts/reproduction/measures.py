@@ -20,17 +20,18 @@ from semsearch.evaluation import geometry, sts
 from semsearch.reference import Reference
 
 DRAWN = 2024  # the seed by which pairs are drawn
-NLI_PAIRS = 1000  # of a labelled test set, in the small setting
 WIKI_WORDS = 32  # of a sentence for anisotropy, in lower case, as PromptBERT's code has it
 TOP_WORDS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Ruler:
-    """Measures on what is below `data`. `pairs`: of each task, drawn by DRAWN; 0 is all. `texts`: for anisotropy."""
+    """Measures on what is below `data`. `pairs` of each STS task, `labelled` of another test set, drawn by DRAWN, 0
+    is all; `texts`: for anisotropy."""
 
     data: Path
     pairs: int = 0
+    labelled: int = 0
     texts: int = 100_000
     device: str = "auto"
 
@@ -40,7 +41,7 @@ class Ruler:
             return self._correlation(name, encoder)
         if name == "snli" or name in sources.CHINESE:
             pairs, labels = sources.labelled(name, self.data, "test")
-            kept = self._drawn(len(pairs), NLI_PAIRS if self.pairs else 0)
+            kept = self._drawn(len(pairs), self.labelled)
             return 100 * sts.spearman(sts.cosines([pairs[at] for at in kept], encoder), [labels[at] for at in kept])
         special: dict[str, Callable[[Encoder], float | str]] = {
             "alignment-4.0": lambda one: self._alignment(one, "> 4.0"),

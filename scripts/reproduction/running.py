@@ -43,7 +43,8 @@ class Workshop:
     @property
     def ruler(self) -> Ruler:
         told = content()[self.setting]
-        return Ruler(self.data, pairs=told.get("pairs", 0), texts=told["anisotropy"], device=self.device)
+        most = {"pairs": told.get("pairs", 0), "labelled": told.get("labelled", 0), "texts": told["anisotropy"]}
+        return Ruler(self.data, **most, device=self.device)
 
     def scores(self, job: Job, seed: int, measures: Iterable[str]) -> Scores:
         """What `measures` are of this job under this seed, from its file or measured now.
