@@ -6,6 +6,7 @@ reads them, so that `PeftModel.from_pretrained(AutoModel.from_pretrained(BASE), 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,9 @@ def add(network: Any, *, rank: int, alpha: int, dropout: float) -> None:
     layers = [name for name, each in network.model.named_modules() if _linear(each)]
     told = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, bias="none", target_modules=layers)
     network.requires_grad_(False)
-    inject_adapter_in_model(told, network.model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of peft's to transformers, nothing that a user could do
+        inject_adapter_in_model(told, network.model)
     for value in network.model.parameters():
         if value.requires_grad:
             value.data = value.data.float()

@@ -121,7 +121,7 @@ def opt2_released(c: Tensor, h: Tensor, temperature: float) -> Tensor:
 def opt3(c: Tensor, views: Tensor, temperature: float) -> Tensor:
     """L^opt3: every c finds each of its own views, one at a time, among all views of the other texts; the mean."""
     b, count, _ = views.shape
-    scores = (cosines(c, views.flatten(0, 1)) / temperature).unflatten(1, (b, count))
+    scores = (cosines(c, views.flatten(0, 1)) / temperature).reshape(b, b, count)
     same = torch.eye(b, dtype=torch.bool, device=c.device)
     others = scores.masked_fill(same[:, :, None], -torch.inf).flatten(1).logsumexp(1, keepdim=True)
     mine = scores[same]
