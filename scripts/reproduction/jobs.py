@@ -69,10 +69,8 @@ def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
     run = known["runs"][name]
     usual = dict(run.get("settings", {}))
     if setting == "small":
-        del_epochs = {key: value for key, value in usual.items() if key not in ("epochs", "eval_every")}
-        usual = {**del_epochs, **known["small"]["settings"], **run.get("small", {})}
-    if run.get("post") and setting == "small" and not run.get("small"):
-        raise Absent("the small setting has no data for it")
+        kept = {key: value for key, value in usual.items() if key not in ("epochs", "eval_every")}
+        usual = {**kept, **(known["small"]["settings"] if run.get("method") else {}), **run.get("small", {})}
     settings = {key: _of(value, base["kind"]) for key, value in usual.items() if key != "data"}
     return Job(
         run=cell.run,

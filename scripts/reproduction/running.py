@@ -85,15 +85,14 @@ class Workshop:
     def _measured(self, job: Job, seed: int, names: Collection[str]) -> dict[str, Figure]:
         seconds = 0.0
         folder = self.path(job, seed).with_suffix("")
-        if job.post:
-            raise Absent(f"post-processing by {job.post} is not wired to these tables yet")
         if job.method:
             seconds = self._trained(job, seed, folder)
             encoder = Encoder.load(folder, device=self.device)
         else:
-            named = reference(job.model, job.serves)
-            encoder = Encoder.load(named, device=self.device, dtype="fp32")
-        found: dict[str, Figure] = {SECONDS: seconds} if job.method else {}
+            encoder = Encoder.load(reference(job.model, job.serves), device=self.device, dtype="fp32")
+        if job.post:
+            encoder, seconds = self._fitted(job, seed, encoder)
+        found: dict[str, Figure] = {SECONDS: seconds} if job.method or job.post else {}
         for name in names:
             if name != SECONDS:
                 found[name] = self.ruler.measure(name, encoder)
@@ -125,6 +124,15 @@ class Workshop:
             if job.data in sources.CHINESE and job.data != "nli-cn":
                 dev = Scored(*sources.labelled(job.data, self.data, "valid"), name=f"{job.data} valid")
         return train(settings, examples(job.data, self.data, self._most), folder, dev=dev).seconds
+
+    def _fitted(self, job: Job, seed: int, encoder: Encoder) -> tuple[Encoder, float]:
+        """The encoder with post-processing behind it, and the seconds that fitting took."""
+        from semsearch.evaluation import fitting
+
+        texts = examples(job.data, self.data, self._most).columns["anchor"]
+        begun = time.perf_counter()
+        fit = fitting.Fit(job.post, texts, seed=max(seed, 0), source=job.data)
+        return fitting.fitted(encoder, fit, note), time.perf_counter() - begun
 
     @property
     def _most(self) -> int:
