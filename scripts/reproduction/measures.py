@@ -22,6 +22,7 @@ from semsearch.reference import Reference
 DRAWN = 2024  # the seed by which pairs are drawn
 WIKI_WORDS = 32  # of a sentence for anisotropy, in lower case, as PromptBERT's code has it
 TOP_WORDS = 5
+HIDDEN = 50  # units of the classifiers: SG, table 9, the only one of these tables that has transfer tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,8 @@ class Ruler:
         from semsearch.encoders._device import torch_device
         from semsearch.evaluation import transfer
 
-        return transfer.run_task(name, self.data, encoder, device=torch_device(self.device)).accuracy
+        protocol = transfer.FULL.with_hidden(HIDDEN)
+        return transfer.run_task(name, self.data, encoder, protocol, device=torch_device(self.device)).accuracy
 
 
 def _token_anisotropy(encoder: Encoder) -> float:
