@@ -1,9 +1,9 @@
 """A saved encoder: one folder with encoder.json, weights and tokenizer, and the fingerprint of its vector space.
 
 The fingerprint is computed from everything that decides what vector a text gets: method, prompts with every space,
-hashes of weights, their configuration and the tokenizer, pooling, layer, longest input, normalisation and precision
-class. It is stored, and computed again on reading. A folder is found by its path, its name in models/catalogue.json, or
-its id on the hub.
+hashes of weights, their configuration and the tokenizer, pooling, layer, longest input, post-processing, normalisation
+and precision class. It is stored, and computed again on reading. A folder is found by its path, its name in
+models/catalogue.json, or its id on the hub.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from semsearch import weights
+from semsearch import post, weights
 from semsearch.errors import Corrupt, NotFound
+from semsearch.post import Step
 from semsearch.prompts import MARKS, Prompt
-from semsearch.reference import HUB
+from semsearch.reference import HUB, Reference
 from semsearch.types import Role
 
 FORMAT = 1
@@ -46,6 +47,7 @@ class Cuts:
 class Bundle:
     """The manifest of a saved encoder. `parity` are figures measured at export, against the full-precision model.
 
+    `post` is what is done to the vector that the method gives, and `dim` what is left of it then.
     `options` are what the method was told beyond its defaults, `tokens` the tokenizer's own mask, sep, cls and pad.
     `config_sha256` is that of what the model's configuration says of how its weights are run.
     `origin` holds the sha256 of the weights and of the tokenizer that an export was made from, and the operators and
@@ -75,6 +77,7 @@ class Bundle:
     fingerprint: str = ""
     parity: Mapping[str, Any] = field(default_factory=dict)
     background: tuple[float, ...] = ()
+    post: tuple[Step, ...] = ()
     folder: Path = field(default=Path(), compare=False)
 
     def sealed(self) -> Bundle:
@@ -93,8 +96,21 @@ class Bundle:
             parts["config_sha256"] = self.config_sha256
         if any(mark in prompt.text for prompt in self.prompts.values() for mark in MARKS):
             parts["tokens"] = dict(self.tokens)
+        if self.post:
+            parts["post"] = [step.identity for step in self.post]
         canonical = json.dumps(parts, sort_keys=True, ensure_ascii=True)
         return replace(self, fingerprint=hashlib.sha256(canonical.encode()).hexdigest()[:16])
+
+    def shortened(self, dim: int | None) -> Bundle:
+        """The same encoder with the first `dim` numbers of each vector; None is all. Raises UsageError for too many.
+
+        What was measured of the whole vector does not hold for it.
+        """
+        if dim is None or dim == self.dim:
+            return self
+        steps, name = post.shortened(self.post, dim, self.dim), str(Reference.parse(self.name).with_(dim=dim))
+        cut = replace(self, name=name, post=steps, parity={}, background=())
+        return replace(cut, dim=dim if self.dim else 0).sealed()
 
     def path(self, which: str) -> Path:
         """The file of `weights` or `tokenizer`, once its bytes are checked.
@@ -123,11 +139,15 @@ class Bundle:
         """What `semsearch info` shows of it where it runs on `device` by `provider`."""
         shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "licence", "source")
         prompts = {role: [prompt.before, prompt.after] for role, prompt in self.prompts.items()}
-        return {key: getattr(self, key) for key in shown} | {"device": device, "provider": provider, "prompts": prompts}
+        behind = {"post": post.told(self.post)} if self.post else {}
+        told = {key: getattr(self, key) for key in shown} | behind
+        return told | {"device": device, "provider": provider, "prompts": prompts}
 
     def files(self) -> list[Path]:
         """What has to be there beside the manifest."""
-        return [self.folder / name for name in (self.weights, self.tokenizer, *self.origin.get("files", {}))]
+        fitted = [] if self.weights.endswith(ONNX) else [at for at, step in enumerate(self.post) if step.sha256]
+        behind = [f"{post.FOLDER}/{at}/{file}" for at in fitted for file in ("config.json", weights.WHOLE)]
+        return [self.folder / name for name in (self.weights, self.tokenizer, *self.origin.get("files", {}), *behind)]
 
 
 _AGAIN = "Install semsearch again, or copy the encoder's folder again."
@@ -227,6 +247,7 @@ def _parse(content: dict[str, Any], folder: Path) -> Bundle:
         raise ValueError(f"it has unknown keys {sorted(unknown)}")
     content["prompts"] = {role: _prompt(**prompt) for role, prompt in content["prompts"].items()}
     content["background"] = tuple(content["background"])
+    content["post"] = tuple(Step(**step) for step in content.get("post", ()))
     return Bundle(**{**content, "folder": folder})
 
 

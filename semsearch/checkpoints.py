@@ -102,7 +102,8 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         config_sha256=_run_by(model),
         folder=folder.resolve(),
     )
-    return (_piped(base, pipeline, reference) if pipeline else _prompted(base, model, reference)).sealed()
+    whole = _piped(base, pipeline, reference) if pipeline else _prompted(base, model, reference)
+    return whole.sealed().shortened(reference.dim)
 
 
 def chosen(folder: Path, reference: Reference, *, trust: bool = False) -> Reference:

@@ -81,16 +81,19 @@ class Encoder:
         dtype: str | None = None,
         layer: int | None = None,
         options: Mapping[str, Any] | None = None,
+        truncate_dim: int | None = None,
         trust_remote_code: bool = False,
     ) -> Encoder:
         """The encoder called `name`: "default", another name of the catalogue, a folder, or hf:owner/name.
 
         A folder holds a bundle, or a Hugging Face or sentence-transformers model, which is read under `template`: a
         name of the library, a TOML file, or a text with [X]. `dtype` is fp32, bf16, fp16 or, for decoders, nf4;
-        `layer` and `options` are those of the template's method. All of them can be part of the name, as in
-        "bert#cot-bert". `device` is auto, cpu, cuda or cuda:N; `threads` 0 means one worker a core; `backend` is
-        auto, onnx or torch. With `cache`, passages are embedded once, ever: their vectors are kept in that SQLite
-        file, `cache_mb` megabytes at most. Code that comes with a model runs with `trust_remote_code` only.
+        `layer` and `options` are those of the template's method; `truncate_dim` keeps the first numbers of every
+        vector, for an encoder trained so that they serve (Matryoshka). All of them can be part of the name, as in
+        "bert#cot-bert" or "bert#dim=64,template=mean". `device` is auto, cpu, cuda or cuda:N; `threads` 0 means one
+        worker a core; `backend` is auto, onnx or torch. With `cache`, passages are embedded once, ever: their vectors
+        are kept in that SQLite file, `cache_mb` megabytes at most. Code that comes with a model runs with
+        `trust_remote_code` only.
 
         Raises NotFound, UsageError, DeviceUnavailable, and MissingExtra where a model needs torch.
 
@@ -99,7 +102,9 @@ class Encoder:
         ...
         semsearch.errors.NotFound: no encoder is called 'defualt'. Did you mean 'default'? Choose from: ...
         """
-        asked = Reference.parse(name).with_(template=template, dtype=dtype, layer=layer, options=options)
+        asked = Reference.parse(name).with_(
+            template=template, dtype=dtype, layer=layer, options=options, dim=truncate_dim
+        )
         engine, lasting = engines.opened(
             asked, device=device, backend=backend, threads=threads, trust=trust_remote_code
         )

@@ -93,7 +93,7 @@ def _saved(folder: Path, reference: Reference) -> Bundle:
         )
     if not bundle.weights.endswith(bundles.ONNX):
         bundle.path("weights")  # raises where they are not what was written
-    return bundle
+    return bundle.shortened(reference.dim)
 
 
 def _told(reference: Reference) -> list[str]:
@@ -128,7 +128,8 @@ def _hashing(reference: Reference, device: str, backend: str) -> Engine:
     from semsearch.encoders import _device
     from semsearch.encoders.hashing import HashingEncoder
 
-    for key in (*_told(reference), *(["the backend"] if backend == "torch" else [])):
+    no_model = [*(["dim"] if reference.dim else []), *(["the backend"] if backend == "torch" else [])]
+    for key in (*_told(reference), *no_model):
         raise UsageError(
             f"the encoder hashing runs no model, so {key} cannot be chosen.", f"Use it as it is: {HASHING}"
         )

@@ -5,7 +5,8 @@
     MODEL#key=value,…,template=TEMPLATE      ./opt#dtype=bf16,layer=-2,template=prompteol
 
 TEMPLATE is a name of the library, a TOML file, or a text with [X]. `template=` comes last and takes all that follows;
-so does a text with [X]. Other keys: dtype, layer, max_tokens, revision, and the options of the method.
+so does a text with [X]. Other keys: dtype, layer, max_tokens, dim (the first numbers of a vector that are kept),
+revision, and the options of the method.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Reference:
     max_tokens: int | None = None
     revision: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    dim: int | None = None
 
     @classmethod
     def parse(cls, text: str | Path) -> Reference:
@@ -75,7 +77,7 @@ class Reference:
 
     def __str__(self) -> str:
         model = f"{self.model}@{self.revision}" if self.revision and self.model.startswith(HUB) else self.model
-        told = {key: getattr(self, key) for key in ("dtype", "layer", "max_tokens", "revision")}
+        told = {key: getattr(self, key) for key in ("dtype", "layer", "max_tokens", "dim", "revision")}
         if model != self.model:
             told["revision"] = ""
         told |= dict(sorted(self.options.items()))
@@ -134,7 +136,11 @@ def _checked(key: str, value: Any) -> Any:
     right, wanted = FIELDS.get(key, (str, "a text"))
     value = ALSO.get(value, value) if key == "dtype" else value
     wrong = not isinstance(value, right) or isinstance(value, bool)
-    if wrong or (key == "max_tokens" and int(value) < 1) or (key == "dtype" and value not in ("", *PRECISIONS)):
+    if (
+        wrong
+        or (key in ("max_tokens", "dim") and int(value) < 1)
+        or (key == "dtype" and value not in ("", *PRECISIONS))
+    ):
         raise UsageError(f"{key} cannot be {value!r}.", f"It has to be {wanted}.")
     return value
 
@@ -144,5 +150,6 @@ FIELDS: dict[str, tuple[type, str]] = {
     "dtype": (str, f"one of {', '.join(PRECISIONS)}"),
     "layer": (int, "a whole number: 0 is the embeddings, -1 the last layer"),
     "max_tokens": (int, "a whole number, 1 or more"),
+    "dim": (int, "a whole number, 1 or more"),
     "revision": (str, "a branch, a tag or a commit"),
 }

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from semsearch.cli import show
-from semsearch.cli.common import JsonFlag, LayerOption, TemplateOption, TrustFlag
-from semsearch.cli.comparing import DATA
-from semsearch.errors import NotFound
+from semsearch.cli.common import JsonFlag, LayerOption, Options, TemplateOption, TrustFlag, opened
+from semsearch.cli.evaluating import DATA
+from semsearch.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from semsearch.bundle import Bundle
+    from semsearch.evaluation.fitting import Fit
+
+FITS = "Say --fit FILE or --fit-index NAME."
 
 
 def export(
@@ -27,6 +30,25 @@ def export(
     ] = "fp32",
     template: TemplateOption = None,
     layer: LayerOption = None,
+    dim: Annotated[
+        int | None, typer.Option("--dim", metavar="K", min=1, help="Keep the first K numbers of every vector.")
+    ] = None,
+    post: Annotated[
+        Literal["whitening", "flow"] | None,
+        typer.Option("--post", help="What to put behind the model, fitted on texts."),
+    ] = None,
+    fit: Annotated[
+        Path | None, typer.Option("--fit", metavar="FILE", help="Fit it on these: a text a line, JSONL, CSV, a folder.")
+    ] = None,
+    fit_index: Annotated[
+        str | None, typer.Option("--fit-index", metavar="NAME", help="Fit it on the passages of an index.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Fit it on N of the texts, drawn by chance.")
+    ] = None,
+    to: Annotated[
+        Literal["onnx", "torch"], typer.Option("--to", help="torch keeps the weights, for a GPU or for training on.")
+    ] = "onnx",
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", help=f"STS-B dev lies here; it judges int8.  [default: {DATA}]")
     ] = None,
@@ -38,7 +60,10 @@ def export(
 
     It is measured against Torch before anything is written; where it is off, the command ends with exit 5. The
     vectors of an fp32 export are those of the model: an index made with one opens with the other.
+
+    --post whitening and --post flow are fitted on texts without labels, and are part of what is written.
     """
+    wanted = _fit(ctx.obj, post, fit, fit_index, limit, dim)
     from semsearch.export import export as write
 
     bundle = write(
@@ -47,6 +72,9 @@ def export(
         dtype,
         template=template,
         layer=layer,
+        dim=None if wanted else dim,
+        post=wanted,
+        to=to,
         data=_judged_by(data, dtype),
         force=force,
         trust_remote_code=trust_remote_code,
@@ -57,6 +85,28 @@ def export(
         show.emit({"schema": 1, "export": told})
     else:
         show.pairs({**told, "size": show.size(told["size"])})
+
+
+def _fit(
+    options: Options, kind: str | None, file: Path | None, index: str | None, limit: int | None, dim: int | None
+) -> Fit | None:
+    """What is to be fitted, or None. Raises UsageError where the options do not go together, NotFound."""
+    if kind is None:
+        if file is not None or index is not None or limit is not None:
+            raise UsageError("texts were given, and nothing is to be fitted on them.", "Say --post whitening or flow.")
+        return None
+    if (file is None) == (index is None):
+        raise UsageError(f"--post {kind} is fitted on texts, from one place.", FITS)
+    from semsearch import corpora
+    from semsearch.evaluation.fitting import Fit
+
+    if index is not None:
+        with opened(options, index) as passages:
+            examples = corpora.of_texts(passages.texts(), f"index {index}", limit=limit)
+    else:
+        examples = corpora.read(file or "", limit=limit)
+    texts = dict.fromkeys(text for row in zip(*examples.columns.values(), strict=True) for text in row)
+    return Fit(kind, tuple(texts), dim, source=examples.source)
 
 
 def _judged_by(data: Path | None, dtype: str) -> Path | None:
@@ -75,7 +125,9 @@ def _judged_by(data: Path | None, dtype: str) -> Path | None:
 
 def _told(bundle: Bundle) -> dict[str, Any]:
     """What a bundle is and what was measured of it."""
-    size = sum(file.stat().st_size for file in bundle.folder.iterdir())
+    size = sum(file.stat().st_size for file in bundle.folder.rglob("*") if file.is_file())
     shown = {key: getattr(bundle, key) for key in ("name", "fingerprint", "method", "dim", "precision")}
-    graph = {key: bundle.origin[key] for key in ("opset", "operators")}
-    return {"folder": str(bundle.folder), **shown, "size": size, "parity": dict(bundle.parity), **graph}
+    behind = {"post": [{"kind": step.kind, "dim": step.dim, **step.fitted} for step in bundle.post]}
+    graph = {key: bundle.origin[key] for key in ("opset", "operators") if key in bundle.origin}
+    told = {"folder": str(bundle.folder), **shown, **(behind if bundle.post else {}), "size": size}
+    return {**told, **({"parity": dict(bundle.parity)} if bundle.parity else {}), **graph}

@@ -4,6 +4,7 @@ halved where memory does not hold one.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from semsearch import methods
+from semsearch import methods, post
 from semsearch.batching import Tokenizer, by_length, padded
 from semsearch.bundle import Bundle, Cuts
 from semsearch.encoders import _device
 from semsearch.errors import UsageError
 from semsearch.methods import Batch, Method
 from semsearch.networks import loading
+from semsearch.networks import post as steps
 from semsearch.prompts import Prompt
 from semsearch.vectors import unit_rows
 
@@ -35,7 +37,10 @@ Rows = Sequence[Sequence[int]]
 
 
 class TorchEngine(ABC):
-    """Runs a bundle whose weights are safetensors. `embed` takes any prompt; `vectors` leaves their length as it is."""
+    """Runs a bundle whose weights are safetensors. `embed` takes any prompt; `vectors` leaves their length as it is.
+
+    `width` is that of the method's own vectors, `dim` what post-processing leaves of it.
+    """
 
     def __init__(
         self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False, network: Any = None
@@ -50,10 +55,10 @@ class TorchEngine(ABC):
         self.network = self._opened(bundle, trust) if network is None else network
         self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
         self.prompts = bundle.prompts
-        self.max_tokens, self.background = bundle.max_tokens, bundle.background
-        self.dim = self.vectors([""], bundle.prompts["passage"]).shape[1]
-        self.bundle = replace(bundle, dim=self.dim)
-        self.name, self.fingerprint = bundle.name, bundle.fingerprint
+        self.max_tokens = bundle.max_tokens
+        self.post: Any = None  # float32 modules, one for each step of bundle.post
+        self.width = self.vectors([""], bundle.prompts["passage"]).shape[1]
+        self._settle(bundle, steps.opened(bundle, self.device))
 
     @abstractmethod
     def _opened(self, bundle: Bundle, trust: bool) -> Any:
@@ -66,6 +71,36 @@ class TorchEngine(ABC):
     def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Any]]:
         """Indices of rows that run together, what of them is run, and what stands before it."""
         yield np.arange(len(rows)), rows, None
+
+    def followed_by(self, module: Any, fitted: Mapping[str, Any]) -> TorchEngine:
+        """The same engine with one more step behind it; `fitted` says on what that was fitted."""
+        engine, bundle = copy.copy(self), self.bundle
+        added = replace(bundle, post=(*bundle.post, steps.step(module, fitted)), parity={}, background=())
+        engine._settle(added.sealed(), torch.nn.Sequential(*(self.post or ()), module.to(self.device)))
+        return engine
+
+    def cut(self, dim: int) -> TorchEngine:
+        """The same engine with the first `dim` numbers of its vectors. Raises UsageError for more than there are."""
+        if dim == self.dim:
+            return self
+        engine, modules = copy.copy(self), list(self.post or ())
+        if modules and isinstance(modules[-1], steps.Truncation):
+            modules.pop()
+        engine._settle(self.bundle.shortened(dim), torch.nn.Sequential(*modules, steps.Truncation(dim)))
+        return engine
+
+    def _settle(self, bundle: Bundle, modules: torch.nn.Sequential) -> None:
+        """Have `modules`, the steps of `bundle`, behind the method. A step that takes nothing away is none."""
+        kept = post.settled(bundle.post, self.width)
+        if len(kept) < len(bundle.post):
+            stays = [any(step is one for one in kept) for step in bundle.post]
+            modules = torch.nn.Sequential(*(each for each, here in zip(modules, stays, strict=True) if here))
+            bundle = replace(bundle, post=kept).sealed()
+        self.post = modules if kept else None
+        self.dim = kept[-1].dim if kept else self.width
+        self.bundle = replace(bundle, dim=self.dim)
+        self.background = bundle.background
+        self.name, self.fingerprint = bundle.name, bundle.fingerprint
 
     def forget(self) -> None:  # noqa: B027  (not every engine keeps something)
         """Drop what was computed from the weights, which have changed since."""
@@ -94,7 +129,7 @@ class TorchEngine(ABC):
         return unit_rows(self.vectors(texts, prompt, batch_size))
 
     def vectors(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> NDArray[np.float32]:
-        """n texts under `prompt` -> (n, dim) float32, as the method gives them.
+        """n texts under `prompt` -> (n, dim) float32, as the method and the steps behind it give them.
 
         Raises UsageError where the prompt has not the [MASK]s that the method reads.
         """
@@ -119,8 +154,9 @@ class TorchEngine(ABC):
         """One batch; where memory does not hold it, its halves."""
         try:
             ids, mask = (torch.from_numpy(each).to(self.device) for each in padded(rows))
-            vectors = self.method.embed(self.network, self._batch(ids, mask, prompt, past))
-            return np.asarray(vectors.float().cpu().numpy())
+            vectors = self.method.embed(self.network, self._batch(ids, mask, prompt, past)).float()
+            vectors = vectors if self.post is None else self.post(vectors)
+            return np.asarray(vectors.cpu().numpy())
         except (RuntimeError, MemoryError) as error:  # on a CPU, and from cuBLAS, it is a plain RuntimeError
             if not _device.out_of_memory(error):
                 raise

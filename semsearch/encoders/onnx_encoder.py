@@ -22,7 +22,9 @@ from semsearch.batching import Tokenizer, by_length, padded
 from semsearch.bundle import Bundle, Cuts
 from semsearch.encoders import _device, _driver
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
+from semsearch.post import TRUNCATE
 from semsearch.prompts import Prompt
+from semsearch.vectors import unit_rows
 
 if TYPE_CHECKING:
     from semsearch.types import Role, Vectors
@@ -43,6 +45,7 @@ class OnnxEncoder:
         self.bundle = bundle
         self.name, self.fingerprint, self.dim = bundle.name, bundle.fingerprint, bundle.dim
         self.max_tokens, self.background, self.prompts = bundle.max_tokens, bundle.background, bundle.prompts
+        self._cut = bundle.post[-1].dim if bundle.post and bundle.post[-1].kind == TRUNCATE else None
         self._threads = threads or _device.cores()
         self._session = _session(bundle, _device.parse(device))
         self.provider: str = self._session.get_providers()[0]
@@ -113,7 +116,9 @@ class OnnxEncoder:
         """One batch; where memory does not hold it, its halves."""
         ids, mask = padded(rows)
         try:
-            return np.asarray(self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
+            vectors = np.asarray(self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
+            whole = self._cut is None or vectors.shape[1] <= self._cut  # or the graph was shortened itself
+            return vectors if whole else unit_rows(vectors[:, : self._cut])
         except Exception as error:  # onnxruntime raises a class of its own for every status code
             if not _device.out_of_memory(error):
                 raise SemsearchError(f"encoder {self.name} failed on {self.device}: {error}") from error

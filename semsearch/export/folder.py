@@ -25,8 +25,9 @@ def replaced(out: Path, *, force: bool = False, source: Path | None = None) -> I
         new = Path(scratch) / "new"
         new.mkdir()
         yield new
-        for file in new.iterdir():
-            sync_file(file)
+        for file in new.rglob("*"):
+            if file.is_file():
+                sync_file(file)
         out.parent.mkdir(parents=True, exist_ok=True)
         if out.is_dir():
             _swap(new, out, Path(scratch) / "old")

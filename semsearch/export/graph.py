@@ -36,16 +36,19 @@ Inputs = tuple[Tensor, Tensor]
 
 
 class Graph(nn.Module):
-    """input_ids and attention_mask (n, t) -> unit vectors (n, d) in float32."""
+    """input_ids and attention_mask (n, t) -> unit vectors (n, d) in float32. `post` follows the method."""
 
-    def __init__(self, method: Method, network: nn.Module, frame: Frame, bias: Tensor | None) -> None:
+    def __init__(
+        self, method: Method, network: nn.Module, frame: Frame, bias: Tensor | None, post: nn.Module | None = None
+    ) -> None:
         super().__init__()
         self.method, self.network, self.frame = method, network, frame
+        self.post = nn.Identity() if post is None else post  # by this name its numbers are found in the graph
         self.register_buffer(BIAS, bias)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         batch = Batch(input_ids, attention_mask, self.frame, getattr(self, BIAS))
-        return nn.functional.normalize(self.method.embed(self.network, batch).float(), dim=1)
+        return nn.functional.normalize(self.post(self.method.embed(self.network, batch).float()), dim=1)
 
 
 class Watched:
@@ -68,7 +71,7 @@ def looks_at_the_prompt(graph: Graph, example: Inputs) -> bool:
     watched = Watched(graph.frame)
     again: Any = watched
     with torch.no_grad():
-        Graph(graph.method, graph.network, again, getattr(graph, BIAS))(*example)
+        Graph(graph.method, graph.network, again, getattr(graph, BIAS), graph.post)(*example)
     return watched.seen
 
 

@@ -69,7 +69,7 @@ def _graph(engine: Any) -> tuple[Graph, Inputs]:
     if engine.method.denoises:
         rows = max(1, engine.max_tokens - len(frame) + 1)
         bias = graphs.bias_table(engine.method, engine.network, frame, rows, device)
-    return Graph(engine.method, engine.network, frame, bias), (ids, mask)
+    return Graph(engine.method, engine.network, frame, bias, engine.post), (ids, mask)
 
 
 def _fixed(engine: Any, graph: Graph, example: Inputs) -> bool:

@@ -21,6 +21,7 @@ from semsearch.export import graph as graphs
 
 SLOW_FUSIONS = ["SkipLayerNormFusion"]  # on AVX2 65 us, Add and LayerNormalization 22 us, for 24 tokens x 384
 CHOSEN: dict[str, Any] = {"weight_type": QuantType.QInt8, "reduce_range": True}  # 7 bits: see scripts/export_default.py
+POST = "post."  # what the names of post-processing's numbers begin with in a traced graph
 WORDS = 1 << 20  # numbers in a table of word vectors that is worth 8 bits
 EXTERNAL = "session.optimized_model_external_initializers_"
 
@@ -42,7 +43,7 @@ def quantised(source: Path, path: Path, *, narrowing: bool = True) -> Path:
     """8 bit weights: of matrices per channel, activations quantised while it runs; of word vectors per word.
 
     `narrowing` false leaves the matrices that are higher than wide in float32: the second half of a feed-forward
-    block, whose input holds the few large numbers that one scale for all of it blurs.
+    block, whose input holds the few large numbers that one scale for all of it blurs. Post-processing stays as it is.
     One scale for the whole table of words, which is what the quantiser knows, cost 4.6 points on STS-B dev under a
     CoT-BERT template (25.9 against 30.5; one for each word: 30.5).
     """
@@ -53,7 +54,7 @@ def quantised(source: Path, path: Path, *, narrowing: bool = True) -> Path:
             path,
             op_types_to_quantize=["MatMul"],
             per_channel=True,
-            nodes_to_exclude=[] if narrowing else _narrowing(source),
+            nodes_to_exclude=[*_behind(source), *([] if narrowing else _narrowing(source))],
             use_external_data_format=large,
             **CHOSEN,
         )
@@ -64,11 +65,14 @@ def quantised(source: Path, path: Path, *, narrowing: bool = True) -> Path:
 
 
 def halved(source: Path, path: Path) -> Path:
-    """Weights and arithmetic in half precision; the vectors are brought to length 1 in float32."""
+    """Weights and arithmetic in half precision; post-processing, and the way to length 1, in float32."""
     large = bool(beside(source))
     model = onnx.load(source)
     vectors = _unnormalised(model)
-    model = convert_float_to_float16(model, keep_io_types=True, disable_shape_infer=large)
+    behind = _behind(source)
+    model = convert_float_to_float16(
+        model, keep_io_types=True, disable_shape_infer=large, node_block_list=[*behind] or None
+    )
     model.graph.node.append(onnx.helper.make_node("LpNormalization", [vectors], ["embedding"], axis=1, p=2))
     model.graph.output[0].name = "embedding"
     onnx.save(model, path, save_as_external_data=large, location=path.name + graphs.BESIDE if large else None)
@@ -117,6 +121,18 @@ def _narrowing(model: Path) -> list[str]:
     shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
     products = [(node, shapes.get(node.input[1], ())) for node in graph.node if node.op_type == "MatMul"]
     return [node.name for node, shape in products if len(shape) == 2 and shape[0] > shape[1]]
+
+
+def _behind(model: Path) -> list[str]:
+    """The nodes of post-processing, and all that follows them, in their order."""
+    graph = onnx.load(model, load_external_data=False).graph
+    reached = {tensor.name for tensor in graph.initializer if tensor.name.startswith(POST)}
+    found = []
+    for node in graph.node:
+        if reached.intersection(node.input):
+            found.append(node.name)
+            reached.update(node.output)
+    return found
 
 
 def _words_by_row(graph: onnx.GraphProto) -> None:
