@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -43,6 +44,9 @@ def export(
     fit_index: Annotated[
         str | None, typer.Option("--fit-index", metavar="NAME", help="Fit it on the passages of an index.")
     ] = None,
+    power: Annotated[
+        float, typer.Option("--power", metavar="P", help="Of the whitening: 1 evens out wholly, 0.2 a little.")
+    ] = 1.0,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="Fit it on N of the texts, drawn by chance.")
     ] = None,
@@ -64,6 +68,8 @@ def export(
     --post whitening and --post flow are fitted on texts without labels, and are part of what is written.
     """
     wanted = _fit(ctx.obj, post, fit, fit_index, limit, dim)
+    if power != 1.0:
+        wanted = _softened(wanted, power)
     from semsearch.export import export as write
 
     bundle = write(
@@ -107,6 +113,12 @@ def _fit(
         examples = corpora.read(file or "", limit=limit)
     texts = dict.fromkeys(text for row in zip(*examples.columns.values(), strict=True) for text in row)
     return Fit(kind, tuple(texts), dim, source=examples.source)
+
+
+def _softened(fit: Fit | None, power: float) -> Fit:
+    if fit is None or fit.kind != "whitening":
+        raise UsageError("--power is of whitening, and none was asked for.", "Say --post whitening.")
+    return replace(fit, power=power)
 
 
 def _judged_by(data: Path | None, dtype: str) -> Path | None:

@@ -33,6 +33,7 @@ class Fit:
     """What is fitted: "whitening" or "flow", on which texts, and how many numbers are kept; None: as many as there are.
 
     `source` says in words where the texts come from. `seed` is the flow's: its weights, and the order of the texts.
+    `power` is the whitening's: 1 evens out wholly, as the paper does, less in part.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Fit:
     dim: int | None = None
     seed: int = 0
     source: str = ""
+    power: float = 1.0
 
     def __post_init__(self) -> None:
         if self.kind not in post.FITTED:
@@ -91,8 +93,9 @@ def _whitening(reading: _Reading, fit: Fit) -> tuple[Any, dict[str, Any]]:
     from semsearch.evaluation import whitening
     from semsearch.networks.post import Whitening
 
-    found = whitening.fit(reading, fit.dim)
-    return Whitening.of(found.mean, found.kernel), {"directions": len(found.mean), "varying": found.varying}
+    found = whitening.fit(reading, fit.dim, fit.power)
+    told = {"directions": len(found.mean), "varying": found.varying, "power": fit.power}
+    return Whitening.of(found.mean, found.kernel), told
 
 
 def _flow(reading: _Reading, fit: Fit) -> tuple[Any, dict[str, Any]]:

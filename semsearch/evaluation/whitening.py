@@ -6,6 +6,9 @@ added to S, so there have to be more texts than dimensions.
 
 What comes out of a layer norm lies in a plane: one direction never varies, and its number would be rounding divided by
 rounding. Directions that do not vary are left out. (The paper averages two layers, which fills them.)
+
+`power` is not the paper's: S^(-power/2) evens the directions out in part, and 1 is the paper. Below 1 every direction
+stays, since none is blown up.
 """
 
 from __future__ import annotations
@@ -67,11 +70,14 @@ class Moments:
         return self._spread / (self.count - 1)
 
 
-def fit(vectors: Iterable[NDArray[Any]] | Moments, dim: int | None = None) -> Whitening:
+def fit(vectors: Iterable[NDArray[Any]] | Moments, dim: int | None = None, power: float = 1.0) -> Whitening:
     """The whitening of vectors that come in parts (n, d), or of their moments; of what it gives, the first `dim`.
 
-    Raises UsageError where there are no more vectors than dimensions, or where they vary in fewer than `dim`.
+    Raises UsageError where there are no more vectors than dimensions, where they vary in fewer than `dim`, or for a
+    `power` that is not above 0 and at most 1.
     """
+    if not 0 < power <= 1:
+        raise UsageError(f"vectors cannot be whitened to the power {power}.", "It has to be above 0, and at most 1.")
     moments = vectors if isinstance(vectors, Moments) else _moments(vectors)
     width = len(moments.mean)
     if moments.count <= max(width, 1):
@@ -87,8 +93,9 @@ def fit(vectors: Iterable[NDArray[Any]] | Moments, dim: int | None = None) -> Wh
             f"the vectors of these texts vary in {varying} of {width} directions{wanted}.",
             f"Keep {varying} or fewer, or give other texts." if varying else "Give texts that differ.",
         )
-    kept = dim or varying
-    return Whitening(moments.mean, directions[:, :kept] / np.sqrt(variances[:kept]), varying)
+    kept = dim or (varying if power == 1 else width)
+    spread = np.maximum(variances[:kept], STILL * variances[0])
+    return Whitening(moments.mean, directions[:, :kept] / spread ** (power / 2), varying)
 
 
 def _moments(parts: Iterable[NDArray[Any]]) -> Moments:

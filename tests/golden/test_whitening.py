@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from semsearch.errors import UsageError
 from semsearch.evaluation import whitening
 
 
@@ -26,6 +27,20 @@ def test_cosines_are_those_of_the_authors_code(arrays: Any, dim: int, parts: int
     assert np.abs((left * right).sum(axis=1) - arrays[f"wh.cos_dim{dim}"]).max() < 1e-6
     assert np.abs(left @ right.T - arrays[f"wh.full_cos_dim{dim}"]).max() < 1e-6
     assert np.abs(found.mean + arrays["wh.bias"][0]).max() < 1e-6
+
+
+@pytest.mark.parametrize("power", [0.2, 0.5, 1.0])
+def test_a_power_below_one_evens_the_directions_out_in_part(arrays: Any, power: float) -> None:
+    a = arrays["wh.A"]
+    variances = np.linalg.eigvalsh(np.cov(a.T))[::-1]
+    found = whitening.fit([a], power=power)(a)
+    assert np.allclose(np.cov(found.T), np.diag(variances ** (1 - power)), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("power", [0.0, -1.0, 1.5])
+def test_a_power_that_cannot_be_is_refused(arrays: Any, power: float) -> None:
+    with pytest.raises(UsageError, match="above 0, and at most 1"):
+        whitening.fit([arrays["wh.A"]], power=power)
 
 
 def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
