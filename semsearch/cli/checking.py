@@ -10,6 +10,7 @@ import typer
 from semsearch.cli import show
 from semsearch.cli.batch import read_qrels, read_queries
 from semsearch.cli.common import DeviceOption, JsonFlag, NameArgument, NameOption, end_with, opened, pick, use_device
+from semsearch.cli.evaluating import complete_first, no_task
 from semsearch.errors import GateFailed, UsageError
 from semsearch.types import Mode
 
@@ -50,7 +51,15 @@ def audit(
 
 def eval_(
     ctx: typer.Context,
-    name: NameArgument = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME|TASK]",
+            help="The index; may be left out where only one exists. Or a task.",
+            autocompletion=complete_first,
+            show_default=False,
+        ),
+    ] = None,
     named: NameOption = None,
     queries: Annotated[
         str | None, typer.Option(metavar="F", help="One query a line, id<TAB>text, or JSON lines (BEIR).")
@@ -65,8 +74,17 @@ def eval_(
 ) -> None:
     """Measure an index on your own queries and judgements.
 
-    nDCG@10, recall, MRR@10 and MAP, for each mode.
+    nDCG@10, recall, MRR@10 and MAP, for each mode. Other measurements have a word of their own, right behind eval:
+
+    \b
+    eval transfer   encoders on SentEval's classification tasks
+    eval retrieval  encoders on a collection in BEIR's layout
+    eval geometry   the shape of an encoder's space, or of an index's vectors
+    eval grid       every layer of a model under every pooling
+    eval tokens     what each token has to do with a sentence's vector
+    eval table      a Markdown table of runs that were written down
     """
+    no_task(name)
     if not queries or not qrels:
         raise UsageError("eval needs --queries and --qrels.", "See: semsearch eval --help")
     use_device(device)

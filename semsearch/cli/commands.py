@@ -37,6 +37,7 @@ TABLE = {  # name: (module.function, the first line of its help)
     "export": ("exporting.export", "Write MODEL as a folder that ONNX Runtime can run, without Torch."),
     "templates": ("templates.templates", "Prompt templates: the papers' and your own."),
 }
+KINDS = {"eval": "evaluating.Evaluate"}  # commands that are more than one: module.class
 
 
 class Commands(MutableMapping[str, Any]):
@@ -84,6 +85,7 @@ def _build(name: str) -> Any:
     found = getattr(import_module(f"semsearch.cli.{module}"), function)
     if isinstance(found, typer.Typer):  # a group of its own
         return typer.main.get_command(found)
+    kind, _, special = KINDS.get(name, "").partition(".")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name, cls=Command)(found)
+    alone.command(name, cls=getattr(import_module(f"semsearch.cli.{kind}"), special) if kind else Command)(found)
     return typer.main.get_command(alone)

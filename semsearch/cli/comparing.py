@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from semsearch import settings
-from semsearch.cli import show
+from semsearch.cli import eval_sts, show
 from semsearch.cli.batch import read_pairs, read_texts
 from semsearch.cli.common import DeviceOption, DtypeOption, JsonFlag, LayerOption, TemplateOption, TrustFlag, loaded
-from semsearch.errors import UsageError
+from semsearch.cli.eval_sts import How
+from semsearch.cli.evaluating import DataOption, FigureOption, ReportOption, data_folder
+from semsearch.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
 
-DATA = "SEMSEARCH_DATA"
 Encoders = Mapping[str, "Encoder"]  # by the name that was asked for
 Task = Literal["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"]
 
@@ -34,10 +31,21 @@ def sts(
         typer.Option(metavar="FILE", help="Pairs: a<TAB>b[<TAB>score], CSV, or JSON lines; - reads stdin."),
     ] = None,
     matrix: Annotated[str | None, typer.Option(metavar="FILE", help="Every line against every other.")] = None,
-    task: Annotated[Task | None, typer.Option("--task", help="A public test set.")] = None,
-    data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help=f"Where test sets lie, as SentEval has them.  [default: {DATA}]")
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option("--task", metavar="T", help=f"Public test sets: {', '.join(get_args(Task))}, or all; repeatable."),
     ] = None,
+    data: DataOption = None,
+    split: Annotated[
+        Literal["train", "dev", "test"], typer.Option("--split", help="Of stsb and sickr; the others have test alone.")
+    ] = "test",
+    aggregate: Annotated[
+        How,
+        typer.Option(
+            "--aggregate",
+            help="How subsets make one score: all joined, as papers have it, their mean, or their mean by size.",
+        ),
+    ] = "all",
     models: Annotated[
         list[str] | None, typer.Option("-m", "--model", metavar="MODEL", help="Encoder, or MODEL#TEMPLATE; repeatable.")
     ] = None,
@@ -46,28 +54,42 @@ def sts(
     layer: LayerOption = None,
     device: DeviceOption = None,
     trust: TrustFlag = False,
+    report: ReportOption = None,
+    figure: FigureOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare texts: cosine, and strength against unrelated texts.
 
     Where pairs carry a score given by people, also how well the cosines follow it (Spearman and Pearson, percent).
     """
-    asked = {"A B": a is not None, "--pairs": bool(pairs), "--matrix": bool(matrix), "--task": bool(task)}
+    asked = {"A B": a is not None, "--pairs": bool(pairs), "--matrix": bool(matrix), "--task": bool(tasks)}
     if sum(asked.values()) != 1 or (a is not None and b is None):
         raise UsageError(
             "sts needs two texts A B, or one of --pairs, --matrix and --task.", "See: semsearch sts --help"
         )
+    if not tasks and (report or figure):
+        raise UsageError("--report and --figure are for public test sets.", "Say which: --task stsb")
     triples = [(a, b, None)] if a is not None and b is not None else read_pairs(pairs) if pairs else []
     texts = read_texts(matrix) if matrix else []
+    chosen = _tasks(tasks or ())
     names = dict.fromkeys(models or [settings.load().model])
     how: dict[str, Any] = {"template": template, "dtype": dtype, "layer": layer, "trust": trust}
     encoders: Encoders = {name: loaded(ctx.obj, name, device, **how) for name in names}
-    if task:
-        _tell_task(task, data or _data(), encoders, as_json)
+    if tasks:
+        asked_for = eval_sts.Asked(chosen, data_folder(data), split, aggregate)
+        eval_sts.tell(ctx.obj, asked_for, encoders, report=report, figure=figure, as_json=as_json)
     elif matrix:
         _tell_matrix(texts, encoders, as_json)
     else:
         _tell_pairs(triples, encoders, as_json)
+
+
+def _tasks(asked: Sequence[str]) -> tuple[str, ...]:
+    """The tasks that are meant, `all` being seven. Raises UnknownName."""
+    for name in asked:
+        if name not in (*get_args(Task), "all"):
+            raise UnknownName("STS task", name, (*get_args(Task), "all"))
+    return get_args(Task) if "all" in asked else tuple(dict.fromkeys(asked))
 
 
 def _tell_pairs(triples: Sequence[tuple[str, str, float | None]], encoders: Encoders, as_json: bool) -> None:
@@ -79,7 +101,7 @@ def _tell_pairs(triples: Sequence[tuple[str, str, float | None]], encoders: Enco
         raise UsageError(f"{len(triples) - len(scored)} of {len(triples)} pairs have no score.", "Score all, or none.")
     texts = [(a, b) for a, b, _ in triples]
     found = {name: compare(texts, encoder, gold) for name, encoder in encoders.items()}
-    whole = {name: _correlations(one.spearman, one.pearson) for name, one in found.items() if gold}
+    whole = {name: eval_sts.correlations(one.spearman, one.pearson) for name, one in found.items() if gold}
     if as_json:
         shown = [
             {"a": a, "b": b, "models": {name: _compared(one, at) for name, one in found.items()}}
@@ -94,7 +116,7 @@ def _tell_pairs(triples: Sequence[tuple[str, str, float | None]], encoders: Enco
         for at, (a, b) in enumerate(texts):
             figures = _figures(_compared(one, at))
             show.out(f"{figures}  {show.safe(a)} | {show.safe(b)}" if len(texts) > 1 else figures)
-    _tell_correlations(whole)
+    eval_sts.tell_correlations(whole)
 
 
 def _tell_side_by_side(texts: Sequence[tuple[str, str]], found: Mapping[str, Any]) -> None:
@@ -106,26 +128,6 @@ def _tell_side_by_side(texts: Sequence[tuple[str, str]], found: Mapping[str, Any
             told = [name, *("-" if figure is None else f"{figure:.4f}" for figure in figures)]
             rows.append([*told, f"{a} | {b}"] if len(texts) > 1 else told)
     show.table(rows, ("model", "cosine", "strength", *(["texts"] if len(texts) > 1 else [])))
-
-
-def _tell_task(task: Task, data: Path, encoders: Encoders, as_json: bool) -> None:
-    from semsearch.evaluation.sts import run_task
-
-    found = {name: run_task(task, data, encoder) for name, encoder in encoders.items()}
-    whole = {name: _correlations(one.spearman.all, one.pearson.all) for name, one in found.items()}
-    if as_json:
-        details = {
-            name: {
-                **whole[name],
-                "pairs": one.pairs,
-                "aggregates": {"spearman": asdict(one.spearman), "pearson": asdict(one.pearson)},
-                "subsets": {key: _correlations(*scores) for key, scores in one.subsets.items()},
-            }
-            for name, one in found.items()
-        }
-        show.emit({"schema": 1, "task": task, "models": details})
-        return
-    _tell_correlations(whole)
 
 
 def _tell_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> None:
@@ -160,21 +162,3 @@ def _compared(found: Any, at: int) -> dict[str, float | None]:
 def _figures(compared: Mapping[str, float | None]) -> str:
     strength = compared["strength"]
     return f"cosine {compared['cosine']:.4f}" + ("" if strength is None else f"  strength {strength:.2f}")
-
-
-def _correlations(spearman: float | None, pearson: float | None) -> dict[str, float | None]:
-    """In percent; None where there is none, as when all scores are the same."""
-    both = {"spearman": spearman, "pearson": pearson}
-    return {key: None if value is None or math.isnan(value) else round(value, 4) for key, value in both.items()}
-
-
-def _tell_correlations(whole: Mapping[str, Mapping[str, float | None]]) -> None:
-    rows = [[name, *("-" if v is None else f"{v:.2f}" for v in found.values())] for name, found in whole.items()]
-    if rows:
-        show.table(rows, ("model", "spearman", "pearson"))
-
-
-def _data() -> Path:
-    if DATA not in os.environ:
-        raise UsageError("where are the test sets?", f"Say --data DIR, or set {DATA}.")
-    return Path(os.environ[DATA])

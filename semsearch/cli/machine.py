@@ -25,7 +25,7 @@ from semsearch.cli.common import (
     confirm,
     loaded,
 )
-from semsearch.cli.comparing import DATA
+from semsearch.cli.evaluating import DATA
 from semsearch.errors import NotFound, UsageError
 
 if TYPE_CHECKING:

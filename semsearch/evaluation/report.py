@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from semsearch import __version__
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import machine
 from semsearch.weights import hashed
@@ -35,14 +36,15 @@ def run(
     scores: Mapping[str, Any],
     table: Mapping[str, float | int | None],
     settings: Mapping[str, Any] | None = None,
+    row: Mapping[str, str] | None = None,
     files: Iterable[Path] = (),
     asked: str = "",
     took_s: float = 0.0,
 ) -> Run:
     """What a run of `kind` found of `encoder`, an Encoder or an engine of one.
 
-    `protocol` says in words how it was measured: figures of two protocols are not to be compared. `asked` is what the
-    encoder was called by; `files` is the data that was read.
+    `protocol` says in words how it was measured: figures of two protocols are not to be compared. `row` tells runs of
+    one encoder and protocol apart. `asked` is what the encoder was called by; `files` is the data that was read.
     """
     told = {key: encoder.info[key] for key in ENCODER if key in encoder.info}
     return {
@@ -52,10 +54,12 @@ def run(
         "encoder": {"asked": asked, **told, "reference": str(getattr(encoder, "reference", "") or asked)},
         "data": {f"{file.parent.name}/{file.name}": hashed(file) for file in files},
         "settings": dict(settings or {}),
+        "row": dict(row or {}),
         "table": finite(table),
         "scores": finite(scores),
         "took_s": round(took_s, 3),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "semsearch": __version__,
         "machine": machine.describe(),
     }
 
@@ -110,7 +114,10 @@ def tables(runs: Sequence[Run]) -> str:
     groups: dict[tuple[str, str], list[Run]] = {}
     for each in runs:
         groups.setdefault((each["run"], each["protocol"]), []).append(each)
-    parts = [f"### {kind}\n\n{protocol}\n\n{_table(group)}" for (kind, protocol), group in groups.items()]
+    parts = [
+        f"### {kind}\n\n{protocol}\n\n{markdown(*rows(group, [_called(each) for each in group]))}"
+        for (kind, protocol), group in groups.items()
+    ]
     seen = dict.fromkeys("{processor}, {cores} cores, {memory}; {system}; {libraries}".format(**each["machine"])
                          for each in runs)  # fmt: skip
     return "\n\n".join([*parts, "\n".join(f"Machine: {one}" for one in seen)])
@@ -157,10 +164,15 @@ def finite(value: Any) -> Any:
     return value
 
 
-def _table(group: Sequence[Run]) -> str:
-    columns = list(dict.fromkeys(column for each in group for column in each["table"]))
-    rows = [[_called(each), *(shown(each["table"].get(column)) for column in columns)] for each in group]
-    return markdown(["encoder", *columns], rows)
+def rows(runs: Sequence[Run], names: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Heads, and a row of cells for each run, called by its name: what sets it apart, then its figures."""
+    apart = list(dict.fromkeys(key for each in runs for key in each.get("row", {})))
+    columns = list(dict.fromkeys(column for each in runs for column in each["table"]))
+    cells = [
+        [name, *(each.get("row", {}).get(key, "") for key in apart), *(shown(each["table"].get(c)) for c in columns)]
+        for name, each in zip(names, runs, strict=True)
+    ]
+    return ["encoder", *apart, *columns], cells
 
 
 def _called(each: Run) -> str:

@@ -1,0 +1,200 @@
+"""`eval geometry`: the shape of an encoder's space, or of the vectors that an index holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from semsearch.cli.batch import read_texts
+from semsearch.cli.common import (
+    DeviceOption,
+    DtypeOption,
+    JsonFlag,
+    LayerOption,
+    NameOption,
+    Options,
+    TemplateOption,
+    TrustFlag,
+    existing,
+)
+from semsearch.cli.evaluating import (
+    DataOption,
+    FormatOption,
+    ModelsOption,
+    ReportOption,
+    Watch,
+    data_folder,
+    encoders,
+    tell,
+)
+from semsearch.errors import UsageError
+
+if TYPE_CHECKING:
+    from semsearch.encoder import Encoder
+    from semsearch.evaluation.report import Run
+
+SAMPLE = 10_000  # rows that are compared with each other: 40 s of one core at a width of 384
+NAMES = {  # what a table calls a measure
+    "uniformity": "uniformity",
+    "anisotropy": "anisotropy",
+    "effective_rank": "effective rank",
+    "hubness": "hubness",
+    "length_bias": "length bias",
+}
+
+
+def geometry(
+    ctx: typer.Context,
+    models: ModelsOption = None,
+    data: DataOption = None,
+    texts: Annotated[
+        str | None, typer.Option("--texts", metavar="FILE", help="Your own texts, one a line, or JSON lines.")
+    ] = None,
+    named: NameOption = None,
+    sample: Annotated[
+        int, typer.Option("--sample", metavar="N", min=3, help="Texts or vectors that are drawn where there are more.")
+    ] = SAMPLE,
+    template: TemplateOption = None,
+    dtype: DtypeOption = None,
+    layer: LayerOption = None,
+    device: DeviceOption = None,
+    trust: TrustFlag = False,
+    form: FormatOption = None,
+    report: ReportOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Alignment, uniformity, anisotropy, effective rank, hubness and length bias.
+
+    Of STS-B's test pairs, of the texts in a file, or, with -n, of the vectors that an index holds.
+    """
+    if named is not None and (models or texts or data):
+        raise UsageError("-n measures the vectors of an index.", "Leave out -m, --texts and --data.")
+    if named is not None:
+        tell([_of_index(ctx.obj, named, sample)], as_json=as_json, form=form, report=report)
+        return
+    own = list(dict.fromkeys(line for line in read_texts(texts) if line.strip())) if texts else []
+    how: dict[str, Any] = {"template": template, "dtype": dtype, "layer": layer, "trust": trust}
+    runs = []
+    for name, encoder in encoders(ctx.obj, models, device, **how):
+        if texts:
+            runs.append(_of_texts(name, encoder, own, texts, sample))
+        else:
+            runs.append(_of_pairs(name, encoder, data_folder(data)))
+    tell(runs, as_json=as_json, form=form, report=report)
+
+
+def _of_pairs(name: str, encoder: Encoder, data: Path) -> Run:
+    """On STS-B test: uniformity over all sentences, repeated ones too, as papers take it; the rest without them."""
+    import numpy as np
+
+    from semsearch.evaluation import geometry as shapes
+    from semsearch.evaluation import sts
+
+    watch = Watch()
+    (subset,) = sts.task_pairs("stsb", data).values()
+    distinct = list(dict.fromkeys(text for pair in subset.pairs for text in pair))
+    place = {text: at for at, text in enumerate(distinct)}
+    vectors = encoder.encode(distinct, role="passage")
+    left, right = (vectors[[place[pair[side]] for pair in subset.pairs]] for side in (0, 1))
+    aligned = shapes.alignments(left, right, subset.gold)
+    found = shapes.describe(vectors, _lengths(distinct))
+    found["uniformity"] = shapes.uniformity(shapes.unit(np.concatenate([left, right])))
+    scores = {"alignment": {key: {"value": value, "pairs": count} for key, (value, count) in aligned.items()}, **found}
+    return _run(
+        name,
+        encoder,
+        protocol=f"STS-B test: alignment over its pairs, uniformity over its {2 * len(subset.pairs)} sentences, the "
+        f"rest over the {len(distinct)} different ones",
+        scores=scores,
+        table={f"align {key}": value for key, (value, _) in aligned.items()} | _table(found),
+        files=sts.task_files("stsb", data),
+        took_s=watch.read(),
+    )
+
+
+def _of_texts(name: str, encoder: Encoder, texts: Sequence[str], file: str, sample: int) -> Run:
+    from semsearch.evaluation import geometry as shapes
+
+    watch = Watch()
+    kept = [texts[at] for at in _drawn(len(texts), sample)]
+    found = shapes.describe(encoder.encode(kept, role="passage"), _lengths(kept))
+    return _run(
+        name,
+        encoder,
+        protocol=f"{Path(file).name}: {len(kept)} of {len(texts)} different texts",
+        scores=found,
+        table=_table(found),
+        settings={"sample": sample},
+        files=[Path(file)] if Path(file).is_file() else [],
+        took_s=watch.read(),
+    )
+
+
+def _of_index(options: Options, name: str, sample: int) -> Run:
+    """Of the vectors as they are stored; the encoder is not loaded."""
+    import numpy as np
+
+    from semsearch.evaluation import geometry as shapes
+    from semsearch.store import Store
+
+    watch, folder = Watch(), existing(options, name)
+    with Store.open(folder) as store, store.snapshot():
+        space = store.spaces()[0]
+        parts = [(ids, vectors) for ids, vectors in store.vectors(space.id)]
+        total = sum(len(ids) for ids, _ in parts)
+        if total < 3:
+            raise UsageError(f"{name} holds {total} vectors, which have no geometry.", "Index more.")
+        kept = _drawn(total, sample)
+        ids = np.concatenate([ids for ids, _ in parts])[kept]
+        rows = np.concatenate([vectors for _, vectors in parts])[kept]
+        lengths = {passage.id: len(passage.text.split()) for passage in store.passages(ids)}
+    found = shapes.describe(rows, [lengths.get(each, 0) for each in ids.tolist()])
+    told = {**space.info, "name": space.name, "fingerprint": space.fingerprint, "dim": space.dim}
+    return _run(
+        space.name,
+        SimpleNamespace(info=told, reference=space.name),
+        protocol=f"index {name}: {len(rows)} of {total} stored vectors",
+        scores=found,
+        table=_table(found),
+        settings={"sample": sample, "index": name},
+        took_s=watch.read(),
+    )
+
+
+def _run(
+    name: str,
+    encoder: Any,
+    *,
+    protocol: str,
+    scores: Mapping[str, Any],
+    table: Mapping[str, float],
+    settings: Mapping[str, Any] | None = None,
+    files: Sequence[Path] = (),
+    took_s: float,
+) -> Run:
+    from semsearch.evaluation import report
+
+    return report.run("geometry", encoder, protocol=protocol, scores=scores, table=table, settings=settings,
+                      files=files, asked=name, took_s=took_s)  # fmt: skip
+
+
+def _table(found: Mapping[str, float]) -> dict[str, float]:
+    return {called: found[key] for key, called in NAMES.items() if key in found}
+
+
+def _lengths(texts: Sequence[str]) -> list[int]:
+    """Words, which are the same for every encoder."""
+    return [len(text.split()) for text in texts]
+
+
+def _drawn(count: int, most: int) -> list[int]:
+    """At most `most` places, always the same ones, in their order."""
+    import numpy as np
+
+    if count <= most:
+        return list(range(count))
+    return sorted(np.random.default_rng(0).choice(count, size=most, replace=False).tolist())

@@ -1,0 +1,123 @@
+"""`eval TASK`: what the tasks share, and how `eval` tells a task from the name of an index."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import typer
+
+from semsearch import settings
+from semsearch.cli import show
+from semsearch.cli.common import Command, Options, complete_index, loaded
+from semsearch.errors import UsageError
+
+if TYPE_CHECKING:
+    from semsearch.encoder import Encoder
+    from semsearch.evaluation.report import Run
+
+DATA = "SEMSEARCH_DATA"
+TASKS = {  # the first word behind `eval`: module.function
+    "transfer": "eval_transfer.transfer",
+    "retrieval": "eval_retrieval.retrieval",
+    "geometry": "eval_geometry.geometry",
+    "grid": "eval_layers.grid",
+    "tokens": "eval_layers.tokens",
+    "table": "eval_table.table",
+}
+
+ModelsOption = Annotated[
+    list[str] | None, typer.Option("-m", "--model", metavar="MODEL", help="Encoder, or MODEL#TEMPLATE; repeatable.")
+]
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help=f"Where test sets lie, as SentEval has them.  [default: {DATA}]"),
+]
+Format: TypeAlias = Literal["table", "md", "json"]
+FormatOption = Annotated[
+    Format | None, typer.Option("--format", help="table, md: a table of Markdown, or json.  [default: table]")
+]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE.json|DIR", help="Write each run as JSON, with all it takes to repeat it."),
+]
+FigureOption = Annotated[Path | None, typer.Option("--figure", metavar="FILE.png", help="Draw it.")]
+
+
+class Evaluate(Command):
+    """`eval`: where the first word is a task, that task's command; else the command that measures an index."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        if args and args[0] in TASKS:
+            return task(args[0]).make_context(f"{info_name} {args[0]}", args[1:], parent=parent, **extra)
+        return super().make_context(info_name, args, parent=parent, **extra)
+
+
+def task(name: str) -> Any:
+    """The command of the task called `name`. Raises KeyError."""
+    module, _, function = TASKS[name].partition(".")
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, cls=Command)(getattr(import_module(f"semsearch.cli.{module}"), function))
+    return typer.main.get_command(alone)
+
+
+def complete_first(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Tasks and indexes, for shell completion."""
+    return [*(name for name in TASKS if name.startswith(incomplete)), *complete_index(ctx, incomplete)]
+
+
+def no_task(name: str | None) -> None:
+    """UsageError where a task was named behind an option, and so would be taken for an index."""
+    if name in TASKS:
+        raise UsageError(
+            f"{name} is a task, which stands right behind eval.",
+            f"Write: semsearch eval {name} …; an index of that name: semsearch eval -n {name} …",
+        )
+
+
+def encoders(options: Options, models: Sequence[str] | None, device: str | None, **how: Any
+             ) -> Iterator[tuple[str, Encoder]]:  # fmt: skip
+    """Each encoder under the name that was asked for, loaded when its turn comes."""
+    for name in dict.fromkeys(models or [settings.load().model]):
+        encoder = loaded(options, name, device, **how)
+        yield name, encoder
+        encoder.close()
+
+
+def data_folder(data: Path | None) -> Path:
+    """Where the test sets are. Raises UsageError where nobody said."""
+    if data is None and not os.environ.get(DATA):
+        raise UsageError("where are the test sets?", f"Say --data DIR, or set {DATA}.")
+    return data if data is not None else Path(os.environ[DATA])
+
+
+def tell(runs: Sequence[Run], *, as_json: bool, form: Format | None, report: Path | None) -> None:
+    """Write the report that was asked for, and show what was measured."""
+    from semsearch.evaluation import report as reports
+
+    if report is not None:
+        for path in reports.write(runs, report):
+            show.note(f"wrote {path}")
+    if as_json or form == "json":
+        show.emit({"schema": 1, "runs": list(runs)})
+    elif form == "md":
+        show.out(reports.tables(runs))
+    else:
+        heads, rows = reports.rows(runs, [run["encoder"]["asked"] or run["encoder"]["name"] for run in runs])
+        show.table(rows, heads)
+
+
+class Watch:
+    """Seconds since it was made, or since it was read."""
+
+    def __init__(self) -> None:
+        self._began = perf_counter()
+
+    def read(self) -> float:
+        now = perf_counter()
+        took, self._began = now - self._began, now
+        return took
