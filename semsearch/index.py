@@ -170,6 +170,10 @@ class Index:
         """What is indexed, by id: id, title, passages, size, time, metadata."""
         return self._store.documents(path=path, limit=limit, offset=offset)
 
+    def texts(self) -> Iterator[str]:
+        """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""
+        return self._store.texts()
+
     def info(self) -> dict[str, Any]:
         """Counts, recipe, spaces, and which backend serves the index and why."""
         return describe.index(self._store)

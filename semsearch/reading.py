@@ -152,6 +152,17 @@ class Reader(Connected):
                     found[row[0]] = self._passage(*row)
         return [found[passage] for passage in wanted if passage in found]
 
+    def texts(self) -> Iterator[str]:
+        """The text of every passage, by id, in pieces: the memory is that of one piece. Raises Corrupt."""
+        sql = 'SELECT id, document, start, "end", text, crc FROM passages WHERE id > ? ORDER BY id LIMIT ?'
+        after = 0
+        while rows := self._all(sql, (after, IDS_A_QUERY)):
+            for row_id, document, start, end, text, crc in rows:
+                if not isinstance(text, str) or crc != passage_crc(row_id, document, start, end, text):
+                    raise Corrupt(f"{self.folder}: passage {row_id} is damaged.", sqlite.REPAIR)
+                yield text
+            after = rows[-1][0]
+
     def alive(self, ids: Ids | Sequence[int]) -> NDArray[np.bool_]:
         """(n,) ids -> (n,) whether each passage is still there."""
         wanted = np.asarray(ids, dtype=np.int64)

@@ -81,7 +81,7 @@ def export(
         dim=None if wanted else dim,
         post=wanted,
         to=to,
-        data=_judged_by(data, dtype),
+        data=judged_by(data, dtype),
         force=force,
         trust_remote_code=trust_remote_code,
         report=(lambda step: None) if ctx.obj.quiet else show.note,
@@ -121,7 +121,7 @@ def _softened(fit: Fit | None, power: float) -> Fit:
     return replace(fit, power=power)
 
 
-def _judged_by(data: Path | None, dtype: str) -> Path | None:
+def judged_by(data: Path | None, dtype: str) -> Path | None:
     """The folder of STS tasks that was named, or the usual one where it has them."""
     usual = os.environ.get(DATA)
     if data is not None or not usual or dtype != "int8":

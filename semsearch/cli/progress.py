@@ -6,11 +6,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from semsearch.cli import show
 from semsearch.cli.common import Options
 from semsearch.types import Progress
+
+if TYPE_CHECKING:
+    from semsearch.train.loop import Step
 
 SECONDS_A_LINE = 5.0
 
@@ -73,3 +76,58 @@ def _bar(job: str) -> Iterator[Callable[[Progress], None]]:
 
 def _amount(step: Progress) -> str:
     return show.size(step.total) if step.unit == "bytes" else f"{step.total:,} {step.unit}"
+
+
+@contextmanager
+def trained(options: Options, job: str) -> Iterator[Callable[[Step], None]]:
+    """What a training run calls after each step: loss, the score on dev and what is left, as `reported` shows them."""
+    if options.quiet or not (sys.stderr.isatty() or options.verbose):
+        yield lambda step: None
+    elif not sys.stderr.isatty():
+        yield _step_lines(job)
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        shown: Any = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[told]}", markup=False),
+            TimeElapsedColumn(),
+            TextColumn("ETA {task.fields[left]}", markup=False),
+        )
+        with Bar(*shown, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(job, total=None, told="", left="-")
+            yield lambda step: bar.update(
+                task, completed=step.step, total=step.total, told=_told(step), left=show.duration(step.seconds_left)
+            )
+
+
+def _step_lines(job: str) -> Callable[[Step], None]:
+    """A line every few seconds, and one for each new score on dev."""
+    last, scored = time.monotonic(), None
+
+    def report(step: Step) -> None:
+        nonlocal last, scored
+        now = time.monotonic()
+        if now - last < SECONDS_A_LINE and step.step < step.total and step.dev == scored:
+            return
+        last, scored = now, step.dev
+        left = show.duration(step.seconds_left)
+        show.note(f"{job}: step {step.step:,} of {step.total:,}, {_told(step)}, {left} left")
+
+    return report
+
+
+def _told(step: Step) -> str:
+    """
+    >>> from types import SimpleNamespace
+    >>> _told(SimpleNamespace(loss=0.5, dev=80.0, best=81.5))
+    'loss 0.5000, dev 80.00 (best 81.50)'
+    """
+    if step.dev is None:
+        return f"loss {step.loss:.4f}"
+    best = "" if step.best is None or step.best == step.dev else f" (best {step.best:.2f})"
+    return f"loss {step.loss:.4f}, dev {step.dev:.2f}{best}"

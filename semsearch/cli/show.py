@@ -120,6 +120,16 @@ def size(bytes_: float) -> str:
     return f"{bytes_:.1f} TB"
 
 
+def duration(seconds: float) -> str:
+    """
+    >>> duration(59.6), duration(3661), duration(200_000)
+    ('1:00', '1:01:01', '55:33:20')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

@@ -118,17 +118,25 @@ def _subset(data: Path, *, yes: bool) -> Subset:
     if data.is_dir() and not (data / "sts-dev.csv").is_file():
         return sts.task_pairs("stsb", data, "dev")["dev"]
     path = data / "sts-dev.csv" if data.is_dir() else data
-    if re.search(r"(?<![a-z])test(?![a-z])", path.name.lower()):
-        if not yes:
-            raise GuardRail(f"{path.name} looks like a test set: a template that is chosen on it has no honest score.",
-                            "Choose on the dev set; or say -y.")  # fmt: skip
-        show.warn([f"{path.name} looks like a test set: do not report scores on it for this template."])
+    check_split(path, "a template", yes=yes)
     triples = _senteval(path) or read_pairs(str(path))
     unscored = sum(score is None for _, _, score in triples)
     if unscored or len(triples) < 2:
         told = f"{unscored} of {len(triples)} pairs have no score" if unscored else "two pairs or more are needed"
         raise UsageError(f"{path}: {told}.", "Write `text<TAB>text<TAB>score` a line.")
     return sts.Subset(tuple((a, b) for a, b, _ in triples), tuple(score for *_, score in triples if score is not None))
+
+
+def check_split(path: Path, what: str, *, yes: bool) -> None:
+    """Raises GuardRail where `what` would be chosen on a test set, unless `yes`, which makes it a warning."""
+    if not re.search(r"(?<![a-z])test(?![a-z])", path.name.lower()):
+        return
+    if not yes:
+        raise GuardRail(
+            f"{path.name} looks like a test set: {what} that is chosen on it has no honest score.",
+            "Choose on the dev set; or say -y.",
+        )
+    show.warn([f"{path.name} looks like a test set: do not report scores on it for this {what.split()[-1]}."])
 
 
 def _senteval(path: Path) -> list[tuple[str, str, float | None]]:

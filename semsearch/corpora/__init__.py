@@ -19,13 +19,15 @@ import numpy as np
 
 from semsearch.corpora import _columns, _documents, _rows
 from semsearch.corpora._columns import ANCHOR
+from semsearch.corpora._columns import told as roles
 from semsearch.corpora._documents import Unit
 from semsearch.corpora._tables import Table
 from semsearch.corpora._tally import Tally
-from semsearch.corpora.shapes import fitted as fitted
-from semsearch.corpora.shapes import nli as nli
+from semsearch.corpora.shapes import fitted, nli
 from semsearch.errors import NotFound
 from semsearch.examples import Examples
+
+__all__ = ["fitted", "nli", "of_texts", "read", "roles", "some"]
 
 
 def read(
