@@ -17,7 +17,7 @@ def describe() -> dict[str, str]:
         "cores": str(_cores()),
         "memory": f"{_gibibytes(_field('/proc/meminfo', 'MemTotal')):.0f} GiB",
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        "libraries": ", ".join(f"{name} {version}" for name in LIBRARIES if (version := _version(name))),
+        "libraries": ", ".join(f"{name} {found}" for name in LIBRARIES if (found := version(name))),
     }
 
 
@@ -31,7 +31,8 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _version(name: str) -> str:
+def version(name: str) -> str:
+    """Of an installed package; "" where it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

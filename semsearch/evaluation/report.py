@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from semsearch import __version__
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import machine
 from semsearch.weights import hashed
@@ -59,7 +58,7 @@ def run(
         "scores": finite(scores),
         "took_s": round(took_s, 3),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "semsearch": __version__,
+        "semsearch": machine.version("semsearch"),
         "machine": machine.describe(),
     }
 
