@@ -17,7 +17,7 @@ from semsearch.cli import main as program
 COMMANDS = [
     *("index", "watch", "query", "similar", "embed", "sts"),
     *("list", "info", "get", "delete", "rm", "compact", "verify", "dump", "restore"),
-    *("audit", "eval", "doctor", "config", "models", "export", "templates"),
+    *("audit", "eval", "doctor", "config", "models", "train", "export", "templates"),
 ]
 CONTRACT = {
     "index": "-n -m --template --include --exclude --no-ignore --max-file-size --from --text-field --id-field "
@@ -40,6 +40,7 @@ CONTRACT = {
     "restore": "-n --json",
     "watch": "-n --json",
     "list": "--json",
+    "train": "--method --base --data --from-index -o --seeds --export --index --json",
     "export": "-o --dtype --template --data --force --json",
     "doctor": "--json",
     "config": "--json",
@@ -83,7 +84,8 @@ def test_nothing_to_do_is_a_usage_error_that_shows_help(cli: CommandLine) -> Non
     ("arguments", "told"),
     [
         (["qurey", "x"], "'query'"),
-        (["train"], "no such command"),
+        (["retrain"], "no such command"),
+        (["train"], "--method"),
         (["query", "x", "--jsn"], "--json"),
         (["query", "x", "y"], "unexpected extra argument"),
         (["query", "x", "-k", "many"], "'-k'"),

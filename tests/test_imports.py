@@ -14,7 +14,7 @@ import pytest
 
 HEAVY = ("numpy", "faiss", "torch", "onnxruntime", "sqlite_utils", "transformers", "rich", "tokenizers", "pydantic")
 LIGHT_COMMANDS = (["--help"], ["--version"], ["index", "--help"], ["query", "--help"], ["models", "--help"], ["config"],
-                  ["templates", "list"], ["templates", "lint", "promptbert"])  # fmt: skip
+                  ["train", "--help"], ["templates", "list"], ["templates", "lint", "promptbert"])  # fmt: skip
 REPORT = """
 import json, sys
 from semsearch.cli.main import main

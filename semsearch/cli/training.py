@@ -9,7 +9,7 @@ import typer
 
 from semsearch import settings
 from semsearch.cli import show
-from semsearch.cli.common import DeviceOption, JsonFlag, NameOption, Options, TemplateOption, TrustFlag, YesFlag
+from semsearch.cli.common import DeviceOption, JsonFlag, Options, TemplateOption, TrustFlag
 from semsearch.cli.evaluating import DATA
 from semsearch.cli.training_data import Source
 from semsearch.cli.training_dev import Chooser
@@ -76,8 +76,9 @@ def train(
         int | None, typer.Option("--eval-every", metavar="N", min=1, help="Steps between two scores on dev.")
     ] = None,
     micro_batch: Annotated[
-        int, typer.Option("--micro-batch", metavar="N", min=0, help="Texts that memory holds; the loss sees the batch.")
-    ] = 0,
+        int | None,
+        typer.Option("--micro-batch", metavar="N", min=1, help="Texts that memory holds; the loss sees all of a step."),
+    ] = None,
     average: Annotated[
         float | None, typer.Option("--average", metavar="D", help="Keep a mean of the weights with this decay: 0.999.")
     ] = None,
@@ -111,15 +112,18 @@ def train(
     index: Annotated[
         Path | None, typer.Option("--index", metavar="PATH", help="Go on to an index of these files.")
     ] = None,
-    name: NameOption = None,
+    name: Annotated[
+        str | None, typer.Option("-n", "--name", metavar="NAME", help="The name of that index.  [default: PATH's]")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Start anew where DIR holds another run.")] = False,
     trust: TrustFlag = False,
-    yes: YesFlag = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Choose by a test set, read a whole disk.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Train an encoder on your own text. No labels are needed: see docs/training.md for what each method needs.
+    """Train an encoder on your own text.
 
-    DIR is an encoder like any other: index -m DIR. What was cut off goes on as the same command is typed again.
+    Plain text is enough for simcse, promptbert, cotbert, sg, sg-opt, optiprompt and distil; the others take pairs.
+    DIR is an encoder like any other: index -m DIR. A run that was cut off goes on as the same command is typed again.
     """
     options: Options = ctx.obj
     plan = Plan(
