@@ -123,6 +123,7 @@ def test_decoders_tokens_are_read_at_the_layer_of_the_sentence(golden: Path, tem
         (["a", "super", "##market", "near", "me", "."], (), "011000"),
         (["A", "Ġman", "Ġis", "Ġdriv", "ing", "Ġ", "n", "ear", "."], (), "010110000"),
         (["▁Two", "▁dogs", "▁", "."], (), "1100"),
+        (["Tea", 'Ġ"', "the", '"', "Ġ,"], (), "10000"),
         (["a", "super", "##market", "opens"], ("Supermarket",), "0110"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,7 @@ from semsearch.cli.evaluating import (
     Watch,
     data_folder,
     encoders,
+    save,
 )
 from semsearch.errors import MissingExtra
 
@@ -77,15 +79,13 @@ def grid(
         asked=name,
         took_s=watch.read(),
     )
-    if report is not None:
-        for path in reports.write([run], report):
-            show.note(f"wrote {path}")
+    save([run], report)
     if figure is not None:
         _draw("layers", found, figure, f"{encoder.name}\n{task} {split}")
     if as_json:
         show.emit({"schema": 1, "runs": [run]})
         return
-    rows = [[str(layer), *("-" if cell != cell else f"{cell:.2f}" for cell in row)]
+    rows = [[str(layer), *("-" if math.isnan(cell) else f"{cell:.2f}" for cell in row)]
             for layer, row in enumerate(found.scores)]  # fmt: skip
     show.table(rows, ("layer", *found.poolings))
     show.out()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from semsearch.cli import show
 from semsearch.cli.common import Options
 from semsearch.cli.counting import counted
-from semsearch.cli.evaluating import Watch
+from semsearch.cli.evaluating import Watch, save
 from semsearch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,11 +57,7 @@ def tell(
         watch = Watch()
         found[name], cosines[name] = _measured(options, name, asked, encoder)
         runs.append(_run(name, encoder, asked, found[name], watch.read()))
-    if report is not None:
-        from semsearch.evaluation import report as reports
-
-        for path in reports.write(runs, report):
-            show.note(f"wrote {path}")
+    save(runs, report)
     if figure is not None:
         _draw(asked, cosines, figure)
     if as_json:
@@ -81,7 +78,7 @@ def correlations(spearman: float | None, pearson: float | None) -> dict[str, flo
     {'spearman': 82.0315, 'pearson': None}
     """
     both = {"spearman": spearman, "pearson": pearson}
-    return {key: None if value is None or value != value else round(value, 4) for key, value in both.items()}
+    return {key: None if value is None or math.isnan(value) else round(value, 4) for key, value in both.items()}
 
 
 def tell_correlations(whole: Mapping[str, Mapping[str, float | None]]) -> None:

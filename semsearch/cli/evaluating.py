@@ -99,9 +99,7 @@ def tell(runs: Sequence[Run], *, as_json: bool, form: Format | None, report: Pat
     """Write the report that was asked for, and show what was measured."""
     from semsearch.evaluation import report as reports
 
-    if report is not None:
-        for path in reports.write(runs, report):
-            show.note(f"wrote {path}")
+    save(runs, report)
     if as_json or form == "json":
         show.emit({"schema": 1, "runs": list(runs)})
     elif form == "md":
@@ -109,6 +107,15 @@ def tell(runs: Sequence[Run], *, as_json: bool, form: Format | None, report: Pat
     else:
         heads, rows = reports.rows(runs, [run["encoder"]["asked"] or run["encoder"]["name"] for run in runs])
         show.table(rows, heads)
+
+
+def save(runs: Sequence[Run], report: Path | None) -> None:
+    """Write the report, where one was asked for, and say so."""
+    if report is not None:
+        from semsearch.evaluation.report import write
+
+        for path in write(runs, report):
+            show.note(f"wrote {path}")
 
 
 class Watch:

@@ -64,9 +64,8 @@ def contributions(engine: Any, sentence: str, core: Collection[str] = ()) -> lis
     parts, (ids,) = tokenizer.parts(sentence, prompt), tokenizer.ids([sentence], prompt)
     if len(ids) != len(parts):
         raise UsageError(f"{engine.name} reads {engine.max_tokens} tokens, and the sentence has more.", "Shorten it.")
-    places = [
-        at for at, (token, origin) in enumerate(parts) if origin != PROMPT and (origin == "sentence" or _said(token))
-    ]
+    # of tokens that hold the end of the sentence and the prompt's next mark, those with a letter are the sentence's
+    places = [at for at, (token, of) in enumerate(parts) if of == "sentence" or (of != PROMPT and _said(token))]
     if not places:
         raise UsageError("the sentence has no tokens.", "Give a sentence.")
     vector = engine.vectors([sentence], prompt)[0]
@@ -124,4 +123,4 @@ def _core(tokens: Sequence[str], wanted: Collection[str]) -> list[bool]:
 
 def _said(token: str) -> bool:
     """Whether there is a letter or a digit in it."""
-    return re.search(r"[^\W_]", token) is not None
+    return re.search(r"[^\W_]", token.strip(SPACED)) is not None
