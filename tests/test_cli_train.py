@@ -70,7 +70,7 @@ def test_a_text_file_trains_an_encoder_that_can_be_named_anywhere(cli: CommandLi
     assert found["score"] == found["seeds"][0]["score"] and found["deviation"] is None
     assert (found["export"], found["index"]) == (None, None)
     assert "data: texts.txt, 40 texts" in err
-    assert "dev: MRR@10 on halves of held-out texts, 10 of 40 examples" in err
+    assert "dev: MRR@10 on halves of held-out texts: 10 of 40 examples\n" in err
     assert cli.ok("models", "info", "out", "--json").json["model"]["method"] == "cot_bert"
     assert cli.ok("embed", "a cat", "-m", "out", "--format", "jsonl").out
 
@@ -82,13 +82,14 @@ def test_no_dev_text_is_trained_on(cli: CommandLine, bert: Path, texts: Path) ->
 
 def test_several_seeds_have_a_mean_and_the_best_goes_on(cli: CommandLine, bert: Path, texts: Path) -> None:
     how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--seeds", "1,2,3")
-    found, _ = told(cli, *how)
+    found, err = told(cli, *how, "-v")
+    assert [f"cotbert seed {seed}: step 2 of 2" in err for seed in (1, 2, 3)] == [True] * 3
     scores = [each["score"] for each in found["seeds"]]
     assert found["score"] == pytest.approx(sum(scores) / 3, abs=1e-3) and found["deviation"] is not None
     assert found["folder"] == f"out/seed-{1 + scores.index(max(scores))}"
     assert json.loads(Path("out/summary.json").read_text())["mean"] == pytest.approx(found["score"], abs=1e-4)
-    again, _ = told(cli, *how)
-    assert again == found  # what is done is not done again
+    again, err = told(cli, *how, "-v")
+    assert again == found and "step" not in err  # what is done is not done again
 
 
 def test_an_export_and_an_index_come_in_the_same_command(cli: CommandLine, bert: Path, texts: Path) -> None:
@@ -190,6 +191,21 @@ def test_a_test_set_chooses_nothing_unless_the_user_says_yes(cli: CommandLine, b
     refused(cli("train", *how, *QUICK), 2, "sts-test.tsv looks like a test set", "-y")
     _, err = told(cli, *how, "-y")
     assert "warning: sts-test.tsv looks like a test set" in err
+
+
+def test_training_on_a_test_set_is_pointed_out(cli: CommandLine, bert: Path, texts: Path) -> None:
+    texts.rename("my-test.txt")
+    how = ("--method", "cotbert", "--base", bert, "--data", "my-test.txt", "-o", "out", "--dev", "none")
+    assert "warning: my-test.txt looks like a test set" in told(cli, *how)[1]
+
+
+def test_texts_that_are_shared_are_on_one_side_alone(cli: CommandLine, bert: Path) -> None:
+    rows = [f"{sentence(at // 3)}\t{sentence(at + 40)}" for at in range(30)]
+    Path("pairs.tsv").write_text("\n".join(["query\tpassage", *rows]) + "\n")
+    how = ("--method", "supervised", "--base", f"{bert}#mean", "--data", "pairs.tsv", "-o", "out")
+    _, err = told(cli, *how, "--dev", "held-out:3")
+    kept = json.loads(Path("out/run/settings.json").read_text())["examples"]["count"]
+    assert f"3 of 30 examples; {27 - kept} more share a text" in err and 21 <= kept < 27
 
 
 def test_texts_too_short_to_choose_by_are_said_to_be(cli: CommandLine, bert: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -79,37 +79,59 @@ def _amount(step: Progress) -> str:
 
 
 @contextmanager
-def trained(options: Options, job: str) -> Iterator[Callable[[Step], None]]:
-    """What a training run calls after each step: loss, the score on dev and what is left, as `reported` shows them."""
+def trained(options: Options, jobs: Sequence[str]) -> Iterator[Callable[[Step], None]]:
+    """What training runs, one after the other, call after each step: loss, the score on dev and what is left."""
     if options.quiet or not (sys.stderr.isatty() or options.verbose):
         yield lambda step: None
     elif not sys.stderr.isatty():
-        yield _step_lines(job)
+        yield _by_job(jobs, _step_lines())
     else:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bar
-
-        shown: Any = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[told]}", markup=False),
-            TimeElapsedColumn(),
-            TextColumn("ETA {task.fields[left]}", markup=False),
-        )
-        with Bar(*shown, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(job, total=None, told="", left="-")
-            yield lambda step: bar.update(
-                task, completed=step.step, total=step.total, told=_told(step), left=show.duration(step.seconds_left)
-            )
+        with _step_bar() as report:
+            yield _by_job(jobs, report)
 
 
-def _step_lines(job: str) -> Callable[[Step], None]:
+def _by_job(jobs: Sequence[str], report: Callable[[str, Step], None]) -> Callable[[Step], None]:
+    """Each step with the name of its run: a step that is not beyond the last one is the next run's."""
+    at, last = 0, 0
+
+    def named(step: Step) -> None:
+        nonlocal at, last
+        at += step.step <= last and at + 1 < len(jobs)
+        last = step.step
+        report(jobs[at], step)
+
+    return named
+
+
+@contextmanager
+def _step_bar() -> Iterator[Callable[[str, Step], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    shown: Any = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[told]}", markup=False),
+        TimeElapsedColumn(),
+        TextColumn("ETA {task.fields[left]}", markup=False),
+    )
+    with Bar(*shown, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("loading", total=None, told="", left="-")
+
+        def report(job: str, step: Step) -> None:
+            left = show.duration(step.seconds_left)
+            bar.update(task, description=job, completed=step.step, total=step.total, told=_told(step), left=left)
+
+        yield report
+
+
+def _step_lines() -> Callable[[str, Step], None]:
     """A line every few seconds, and one for each new score on dev."""
     last, scored = time.monotonic(), None
 
-    def report(step: Step) -> None:
+    def report(job: str, step: Step) -> None:
         nonlocal last, scored
         now = time.monotonic()
         if now - last < SECONDS_A_LINE and step.step < step.total and step.dev == scored:

@@ -153,7 +153,7 @@ def train(
     from semsearch.train import train_seeds as several
 
     how: dict[str, Any] = {"dev": judge, "teacher": teaches, "teacher_name": called, "force": force}
-    with trained(options, plan.method) as report:
+    with trained(options, plan.jobs(out, force=force)) as report:
         how |= {"trust_remote_code": trust, "report": report}
         if len(plan.seeds) > 1:
             summary = several(run, plan.seeds, examples, out, **how)

@@ -38,10 +38,12 @@ class Source:
         if (self.data is None) == (self.index is None):
             raise UsageError("what is to be trained on?", "Say --data FILE, or --from-index NAME.")
         from semsearch import corpora
+        from semsearch.cli.template_search import check_split
 
         if self.index is not None:
             return self._passages(corpora.of_texts)
         assert self.data is not None
+        check_split(self.data, "an encoder", yes=True)
         return corpora.read(
             self.data,
             columns=corpora.roles(self.columns),

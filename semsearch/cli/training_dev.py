@@ -63,15 +63,18 @@ class Chooser:
         return examples, dev, dev.measure
 
     def _slice(self, examples: Examples, count: int) -> tuple[Examples, Dev | None, str]:
-        from semsearch.train.held_out import held_out
+        from semsearch.train.held_out import held_out, usual
 
+        count = count or usual(len(examples))
         try:
             left, dev = held_out(examples, count)
         except UsageError as error:
             if self.told is not None:
                 raise
             return examples, None, f"none, since {error.message} The last encoder is kept."
-        return left, dev, f"{dev.measure}, {len(examples) - len(left):,} of {len(examples):,} examples"
+        alike = len(examples) - len(left) - count
+        more = f"; {alike:,} more share a text with them, and are left out" if alike else ""
+        return left, dev, f"{dev.measure}: {count:,} of {len(examples):,} examples{more}"
 
     def _held_out(self) -> int | None:
         """N of held-out:N, 0 of held-out; None for anything else. Raises UsageError."""

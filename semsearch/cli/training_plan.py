@@ -61,6 +61,14 @@ class Plan:
         _check_base(Reference.parse(self.reference))
         _check_folder(out, force=force)
 
+    def jobs(self, out: Path, *, force: bool) -> list[str]:
+        """What the runs are called that are not done yet."""
+        if len(self.seeds) == 1:
+            return [self.method]
+        ends = {seed: out.expanduser() / f"seed-{seed}" / "run" / "result.json" for seed in self.seeds}
+        left = [seed for seed, end in ends.items() if force or not end.is_file()]
+        return [f"{self.method} seed {seed}" for seed in left or self.seeds]
+
     def settings(self, usual: Usual) -> Settings:
         """As semsearch.train takes them. Raises UnknownName, UsageError for what the method does not know."""
         from semsearch.train import Settings

@@ -43,12 +43,18 @@ def usual(examples: int) -> int:
 
 
 def held_out(examples: Examples, count: int = 0, *, name: str = "held-out texts") -> tuple[Examples, Dev]:
-    """The examples but for `count` of them (0: the usual number), and what those can judge. Raises UsageError.
+    """The examples but for `count` of them (0: the usual number), and what those can judge.
 
-    No text that is held out is in an example that is left.
+    No text that is held out is in an example that is left. Raises UsageError where nothing is left, or nothing can
+    judge.
     """
     count = count or usual(len(examples))
     if count >= len(examples):
         raise UsageError(f"{count} of {len(examples)} examples cannot be held out.", "Hold out fewer, or give more.")
     rest, kept = examples.split(count, SEED)
+    if len(rest) < 2:
+        raise UsageError(
+            f"{len(rest)} of {len(examples)} examples share no text with {count} that are held out.",
+            "Hold out fewer, or choose by a file of pairs.",
+        )
     return rest, dev_of(kept, name)
