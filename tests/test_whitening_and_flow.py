@@ -143,19 +143,17 @@ def test_the_same_seed_gives_the_same_flow_and_another_another(cone: NDArray[np.
     assert first == again != other
 
 
-def test_the_order_of_the_texts_is_not_that_of_the_batches(cone: NDArray[np.float32]) -> None:
-    """Sorted text would be learned one subject after the other, the last one best."""
-    by_size = cone[np.argsort(cone[:, 0])]
-    trained = flow.fit(by_size).flow
-    rest = trained(torch.from_numpy(by_size[-300:])).numpy()
-    assert np.abs(rest.mean(axis=0)).max() < 4  # the start was drawn from everywhere, not from the smallest
+def test_sorted_texts_are_shuffled(cone: NDArray[np.float32]) -> None:
+    """Else the scales would be those of the first texts: 6.1 bits where 2.4 are right."""
+    by_size = flow.fit(cone[np.argsort(cone[:, 0])])
+    assert by_size.before == pytest.approx(flow.fit(cone).before, abs=0.3)
 
 
-def test_a_number_that_never_varies_does_not_blow_up(cone: NDArray[np.float32]) -> None:
-    dead = np.concatenate([cone, np.full((len(cone), 3), 1e-33, dtype=np.float32)], axis=1)
-    found = flow.fit(dead)
+def test_a_number_that_varies_by_rounding_alone_does_not_blow_up(cone: NDArray[np.float32]) -> None:
+    """As three of MiniLM's do: made to vary, each step would multiply by a million what the one before added."""
+    rounding = 1e-9 * np.random.default_rng(1).normal(size=(len(cone), 3))
+    found = flow.fit(np.insert(cone, [2, 9, 16], rounding.astype(np.float32), axis=1))
     assert math.isfinite(found.after) and found.after < found.before
-    assert torch.isfinite(found.flow(torch.from_numpy(dead))).all()
 
 
 def test_what_a_flow_cannot_be_fitted_on_is_said(cone: NDArray[np.float32]) -> None:
