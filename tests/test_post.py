@@ -184,6 +184,7 @@ def test_other_precisions_leave_it_in_float32(white: Encoder, tmp_path: Path) ->
     module, example = making._graph(white._engine)
     full = graphs.traced(module, example, tmp_path / "full.onnx", 64)
     for path in (precision.halved(full, tmp_path / "fp16.onnx"), precision.quantised(full, tmp_path / "int8.onnx")):
+        onnx.checker.check_model(path, full_check=True)
         kinds = {tensor.name: tensor.data_type for tensor in onnx.load(path).graph.initializer}
         assert kinds["post.0.kernel"] == kinds["post.0.mean"] == onnx.TensorProto.FLOAT
         ids, mask = (each.numpy() for each in example)

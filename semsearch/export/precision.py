@@ -15,6 +15,7 @@ import onnxruntime as ort
 from onnx import numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.transformers.float16 import convert_float_to_float16
+from onnxruntime.transformers.onnx_model import OnnxModel
 
 from semsearch import bundle as bundles
 from semsearch.export import graph as graphs
@@ -75,6 +76,7 @@ def halved(source: Path, path: Path) -> Path:
     )
     model.graph.node.append(onnx.helper.make_node("LpNormalization", [vectors], ["embedding"], axis=1, p=2))
     model.graph.output[0].name = "embedding"
+    OnnxModel.graph_topological_sort(model.graph)  # the casts around what stays were put at the end
     onnx.save(model, path, save_as_external_data=large, location=path.name + graphs.BESIDE if large else None)
     return path
 
