@@ -64,6 +64,7 @@ class Stage:
     method: str
     texts: Callable[[random.Random], Examples]
     settings: dict[str, Any] = field(default_factory=dict)
+    reading: str = READING
 
 
 def main() -> int:
@@ -119,7 +120,7 @@ def note(line: str) -> None:
 
 def run(name: str, stage: Stage, base: Path, out: Path, seed: int) -> Path:
     """Train one stage into `out`/name."""
-    settings = train.Settings(method=stage.method, base=f"{base}#{READING}", seed=seed, **stage.settings)
+    settings = train.Settings(method=stage.method, base=f"{base}#{stage.reading}", seed=seed, **stage.settings)
     teaches = "teacher" in train.objectives.kind(stage.method).labels
     teacher = Encoder.load(TEACHER, device="cpu", cache=out / "teacher.db").encode if teaches else None
     result = train.train(
@@ -200,6 +201,41 @@ def mixed(chance: random.Random) -> Examples:
     return examples(pairs, "wiki sentences, SNLI, article leads, MedQuAD")
 
 
+def triplets(chance: random.Random) -> Examples:
+    """Premises of SNLI with a hypothesis that follows and one that contradicts."""
+    found = [
+        (a, *(chance.choice(told[label]) for label in ("entailment", "contradiction"))) for a, told in hypotheses()
+    ]
+    chance.shuffle(found)
+    return examples(found, "SNLI triplets")
+
+
+def ranked(chance: random.Random) -> Examples:
+    """Premises of SNLI with a hypothesis of each label: contradiction 0, neutral 1, entailment 2."""
+    labels = ("contradiction", "neutral", "entailment")
+    rows = [(a, chance.choice(told[label]), at) for a, told in hypotheses() for at, label in enumerate(labels)]
+    chance.shuffle(rows)
+    columns = {"anchor": [row[0] for row in rows], "positive": [row[1] for row in rows]}
+    return Examples(columns, [float(row[2]) for row in rows], "SNLI, three labels")
+
+
+def hypotheses() -> list[tuple[str, dict[str, list[str]]]]:
+    """Every premise that has hypotheses of all three labels, with them."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for premise, hypothesis, label in nli(Allowed()):
+        found.setdefault(premise, {}).setdefault(label, []).append(hypothesis)
+    wanted = {"entailment", "neutral", "contradiction"}
+    return [(premise, told) for premise, told in found.items() if wanted <= set(told)]
+
+
+def sentences(chance: random.Random) -> Examples:
+    """Sentences of Wikipedia, none of an STS set."""
+    allowed = Allowed()
+    found = [each for each in wiki(40_000) if allowed(each)]
+    chance.shuffle(found)
+    return Examples({"anchor": found}, None, "wiki sentences")
+
+
 def examples(rows: Sequence[Sequence[str]], source: str) -> Examples:
     names = ("anchor", "positive", "negative")
     return Examples(
@@ -267,7 +303,15 @@ RECIPE = {
         {"steps": 320, "batch": 32, "rate": 2e-4, "tokens": 192, "warmup": 20, "eval_every": 320},
     ),
 }
-TRIALS: dict[str, Stage] = {}
+TRIALS = {
+    "supervise": Stage(
+        "supervised", triplets, {"steps": 60, "batch": 32, "rate": 2e-5, "tokens": 64, "eval_every": 60}
+    ),
+    "rank": Stage("cosent", ranked, {"steps": 60, "batch": 48, "rate": 2e-5, "tokens": 64, "eval_every": 60}),
+    "contrast": Stage(  # under the paper's three templates, freed of their bias
+        "cotbert", sentences, {"steps": 40, "batch": 64, "rate": 1e-5, "eval_every": 40}, "max_tokens=256"
+    ),
+}
 
 if __name__ == "__main__":
     sys.exit(main())
