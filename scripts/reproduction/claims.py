@@ -37,7 +37,7 @@ class Comparison:
     def verdict(self) -> Verdict:
         if self.means is None:
             return "not measured"
-        if abs(self.difference) <= self.deviation:
+        if not abs(self.difference) > self.deviation:  # NaN too: one seed has no deviation
             return "undecided"
         return "holds" if self.difference > 0 else "does not hold"
 
@@ -81,7 +81,7 @@ def compared(better: str, than: str, ours: Sequence[float], theirs: Sequence[flo
         than,
         (statistics.fmean(ours), statistics.fmean(theirs)),
         statistics.fmean(differences),
-        math.sqrt(statistics.fmean(spreads)) if spreads else 0.0,
+        math.sqrt(statistics.fmean(spreads)) if spreads else math.nan,
         sum(difference > 0 for difference in differences),
         len(differences),
     )
@@ -92,10 +92,7 @@ def markdown(scores: Scores) -> str:
     lines = []
     for claim in claims():
         lines += [f"### {claim.name}", "", f"{claim.source}. Measured: {claim.measure}.", ""]
-        lines += [
-            "| | against | | | difference | pooled deviation | seeds | verdict |",
-            "|---|---|---|---|---|---|---|---|",
-        ]
+        lines += [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
         for better, than in claim.pairs:
             ours, theirs = (scores(Cell(run, "bert", claim.measure)) for run in (better, than))
             one = compared(better, than, ours, theirs)

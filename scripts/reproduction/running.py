@@ -39,6 +39,7 @@ class Workshop:
     out: Path
     device: str = "auto"
     models: Mapping[str, str] = field(default_factory=dict)
+    sources: set[tuple[str, str]] = field(default_factory=set)  # commit and machine of every figure that was given
 
     @property
     def ruler(self) -> Ruler:
@@ -55,8 +56,7 @@ class Workshop:
         seed = seed if job.seeded else AS_IS
         path = self.path(job, seed)
         told = self._told(job)
-        known = read(path)
-        scores = dict(known["scores"]) if known.get("settings") == told else {}
+        scores = self._read(path, told)
         if lacking := [name for name in wanted if name not in scores]:
             try:
                 scores |= self._measured(job, seed, lacking)
@@ -67,8 +67,15 @@ class Workshop:
 
     def known(self, job: Job, seed: int) -> Scores:
         """The same without running anything."""
-        found = read(self.path(job, seed if job.seeded else AS_IS))
-        return whole(found["scores"]) if found.get("settings") == self._told(job) else {}
+        return whole(self._read(self.path(job, seed if job.seeded else AS_IS), self._told(job)))
+
+    def _read(self, path: Path, told: Mapping[str, Any]) -> dict[str, Figure]:
+        """The scores of a file whose settings are these."""
+        found = read(path)
+        if found.get("settings") != told:
+            return {}
+        self.sources.add((found["commit"], found["machine"]))
+        return dict(found["scores"])
 
     def path(self, job: Job, seed: int) -> Path:
         """One JSON a run, model and seed."""
@@ -147,7 +154,7 @@ class Workshop:
 
     def _write(self, path: Path, job: Job, seed: int, told: Mapping[str, Any], scores: Scores) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        record = {
+        record: dict[str, Any] = {
             "run": job.run,
             "base": job.base,
             "seed": None if seed == AS_IS else seed,
@@ -160,6 +167,7 @@ class Workshop:
         new = path.with_suffix(".new")
         new.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         new.replace(path)
+        self.sources.add((record["commit"], record["machine"]))
 
 
 def parts(measures: Iterable[str]) -> list[str]:
