@@ -81,22 +81,37 @@ def test_no_dev_text_is_trained_on(cli: CommandLine, bert: Path, texts: Path) ->
 
 
 def test_several_seeds_have_a_mean_and_the_best_goes_on(cli: CommandLine, bert: Path, texts: Path) -> None:
-    how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--seeds", "1,2,3")
-    found, err = told(cli, *how, "-v")
+    how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--rate", "1e-2")
+    found, err = told(cli, *how, "--seeds", "1,2,3", "-v")
     assert [f"cotbert seed {seed}: step 2 of 2" in err for seed in (1, 2, 3)] == [True] * 3
-    scores = [each["score"] for each in found["seeds"]]
-    assert found["score"] == pytest.approx(sum(scores) / 3, abs=1e-3) and found["deviation"] is not None
-    assert found["folder"] == f"out/seed-{1 + scores.index(max(scores))}"
+    scores = {each["seed"]: each["score"] for each in found["seeds"]}
+    best = max(scores, key=lambda seed: scores[seed])
+    assert min(scores.values()) < max(scores.values()) and found["folder"] == f"out/seed-{best}"
+    assert found["score"] == pytest.approx(sum(scores.values()) / 3, abs=1e-3) and found["deviation"] > 0
     assert json.loads(Path("out/summary.json").read_text())["mean"] == pytest.approx(found["score"], abs=1e-4)
-    again, err = told(cli, *how, "-v")
-    assert again == found and "step" not in err  # what is done is not done again
+    others = [str(seed) for seed in scores if seed != best]
+    again, err = told(cli, *how, "--seeds", ",".join([*others, str(best)]), "-v", "--index", texts)
+    assert again["fingerprint"] == found["fingerprint"] and "step" not in err  # what is done is not done again
+    assert cli.ok("info", "texts", "--json").json["recipe"]["encoder"] == str(Path(found["folder"]).resolve())
+
+
+def test_an_index_of_another_encoder_is_refused_before_anything_is_trained(
+    cli: CommandLine, bert: Path, texts: Path
+) -> None:
+    cli.ok("index", texts)
+    ran = cli("train", "--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", *QUICK, "--index", texts)
+    refused(ran, 2, "an index called texts exists", "another encoder", "-n")
+    assert not Path("out").exists()
 
 
 def test_an_export_and_an_index_come_in_the_same_command(cli: CommandLine, bert: Path, texts: Path) -> None:
     Path("notes").mkdir()
     Path("notes/a.txt").write_text("The bridge needs repair in winter.\n")
-    how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--export", "onnx", "--index", "notes")
+    how: tuple[object, ...] = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out")
+    trained, _ = told(cli, *how)
+    how = (*how, "--export", "onnx", "--index", "notes")
     found, err = told(cli, *how)
+    assert found["seconds"] == trained["seconds"] and found["fingerprint"] == trained["fingerprint"]  # not done again
     assert found["export"] == {"folder": "out/onnx", "fingerprint": found["fingerprint"], "dtype": "fp32"}
     assert found["index"]["name"] == "notes" and found["index"]["documents"]["added"] == 1
     assert "new index notes" in err

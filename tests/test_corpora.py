@@ -6,19 +6,20 @@ import bz2
 import gzip
 import json
 import lzma
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from semsearch import corpora
-from semsearch.errors import GuardRail, NotFound, SemsearchError, UnknownName, Unreadable, UsageError
+from semsearch.errors import Corrupt, GuardRail, NotFound, SemsearchError, UnknownName, Unreadable, UsageError
 from semsearch.examples import Examples
 
 NLI_ROWS = [
     ("a man sleeps", "a person rests", "entailment"),
-    ("a man sleeps", "a man runs", "contradiction"),
     ("a man sleeps", "he dreams", "neutral"),
+    ("a man sleeps", "a man runs", "contradiction"),
     ("a dog barks", "an animal is loud", "entailment"),
     ("a cat sits", "nothing sits", "contradiction"),
 ]
@@ -210,7 +211,7 @@ def test_the_public_test_sets_have_the_sizes_they_are_known_for(data: Path) -> N
 
 def test_words_of_inference_are_ordered_by_how_alike_texts_are(tmp_path: Path) -> None:
     found = corpora.read(nli_file(tmp_path))
-    assert found.labels == [2.0, 0.0, 1.0, 2.0, 0.0]
+    assert found.labels == [2.0, 1.0, 0.0, 2.0, 0.0]
     upper = written(tmp_path, "u.tsv", nli_file(tmp_path).read_text().replace("entailment", "ENTAILMENT"))
     assert corpora.read(upper).labels == found.labels
 
@@ -361,3 +362,16 @@ def test_a_limit_draws_the_same_examples_every_time_and_keeps_what_was_said(tmp_
     assert texts == sorted(texts, key=lambda each: int(each.split()[1]))
     assert texts != [f"text {at}" for at in range(10)]
     assert found.skipped and found.source == str(path)
+
+
+def test_an_index_gives_the_text_of_every_passage_that_is_there(tmp_path: Path) -> None:
+    from semsearch import Document, Index
+
+    with Index.create(tmp_path / "notes", encoder="hashing") as index:
+        index.add([Document(name, f"The text of {name}.") for name in ("a", "b", "c")])
+        index.delete(["b"])
+        assert list(index.texts()) == ["The text of a.", "The text of c."]
+    with sqlite3.connect(tmp_path / "notes" / "store.db") as store:
+        store.execute("UPDATE passages SET text = 'Another text.' WHERE id = 3")
+    with Index.open(tmp_path / "notes") as index, pytest.raises(Corrupt, match="passage 3"):
+        list(index.texts())

@@ -78,7 +78,7 @@ def known(names: Sequence[str]) -> dict[str, str]:
 
     found: dict[str, str | None] = {}
     for ones, others in _PAIRS:
-        if (one := first(ones)) and (other := first([each for each in others if plain.get(each) != one])):
+        if (one := first(ones)) and (other := first(others)):
             found = {ANCHOR: one, POSITIVE: other, NEGATIVE: first(_NEGATIVE)}
             found |= {SCORE: first(_SCORE), LABEL: first(_LABEL)}
             break
