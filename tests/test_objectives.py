@@ -354,3 +354,30 @@ def test_adapters_learn_in_fp32_beside_weights_that_do_not(golden: Path) -> None
     assert kinds == {True: torch.float32, False: torch.bfloat16}
     fresh = adapters.added(network, golden / "models" / "tiny-opt")
     assert {value.dtype for value in fresh.parameters()} == {torch.bfloat16}
+
+
+@pytest.mark.parametrize("model", ["tiny-opt", "tiny-llama"])
+def test_adapters_beside_four_bits_are_added_to_the_weights_of_the_files(
+    golden: Path, tmp_path: Path, model: str
+) -> None:
+    pytest.importorskip("peft")
+    pytest.importorskip("bitsandbytes", reason="4-bit weights need bitsandbytes, which is not installed")
+    learner, _ = training.learner(golden / "models" / model, "qlora", columns=PAIRS, options={"weights": "nf4"})
+    assert {value.dtype for value in learner.network.parameters()} == {torch.float32, torch.uint8}
+    before = weights_of(golden / "models" / model)
+    (tmp_path / "out").mkdir()
+    learner.save(tmp_path / "out", {})
+    after = weights_of(tmp_path / "out")
+    assert len(after) > 20
+    for name, value in after.items():  # B begins at zero: nothing is added yet, and nothing was rounded to 4 bits
+        assert torch.equal(value, before[f"model.{name}"]), name
+    with torch.no_grad():
+        for value in learner.parameters.values():
+            value += 0.05
+    again = tmp_path / "again"
+    again.mkdir()
+    learner.save(again, {})
+    moved = {name for name, value in weights_of(again).items() if not torch.equal(value, after[name])}
+    assert len(moved) == sum(
+        name.endswith(".weight") and value.dim() == 2 and "embed" not in name for name, value in after.items()
+    )

@@ -6,7 +6,6 @@ reads them, so that `PeftModel.from_pretrained(AutoModel.from_pretrained(BASE), 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,12 +25,12 @@ def add(network: Any, *, rank: int, alpha: int, dropout: float) -> None:
     """Put an adapter of float32 beside every linear layer of the model under `network`; nothing else learns."""
     from peft import LoraConfig, inject_adapter_in_model  # seconds: only where it is used
 
-    layers = [name for name, each in network.model.named_modules() if _linear(each)]
+    (whole,) = network.whole
+    inside = set(network.model.modules())
+    layers = [name for name, each in whole.named_modules() if each in inside and _linear(each)]
     told = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, bias="none", target_modules=layers)
     network.requires_grad_(False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of peft's to transformers, nothing that a user could do
-        inject_adapter_in_model(told, network.model)
+    inject_adapter_in_model(told, whole)
     for value in network.model.parameters():
         if value.requires_grad:
             value.data = value.data.float()
@@ -69,7 +68,7 @@ def save(network: Any, out: Path) -> None:
         for part in ("lora_A", "lora_B"):
             found[f"{PREFIX}{name}.{part}.weight"] = getattr(layer, part)[NAME].weight.detach().cpu().contiguous()
     save_file(found, out / "adapter_model.safetensors", {"format": "pt"})
-    network.model.peft_config[NAME].save_pretrained(out)
+    network.whole[0].peft_config[NAME].save_pretrained(out)
 
 
 def _adapted(network: Any) -> Iterator[tuple[str, Any]]:

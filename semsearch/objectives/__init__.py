@@ -64,12 +64,11 @@ class Recipe:
 
     `trains` and `serves` name, by kind of network, the template that a text is read under in training, and the one
     that the trained encoder is saved with; "" is the base's own. `tokens`: of a sentence, in training. `warmup` is a
-    share of the steps, or steps where it is above 1. `average` is the decay of a mean of the weights, which is then what
-    is judged and saved; 0 is none. `frozen` are beginnings of names of parameters that stay as they
-    are; `learns`, where it is given, of the only ones that change. `fresh` names parts that begin anew where the
-    method reads them, and the base is no encoder that was trained with them: "pooler" (random), "prompt" (the vectors
-    of the template's own words).
-    `dropout`: whether the network leaves out at random what its configuration says, while it learns.
+    share of the steps, or steps where it is above 1. `average` is the decay of a mean of the weights, which is then
+    what is judged and saved; 0 is none. `frozen` are beginnings of names of parameters that stay as they are;
+    `learns`, where it is given, of the only ones that change. `fresh` names parts that begin anew where the method
+    reads them, and the base is no encoder that was trained with them: "pooler" (random), "prompt" (the vectors of the
+    template's own words). `dropout`: whether the network drops out what its configuration says while it learns.
     """
 
     batch: int
