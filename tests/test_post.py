@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -362,3 +363,23 @@ def test_the_command_fits_on_the_passages_of_an_index(cli: CommandLine, tiny: Pa
     cli.ok("export", f"{tiny}#static", "-o", tmp_path / "out", "--post", "whitening", "--fit-index", "notes")
     (step,) = bundles.read(tmp_path / "out").post
     assert step.fitted["texts"] == 80 and step.fitted["source"] == "index notes"
+
+
+DOCS = (Path(__file__).parents[1] / "docs" / "postprocessing.md").read_text(encoding="utf-8")
+
+
+def test_the_options_in_the_docs_are_those_of_the_command(cli: CommandLine) -> None:
+    (usage,) = re.findall(r"^semsearch export MODEL -o DIR (.*--post.*)$", DOCS, flags=re.MULTILINE)
+    told = cli.ok("export", "--help").out
+    assert {"--post", "--fit", "--fit-index", "--limit", "--dim", "--to"} <= set(re.findall(r"--[a-z-]+", usage))
+    for option in re.findall(r"--[a-z-]+", usage):
+        assert option in told
+
+
+@pytest.mark.slow
+def test_the_lines_of_python_in_the_docs_run(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = re.findall(r"^```python\n(.*?)^```", DOCS, flags=re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    known: dict[str, Any] = {"texts": sentences(100)}
+    exec(code.replace("bert#", f"{tiny}#").replace("dim=256", "dim=16"), known)  # noqa: S102
+    assert Encoder.load("./bert-whitened").dim == 16
