@@ -168,6 +168,7 @@ def test_an_fp32_graph_holds_it_and_opens_the_same_indexes(white: Encoder, graph
     assert bundles.read(graph).post == white._engine.bundle.post  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_flow_in_a_graph_gives_what_it_gives_in_torch(flowing: Encoder, tmp_path: Path) -> None:
     export(flowing, tmp_path / "out")
     exported = Encoder.load(tmp_path / "out")
@@ -175,24 +176,49 @@ def test_a_flow_in_a_graph_gives_what_it_gives_in_torch(flowing: Encoder, tmp_pa
     assert np.abs(exported.encode(list(TEXTS)) - flowing.encode(list(TEXTS))).max() < 1e-4
 
 
-def test_other_precisions_leave_it_in_float32(white: Encoder, tmp_path: Path) -> None:
-    """Its numbers are large where the vectors vary little; what is before it is measured by the usual gates."""
-    import onnxruntime
-
+@pytest.fixture(scope="module")
+def traces(white: Encoder, flowing: Encoder, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Any, Any, Path]]:
+    """Of whitening and of a flow: what was traced, texts to run it with, the graph."""
     from semsearch.export import graph as graphs
     from semsearch.export import making
 
-    module, example = making._graph(white._engine)
-    full = graphs.traced(module, example, tmp_path / "full.onnx", 64)
-    for path in (precision.halved(full, tmp_path / "fp16.onnx"), precision.quantised(full, tmp_path / "int8.onnx")):
-        onnx.checker.check_model(path, full_check=True)
-        kinds = {tensor.name: tensor.data_type for tensor in onnx.load(path).graph.initializer}
-        assert kinds["post.0.kernel"] == kinds["post.0.mean"] == onnx.TensorProto.FLOAT
-        ids, mask = (each.numpy() for each in example)
-        got = onnxruntime.InferenceSession(path).run(None, {"input_ids": ids, "attention_mask": mask})[0]
-        assert (got * module(*example).detach().numpy()).sum(axis=1).min() > 0.99
+    found = []
+    for at, encoder in enumerate((white, flowing)):
+        module, example = making._graph(encoder._engine)
+        path = tmp_path_factory.mktemp("traces") / f"{at}.onnx"
+        found.append((module, example, graphs.traced(module, example, path, 64)))
+    return found
 
 
+def run(path: Path, example: Any) -> Any:
+    import onnxruntime
+
+    onnx.checker.check_model(path, full_check=True)
+    ids, mask = (each.numpy() for each in example)
+    return onnxruntime.InferenceSession(path).run(None, {"input_ids": ids, "attention_mask": mask})[0]
+
+
+def test_a_graph_gives_what_torch_gives(traces: list[tuple[Any, Any, Path]], tmp_path: Path) -> None:
+    for module, example, path in traces:
+        assert np.abs(run(path, example) - module(*example).detach().numpy()).max() < 1e-4
+        assert np.abs(run(precision.optimised(path, tmp_path / path.name), example) - run(path, example)).max() < 1e-4
+
+
+def test_other_precisions_leave_it_in_float32(traces: list[tuple[Any, Any, Path]], tmp_path: Path) -> None:
+    """Its numbers are large where the vectors vary little; what is before it is measured by the usual gates."""
+    for module, example, full in traces:
+        for change in (precision.halved, precision.quantised):
+            path = change(full, tmp_path / f"{change.__name__}-{full.name}")
+            assert (run(path, example) * module(*example).detach().numpy()).sum(axis=1).min() > 0.99
+            held = onnx.load(path).graph
+            own = {tensor.name: tensor for tensor in held.initializer if tensor.name.startswith("post.")}
+            assert len(own) > 1 and {tensor.data_type for tensor in own.values()} == {onnx.TensorProto.FLOAT}
+            assert {tensor.name for tensor in held.initializer} <= {name for node in held.node for name in node.input}
+            casts = [node for node in held.node if node.op_type == "Cast" and len(held.node) > 40]
+            assert len(casts) < 6  # and nothing between its steps is rounded
+
+
+@pytest.mark.slow
 def test_an_export_with_it_passes_or_fails_the_usual_gates(
     white: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,7 +373,7 @@ def test_the_command_fits_writes_and_tells(cli: CommandLine, tiny: Path, tmp_pat
     assert "fitted whitening on" in ran.err
     cli.ok("export", model, "-o", tmp_path / "t", "--post", "flow", "--fit", texts, "--limit", 70, "--to", "torch")
     assert bundles.read(tmp_path / "t").post[0].fitted["texts"] == 70
-    cli.ok("export", model, "-o", tmp_path / "s", "--dim", 8)
+    cli.ok("export", model, "-o", tmp_path / "s", "--dim", 8, "--to", "torch")
     assert bundles.read(tmp_path / "s").post == (Step("truncate", 8),)
     for wrong in (["--post", "flow"], ["--fit", texts], ["--post", "flow", "--fit", texts, "--fit-index", "notes"]):
         assert cli("export", model, "-o", tmp_path / "no", *wrong).code == 2
@@ -360,7 +386,8 @@ def test_the_command_fits_on_the_passages_of_an_index(cli: CommandLine, tiny: Pa
     for at, text in enumerate(sentences(80)):
         (notes / f"{at}.txt").write_text(f"{text} And {at} more of it.\n")
     cli.ok("index", notes, "-n", "notes")
-    cli.ok("export", f"{tiny}#static", "-o", tmp_path / "out", "--post", "whitening", "--fit-index", "notes")
+    cli.ok("export", f"{tiny}#static", "-o", tmp_path / "out", "--post", "whitening", "--fit-index", "notes",
+           "--to", "torch")  # fmt: skip
     (step,) = bundles.read(tmp_path / "out").post
     assert step.fitted["texts"] == 80 and step.fitted["source"] == "index notes"
 

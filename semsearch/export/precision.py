@@ -15,7 +15,6 @@ import onnxruntime as ort
 from onnx import numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.transformers.float16 import convert_float_to_float16
-from onnxruntime.transformers.onnx_model import OnnxModel
 
 from semsearch import bundle as bundles
 from semsearch.export import graph as graphs
@@ -55,7 +54,7 @@ def quantised(source: Path, path: Path, *, narrowing: bool = True) -> Path:
             path,
             op_types_to_quantize=["MatMul"],
             per_channel=True,
-            nodes_to_exclude=[*_behind(source), *([] if narrowing else _narrowing(source))],
+            nodes_to_exclude=[*_names_behind(source), *([] if narrowing else _narrowing(source))],
             use_external_data_format=large,
             **CHOSEN,
         )
@@ -69,14 +68,14 @@ def halved(source: Path, path: Path) -> Path:
     """Weights and arithmetic in half precision; post-processing, and the way to length 1, in float32."""
     large = bool(beside(source))
     model = onnx.load(source)
-    vectors = _unnormalised(model)
-    behind = _behind(source)
-    model = convert_float_to_float16(
-        model, keep_io_types=True, disable_shape_infer=large, node_block_list=[*behind] or None
-    )
-    model.graph.node.append(onnx.helper.make_node("LpNormalization", [vectors], ["embedding"], axis=1, p=2))
+    vectors, shape = _unnormalised(model), onnx.ValueInfoProto()
+    shape.CopyFrom(model.graph.output[0])
+    nodes, numbers = _without_post(model.graph)
+    model = convert_float_to_float16(model, keep_io_types=True, disable_shape_infer=large)
+    model.graph.node.extend([*nodes, onnx.helper.make_node("LpNormalization", [vectors], ["embedding"], axis=1, p=2)])
+    model.graph.initializer.extend(numbers)
+    model.graph.output[0].CopyFrom(shape)
     model.graph.output[0].name = "embedding"
-    OnnxModel.graph_topological_sort(model.graph)  # the casts around what stays were put at the end
     onnx.save(model, path, save_as_external_data=large, location=path.name + graphs.BESIDE if large else None)
     return path
 
@@ -125,16 +124,45 @@ def _narrowing(model: Path) -> list[str]:
     return [node.name for node, shape in products if len(shape) == 2 and shape[0] > shape[1]]
 
 
-def _behind(model: Path) -> list[str]:
+def _names_behind(model: Path) -> list[str]:
+    return [node.name for node in _behind(onnx.load(model, load_external_data=False).graph)]
+
+
+def _behind(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
     """The nodes of post-processing, and all that follows them, in their order."""
-    graph = onnx.load(model, load_external_data=False).graph
     reached = {tensor.name for tensor in graph.initializer if tensor.name.startswith(POST)}
     found = []
     for node in graph.node:
         if reached.intersection(node.input):
-            found.append(node.name)
+            found.append(node)
             reached.update(node.output)
     return found
+
+
+def _without_post(graph: onnx.GraphProto) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
+    """Take post-processing off the end of a graph, which then gives the vector before it; its nodes and numbers."""
+    nodes = _behind(graph)
+    if not nodes:
+        return [], []
+    for node in nodes:
+        graph.node.remove(node)
+    known = {tensor.name: tensor for tensor in graph.initializer}
+    graph.output[0].name = next(name for name in nodes[0].input if name not in known)
+    graph.output[0].type.tensor_type.ClearField("shape")
+    elsewhere = {name for node in graph.node for name in node.input}
+    taken: dict[str, onnx.TensorProto] = {}
+    for name in dict.fromkeys(name for node in nodes for name in node.input if name in known):
+        if name in elsewhere and known[name].data_type != onnx.TensorProto.FLOAT:
+            continue  # whole numbers stay what they are
+        taken[name] = onnx.TensorProto()
+        taken[name].CopyFrom(known[name])
+        if name in elsewhere:
+            taken[name].name = f"{name} in float32"
+        else:
+            graph.initializer.remove(known[name])
+    for node in nodes:
+        node.input[:] = [taken[name].name if name in taken else name for name in node.input]
+    return nodes, list(taken.values())
 
 
 def _words_by_row(graph: onnx.GraphProto) -> None:
