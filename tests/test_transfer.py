@@ -132,13 +132,17 @@ def test_every_row_is_tested_once_and_never_learned_from_at_once(monkeypatch: py
     def watched(rows: Rows, held_out: Any, *rest: Any) -> Any:
         seen.append(set(rows.features[:, 6].tolist()))
         if isinstance(held_out, Rows):
-            assert seen[-1].isdisjoint(held_out.features[:, 6].tolist())
+            judges = set(held_out.features[:, 6].tolist())
+            assert seen[-1].isdisjoint(judges)
+            seen[-1] |= judges
         return fit(rows, held_out, *rest)
 
     monkeypatch.setattr(transfer, "fit", watched)
     result, total = solved(marked, labels)
     assert result.tested == 60 and total == len(seen) == 4 * 5
-    left_out = [set(range(60)) - seen[at] for at in range(4, 20, 5)]  # each fold's last classifier
+    left_out = [set(range(60)) - seen[at] for at in range(4, 20, 5)]  # by each fold's last classifier …
+    for at, fold in enumerate(left_out):
+        assert all(seen[5 * at + inner].isdisjoint(fold) for inner in range(4))  # … and by what chose its penalty
     assert sorted(place for fold in left_out for place in fold) == sorted(range(60))
 
 
