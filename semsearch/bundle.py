@@ -130,10 +130,12 @@ class Bundle:
         return path
 
     def _identity(self, path: Path) -> str:
-        """The hash of safetensors or of a tokenizer; of a pipeline's weights, with those of its modules."""
-        modules = self.options.get("then", ()) if path == self.folder / self.weights else ()
-        behind = (self.folder / name for name in modules if (self.folder / name).is_dir())
-        return weights.joined([weights.identity(path), *(each for one in behind for each in weights.of_module(one))])
+        """The hash of a tokenizer, or of weights and what goes with them: a pipeline's modules, a learned prompt."""
+        if path != self.folder / self.weights:
+            return weights.identity(path)
+        behind = (self.folder / name for name in self.options.get("then", ()) if (self.folder / name).is_dir())
+        modules = (each for one in behind for each in weights.of_module(one))
+        return weights.joined([weights.identity(path), *modules, *weights.of_prompt(self.folder, self.method)])
 
     def running(self, device: str, provider: str) -> dict[str, Any]:
         """What `semsearch info` shows of it where it runs on `device` by `provider`."""

@@ -178,6 +178,7 @@ def _prompted(base: Bundle, model: _Model, reference: Reference) -> Bundle:
     return replace(
         base,
         method=template.method,
+        weights_sha256=weights.joined([base.weights_sha256, *weights.of_prompt(base.folder, template.method)]),
         prompts=template.prompts,
         options=options,
         layer=int(options.get("layer", -1)),

@@ -18,6 +18,7 @@ from semsearch.errors import Corrupt, NotFound
 WHOLE = "model.safetensors"
 SHARDED = "model.safetensors.index.json"
 ADAPTER = "adapter_config.json"
+PROMPT = "prompt.safetensors"
 PICKLED = ("pytorch_model*.bin", "*.ckpt", "*.pt", "*.pth", "*.bin")
 LARGE = 64 << 20  # bytes: below it a file is hashed in less time than a stale hash would cost
 KEPT = "hashes.json"
@@ -73,6 +74,12 @@ def joined(hashes: Iterable[str]) -> str:
 def of_module(folder: Path) -> tuple[str, str]:
     """Of the weights of a module behind the pooling, and of its configuration, which names its activation."""
     return identity(folder / find(folder)), hashed(folder / "config.json")
+
+
+def of_prompt(folder: Path, method: str) -> tuple[str, ...]:
+    """Of the vectors that stand in place of a prompt's words, where `method` reads them and they are learned yet."""
+    learned = folder / PROMPT
+    return (hashed(learned),) if method == "optiprompt" and learned.is_file() else ()
 
 
 def sha256(path: Path) -> str:

@@ -111,6 +111,7 @@ def _described(engine: Any, place: Path, dtype: str, told: dict[str, Any]) -> Bu
     source: Bundle = engine.bundle
     weights = place / export.WEIGHTS
     origin = {
+        **{key: value for key, value in source.origin.items() if key == "trained"},
         "weights_sha256": source.weights_sha256,
         "tokenizer_sha256": source.tokenizer_sha256,
         "opset": graphs.OPSET,

@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from semsearch.errors import NotFound, SemsearchError
+from semsearch.weights import PROMPT
 
-PROMPT = "prompt.safetensors"
 WEIGHTS = "model.safetensors"
 ACTIVATIONS = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU, "GELU": nn.GELU, "SiLU": nn.SiLU}
 

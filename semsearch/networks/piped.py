@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +37,12 @@ def save(bundle: Bundle, width: int, out: Path) -> None:
 
 
 def _alone(bundle: Bundle) -> bool:
-    """Whether the last layer is read, with nothing around the sentence and nothing behind it."""
+    """Whether the last layer is read, with nothing around the sentence and nothing behind it.
+
+    That library leaves runs of white space as they are, which WordPiece does not see.
+    """
     usual = {"layer": -1, "head": ""}
-    plain = all(prompt == Prompt() for prompt in bundle.prompts.values())
+    plain = all(replace(prompt, spaces=False) == Prompt() for prompt in bundle.prompts.values())
     return plain and all(usual.get(key) == value for key, value in bundle.options.items())
 
 

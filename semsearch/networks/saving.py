@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from safetensors.torch import save_file
 from torch import nn
 
-from semsearch import pipelines
+from semsearch import pipelines, weights
 from semsearch.networks import adapters, loading, parts, piped
 from semsearch.networks.masked import MaskedNetwork
 
@@ -42,7 +42,7 @@ def save(network: MaskedNetwork | CausalNetwork, bundle: Bundle, out: Path) -> N
     with loading.quiet():
         whole.save_pretrained(out, state_dict={name: value.contiguous() for name, value in state.items()})
     if isinstance(network, MaskedNetwork) and network.prompt is not None:
-        save_file({"vectors": network.prompt.detach().contiguous()}, out / parts.PROMPT)
+        save_file({"vectors": network.prompt.detach().contiguous()}, out / weights.PROMPT)
     for name, module in network.then.items():
         _save_module(module, source / name, out / name)
     _copy(home, out, BESIDE)

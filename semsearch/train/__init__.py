@@ -6,13 +6,11 @@ leaves is told in semsearch.train.folder.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +20,7 @@ from semsearch import durable, objectives
 from semsearch.encoders import _device
 from semsearch.errors import UsageError
 from semsearch.objectives import Recipe, _matryoshka
-from semsearch.train import chance, checks, schedule, state
+from semsearch.train import chance, checks, schedule, telling
 from semsearch.train.bases import Base, base
 from semsearch.train.folder import Folder
 from semsearch.train.learner import Learner
@@ -32,6 +30,7 @@ from semsearch.train.settings import Settings
 if TYPE_CHECKING:
     from semsearch.examples import Examples
     from semsearch.train.selection import Dev
+    from semsearch.train.state import Progress
 
 __all__ = ["Result", "Settings", "Step", "Summary", "train", "train_seeds"]
 
@@ -89,29 +88,14 @@ def train(
     if settings.threads:
         torch.set_num_threads(settings.threads)
     planned = schedule.plan(examples, recipe, steps=settings.steps or 0, micro=settings.micro, seed=settings.seed)
-    told = _told(settings, recipe, begins, examples, device) | {
-        "steps": planned.steps,
-        "dev": dev.measure if dev else "",
-        "teacher": teacher_name,
-    }
+    named = {"dev": dev.measure if dev else "", "teacher": teacher_name, "device": device}
+    told = telling.settings(settings, recipe, begins, examples, planned, **named)
     if (known := folder.result(told, force=force)) is not None:
-        (folder.home / state.FILE).unlink(missing_ok=True)
         return Result(folder=folder.path, **known)
     with chance.seeded(device, settings.seed):
-        kind, options = objectives.kind(settings.method), told["options"]
-        learner = Learner(
-            begins,
-            recipe,
-            device=device,
-            precision=settings.precision,
-            trust=trust_remote_code,
-            frozen_copy=kind.frozen_copy,
-            prepare=partial(kind.prepare, options=options),
-            weights=kind.weights(device, options),
-        )
+        learner = _learner(settings, recipe, begins, device, trust_remote_code)
         objective = _objective(settings, learner.shape, examples)
         checks.check(objective, learner, examples, settings.method, teacher=teacher is not None)
-        going_on = folder.begin(told, force=force)
         name = folder.path.resolve().name
         run = Loop(
             learner,
@@ -121,26 +105,14 @@ def train(
             folder.home,
             dev=dev,
             teacher=teacher,
-            keep=lambda at: folder.keep(
-                lambda new: learner.save(new, {"trained": {**told, "step": at.step, "score": at.best}}, name)
-            ),
+            keep=lambda at: folder.keep(lambda new: learner.save(new, telling.origin(told, at), name)),
             report=report,
             title=f"{settings.method} on {Path(begins.trains.name).name}, seed {settings.seed}",
         )
-        if going_on:
-            run.resume()
-        at = run.run()
-    result = Result(
-        folder=folder.path,
-        seed=settings.seed,
-        score=at.best,
-        measure=told["dev"],
-        step=at.best_step,
-        steps=at.step,
-        seconds=round(at.seconds, 3),
-    )
-    folder.end({key: value for key, value in asdict(result).items() if key != "folder"})
-    return result
+        with folder.held():
+            if folder.begin(told, force=force):
+                run.resume()
+            return _ended(folder, settings.seed, named["dev"], run.run())
 
 
 def train_seeds(
@@ -187,6 +159,21 @@ def train_seeds(
     return summary
 
 
+def _learner(settings: Settings, recipe: Recipe, begins: Base, device: str, trust: bool) -> Learner:
+    kind = objectives.kind(settings.method)
+    options = objectives.options_of(settings.method) | dict(settings.options)
+    return Learner(
+        begins,
+        recipe,
+        device=device,
+        precision=settings.precision,
+        trust=trust,
+        frozen_copy=kind.frozen_copy,
+        prepare=partial(kind.prepare, options=options),
+        weights=kind.weights(device, options),
+    )
+
+
 def _objective(settings: Settings, shape: objectives.Shape, examples: Examples) -> objectives.Base:
     """The objective, which may have to serve the beginning of a vector too."""
     classes = objectives.kind(settings.method).labels == "class" and examples.labels
@@ -202,33 +189,9 @@ def _elsewhere(out: Path, begins: Base) -> None:
         raise UsageError(f"{out} is where the base itself lies.", "Name another folder: -o DIR")
 
 
-def _told(settings: Settings, recipe: Recipe, begins: Base, examples: Examples, device: str) -> dict[str, Any]:
-    """What is needed to repeat a run, and to see whether another is the same: as JSON has it."""
-    own = {key: getattr(settings, key) for key in ("method", "seed", "micro", "precision", "dims")}
-    told = {
-        **own,
-        "options": objectives.options_of(settings.method) | dict(settings.options),
-        "recipe": {each.name: getattr(recipe, each.name) for each in fields(Recipe)},
-        "base": {
-            "name": str(settings.base),
-            "fingerprint": begins.trains.fingerprint,
-            "serves": begins.serves.fingerprint,
-        },
-        "trains": begins.trains.prompts["passage"].text,
-        "serves": begins.serves.prompts["passage"].text,
-        "examples": {"source": examples.source, "count": len(examples), "rows_sha256": _hash(examples)},
-        "versions": {name: version(name) for name in ("semsearch", "torch", "transformers")},
-        "threads": torch.get_num_threads(),
-        "device": device,
-    }
-    found: dict[str, Any] = json.loads(json.dumps(told, default=dict))
-    return found
-
-
-def _hash(examples: Examples) -> str:
-    """What every row of the data is, in its order, under the names of the columns."""
-    digest = hashlib.sha256(json.dumps(list(examples.columns)).encode())
-    columns: list[Sequence[Any]] = list(examples.columns.values())
-    for row in zip(*columns, *([] if examples.labels is None else [examples.labels]), strict=True):
-        digest.update(json.dumps(row).encode())
-    return digest.hexdigest()
+def _ended(folder: Folder, seed: int, measure: str, at: Progress) -> Result:
+    """What a run that is done came to, which its folder says from now on."""
+    found: dict[str, Any] = {"seed": seed, "score": at.best, "measure": measure, "step": at.best_step, "steps": at.step}
+    found["seconds"] = round(at.seconds, 3)
+    folder.end(found)
+    return Result(folder.path, **found)

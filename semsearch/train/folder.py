@@ -16,7 +16,8 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from semsearch import durable
 from semsearch.bundle import MANIFEST
 from semsearch.checkpoints import CONFIG
 from semsearch.errors import Corrupt, UsageError
+from semsearch.lock import WriterLock
 from semsearch.networks import saving
-from semsearch.train import metrics, state
+from semsearch.train import metrics, plot, state
 
 RUN = "run"
 SETTINGS, RESULT = "settings.json", "result.json"
@@ -71,14 +73,25 @@ class Folder:
                 LOG.warning("%s began with %s %r, and goes on with %r: not bit for bit.", self.path, name, old, new)
         return found
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """With nobody else running in the folder. Raises Locked, naming who is."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        lock = WriterLock(self.home)
+        try:
+            yield
+        finally:
+            lock.release()
+
     def begin(self, told: Told, *, force: bool = False) -> bool:
         """Make room for the run that `told` describes; whether one is there that it goes on with."""
         self.home.mkdir(parents=True, exist_ok=True)
         if force:
-            shutil.rmtree(self.home)
-            self.home.mkdir()
             (self.path / MANIFEST).unlink(missing_ok=True)
             saving.clear(self.path)
+            shutil.rmtree(self.home / READY, ignore_errors=True)
+            for name in (state.FILE, RESULT, metrics.FILE, plot.FILE):
+                (self.home / name).unlink(missing_ok=True)
         going_on = state.there(self.home)
         if not going_on:
             metrics.cut(self.home, 0)
@@ -123,13 +136,13 @@ class Folder:
 def _differences(before: Told, told: Told, within: str = "") -> list[tuple[str, Any, Any]]:
     """Name, old and new value of what differs. What one of the two has not was not known to it, and held its usual."""
     found: list[tuple[str, Any, Any]] = []
-    for key in before.keys() & told.keys():
+    for key in (each for each in told if each in before):
         old, new, name = before[key], told[key], f"{within}{key}"
         if isinstance(old, dict) and isinstance(new, dict):
             found += _differences(old, new, f"{name}.")
         elif old != new:
             found.append((name, old, new))
-    return sorted(found)
+    return found
 
 
 def _json(file: Path) -> dict[str, Any] | None:

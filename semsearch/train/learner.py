@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from semsearch import bundle as bundles
 from semsearch import checkpoints, methods, pooling
+from semsearch import weights as hashes
 from semsearch.batching import Frame, Tokenizer, by_length, padded
 from semsearch.bundle import Bundle
 from semsearch.encoders import _device
@@ -146,8 +147,10 @@ class Learner:
         (out / bundles.TOKENIZER).write_bytes(serves.path("tokenizer").read_bytes())
         saving.save(self.network, serves, out)
         written = checkpoints.describe(out, Reference(str(out)), name=name or out.name, source=serves.source)
-        read = {key: getattr(serves, key) for key in READING}
-        return bundles.write(replace(written, dim=self.engine.dim, origin=dict(told), **read), out)
+        known = {key: getattr(serves, key) for key in READING}
+        known["weights_sha256"] = hashes.joined([written.weights_sha256, *hashes.of_prompt(out, serves.method)])
+        known |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
+        return bundles.write(replace(written, dim=self.engine.dim, origin=dict(told), **known), out)
 
     def _opened(self, trust: bool, weights: str) -> Any:
         fresh = self.method.needs & set(self.recipe.fresh) - self.base.parts
@@ -162,6 +165,11 @@ class Learner:
     def _make(self, network: Any, part: str) -> None:
         """A part that the base need not have: a random pooler, or a prompt of the template's own words."""
         if part == "pooler":
+            if not hasattr(network.model, "pooler"):  # it would be saved, and not be found again
+                raise UsageError(
+                    f"a {network.model.config.model_type} has no pooler.",
+                    "Use a BERT or a RoBERTa, or another template.",
+                )
             linear = nn.Linear(network.width, network.width)
             nn.init.normal_(linear.weight, std=0.02)
             nn.init.zeros_(linear.bias)
