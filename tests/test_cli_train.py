@@ -357,8 +357,8 @@ def test_another_run_in_the_folder_is_not_overwritten(cli: CommandLine, bert: Pa
 
 
 def test_a_run_that_was_stopped_goes_on_with_the_same_command(cli: CommandLine, bert: Path, texts: Path) -> None:
-    how = ["train", "--method", "cotbert", "--base", "bert", "--data", "texts.txt", "-o", "out", "--batch", "8",
-           "--device", "cpu", "--dev", "none", "--eval-every", "10000", "--steps", "120"]  # fmt: skip
+    how = ["train", "--method", "simcse", "--base", "bert", "--data", "texts.txt", "-o", "out", "--batch", "4",
+           "--device", "cpu", "--dev", "none", "--eval-every", "10000", "--steps", "80"]  # fmt: skip
     running = subprocess.Popen(
         [sys.executable, "-m", "semsearch", *how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -376,4 +376,4 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_command(cli: CommandLine, 
     after = metrics.read_text().splitlines()
     assert after[: len(before)] == before  # with their seconds: nothing was done again
     steps = [line["step"] for line in map(json.loads, after)]
-    assert steps == list(range(10, 121, 10)) and 10 <= reached < 120
+    assert steps == list(range(10, 81, 10)) and 10 <= reached < 80
