@@ -406,6 +406,30 @@ def test_a_signal_is_heeded_when_the_block_is_done() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_run_that_was_stopped_is_never_taken_for_done(
+    bert: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not even in a program that does nothing about the signal."""
+    import signal
+
+    def report(step: Any) -> None:
+        if step.step == 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            train.train(settings(bert, eval_every=9), examples(), tmp_path / "run", report=report)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert "stopped at step 2 of 4" in caplog.text
+    steps: list[int] = []
+    result = train.train(
+        settings(bert, eval_every=9), examples(), tmp_path / "run", report=lambda step: steps.append(step.step)
+    )
+    assert steps == [3, 4] and result.steps == 4
+
+
 def test_the_picture_shows_loss_and_score(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("matplotlib")
     for step in (10, 20):

@@ -7,6 +7,7 @@ leaves is told in semsearch.train.folder.
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +62,7 @@ class Summary:
 
     @property
     def best(self) -> Result:
-        return max(self.results, key=lambda each: -1.0 if each.score is None else each.score)
+        return max(self.results, key=lambda each: -math.inf if each.score is None else each.score)
 
 
 def train(

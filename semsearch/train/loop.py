@@ -112,6 +112,8 @@ class Loop:
                     saved = time.monotonic()
             if stop:
                 LOG.warning("stopped at step %d of %d; the same command goes on.", self.progress.step, self.plan.steps)
+        if self.progress.step < self.plan.steps:  # whoever handles the signal let it pass
+            raise KeyboardInterrupt
         if self.progress.idle:
             LOG.warning(
                 "%d of %d batches had one label alone and taught nothing: use larger batches, or data whose labels "
