@@ -76,6 +76,7 @@ def test_supervision_without_negatives_is_contrast_within_the_batch() -> None:
     assert [view.column for view in objective.views] == list(PAIRS)
     a, b = some(), some(seed=1)
     assert objective.loss([a, b]) == info_nce(a, b)
+    assert [view.column for view in make("supervised", SHAPE).views] == ["anchor", "positive", "negative"]
 
 
 @pytest.mark.parametrize(("method", "count"), [("promptbert", 2), ("cotbert", 3)])
