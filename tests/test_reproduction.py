@@ -80,7 +80,9 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
 
 
 @pytest.fixture
-def tiny(modules: SimpleNamespace, golden: Path, data: Path, tmp_path: Path) -> SimpleNamespace:
+def tiny(
+    modules: SimpleNamespace, golden: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> SimpleNamespace:
     """The small setting with two steps on a tiny BERT of random weights, and the script to run it by."""
     content = modules.jobs.content()
     content["small"] |= {
