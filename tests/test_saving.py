@@ -11,7 +11,6 @@ import models
 import numpy as np
 import pytest
 from checkpoints import copied
-from commandline import CommandLine
 from decoders import decoder
 from training import LABELS, TEXTS, examples, learner
 
@@ -88,13 +87,14 @@ def stepped(golden: Path, kind: str, tmp_path: Path) -> tuple[Any, Path, Any]:
     return made, out, vectors
 
 
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+@pytest.fixture(scope="module", params=KINDS)
+def saved(request: pytest.FixtureRequest, golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A kind of network after one step, as `stepped` gives it, and what it is called."""
+    return *stepped(golden, request.param, tmp_path_factory.mktemp("saved")), str(request.param)
 
 
-def test_what_is_saved_is_what_was_trained(golden: Path, tmp_path: Path, kind: str) -> None:
-    made, out, vectors = stepped(golden, kind, tmp_path)
+def test_what_is_saved_is_what_was_trained(saved: Any) -> None:
+    made, out, vectors, _ = saved
     encoder = Encoder.load(out, device="cpu")
     assert np.abs(encoder.encode(TEXTS[:6]) - vectors).max() < 1e-6
     bundle = bundles.read(out)
@@ -113,8 +113,8 @@ def _listed(options: Mapping[str, Any]) -> dict[str, Any]:
 PIPED = ("mean", "cls", "pipeline", "old pipeline")
 
 
-def test_sentence_transformers_reads_what_it_can_read_in_the_same_way(golden: Path, tmp_path: Path, kind: str) -> None:
-    _, out, vectors = stepped(golden, kind, tmp_path)
+def test_sentence_transformers_reads_what_it_can_read_in_the_same_way(saved: Any) -> None:
+    _, out, vectors, kind = saved
     assert (out / "modules.json").is_file() == (kind in PIPED)
     if kind not in PIPED:
         return
@@ -236,34 +236,3 @@ def test_a_model_that_has_no_place_for_a_pooler_is_told(golden: Path, tmp_path: 
         (tmp_path / file).write_bytes((golden / "models" / "tiny-bert" / file).read_bytes())
     with pytest.raises(UsageError, match="distilbert has no pooler"):
         learner(f"{tmp_path}#sup-simcse", "supervised", columns=PAIRS)
-
-
-def test_a_trained_folder_is_exported_and_searched_with(
-    golden: Path, tmp_path: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from semsearch.export import export
-
-    told = train.Settings("cotbert", str(golden / "models" / "tiny-bert"), batch=4, steps=2, tokens=8, device="cpu")
-    folder = train.train(told, examples(), Path("mine")).folder
-    trained = Encoder.load("mine", device="cpu")
-    bundle = export(folder, tmp_path / "onnx")
-    assert bundle.fingerprint == trained.fingerprint and bundle.origin["trained"]["method"] == "cotbert"
-    exported = Encoder.load(tmp_path / "onnx", device="cpu")
-    assert np.abs(exported.encode(TEXTS[:4]) - trained.encode(TEXTS[:4])).max() < 1e-4
-    Path("notes").mkdir()
-    for at, text in enumerate(TEXTS[8:12]):
-        (Path("notes") / f"{at}.txt").write_text(text)
-    cli.ok("index", "notes", "-n", "notes", "-m", "mine")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    hits = cli.ok("query", TEXTS[9], "-n", "notes", "--mode", "semantic", "--json").json
-    assert hits["hits"][0]["path"].endswith("1.txt") and hits["encoder"]["fingerprint"] == trained.fingerprint
-
-
-def test_a_trained_folder_is_shown_for_what_it_is(golden: Path, cli: CommandLine) -> None:
-    told = train.Settings("cotbert", str(golden / "models" / "tiny-bert"), batch=4, steps=1, tokens=8, device="cpu")
-    train.train(told, examples(), Path("mine"))
-    shown = cli.ok("models", "info", "-m", "mine", "--json").json["model"]
-    assert (shown["name"], shown["method"], shown["dim"]) == ("mine", "cot_bert", 32)
-    checks = cli.ok("doctor", "-m", "mine", "--json").json["checks"]
-    assert not [each for each in checks if each["state"] == "fail"]
