@@ -1,0 +1,1 @@
+"""Texts, teachers and the measure of choice of ../train_default.py."""

@@ -1,0 +1,53 @@
+"""The measure of every choice: STS-B dev, and train queries of SciFact."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from default_encoder.texts import DATA
+from semsearch.evaluation import retrieval, sts
+from semsearch.train.selection import Scored
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
+
+QUERIES, DISTRACTORS = 200, 600  # of SciFact train: its queries, and documents beside the relevant ones
+
+
+class Chosen:
+    """The mean of STS-B dev (Spearman) and of SciFact train (nDCG@10, a fixed sample), in percent."""
+
+    measure = "mean of Spearman on STS-B dev and nDCG@10 on SciFact train"
+
+    def score(self, encode: Callable[[Sequence[str]], Vectors]) -> float:
+        alike, found = scores(encode)
+        print(f"STS-B dev {alike:.2f}, SciFact train {found:.2f}", file=sys.stderr, flush=True)
+        return (alike + found) / 2
+
+
+def scores(encode: Callable[[Sequence[str]], Vectors]) -> tuple[float, float]:
+    """STS-B dev and SciFact train, in percent."""
+    dev = sts.task_pairs("stsb", DATA, "dev")["dev"]
+    return Scored(dev.pairs, dev.gold).score(encode), scifact(encode)
+
+
+def scifact(encode: Callable[[Sequence[str]], Vectors]) -> float:
+    """nDCG@10 of 200 train queries among their relevant documents and 600 others, whole documents up to the limit."""
+    folder, chance = DATA / "scifact" / "beir", random.Random(1)
+    documents, queries = list(retrieval.read_corpus(folder)), retrieval.read_queries(folder)
+    qrels = retrieval.read_qrels(folder, "train")
+    chosen = chance.sample(sorted(qrels), QUERIES)
+    relevant = {document for query in chosen for document in qrels[query]}
+    others = [each for each in documents if each.id not in relevant]
+    kept = [each for each in documents if each.id in relevant] + chance.sample(others, DISTRACTORS)
+    ranked = np.argsort(-(encode([queries[each] for each in chosen]) @ encode([each.text for each in kept]).T))
+    gains = [
+        retrieval.ndcg([kept[at].id for at in row[:10]], qrels[query])
+        for query, row in zip(chosen, ranked, strict=True)
+    ]
+    return float(100 * np.mean(gains))

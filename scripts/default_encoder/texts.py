@@ -1,0 +1,152 @@
+"""The texts that the encoder is trained on; none of an STS set is among them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import lzma
+import os
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from semsearch.examples import Examples
+
+DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+WHITENED = 5_000  # sentences that whitening is fitted on
+SHORT = 12  # characters, of letters and figures alone: a text below it may be in an STS set by chance
+
+Pair = tuple[str, str]
+
+
+def mixed(chance: random.Random) -> Examples:
+    """Pairs of sentences and passages: what the encoder has to know both lengths of, and how they belong together."""
+    allowed = Allowed()
+    sentences = [each for each in wiki(120_000) if allowed(each)]
+    chance.shuffle(sentences)
+    pairs = list(zip(sentences[0::2], sentences[1::2], strict=False))[:24_000]
+    pairs += [(a, b) for a, b, _ in nli(allowed)][:8_000]
+    pairs += [(title, f"{title}\n\n{text}") for title, text in leads()[:8_000]]
+    questions = answers()
+    chance.shuffle(questions)
+    pairs += [(question, beginning(answer, chance)) for question, answer in questions[:8_000]]
+    chance.shuffle(pairs)
+    return examples(pairs, "wiki sentences, SNLI, article leads, MedQuAD")
+
+
+def widened(chance: random.Random) -> Examples:
+    """The same kinds anew, by another chance, with abstracts of papers among them."""
+    more = mixed(random.Random(chance.random()))
+    rows = list(zip(more.columns["anchor"], more.columns["positive"], strict=True))[:46_400]
+    rows += abstracts() * 2
+    chance.shuffle(rows)
+    return examples(rows, f"{more.source}, arXiv abstracts")
+
+
+def triplets(chance: random.Random) -> Examples:
+    """Premises of SNLI with a hypothesis that follows and one that contradicts."""
+    found = [
+        (a, *(chance.choice(told[label]) for label in ("entailment", "contradiction"))) for a, told in hypotheses()
+    ]
+    chance.shuffle(found)
+    return examples(found, "SNLI triplets")
+
+
+def ranked(chance: random.Random) -> Examples:
+    """Premises of SNLI with a hypothesis of each label: contradiction 0, neutral 1, entailment 2."""
+    labels = ("contradiction", "neutral", "entailment")
+    rows = [(a, chance.choice(told[label]), at) for a, told in hypotheses() for at, label in enumerate(labels)]
+    chance.shuffle(rows)
+    columns = {"anchor": [row[0] for row in rows], "positive": [row[1] for row in rows]}
+    return Examples(columns, [float(row[2]) for row in rows], "SNLI, three labels")
+
+
+def hypotheses() -> list[tuple[str, dict[str, list[str]]]]:
+    """Every premise that has hypotheses of all three labels, with them."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for premise, hypothesis, label in nli(Allowed()):
+        found.setdefault(premise, {}).setdefault(label, []).append(hypothesis)
+    wanted = {"entailment", "neutral", "contradiction"}
+    return [(premise, told) for premise, told in found.items() if wanted <= set(told)]
+
+
+def sentences(chance: random.Random) -> Examples:
+    """Sentences of Wikipedia, none of an STS set."""
+    allowed = Allowed()
+    found = [each for each in wiki(40_000) if allowed(each)]
+    chance.shuffle(found)
+    return Examples({"anchor": found}, None, "wiki sentences")
+
+
+def examples(rows: Sequence[Sequence[str]], source: str) -> Examples:
+    names = ("anchor", "positive", "negative")
+    return Examples(
+        {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=False)}, None, source
+    )
+
+
+class Allowed:
+    """Whether a text is in none of the STS sets, case and punctuation aside."""
+
+    def __init__(self) -> None:
+        files = [file for file in (DATA / "sts").rglob("*") if file.is_file()]
+        lines = (line for file in files for line in file.read_text(encoding="utf-8", errors="replace").split("\n"))
+        self._seen = {key for line in lines for cell in line.split("\t") if len(key := plain(cell)) > SHORT}
+
+    def __call__(self, text: str) -> bool:
+        return plain(text) not in self._seen
+
+
+def plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", text.lower())
+
+
+def beginning(text: str, chance: random.Random) -> str:
+    """The first 40, 80 or 140 words of a text."""
+    return " ".join(text.split()[: chance.choice((40, 80, 140))])
+
+
+def wiki(count: int) -> list[str]:
+    """The first `count` sentences of the sample."""
+    with lzma.open(DATA / "wiki_sentences_1m" / "wiki1m.txt.xz", "rt", encoding="utf-8") as lines:
+        return [line.strip() for _, line in zip(range(count), lines, strict=False)]
+
+
+def leads() -> list[Pair]:
+    """Title and first paragraph of articles."""
+    return [(each["title"], each["text"]) for each in records("enwiki_leads/corpus.jsonl.xz")]
+
+
+def abstracts() -> list[Pair]:
+    """Title and abstract of papers."""
+    with (DATA / "arxiv_csv" / "arxiv_papers.csv").open(encoding="utf-8-sig", newline="") as file:
+        return [(row["title"], f"{row['title']}\n\n{row['abstract']}") for row in csv.DictReader(file)]
+
+
+def answers() -> list[Pair]:
+    """Medical questions with their answers; MedQuAD's own, none of LiveQA's."""
+    return [(each["question"], each["answer"]) for each in records("medquad/medquad_qa.jsonl.xz") if each["answer"]]
+
+
+def nli(allowed: Allowed) -> list[tuple[str, str, str]]:
+    """Premise, hypothesis and label of SNLI's dev and test parts; its train part is not at hand."""
+    rows = []
+    for part in ("dev", "test"):
+        columns = [
+            (DATA / "snli_dev_test" / f"{name}.{part}").read_text(encoding="utf-8") for name in ("s1", "s2", "labels")
+        ]
+        rows += list(zip(*(column.splitlines() for column in columns), strict=True))
+    return [(a, b, label) for a, b, label in rows if allowed(a) and allowed(b)]
+
+
+def records(name: str) -> Iterator[dict[str, Any]]:
+    with lzma.open(DATA / name, "rt", encoding="utf-8") as lines:
+        yield from (json.loads(line) for line in lines)
+
+
+def wikipedia() -> list[str]:
+    """The sentences that whitening is fitted on."""
+    allowed = Allowed()
+    return [each for each in wiki(WHITENED) if allowed(each)]
