@@ -121,7 +121,23 @@ class Index:
         """
         return cls(Store.open(settings.index_folder(name, home)), encoder)
 
+    @staticmethod
+    def names(home: Path | None = None) -> list[str]:
+        """The indexes of the home of indexes, sorted."""
+        return settings.names(home)
+
+    @staticmethod
+    def folder(name: str | Path, home: Path | None = None) -> Path:
+        """Where the index called `name` lives, or would. Raises UsageError for what cannot be a name."""
+        return settings.index_folder(name, home)
+
     # ---- reading
+
+    @property
+    def version(self) -> int:
+        """Another number after every commit, whoever made it: what was drawn from the index before it may be stale."""
+        with self._store.snapshot():
+            return self._store.version()
 
     @overload
     def search(self, query: str | Query, **asked: Any) -> Results: ...

@@ -1,0 +1,1 @@
+"""The pages: `semsearch ui` runs app.py under Streamlit. They import only public names of semsearch."""

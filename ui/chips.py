@@ -1,0 +1,40 @@
+"""Chips: what pulls a query towards a meaning, or pushes it away, as a person writes and shares it.
+
+slow cooking          a text
+slow cooking ^0.5     with a weight; without one it is 1
+#42                   a passage, by the number that every hit shows
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from semsearch import SemsearchError
+
+LONGEST = 40  # letters of a text on a chip
+WEIGHT = re.compile(r"^(.*\S)\s*\^\s*([0-9]*\.?[0-9]+)$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A text, or a passage, and how much it counts."""
+
+    text: str = ""
+    passage: int | None = None
+    weight: float = 1.0
+
+
+def chip(written: str) -> Chip:
+    """What a chip says. Raises SemsearchError for one that says nothing.
+
+    >>> chip("slow cooking ^0.5"), chip("#42")
+    (Chip(text='slow cooking', passage=None, weight=0.5), Chip(text='', passage=42, weight=1.0))
+    """
+    found = WEIGHT.match(written.strip())
+    text, weight = (found[1], float(found[2])) if found else (written.strip(), 1.0)
+    if not text or not 0 < weight < 1000:
+        raise SemsearchError(f"the chip {written!r} needs a text and a weight above 0.", "Write: slow cooking ^0.5")
+    if re.fullmatch(r"#[0-9]{1,18}", text):
+        return Chip(passage=int(text[1:]), weight=weight)
+    return Chip(text, weight=weight)

@@ -1,0 +1,67 @@
+"""What stays in memory between runs of a page and is shared by all who look: open indexes and encoders.
+
+An open index sees what other processes commit at its next search. One that was removed, made anew or restored is
+another index under the same name: its file is another, and the old one is closed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import streamlit as st
+
+from semsearch import Encoder, Index, SemsearchError
+
+MOST = 16  # indexes, and encoders, that are open at once
+
+
+def names() -> list[str]:
+    """The indexes of the home of indexes, sorted."""
+    return Index.names()
+
+
+def index(name: str) -> Index:
+    """An index of the home, open. Raises SemsearchError where there is none any more."""
+    folder = Index.folder(name)
+    try:
+        made = (folder / "store.db").stat()
+    except OSError:
+        raise SemsearchError(f"there is no index {name!r} any more.", "Choose another one.") from None
+    return _index(str(folder), made.st_dev, made.st_ino)
+
+
+@st.cache_resource(max_entries=MOST, show_spinner=False, on_release=lambda index: index.close())
+def _index(folder: str, device: int, file: int) -> Index:
+    return Index.open(Path(folder))
+
+
+@st.cache_resource(max_entries=MOST, show_spinner="Loading the encoder …")
+def encoder(name: str) -> Encoder:
+    """An encoder by its name, loaded once."""
+    return Encoder.load(name)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """An error of semsearch as a sentence with what to do; the rest of the page stands."""
+    try:
+        yield
+    except SemsearchError as error:
+        st.error(plain(f"{error.message} {error.fix}".strip()), icon=":material/error:")
+
+
+def plain(text: str) -> str:
+    """A text as Streamlit's Markdown shows it letter by letter: nothing in it is emphasis, a link, an image or HTML."""
+    safe = "".join(f"\\{one}" if one in MARKUP else one for one in text)
+    return " ".join(safe.split("\n"))
+
+
+MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$&\"'^=@/")
+
+
+def device() -> str:
+    """Where encoders compute, as the settings have it."""
+    return os.environ.get("SEMSEARCH_DEVICE", "auto")

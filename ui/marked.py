@@ -1,0 +1,47 @@
+"""A passage as HTML: its best sentence and the words that match are marked, all else is text and nothing but text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import groupby
+
+BEFORE, LONGEST = 80, 420  # letters shown before the best sentence, and in all
+PLAIN, SENTENCE, WORD = "", "sentence", "word"
+STYLE = """<style>
+.passage { white-space: pre-line; overflow-wrap: anywhere; line-height: 1.5; }
+.passage .sentence { font-weight: 600; }
+.passage mark { font-weight: 600; color: inherit; background: rgb(250 190 40 / 38%); border-radius: 3px; }
+.passage .around { opacity: 0.78; }
+</style>"""
+
+
+def passage(text: str, sentence: tuple[int, int], words: Sequence[tuple[int, int]], *, whole: bool = False) -> str:
+    """HTML of `text`, or of what stands around its best sentence. Offsets are into `text`."""
+    styles = [PLAIN] * len(text)
+    styles[sentence[0] : sentence[1]] = [SENTENCE] * (sentence[1] - sentence[0])
+    for start, end in words:
+        styles[start:end] = [WORD] * (end - start)
+    first, last = (0, len(text)) if whole else _shown(text, sentence[0])
+    body = "".join(_runs(text, styles, first, last))
+    return f'{STYLE}<div class="passage">{"… " if first else ""}{body}{" …" if last < len(text) else ""}</div>'
+
+
+def _runs(text: str, styles: Sequence[str], first: int, last: int) -> Iterator[str]:
+    at = first
+    for style, run in groupby(styles[first:last]):
+        end = at + sum(1 for _ in run)
+        said = escape(text[at:end])
+        yield f"<mark>{said}</mark>" if style == WORD else f'<span class="{style or "around"}">{said}</span>'
+        at = end
+
+
+def _shown(text: str, sentence: int) -> tuple[int, int]:
+    """From a word a little before the sentence, so many letters on, to the end of a word."""
+    first = max(0, sentence - BEFORE)
+    if first:
+        first = max(text.find(" ", first, sentence) + 1, first)
+    last = first + LONGEST
+    if last < len(text):
+        last = max(text.rfind(" ", first + LONGEST // 2, last), first + LONGEST // 2)
+    return first, min(last, len(text))
