@@ -94,7 +94,7 @@ def _options(text: str) -> Query:
         help="How far a hit stands above texts that have nothing to do with each other: 0.5 is where chance ends.",
     )  # fmt: skip
     path = st.text_input("Paths", key="path", bind=URL, placeholder="notes/**/*.md")
-    must = st.text_input("Words that have to be there", key="must", bind=URL, placeholder="battery -> only with it")
+    must = st.text_input("Words that have to be there", key="must", bind=URL, placeholder="battery")
     where = st.text_input("Filter", key="where", bind=URL, placeholder="year > 2020 and lang = 'en'")
     return Query(
         text=text or "", k=int(k), mode=mode or "hybrid", alpha=alpha, group=group or "document", min_strength=least,
