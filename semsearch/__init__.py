@@ -11,14 +11,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from semsearch.bundle import catalogue as catalogue
     from semsearch.encoder import Encoder as Encoder
     from semsearch.errors import SemsearchError as SemsearchError
+    from semsearch.evaluation.contributions import token_contributions as token_contributions
+    from semsearch.evaluation.sts import pearson as pearson
+    from semsearch.evaluation.sts import ranks as ranks
+    from semsearch.evaluation.sts import spearman as spearman
     from semsearch.evaluation.sts import sts as sts
     from semsearch.index import Index as Index
+    from semsearch.roots import SyncOptions as SyncOptions
     from semsearch.types import Document as Document
     from semsearch.types import Hit as Hit
+    from semsearch.types import Progress as Progress
     from semsearch.types import Query as Query
     from semsearch.types import Results as Results
+    from semsearch.types import SyncReport as SyncReport
+    from semsearch.walk import Rules as Rules
 
 __version__ = "0.1.0"
 
@@ -27,12 +36,39 @@ _HOME_OF = {
     "Encoder": "semsearch.encoder",
     "Hit": "semsearch.types",
     "Index": "semsearch.index",
+    "Progress": "semsearch.types",
     "Query": "semsearch.types",
     "Results": "semsearch.types",
+    "Rules": "semsearch.walk",
     "SemsearchError": "semsearch.errors",
+    "SyncOptions": "semsearch.roots",
+    "SyncReport": "semsearch.types",
+    "catalogue": "semsearch.bundle",
+    "pearson": "semsearch.evaluation.sts",
+    "ranks": "semsearch.evaluation.sts",
+    "spearman": "semsearch.evaluation.sts",
     "sts": "semsearch.evaluation.sts",
+    "token_contributions": "semsearch.evaluation.contributions",
 }
-__all__ = ["Document", "Encoder", "Hit", "Index", "Query", "Results", "SemsearchError", "sts"]
+__all__ = [
+    "Document",
+    "Encoder",
+    "Hit",
+    "Index",
+    "Progress",
+    "Query",
+    "Results",
+    "Rules",
+    "SemsearchError",
+    "SyncOptions",
+    "SyncReport",
+    "catalogue",
+    "pearson",
+    "ranks",
+    "spearman",
+    "sts",
+    "token_contributions",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -128,6 +128,23 @@ class Encoder:
             trust_remote_code=trust_remote_code,
         )
 
+    @staticmethod
+    def catalogue() -> list[dict[str, Any]]:
+        """The encoders that are known by name: name, whether it is here (`local`) with its `bytes`, licence, size …
+
+        Nothing is fetched and nothing is loaded.
+        """
+        from semsearch import bundle, hub
+
+        known = []
+        for name, entry in bundle.catalogue().items():
+            inside = bundle.MODELS / entry["folder"] if "folder" in entry else None
+            folder = hub.local(entry["hub"]) if "hub" in entry else inside
+            here = "hub" not in entry or folder is not None
+            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) if folder else 0
+            known.append({"name": name, "local": here, "bytes": size if here else None, **entry})
+        return known
+
     def __repr__(self) -> str:
         return f"Encoder({self.name!r}, dim={self.dim}, device={self.device!r})"
 

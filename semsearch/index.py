@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from semsearch import caches, chance, describe, settings
-from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, UsageError
+from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, Unreadable, UsageError
+from semsearch.lock import LOCK, PID, WriterLock
 from semsearch.session import Session
 from semsearch.store import Space, Store
-from semsearch.types import Document, EncoderProtocol, Hit, Progress, Query, Results, SyncReport
+from semsearch.types import Document, EncoderProtocol, Hit, Progress, Query, Results, Skipped, SyncReport
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
@@ -131,6 +132,30 @@ class Index:
         """Where the index called `name` lives, or would. Raises UsageError for what cannot be a name."""
         return settings.index_folder(name, home)
 
+    @staticmethod
+    def remove(name: str | Path, home: Path | None = None) -> list[str]:
+        """Remove an index; the files that were indexed stay. The names of what in its folder is not its own, and stays.
+
+        Raises NotFound, Locked.
+        """
+        folder = settings.index_folder(name, home)
+        if not settings.is_index(folder):
+            raise NotFound(f"there is no index {folder.name!r}.", "Nothing was removed.")
+        lock = WriterLock(folder)
+        try:
+            store = folder / settings.STORE_FILE
+            store.unlink(missing_ok=True)  # from here on it is no index
+            for file in [*folder.glob(f"{settings.STORE_FILE}-*"), *folder.glob(caches.FILES)]:
+                file.unlink(missing_ok=True)
+        finally:
+            lock.release()
+        for file in (folder / LOCK, folder / PID):
+            file.unlink(missing_ok=True)
+        left = sorted(file.name for file in folder.iterdir())
+        if not left:
+            folder.rmdir()
+        return left
+
     # ---- reading
 
     @property
@@ -186,6 +211,13 @@ class Index:
         """What is indexed, by id: id, title, passages, size, time, metadata."""
         return self._store.documents(path=path, limit=limit, offset=offset)
 
+    def passages(self, document: str) -> list[dict[str, Any]]:
+        """The passages that a document was cut into, in their order, each as `get` gives it. Raises NotFound."""
+        with self._store.snapshot():
+            if not self._store.heads([document]):
+                raise NotFound(f"index {self.name} has no document {document!r}.", "It may have been deleted.")
+            return [describe.passage(found) for found in self._store.passages(self._store.passage_ids(document))]
+
     def texts(self) -> Iterator[str]:
         """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""
         return self._store.texts()
@@ -231,6 +263,27 @@ class Index:
                 else:
                     ingest.tally.skipped.append(item)
         return self._report(ingest, began, dry_run=options.dry_run)
+
+    @_in_turn
+    def add_files(
+        self, files: Iterable[tuple[str, BinaryIO]], progress: Callable[[Progress], None] = lambda _: None
+    ) -> SyncReport:
+        """Add files that are given as name and content; they are kept as `add` keeps documents, and not followed.
+
+        What they hold gets the ids that `sync` would give it, and replaces what has them. What cannot be read is in
+        the report's `skipped`.
+        """
+        from semsearch.sync import file_documents
+
+        began, given = time.perf_counter(), list(files)
+        self._write()
+        with self._ingest() as ingest:
+            for done, (name, stream) in enumerate(given):
+                for item in file_documents(name, stream):
+                    progress(Progress(done, len(given), "documents", name, ingest.tally.written))
+                    self._put(ingest, item)
+            progress(Progress(len(given), len(given), "documents", "", ingest.tally.written))
+        return self._report(ingest, began)
 
     @_in_turn
     def sync(
@@ -416,6 +469,20 @@ class Index:
         ingest.flush()
         if not dry_run:
             ingest.tally.warnings += self._after_writing()
+
+    def _put(self, ingest: Ingest, item: Document | Skipped) -> None:
+        """Take a document, or note why it is not taken."""
+        if isinstance(item, Skipped):
+            ingest.tally.skipped.append(item)
+            return
+        head = self._store.heads([item.id]).get(item.id)
+        if head is not None and head.source is not None:
+            ingest.tally.skipped.append(Skipped(item.id, "its id belongs to a document of a followed folder already"))
+            return
+        try:
+            ingest.put(item, head=head)
+        except Unreadable as error:
+            ingest.tally.skipped.append(Skipped(item.id, error.message))
 
     def _put_again(self, ingest: Ingest) -> None:
         """Cut the documents that came through `add` anew; their text is in the store."""

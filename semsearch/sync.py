@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -291,3 +293,22 @@ def stream_documents(stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Do
                 yield item
     except Unreadable as error:
         raise Unreadable(f"standard input cannot be read: {error.message}.", "Pipe text or records into it.") from error
+
+
+def file_documents(name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
+    """The documents of a file of which only name and content are at hand, under the ids that a folder would give."""
+    name = walk.printable(name.replace("\\", "/").rsplit("/", 1)[-1])
+    suffixes = "".join(Path(name).suffixes)[-40:]
+    suffixes = suffixes if suffixes.isprintable() else ""
+    with tempfile.TemporaryDirectory(prefix="semsearch-") as folder:
+        path = Path(folder, f"file{suffixes}")  # the name itself may be none that a file can have here
+        with path.open("wb") as spool:
+            shutil.copyfileobj(stream, spool)
+        try:
+            for item in loaders.load(path):
+                if isinstance(item, Skipped):
+                    yield replace(item, path=name + item.path.removeprefix(path.name))
+                else:
+                    yield replace(item, id=_full_id(name, item.id))
+        except Unreadable as error:
+            yield Skipped(name, error.message)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from semsearch import settings
 from semsearch.cli import show
 from semsearch.cli.common import (
     JsonFlag,
@@ -77,7 +76,9 @@ def rm(
     chosen = pick(ctx.obj, name, named)
     folder = existing(ctx.obj, chosen)
     confirm(f"Remove index {chosen} ({folder})?", yes=yes)
-    left = _remove(folder)
+    from semsearch.index import Index
+
+    left = Index.remove(folder)
     if as_json:
         show.emit({"schema": 1, "index": chosen, "removed": True})
     elif not ctx.obj.quiet:
@@ -182,24 +183,3 @@ def _all_there(index: Index, ids: Iterable[str]) -> list[str]:
             raise NotFound(f"{index.name} has no document {one!r}; nothing was deleted.",
                            f"See: semsearch info {index.name} --documents") from None  # fmt: skip
     return wanted
-
-
-def _remove(folder: Path) -> list[str]:
-    """Remove the index in `folder` under the writer's lock; the names of what is not its own and stays."""
-    from semsearch import caches
-    from semsearch.lock import LOCK, PID, WriterLock
-
-    lock = WriterLock(folder)
-    try:
-        store = folder / settings.STORE_FILE
-        store.unlink()  # from here on it is no index
-        for file in [*folder.glob(f"{settings.STORE_FILE}-*"), *folder.glob(caches.FILES)]:
-            file.unlink(missing_ok=True)
-    finally:
-        lock.release()
-    for name in (LOCK, PID):
-        (folder / name).unlink(missing_ok=True)
-    left = sorted(file.name for file in folder.iterdir())
-    if not left:
-        folder.rmdir()
-    return left

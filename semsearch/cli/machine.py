@@ -61,7 +61,9 @@ def config(ctx: typer.Context, as_json: JsonFlag = False) -> None:
 @models.command("list", cls=Command)
 def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """The encoders that are known by name, and whether they are here."""
-    found = [{"name": name, "local": _here(entry), **entry} for name, entry in _catalogue().items()]
+    from semsearch.encoder import Encoder
+
+    found = Encoder.catalogue()
     if as_json:
         show.emit({"schema": 1, "models": found})
         return
@@ -172,12 +174,6 @@ def _hub_name(model: str) -> tuple[str | None, Reference]:
     if reference.model.startswith(HUB):
         return reference.model.removeprefix(HUB), reference
     return _catalogue().get(reference.model, {}).get("hub"), reference
-
-
-def _here(entry: dict[str, Any]) -> bool:
-    from semsearch import hub
-
-    return "hub" not in entry or hub.local(entry["hub"]) is not None
 
 
 def _bytes(folder: Path) -> int:

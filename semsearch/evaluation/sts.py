@@ -188,7 +188,7 @@ def compared(pairs: Sequence[Pair], embed: Callable[[Sequence[str]], Vectors]) -
 
 def spearman(values: Sequence[float] | NDArray[np.float64], gold: Sequence[float] | NDArray[np.float64]) -> float:
     """Rank correlation in -1 … 1, ties at their average rank; NaN where either side is constant."""
-    return pearson(_ranks(values), _ranks(gold))
+    return pearson(ranks(values), ranks(gold))
 
 
 def pearson(values: Sequence[float] | NDArray[np.float64], gold: Sequence[float] | NDArray[np.float64]) -> float:
@@ -198,7 +198,7 @@ def pearson(values: Sequence[float] | NDArray[np.float64], gold: Sequence[float]
     return float(a @ b / lengths) if lengths > 0 else float("nan")
 
 
-def _ranks(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+def ranks(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     """1-based ranks, (n,); equal values share the average of the ranks they take up."""
     _, group, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
