@@ -1,0 +1,194 @@
+"""Long work: it runs in a thread of the server, says how far it is, can be stopped, and outlives a reload of the page.
+
+One job an index at a time, as there is one writer. What was stored before a job ends, however it ends, stays stored.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import streamlit as st
+
+from semsearch import Index, Progress, SemsearchError, SyncReport
+
+from . import held
+
+Told = Callable[[Progress], None]
+State = Literal["running", "done", "stopped", "failed"]
+
+
+class Stopped(Exception):
+    """Raised within a job that a person has stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a job has come to: a sentence, what it has found wrong, a file that it has made."""
+
+    text: str
+    problems: tuple[str, ...] = ()
+    file: Path | None = None
+    keep: Any = None  # held as long as the job is shown: the folder of `file`
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """Work on an index. `what` names it; `outcome` is there once it is done, `error` once it has failed."""
+
+    index: str
+    what: str
+    stoppable: bool = True
+    state: State = "running"
+    progress: Progress | None = None
+    outcome: Outcome | None = None
+    error: str = ""
+    began: float = field(default_factory=time.monotonic)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def tell(self, step: Progress) -> None:
+        """What the work calls with each step. Raises Stopped where it was asked to stop."""
+        self.progress = step
+        if self.stop.is_set():
+            raise Stopped
+
+    def run(self, work: Callable[[Told], Outcome]) -> None:
+        """Do it, and keep how it ended."""
+        try:
+            self.outcome = work(self.tell)
+            self.state = "done"
+        except Stopped:
+            self.state = "stopped"
+        except Exception as error:
+            self.error = _sentence(error)
+            self.state = "failed"
+
+
+@dataclass(eq=False, slots=True)
+class Jobs:
+    """The last job of each index, by the index's folder."""
+
+    of: dict[str, Job] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@st.cache_resource(show_spinner=False)
+def _jobs() -> Jobs:
+    return Jobs()
+
+
+def start(index: str, what: str, work: Callable[[Told], Outcome], *, stoppable: bool = True) -> Job:
+    """Begin work on an index. Raises SemsearchError while other work on it runs."""
+    jobs, key = _jobs(), _key(index)
+    with jobs.lock:
+        at_hand = jobs.of.get(key)
+        if at_hand and at_hand.state == "running":
+            raise SemsearchError(
+                f"{index} is busy: {at_hand.what.lower()} is still running.", "Wait for it, or stop it first."
+            )
+        job = jobs.of[key] = Job(index, what, stoppable)
+    threading.Thread(target=job.run, args=(work,), name=f"{what} {index}", daemon=True).start()
+    return job
+
+
+def of(index: str) -> Job | None:
+    """The last job of an index, unless it was put away."""
+    return _jobs().of.get(_key(index))
+
+
+def forget(index: str) -> None:
+    """Show the last job of an index no longer. One that runs is kept."""
+    jobs, key = _jobs(), _key(index)
+    with jobs.lock:
+        if key in jobs.of and jobs.of[key].state != "running":
+            del jobs.of[key]
+
+
+def show() -> None:
+    """Every job that runs, and how those before it ended."""
+    found = list(_jobs().of.values())
+    running = {id(job) for job in found if job.state == "running"}
+    st.session_state["jobs running"] = running
+    if running:
+        _watch()
+    for job in found:
+        if job.state != "running":
+            _ended(job)
+
+
+@st.fragment(run_every=1.0)
+def _watch() -> None:
+    """The jobs that run, drawn anew every second; once one has ended, the whole page is."""
+    running = [job for job in _jobs().of.values() if job.state == "running"]
+    now = {id(job) for job in running}
+    if st.session_state["jobs running"] - now:
+        st.rerun()
+    st.session_state["jobs running"] = now
+    for job in running:
+        step = job.progress
+        share = min(step.done / step.total, 1.0) if step and step.total else 0.0
+        row = st.container(horizontal=True, vertical_alignment="center", border=True)
+        row.progress(share, _how_far(job, share), width="stretch")
+        if job.stoppable:
+            row.button("Stop", key=f"stop {job.index}", icon=":material/stop:", on_click=job.stop.set,
+                       disabled=job.stop.is_set(), help="What is stored by then stays.")  # fmt: skip
+
+
+def _how_far(job: Job, share: float) -> str:
+    step, seconds = job.progress, time.monotonic() - job.began
+    told = [f"{job.index}: {job.what}", f"{seconds:.0f} s"]
+    if step and step.total:
+        told.insert(1, f"{share:.0%}")
+    if step and step.passages:
+        told.append(f"{step.passages:,} passages")
+    if step and step.item:
+        told.append(step.item[-60:])
+    if job.stop.is_set():
+        told.append("stopping …")
+    return held.plain(" · ".join(told))
+
+
+def _ended(job: Job) -> None:
+    row = st.container(horizontal=True, vertical_alignment="center")
+    name = held.plain(f"{job.index}: {job.what}")
+    if job.state == "failed":
+        row.error(f"{name}. {held.plain(job.error)}", icon=":material/error:")
+    elif job.state == "stopped":
+        row.warning(f"{name} was stopped. What was stored by then stays; the next update goes on from there.",
+                    icon=":material/stop:")  # fmt: skip
+    elif job.outcome:
+        lines = [f"{name}. {held.plain(job.outcome.text)}", *(f"- {held.plain(one)}" for one in job.outcome.problems)]
+        shown = row.warning if job.outcome.problems else row.success
+        shown("\n".join(lines), icon=":material/warning:" if job.outcome.problems else ":material/check:")
+        if job.outcome.file:
+            row.download_button("Download", job.outcome.file.read_bytes, job.outcome.file.name,
+                                key=f"get {job.index}", icon=":material/download:")  # fmt: skip
+    row.button("", key=f"put away {job.index}", icon=":material/close:", type="tertiary", on_click=forget,
+               args=(job.index,), help="Put this message away.")  # fmt: skip
+
+
+def counted(report: SyncReport) -> Outcome:
+    """What a run did to the documents, in a sentence."""
+    parts = [f"{getattr(report, kind):,} {kind}" for kind in ("added", "changed", "moved", "deleted", "unchanged")]
+    told = f"{', '.join(parts)}; {report.passages:,} passages in all, {report.took_s:.1f} s."
+    if report.skipped:
+        told += f" {len(report.skipped):,} skipped: the page Documents says why."
+    return Outcome(told, report.warnings)
+
+
+def _key(index: str) -> str:
+    return str(Index.folder(index).absolute())
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, SemsearchError):
+        return f"{error.message} {error.fix}".strip()
+    if isinstance(error, OSError):
+        return f"The disk would not: {error.strerror or error}. What was stored before stays."
+    logging.getLogger(__name__).error("a job failed", exc_info=error)
+    return f"It ended at a fault of its own ({type(error).__name__}); the log of the server has the details."

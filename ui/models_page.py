@@ -1,0 +1,214 @@
+"""Indexes & models: which indexes there are and how each is served; making, checking, copying and removing one."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from semsearch import Encoder, Index, SemsearchError
+
+from . import held, jobs
+from .documents import URL, size
+
+
+def page() -> None:
+    """The page."""
+    st.title("Indexes & models")
+    _said()
+    names = held.names()
+    if names:
+        _table(names)
+        name = st.selectbox("Index", names, key="index", bind=URL) or names[0]
+        with held.told():
+            _index(name, held.index(name).info())
+    else:
+        st.info("There is no index yet. Create one, then add documents to it.", icon=":material/info:")
+    known = Encoder.catalogue()
+    with st.expander("Create an index", icon=":material/add:", expanded=not names):
+        _creation(known)
+    _catalogue(known)
+
+
+def _table(names: list[str]) -> None:
+    """Every index in a row; one that cannot be read says why and hides no other."""
+    st.dataframe([_row(name) for name in names], hide_index=True, key="indexes", column_config={
+        "size": st.column_config.NumberColumn(format="bytes"),
+        "documents": st.column_config.NumberColumn(format="localized"),
+        "passages": st.column_config.NumberColumn(format="localized"),
+        "why": st.column_config.TextColumn(width="large"),
+    })  # fmt: skip
+
+
+def _row(name: str) -> dict[str, Any]:
+    empty = dict.fromkeys(("documents", "passages", "encoder", "size", "backend", "why", "last run"))
+    try:
+        known = held.index(name).info()
+    except SemsearchError as error:
+        return {"index": name, **empty, "encoder": "cannot be read", "why": str(error)}
+    spaces = known["spaces"]
+    return {
+        "index": name,
+        "documents": known["documents"],
+        "passages": known["passages"],
+        "encoder": ", ".join(space["encoder"]["name"] for space in spaces),
+        "size": known["bytes"],
+        "backend": ", ".join(space["backend"] for space in spaces),
+        "why": ", ".join(space["why"] for space in spaces),
+        "last run": (known["last_run"] or {}).get("at", "")[:16].replace("T", " "),
+    }
+
+
+def _index(name: str, known: dict[str, Any]) -> None:
+    """What can be done with the chosen index."""
+    for space in known["spaces"]:
+        encoder = space["encoder"]
+        st.caption(held.plain(
+            f"{encoder['name']}, {space['dim']} numbers a passage, fingerprint {encoder['fingerprint'][:12]} · "
+            f"{space['vectors']:,} vectors served by {space['backend']}: {space['why']}"
+        ))  # fmt: skip
+    busy = bool((job := jobs.of(name)) and job.state == "running")
+    row = st.container(horizontal=True)
+    for label, icon, work, told in ACTIONS:
+        row.button(label, key=label, icon=f":material/{icon}:", on_click=_begin, args=(name, label, work), help=told,
+                   disabled=busy)  # fmt: skip
+    with st.expander("Remove this index", icon=":material/delete_forever:"):
+        st.markdown(
+            f"Removes {held.plain(name)} with its {known['documents']:,} documents, {size(known['bytes'])}. The files "
+            "that were indexed stay. This cannot be undone; a dump made before can be restored."
+        )
+        typed = st.text_input("Write its name to remove it", key=f"remove {name}", placeholder=name)
+        st.button("Remove it", key="really remove", type="primary", disabled=typed != name, on_click=_remove,
+                  args=(name,))  # fmt: skip
+
+
+def _compact(folder: Path) -> jobs.Outcome:
+    with Index.open(folder) as index:
+        before = index.info()["bytes"]
+        index.compact()
+    with Index.open(folder) as index:  # closed in between: the log is folded in
+        return jobs.Outcome(f"{size(before)} before, {size(index.info()['bytes'])} now.")
+
+
+def _verify(folder: Path) -> jobs.Outcome:
+    with Index.open(folder) as index:
+        problems = index.verify()
+    if not problems:
+        return jobs.Outcome("Everything is in order.")
+    told = f"{len(problems):,} problems were found. Restore a dump or build the index anew; for a bad cache compact."
+    return jobs.Outcome(told, tuple(problems[:20]))
+
+
+def _dump(folder: Path) -> jobs.Outcome:
+    place = tempfile.TemporaryDirectory(prefix="semsearch-")  # gone with the message that offers the download
+    file = Path(place.name, f"{folder.name}.dump")
+    with Index.open(folder) as index:
+        index.dump(file)
+    return jobs.Outcome(f"{size(file.stat().st_size)} are ready.", file=file, keep=place)
+
+
+ACTIONS = (
+    ("Compact", "compress", _compact, "Gives back the space of what was deleted and builds the vector cache anew. "
+     "Searches may have to wait for it."),
+    ("Verify", "fact_check", _verify, "Reads everything and checks it: counts, checksums, caches against the store. "
+     "Nothing is changed."),
+    ("Dump", "archive", _dump, "Packs the whole index into one file to download. `semsearch restore` makes an index "
+     "of it again."),
+)  # fmt: skip
+
+
+def _begin(name: str, what: str, work: Any) -> None:
+    try:
+        folder = Index.folder(name)
+        jobs.start(name, what, lambda _: work(folder), stoppable=False)
+    except SemsearchError as error:
+        _say("error", str(error))
+
+
+def _remove(name: str) -> None:
+    job = jobs.of(name)
+    if job and job.state == "running":
+        _say("error", f"{name} is busy: {job.what.lower()} is still running. Wait for it, or stop it first.")
+        return
+    try:
+        left = Index.remove(name)
+    except (SemsearchError, OSError) as error:
+        _say("error", str(error))
+        return
+    jobs.forget(name)
+    rest = f" Other files in its folder were left: {', '.join(left[:5])}." if left else ""
+    _say("success", f"{name} was removed; the files that were indexed stay.{rest}")
+
+
+def _creation(known: list[dict[str, Any]]) -> None:
+    """A form for a name and an encoder."""
+    entries = {each["name"]: each for each in known}
+
+    def told(name: str) -> str:
+        entry = entries.get(name, {"local": True})
+        return name if entry["local"] else f"{name} (not on this machine: {entry['size']} are fetched first)"
+
+    with st.form("create", border=False, clear_on_submit=True):
+        st.text_input("Name", key="new.name", placeholder="notes")
+        st.selectbox("Encoder", [*entries], key="new.encoder", format_func=told, accept_new_options=True,
+                     help="From the list below, or the folder of a model, or hf:owner/name. All documents of an index "
+                     "share it; another one needs another index.")  # fmt: skip
+        st.form_submit_button("Create it", icon=":material/add:", on_click=_create)
+
+
+def _create() -> None:
+    name, encoder = st.session_state["new.name"].strip(), st.session_state["new.encoder"]
+    if not name or Path(name).name != name:
+        _say("error", "An index needs a name without '/'. Use letters, digits, '-' and '_'.")
+        return
+    try:
+        folder = Index.folder(name)
+        if name in held.names():
+            _say("error", f"There is an index {name} already. Choose another name, or remove it first.")
+            return
+
+        def work(_: jobs.Told) -> jobs.Outcome:
+            Index.create(folder, encoder=encoder).close()
+            return jobs.Outcome("It is made, and empty. Add documents on the page Documents.")
+
+        jobs.start(name, f"Making it with {encoder}", work, stoppable=False)
+    except SemsearchError as error:
+        _say("error", str(error))
+
+
+def _catalogue(known: list[dict[str, Any]]) -> None:
+    st.subheader("Encoders")
+    st.caption("Known by name. What is not here is fetched when it is first used. Any other model works as well: by "
+               "its folder, or as hf:owner/name.")  # fmt: skip
+    rows = [
+        {
+            "name": each["name"],
+            "here": each["local"],
+            "on disk": each["bytes"] or None,
+            "size": each["size"],
+            "licence": each["licence"],
+            "what": each["description"],
+            "source": each["source"],
+        }
+        for each in known
+    ]
+    st.dataframe(rows, hide_index=True, key="encoders", column_config={
+        "on disk": st.column_config.NumberColumn(format="bytes"),
+        "what": st.column_config.TextColumn(width="large"),
+        "source": st.column_config.LinkColumn(),
+    })  # fmt: skip
+
+
+def _say(kind: str, text: str) -> None:
+    st.session_state["said"] = (kind, text)
+
+
+def _said() -> None:
+    """What the last click came to, said once."""
+    kind, text = st.session_state.pop("said", ("", ""))
+    if kind == "error":
+        st.error(held.plain(text), icon=":material/error:")
+    elif kind:
+        st.success(held.plain(text), icon=":material/check:")
