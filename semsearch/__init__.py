@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from semsearch.bundle import catalogue as catalogue
     from semsearch.encoder import Encoder as Encoder
     from semsearch.errors import SemsearchError as SemsearchError
     from semsearch.evaluation.contributions import token_contributions as token_contributions
@@ -43,7 +42,6 @@ _HOME_OF = {
     "SemsearchError": "semsearch.errors",
     "SyncOptions": "semsearch.roots",
     "SyncReport": "semsearch.types",
-    "catalogue": "semsearch.bundle",
     "pearson": "semsearch.evaluation.sts",
     "ranks": "semsearch.evaluation.sts",
     "spearman": "semsearch.evaluation.sts",
@@ -62,7 +60,6 @@ __all__ = [
     "SemsearchError",
     "SyncOptions",
     "SyncReport",
-    "catalogue",
     "pearson",
     "ranks",
     "spearman",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +11,7 @@ import streamlit as st
 
 from semsearch import Hit, Index, Query, Results, SemsearchError
 
-from . import context, held, marked, narrow
+from . import context, held, marked, narrow, spreadsheet
 from .chips import chip
 
 MODES = ("hybrid", "semantic", "keyword")
@@ -270,16 +268,7 @@ def record(each: Found) -> dict[str, Any]:
 
 def table(rows: Iterable[dict[str, Any]]) -> str:
     """CSV that a spreadsheet opens without running any cell: what could be a formula is led by an apostrophe."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    for row in rows:
-        writer.writerow([_cell(row[name]) for name in COLUMNS])
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    return spreadsheet.table(rows, COLUMNS)
 
 
 def _summary(names: Sequence[str]) -> str:

@@ -1,0 +1,321 @@
+"""The compare page: what a person sees of sentences and pairs, and that nothing of them is ever markup."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("streamlit")
+pytest.importorskip("semsearch_ui")
+from streamlit.testing.v1 import AppTest
+
+from semsearch import SemsearchError, sts
+
+HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [link](javascript:alert(3)) :red[red] $x$"
+PAIRS = """sentence1,sentence2,score
+a red car,a red car,5
+a red car,a red cart,3
+a diesel engine,a bowl of soup,0.5
+"=1+1, he said",nothing alike,4.5
+"""
+PROGRAM = """
+from semsearch_ui import compare
+compare.page()
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    import streamlit as st
+
+    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+def shown(*encoders: str, **url: Any) -> AppTest:
+    """The page, opened at a URL."""
+    page = AppTest.from_string(PROGRAM, default_timeout=120)
+    page.query_params["m"] = list(encoders or ("hashing",))
+    for name, value in url.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def pasted(text: str, *encoders: str, **url: Any) -> AppTest:
+    page = shown(*encoders, kind="pairs", **url)
+    page.text_area(key="pairs").set_value(text).run()
+    assert not page.exception
+    return page
+
+
+def charts(page: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(each.proto.spec) for each in page.get("vega_lite_chart")]
+
+
+def drawn(page: AppTest, at: int) -> list[dict[str, Any]]:
+    """The rows of the first data set of a chart."""
+    import pyarrow
+
+    proto = page.get("vega_lite_chart")[at].proto
+    content = proto.datasets[0].data.data if proto.datasets else proto.data.data
+    return list(pyarrow.ipc.open_stream(content).read_all().to_pylist())
+
+
+def titles(page: AppTest) -> list[str]:
+    return [each["title"]["text"] for each in charts(page) if "title" in each]
+
+
+def words(page: AppTest) -> str:
+    """All that goes through Markdown."""
+    kinds = (page.markdown, page.caption, page.error, page.info, page.warning, page.subheader)
+    return "\n".join(each.value for kind in kinds for each in kind)
+
+
+def test_two_sentences_give_cosine_and_strength_by_encoder_and_a_map() -> None:
+    page = shown(s="a red car\na red cart")
+    rows = page.dataframe[0].value
+    found = sts([("a red car", "a red cart")], encoder="hashing")
+    assert rows["cosine"].tolist() == pytest.approx(found.cosines)
+    assert rows["encoder"].tolist() == ["hashing"]
+    assert titles(page) == ["hashing"]
+
+
+def test_the_encoders_that_ship_stand_side_by_side_with_their_difference() -> None:
+    page = shown("default", "cot-minilm", s="A car.\nAn automobile.\nCold soup.", x="1", y="3")
+    assert titles(page) == ["default", "cot-minilm", "cot-minilm − default"]
+    rows = page.dataframe[0].value
+    found = sts([("A car.", "Cold soup.")], encoder="cot-minilm")
+    assert rows["cosine"].tolist()[1] == pytest.approx(found.cosines[0], abs=1e-3)
+    assert rows["strength"].tolist()[1] == pytest.approx(found.strengths[0], abs=1e-2)
+
+
+def test_the_cells_of_a_map_are_the_cosines() -> None:
+    page = shown(s="a red car\na red cart\nsoup")
+    cells = {(cell["row"][0], cell["column"]): cell["cosine"] for cell in drawn(page, 0)}
+    assert cells["1", "1"] == 1
+    assert cells["1", "2"] == cells["2", "1"]
+    assert cells["1", "2"] == pytest.approx(sts([("a red car", "a red cart")], encoder="hashing").cosines[0], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [{"kind": "nonsense"}, {"x": "99"}, {"y": "-1"}, {"x": "many"}, {"s": "one line"}, {"tokens": "x"}, {"s": ""}],
+)
+def test_a_url_with_values_that_cannot_be_is_no_error(url: dict[str, str]) -> None:
+    assert not shown(**url).error
+
+
+def test_more_sentences_than_a_map_can_hold_are_cut_and_that_is_said() -> None:
+    page = shown(s="\n".join(f"sentence {number}" for number in range(40)))
+    assert "first 30 of 40" in page.warning[0].value
+
+
+def test_an_encoder_that_cannot_be_loaded_is_an_error_of_its_own(home: Path) -> None:
+    broken = home / "broken"
+    broken.mkdir()
+    (broken / "config.json").write_text("{", encoding="utf-8")
+    page = shown("hashing", "defualt", str(broken), s="a red car\na red cart")
+    assert len(page.error) == 2
+    assert "Did you mean" in page.error[0].value
+    assert "Traceback" not in words(page)
+    assert titles(page) == ["hashing"]
+
+
+def test_a_link_alone_fetches_nothing() -> None:
+    page = shown("hashing", "hf:owner/name", "bge-small-en-v1.5#mean", s="a\nb")
+    assert [each.label for each in page.button] == ["Fetch and use it"] * 2
+    assert not page.error
+    assert titles(page) == ["hashing"]
+
+
+def test_pairs_with_scores_give_correlations_charts_and_the_worst_first() -> None:
+    page = pasted(PAIRS)
+    given = [tuple(row[:2]) for row in list(csv.reader(io.StringIO(PAIRS)))[1:]]
+    found = sts(given, encoder="hashing", gold=[5, 3, 0.5, 4.5])
+    measures, listed = page.dataframe[0].value, page.dataframe[1].value
+    assert measures["spearman"].tolist() == pytest.approx([found.spearman])
+    assert measures["pearson"].tolist() == pytest.approx([found.pearson])
+    assert listed["pair"].tolist()[0] == 4
+    assert titles(page) == ["hashing", "hashing: predictions by gold score"]
+    assert page.number_input(key="pair").value == 4
+
+
+def test_a_pair_is_chosen_by_the_url() -> None:
+    page = pasted(PAIRS, pair="2")
+    assert page.number_input(key="pair").value == 2
+    assert page.dataframe[2].value["cosine"].tolist()[0] < 1
+    page.text_area(key="pairs").set_value("x,y").run()
+    assert not page.exception
+    assert page.number_input(key="pair").value == 1
+
+
+def test_pairs_without_scores_have_neither_correlations_nor_charts() -> None:
+    page = pasted("a red car\ta red cart\nsoup\tknots\n")
+    assert charts(page) == []
+    assert page.dataframe[0].value["pair"].tolist() == [1, 2]
+
+
+def test_scores_that_are_all_the_same_have_no_correlation_and_that_is_said() -> None:
+    page = pasted("x,y,1\nc,d,1\n")
+    assert "not all the same" in words(page)
+
+
+def test_pairs_without_a_score_are_left_out_of_the_correlations_and_counted() -> None:
+    assert "3 pairs with a score; 1 without one" in words(pasted("x,y,1\nc,d,2\ne,f,\ng,h,3\n"))
+
+
+def test_many_pairs_are_measured_as_one_at_a_time() -> None:
+    lines = [f"the number {number},the number {number * 7 % 50},{number % 6}" for number in range(150)]
+    page = pasted("\n".join(lines))
+    listed = page.dataframe[1].value.sort_values("pair")
+    found = sts([tuple(line.split(",")[:2]) for line in lines], encoder="hashing")
+    assert listed["cosine hashing"].tolist() == pytest.approx(found.cosines)
+
+
+def test_an_uploaded_file_goes_before_the_box() -> None:
+    page = pasted("x,y")
+    page.file_uploader[0].set_value(("p.csv", PAIRS.encode("utf-16"), "text/csv")).run()
+    assert not page.exception
+    assert sorted(page.dataframe[1].value["pair"]) == [1, 2, 3, 4]
+    page.file_uploader[0].set_value(("p.csv", b"a,\xff", "text/csv")).run()
+    assert "not UTF" in page.error[0].value
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x,y\nc\n", "line 2 has 1 column"),
+        ("x,y\n\nc,d,e,f\n", "line 3 has 4 columns"),
+        ("sentence1,score\nx,1\n", "no column sentence2"),
+        ("a,b,score\nx,y,1\nx,y,z\n", "line 3: 'z' is not a score"),
+        ("sentence1,sentence2,score\nx,y,high\n", "line 2: 'high' is not a score"),
+        ("a,b,nan\n", "line 1: 'nan' is not a score"),
+        ("x,  \n", "line 1 has no text as sentence2"),
+        ('{"sentence1": "a"}\n', "line 1 has no text as sentence2"),
+        ('{"sentence1": "a", "sentence2": "b"}\n{"sen\n', "line 2 is broken JSON"),
+        ('{"sentence1": "a", "sentence2": "b"}\n[1]\n', "line 2 is no JSON object"),
+        ('{"a": "a", "b": "b", "score": true}', "line 1: 'True' is not a score"),
+        ('[{"a": "x", "b": "y"}]', "one JSON list"),
+    ],
+)
+def test_what_is_wrong_with_pairs_is_said_with_the_line(text: str, said: str) -> None:
+    from semsearch_ui.pairs import read
+
+    with pytest.raises(SemsearchError, match=said):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a b,c d,4.5",
+        "score;sentence2;sentence1\n4,5;c d;a b",
+        "id\tsentence1\tsentence2\tscore\n7\ta b\tc d\t4.5\n",
+        '\ufeffSentence1,Sentence2,Score\r\n"a b","c d",4.5\r\n',
+        '{"sentence1": "a b", "sentence2": "c d", "score": 4.5}',
+        '\n{"b": "c d", "a": "a b", "score": "4.5"}\n\n',
+    ],
+)
+def test_pairs_are_read_as_people_write_them(text: str) -> None:
+    from semsearch_ui.pairs import Pair, read
+
+    assert read(text) == [Pair("a b", "c d", 4.5)]
+
+
+def test_a_bad_line_is_a_sentence_on_the_page() -> None:
+    page = pasted("x,y\nc\n")
+    assert "line 2 has 1 column" in page.error[0].value
+    assert not page.dataframe
+
+
+def test_an_encoder_without_torch_says_what_tokens_need() -> None:
+    page = shown("hashing", "default", s="a red car\na red cart", tokens="true")
+    assert len(page.info) == 2
+    assert "Torch model" in page.info[1].value
+    assert titles(page) == ["hashing", "default", "default − hashing"]
+
+
+def test_the_tokens_of_a_torch_model_are_drawn_for_both_sentences(golden: Path) -> None:
+    pytest.importorskip("torch")
+    name = f"{golden / 'models' / 'tiny-bert'}#mean"
+    page = shown(name, s="A man plays a guitar.\nSoup.", tokens="true")
+    assert not page.error
+    assert not page.info
+    bars = [spec for spec in charts(page) if "title" not in spec]
+    assert len(bars) == 2
+    assert sum(row["share"] for row in drawn(page, 0)) == pytest.approx(100)
+    assert str(golden) not in words(page)
+
+
+def test_nothing_of_a_text_is_markup(home: Path) -> None:
+    pages = [
+        shown("hashing", HOSTILE, s=f"{HOSTILE}\n=cmd|' /C calc'!A0\n{HOSTILE}", tokens="true"),
+        pasted(json.dumps({"a": HOSTILE, "b": f"=1+1 {HOSTILE}", "score": 1}) + '\n{"a": "x", "b": "y", "score": 2}'),
+        pasted(f"x,y\n{HOSTILE},c,{HOSTILE},d"),
+        pasted(f"x,y,{HOSTILE.replace(',', '')}"),
+    ]
+    for page in pages:
+        for each in (*page.markdown, *page.caption):
+            assert not each.allow_html
+        assert not page.get("html")
+        unescaped = re.sub(r"\\.", "", words(page))
+        for sign in ("<script", "<img", "**bold", "[link](", ":red[", "$x$"):
+            assert sign not in unescaped
+    assert r"\<script\>" in words(pages[0])
+    assert "<script>" in pages[1].dataframe[1].value["sentence1"].tolist()[0]
+
+
+def test_a_text_is_never_the_name_of_a_field_or_a_format() -> None:
+    from semsearch_ui.charts import heat
+
+    plain = heat([[1, 0.5], [0.5, 1]], ["a", "b"], "t").to_dict()
+    hostile = heat([[1, 0.5], [0.5, 1]], [HOSTILE, "datum['x'] || {}"], "t").to_dict()
+    for spec in (plain, hostile):
+        assert "datum" not in json.dumps(without_data(spec))
+    assert without_data(plain) == without_data(hostile)
+
+
+def without_data(spec: Any) -> Any:
+    if isinstance(spec, dict):
+        return {key: without_data(value) for key, value in spec.items() if key not in ("data", "datasets")}
+    return [without_data(each) for each in spec] if isinstance(spec, list) else spec
+
+
+def test_a_download_runs_in_no_spreadsheet() -> None:
+    from semsearch_ui.measured import Scored
+    from semsearch_ui.pairs import Pair
+    from semsearch_ui.rated import table
+    from semsearch_ui.spreadsheet import table as written
+
+    rows = table([Pair("=1+1", "@x\ny", -2.0)], {"=m": Scored((-0.5,), (None,), None, None, (None,))})
+    (head, cells) = csv.reader(io.StringIO(written(rows, list(rows[0]))))
+    assert cells[:5] == ["1", "'=1+1", "'@x\ny", "-2.0", "-0.5"]
+    assert head[4] == "cosine =m"
+    assert written([{"=x": 1}], ["=x"]).startswith("'=x")
+
+
+def test_boxes_stand_for_whole_scores_and_for_even_groups_of_another_scale() -> None:
+    from semsearch_ui.groups import boxes
+
+    assert [(box.at, box.count) for box in boxes([0.4, 0.6, 3.5, 5], [0, 0.2, 0.4, 1])] == [
+        (0, 1),
+        (1, 1),
+        (4, 1),
+        (5, 1),
+    ]
+    assert [box.at for box in boxes([0, 0.5, 1], [0, 0.5, 1])] == [0, 0.6, 1]
+    assert [(box.at, box.count) for box in boxes([2, 2], [0.1, 0.3])] == [(2, 2)]
+    (box,) = boxes([1] * 9, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 9])
+    assert (box.low, box.middle, box.high, box.most) == pytest.approx((0.3, 0.5, 0.7, 0.8))

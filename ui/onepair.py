@@ -1,0 +1,60 @@
+"""One pair of sentences: cosine and strength by every encoder, and what each token contributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from semsearch import Encoder, SemsearchError, token_contributions
+
+from . import charts, encoders, held, measured
+from .pairs import Pair
+
+URL: Any = "query-params"
+COLUMNS: dict[str, Any] = {
+    "cosine": st.column_config.NumberColumn("cosine", format="%.4f"),
+    "strength": st.column_config.ProgressColumn(
+        "strength", format="%.2f", min_value=0, max_value=1,
+        help="How far the cosine stands above texts that have nothing to do with each other: 0.5 is where chance ends.",
+    ),
+}  # fmt: skip
+
+
+def show(chosen: dict[str, Encoder], first: str, second: str) -> None:
+    """The pair, its table, and its tokens where they are asked for."""
+    st.markdown(f"**1** {held.plain(first)}  \n**2** {held.plain(second)}")
+    rows = []
+    for name, found in encoders.each(chosen, lambda encoder: measured.scored(encoder, [Pair(first, second)])):
+        rows.append({"encoder": name, "cosine": found.cosines[0], "strength": found.strengths[0]})
+    if rows:
+        st.dataframe(rows, column_config=COLUMNS, hide_index=True)
+    if st.toggle(
+        "What each token contributes", key="tokens", bind=URL,
+        help="The cosine of each token with the vector of its sentence, as a share of all. For models in Torch.",
+    ):  # fmt: skip
+        _tokens(chosen, (first, second))
+
+
+def number(place: Any, label: str, key: str, most: int, usual: int) -> int:
+    """A number from 1 to `most`, of the URL or chosen; `usual` until then, and where there are fewer now."""
+    nobody_said = key not in st.session_state and key not in st.query_params
+    if nobody_said or st.session_state.get(key, 1) > most:
+        st.session_state[key] = usual
+    return int(place.number_input(label, 1, most, key=key, bind=URL))
+
+
+def _tokens(chosen: dict[str, Encoder], texts: tuple[str, str]) -> None:
+    for name, encoder in chosen.items():
+        with encoders.told(name):
+            try:
+                found = [token_contributions(encoder, text) for text in texts]
+            except SemsearchError as error:
+                st.info(held.plain(f"{encoders.short(name)}: {error.message} {error.fix}"), icon=":material/info:")
+                continue
+            for number, (place, parts) in enumerate(zip(st.columns(2), found, strict=True), 1):
+                core = 100 * sum(part.share for part in parts if part.core)
+                place.caption(
+                    held.plain(f"{encoders.short(name)}, sentence {number}: words that carry meaning have {core:.0f} %")
+                )
+                place.altair_chart(charts.tokens(parts))

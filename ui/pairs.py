@@ -1,0 +1,167 @@
+"""Pairs of sentences as people write and paste them.
+
+sentence1,sentence2,score            CSV, also with semicolons; the heading and the score can be left out
+sentence1<TAB>sentence2<TAB>score    TSV: a quotation mark is a quotation mark
+{"sentence1": …, "sentence2": …}     JSON lines
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from semsearch import SemsearchError
+
+MOST = 20_000
+SIDES = (("sentence1", "text1", "a"), ("sentence2", "text2", "b"), ("score", "gold", "label"))
+LETTERS = ("a", "b")  # a heading only where nothing but a score is beside them: they may as well be two texts
+WRITE = "Write: sentence1, sentence2, score"
+Row = tuple[int, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two sentences, and how alike people find them."""
+
+    first: str
+    second: str
+    gold: float | None = None
+
+
+def decoded(content: bytes) -> str:
+    """The text of a file: UTF-8, or UTF-16 as spreadsheets save it. Raises SemsearchError."""
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return content.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SemsearchError(f"the file is not UTF-8 (byte {error.start}).", "Save it as UTF-8.") from None
+
+
+def read(text: str) -> list[Pair]:
+    """The pairs of a text, in their order. Raises SemsearchError that names the line.
+
+    >>> read("sentence1,sentence2,score\\nA car.,An auto.,4.5")
+    [Pair(first='A car.', second='An auto.', gold=4.5)]
+    """
+    text = text.removeprefix("\ufeff")
+    start = text.lstrip()
+    if not start:
+        return []
+    if start.startswith("["):
+        try:
+            is_list = isinstance(json.loads(text), list)
+        except ValueError:
+            is_list = False
+        if is_list:
+            raise SemsearchError("this is one JSON list.", 'Write one object a line: {"sentence1": …, "sentence2": …}')
+    found = []
+    for pair in _records(text) if start.startswith("{") else _of_rows(_rows(text)):
+        found.append(pair)
+        if len(found) > MOST:
+            raise SemsearchError(f"there are more than {MOST:,} pairs.", "Use fewer, or: semsearch sts --pairs FILE")
+    return found
+
+
+def _records(text: str) -> Iterator[Pair]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            raise SemsearchError(f"line {number} is broken JSON.", "Write one object a line.") from None
+        if not isinstance(record, dict):
+            raise SemsearchError(f"line {number} is no JSON object.", "Write one object a line.")
+        yield _pair(number, *(_first(record, names) for names in SIDES))
+
+
+def _first(record: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((record[name] for name in names if name in record), None)
+
+
+def _rows(text: str) -> Iterator[Row]:
+    """Line number and cells of every row that is not blank."""
+    head = next(line for line in text.split("\n") if line.strip())
+    quoting = csv.QUOTE_NONE if "\t" in head else csv.QUOTE_MINIMAL
+    reader = csv.reader(text.splitlines(keepends=True), delimiter=_delimiter(head), quoting=quoting)
+    while True:
+        number = reader.line_num + 1  # a quoted cell can go over several lines
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise SemsearchError(f"line {number} cannot be read as a row: {error}.", WRITE) from None
+        if any(cell.strip() for cell in row):
+            yield number, row
+
+
+def _delimiter(head: str) -> str:
+    if "\t" in head:
+        return "\t"
+    few = len(next(csv.reader([head]))) < 2
+    return ";" if few and len(next(csv.reader([head], delimiter=";"))) > 1 else ","
+
+
+def _of_rows(rows: Iterator[Row]) -> Iterator[Pair]:
+    number, row = next(rows)
+    places = _heading(number, row)
+    if places is None:
+        yield _of_row(number, row)
+        places = ()
+    for number, row in rows:
+        yield _of_row(number, row, places)
+
+
+def _heading(number: int, row: Sequence[str]) -> Sequence[int | None] | None:
+    """Where the columns are, by their names; None where the first row is no heading."""
+    names = [cell.strip().lower() for cell in row]
+    if tuple(names[:2]) == LETTERS:
+        return range(len(names)) if len(names) == 2 or (len(names) == 3 and names[2] in SIDES[2]) else None
+    places = [
+        next((names.index(name) for name in known if name in names and name not in LETTERS), None) for known in SIDES
+    ]
+    if places[0] is None and places[1] is None:
+        return None
+    for place, known in zip(places[:2], SIDES, strict=False):
+        if place is None:
+            raise SemsearchError(f"the heading in line {number} has no column {known[0]}.", WRITE)
+    return places
+
+
+def _of_row(number: int, row: Sequence[str], places: Sequence[int | None] = ()) -> Pair:
+    if places:
+        if len(row) <= max(place for place in places[:2] if place is not None):
+            raise SemsearchError(f"line {number} has fewer columns than the heading.", WRITE)
+        return _pair(number, *(row[at] if at is not None and at < len(row) else None for at in places))
+    if len(row) not in (2, 3):
+        many = "1 column" if len(row) == 1 else f"{len(row)} columns"
+        raise SemsearchError(
+            f"line {number} has {many}, where a pair has 2, or 3 with its score.",
+            "Put a sentence with a comma in it in quotation marks, or use tabs.",
+        )
+    return _pair(number, *row)
+
+
+def _pair(number: int, first: Any, second: Any, score: Any = None) -> Pair:
+    for side, name in ((first, "sentence1"), (second, "sentence2")):
+        if not isinstance(side, str) or not side.strip():
+            raise SemsearchError(f"line {number} has no text as {name}.", WRITE)
+    return Pair(first.strip(), second.strip(), _score(number, score))
+
+
+def _score(number: int, score: Any) -> float | None:
+    if score is None or (isinstance(score, str) and not score.strip()):
+        return None
+    try:
+        value = float(score.replace(",", ".") if isinstance(score, str) else score)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if isinstance(score, bool) or not math.isfinite(value):
+        raise SemsearchError(f"line {number}: {str(score)[:40]!r} is not a score.", "Write a number, such as 3.5")
+    return value
