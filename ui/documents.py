@@ -24,14 +24,17 @@ def page() -> None:
     if not names:
         st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
         return
-    name = st.selectbox("Index", names, key="index", bind=URL) or names[0]
+    first, second, third = st.columns(3)
+    name = first.selectbox("Index", names, key="index", bind=URL) or names[0]
+    glob = second.text_input("Paths", key="glob", bind=URL, placeholder="notes/**/*.md").strip()
+    title = third.text_input("Title or name", key="title", bind=URL, placeholder="words of it").strip()
     with held.told():
         index = held.index(name)
         known = index.info()
         st.caption(_summary(known))
         adding.controls(name, known)
         _skipped(known["last_run"])
-        _table(name, index)
+        _table(name, index, glob, title)
 
 
 def _summary(known: dict[str, Any]) -> str:
@@ -53,11 +56,8 @@ def _skipped(last: dict[str, Any] | None) -> None:
         )
 
 
-def _table(name: str, index: Index) -> None:
+def _table(name: str, index: Index, glob: str, title: str) -> None:
     """The documents that the filters let through, the chosen ones' deletion, and the passages of one."""
-    left, right = st.columns(2)
-    glob = left.text_input("Paths", key="glob", bind=URL, placeholder="notes/**/*.md").strip()
-    title = right.text_input("Title or name", key="title", bind=URL, placeholder="words of it").strip()
     found = _fitting(_listed(str(index.path), index.version, glob or None, index), title)
     if not found:
         st.info("No document fits. Loosen the filters." if glob or title else "This index holds no document yet.",
@@ -73,7 +73,7 @@ def _table(name: str, index: Index) -> None:
     ids = [row["id"] for row in rows]
     key = f"table {name} {at} {glob} {title} {index.version}"
     st.dataframe([row_of(each) for each in rows], hide_index=True, key=key, selection_mode="multi-row",
-                 on_select=lambda: _choose(ids, key), column_config=COLUMNS)  # fmt: skip
+                 on_select=lambda: choose(ids, key), column_config=COLUMNS)  # fmt: skip
     if "chosen" in st.session_state:
         st.session_state["chosen"] = [one for one in st.session_state["chosen"] if one in ids]
     chosen = st.multiselect("Chosen", ids, key="chosen", bind=URL, placeholder="Tick rows above, or write a name here")
@@ -108,7 +108,7 @@ def _fitting(documents: Sequence[dict[str, Any]], words: str) -> Sequence[dict[s
 def row_of(document: dict[str, Any]) -> dict[str, Any]:
     """A document as the table has it."""
     mtime = document["mtime"]
-    told = ", ".join(f"{key}: {value}" for key, value in document["metadata"].items() if key != "title")
+    told = ", ".join(f"{key}: {_cell(value)}" for key, value in document["metadata"].items() if key != "title")
     return {
         "id": document["id"],
         "title": document["title"] or "",
@@ -119,7 +119,12 @@ def row_of(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _choose(ids: Sequence[str], key: str) -> None:
+def _cell(value: Any) -> str:
+    return " | ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def choose(ids: Sequence[str], key: str) -> None:
+    """Take the rows that are ticked in the table `key` for the chosen documents."""
     st.session_state["chosen"] = [ids[row] for row in st.session_state[key]["selection"]["rows"] if row < len(ids)]
 
 

@@ -168,7 +168,7 @@ def _ended(job: Job) -> None:
         if job.outcome.file:
             row.download_button("Download", job.outcome.file.read_bytes, job.outcome.file.name,
                                 key=f"get {job.index}", icon=":material/download:")  # fmt: skip
-    row.button("", key=f"put away {job.index}", icon=":material/close:", type="tertiary", on_click=forget,
+    row.button("Close", key=f"put away {job.index}", icon=":material/close:", type="tertiary", on_click=forget,
                args=(job.index,), help="Put this message away.")  # fmt: skip
 
 

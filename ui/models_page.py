@@ -1,4 +1,4 @@
-"""Indexes & models: which indexes there are and how each is served; making, checking, copying and removing one."""
+"""Indexes & models: which indexes there are and how each is served; checking, copying and removing one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError
 
-from . import held, jobs
+from . import held, jobs, making
 from .documents import URL, size
+from .making import said, say
 
 
 def page() -> None:
     """The page."""
     st.title("Indexes & models")
-    _said()
+    said()
     names = held.names()
     if names:
         _table(names)
@@ -28,7 +29,9 @@ def page() -> None:
         st.info("There is no index yet. Create one, then add documents to it.", icon=":material/info:")
     known = Encoder.catalogue()
     with st.expander("Create an index", icon=":material/add:", expanded=not names):
-        _creation(known)
+        making.create(known)
+    with st.expander("Restore a dump", icon=":material/unarchive:"):
+        making.restore()
     _catalogue(known)
 
 
@@ -124,58 +127,22 @@ def _begin(name: str, what: str, work: Any) -> None:
         folder = Index.folder(name)
         jobs.start(name, what, lambda _: work(folder), stoppable=False)
     except SemsearchError as error:
-        _say("error", str(error))
+        say("error", str(error))
 
 
 def _remove(name: str) -> None:
     job = jobs.of(name)
     if job and job.state == "running":
-        _say("error", f"{name} is busy: {job.what.lower()} is still running. Wait for it, or stop it first.")
+        say("error", f"{name} is busy: {job.what.lower()} is still running. Wait for it, or stop it first.")
         return
     try:
         left = Index.remove(name)
     except (SemsearchError, OSError) as error:
-        _say("error", str(error))
+        say("error", str(error))
         return
     jobs.forget(name)
     rest = f" Other files in its folder were left: {', '.join(left[:5])}." if left else ""
-    _say("success", f"{name} was removed; the files that were indexed stay.{rest}")
-
-
-def _creation(known: list[dict[str, Any]]) -> None:
-    """A form for a name and an encoder."""
-    entries = {each["name"]: each for each in known}
-
-    def told(name: str) -> str:
-        entry = entries.get(name, {"local": True})
-        return name if entry["local"] else f"{name} (not on this machine: {entry['size']} are fetched first)"
-
-    with st.form("create", border=False, clear_on_submit=True):
-        st.text_input("Name", key="new.name", placeholder="notes")
-        st.selectbox("Encoder", [*entries], key="new.encoder", format_func=told, accept_new_options=True,
-                     help="From the list below, or the folder of a model, or hf:owner/name. All documents of an index "
-                     "share it; another one needs another index.")  # fmt: skip
-        st.form_submit_button("Create it", icon=":material/add:", on_click=_create)
-
-
-def _create() -> None:
-    name, encoder = st.session_state["new.name"].strip(), st.session_state["new.encoder"]
-    if not name or Path(name).name != name:
-        _say("error", "An index needs a name without '/'. Use letters, digits, '-' and '_'.")
-        return
-    try:
-        folder = Index.folder(name)
-        if name in held.names():
-            _say("error", f"There is an index {name} already. Choose another name, or remove it first.")
-            return
-
-        def work(_: jobs.Told) -> jobs.Outcome:
-            Index.create(folder, encoder=encoder).close()
-            return jobs.Outcome("It is made, and empty. Add documents on the page Documents.")
-
-        jobs.start(name, f"Making it with {encoder}", work, stoppable=False)
-    except SemsearchError as error:
-        _say("error", str(error))
+    say("success", f"{name} was removed; the files that were indexed stay.{rest}")
 
 
 def _catalogue(known: list[dict[str, Any]]) -> None:
@@ -199,16 +166,3 @@ def _catalogue(known: list[dict[str, Any]]) -> None:
         "what": st.column_config.TextColumn(width="large"),
         "source": st.column_config.LinkColumn(),
     })  # fmt: skip
-
-
-def _say(kind: str, text: str) -> None:
-    st.session_state["said"] = (kind, text)
-
-
-def _said() -> None:
-    """What the last click came to, said once."""
-    kind, text = st.session_state.pop("said", ("", ""))
-    if kind == "error":
-        st.error(held.plain(text), icon=":material/error:")
-    elif kind:
-        st.success(held.plain(text), icon=":material/check:")
