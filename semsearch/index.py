@@ -27,7 +27,7 @@ from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, Unreadab
 from semsearch.lock import LOCK, PID, WriterLock
 from semsearch.session import Session
 from semsearch.store import Space, Store
-from semsearch.types import Document, EncoderProtocol, Hit, Progress, Query, Results, Skipped, SyncReport
+from semsearch.types import Document, EncoderProtocol, Hit, Progress, Query, Results, Skipped, SyncReport, VectorSample
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
@@ -221,6 +221,17 @@ class Index:
     def texts(self) -> Iterator[str]:
         """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""
         return self._store.texts()
+
+    def sample_vectors(self, most: int = 20_000, *, letters: int = 400) -> VectorSample:
+        """At most `most` passages with their vectors and the first `letters` of their texts, always the same ones.
+
+        Raises UsageError for fewer than one.
+        """
+        from semsearch import sampling
+
+        if most < 1:
+            raise UsageError(f"a sample of {most} passages was asked for.", "Ask for one or more.")
+        return sampling.sample(self._store, self._used_space(), most, letters)
 
     def info(self) -> dict[str, Any]:
         """Counts, recipe, spaces, and which backend serves the index and why."""

@@ -197,6 +197,14 @@ class Reader(Connected):
             yield self._decode(rows, dim)
             after = rows[-1][0]
 
+    def vector_ids(self, space: int) -> Ids:
+        """The passages that have a vector in this space, ascending."""
+        sql = "SELECT passage FROM vectors WHERE space = ? AND passage > ? ORDER BY passage LIMIT ?"
+        parts = [np.empty(0, np.int64)]
+        while rows := self._all(sql, (space, int(parts[-1][-1]) if len(parts) > 1 else 0, IDS_A_QUERY)):
+            parts.append(_ids(rows))
+        return np.concatenate(parts)
+
     def highest_id(self, space: int) -> int:
         """The newest passage that has a vector in this space; 0 for none."""
         return int(self._all("SELECT coalesce(max(passage), 0) FROM vectors WHERE space = ?", (space,))[0][0])

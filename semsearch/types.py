@@ -120,6 +120,23 @@ class Hit:
     near_copies: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorSample:
+    """Passages of an index for those who look at its space: ids (n,), unit vectors (n, d), and of each passage its
+    document, the beginning of its text and its document's metadata. `total` passages have a vector.
+    """
+
+    ids: Ids
+    vectors: Vectors
+    documents: tuple[str, ...]
+    texts: tuple[str, ...]
+    metadata: tuple[Metadata, ...]
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
 @dataclass(frozen=True, slots=True)
 class Results(Sequence[Hit]):
     """The hits of one query, in order, with what a person wants to know about how they were found."""
