@@ -213,7 +213,7 @@ class Progress:
 
     done: int
     total: int
-    unit: Literal["bytes", "documents", "passages", "templates"]
+    unit: Literal["bytes", "documents", "passages", "templates", "queries"]
     item: str = ""
     passages: int = 0
 

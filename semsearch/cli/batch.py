@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from semsearch.errors import NotFound, UsageError
+from semsearch.evaluation.asked import from_record, questions
+from semsearch.evaluation.asked import record as record_of
 from semsearch.types import Query
 
 Asked: TypeAlias = tuple[str, Query]  # a query's id and the query
@@ -33,7 +34,7 @@ def read_texts(file: str) -> list[str]:
     if lines and not lines[-1]:
         lines.pop()  # what follows the last newline is no line
     if file.endswith((".jsonl", ".ndjson")):
-        return [_from_record(file, number, line)[1] for number, line in enumerate(lines, 1) if line.strip()]
+        return [from_record(file, number, line)[1] for number, line in enumerate(lines, 1) if line.strip()]
     return lines
 
 
@@ -42,20 +43,7 @@ def read_queries(file: str) -> list[tuple[str, str]]:
 
     Without an id a query is called by its line number. Blank lines are left out.
     """
-    found: list[tuple[str, str]] = []
-    for number, line in read_lines(file):
-        if not line.strip():
-            continue
-        if line.lstrip().startswith("{"):
-            found.append(_from_record(file, number, line))
-        elif "\t" in line:
-            id_, _, text = line.partition("\t")
-            found.append((id_.strip(), text.strip()))
-        else:
-            found.append((str(number), line.strip()))
-    if not found:
-        raise UsageError(f"{file} holds no query.", "Write one a line.")
-    return found
+    return questions(read_lines(file), file)
 
 
 def read_qrels(file: str) -> dict[str, dict[str, int]]:
@@ -98,7 +86,7 @@ def _pair_of_row(where: str, row: list[str]) -> tuple[str, str, float | None]:
 
 
 def _pair_of_record(file: str, number: int, line: str) -> tuple[str, str, float | None]:
-    record = _record(file, number, line)
+    record = record_of(file, number, line)
     first, second = (next((record[key] for key in keys if key in record), None) for keys in _SIDES)
     if not isinstance(first, str) or not isinstance(second, str):
         raise UsageError(f"{file}:{number}: a pair needs the texts a and b.", 'Write {"a": "…", "b": "…"}.')
@@ -111,25 +99,6 @@ def _score(where: str, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise UsageError(f"{where}: {value!r} is not a score.", "Write a number.") from None
-
-
-def _from_record(file: str, number: int, line: str) -> tuple[str, str]:
-    record = _record(file, number, line)
-    id_ = record.get("_id", record.get("id", number))
-    text = record.get("text", record.get("query"))
-    if not isinstance(text, str):
-        raise UsageError(f"{file}:{number}: a query needs a `text`.", 'Write {"id": "q1", "text": "…"}.')
-    return str(id_), text
-
-
-def _record(file: str, number: int, line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise UsageError(f"{file}:{number}: broken JSON: {error}.", "Write one object a line.") from None
-    if not isinstance(record, dict):
-        raise UsageError(f"{file}:{number}: not a JSON object.", "Write one object a line.")
-    return record
 
 
 _SIDES = (("a", "sentence1", "text1"), ("b", "sentence2", "text2"))

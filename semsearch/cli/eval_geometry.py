@@ -118,9 +118,10 @@ def _of_pairs(name: str, encoder: Encoder, data: Path) -> Run:
 
 def _of_texts(name: str, encoder: Encoder, texts: Sequence[str], file: str, sample: int) -> Run:
     from semsearch.evaluation import geometry as shapes
+    from semsearch.evaluation.stored import drawn
 
     watch = Watch()
-    kept = [texts[at] for at in _drawn(len(texts), sample)]
+    kept = [texts[at] for at in drawn(len(texts), sample)]
     found = shapes.describe(encoder.encode(kept, role="passage"), _lengths(kept))
     return _run(
         name,
@@ -136,30 +137,17 @@ def _of_texts(name: str, encoder: Encoder, texts: Sequence[str], file: str, samp
 
 def _of_index(options: Options, name: str, sample: int) -> Run:
     """Of the vectors as they are stored; the encoder is not loaded."""
-    import numpy as np
-
-    from semsearch.evaluation import geometry as shapes
-    from semsearch.store import Store
+    from semsearch.evaluation.stored import index_geometry
 
     watch, folder = Watch(), existing(options, name)
-    with Store.open(folder) as store, store.snapshot():
-        space = store.spaces()[0]
-        parts = [(ids, vectors) for ids, vectors in store.vectors(space.id)]
-        total = sum(len(ids) for ids, _ in parts)
-        if total < 3:
-            raise UsageError(f"{name} holds {total} vectors, which have no geometry.", "Index more.")
-        kept = _drawn(total, sample)
-        ids = np.concatenate([ids for ids, _ in parts])[kept]
-        rows = np.concatenate([vectors for _, vectors in parts])[kept]
-        lengths = {passage.id: len(passage.text.split()) for passage in store.passages(ids)}
-    found = shapes.describe(rows, [lengths.get(each, 0) for each in ids.tolist()])
-    told = {**space.info, "name": space.name, "fingerprint": space.fingerprint, "dim": space.dim}
+    found = index_geometry(folder, sample)
+    called = str(found.encoder["name"])
     return _run(
-        space.name,
-        SimpleNamespace(info=told, reference=space.name),
-        protocol=f"index {name}: {len(rows)} of {total} stored vectors",
-        scores=found,
-        table=_table(found),
+        called,
+        SimpleNamespace(info=found.encoder, reference=called),
+        protocol=f"index {name}: {found.vectors} of {found.total} stored vectors",
+        scores=found.figures,
+        table=_table(found.figures),
         settings={"sample": sample, "index": name},
         took_s=watch.read(),
     )
@@ -189,12 +177,3 @@ def _table(found: Mapping[str, float]) -> dict[str, float]:
 def _lengths(texts: Sequence[str]) -> list[int]:
     """Words, which are the same for every encoder."""
     return [len(text.split()) for text in texts]
-
-
-def _drawn(count: int, most: int) -> list[int]:
-    """At most `most` places, always the same ones, in their order."""
-    import numpy as np
-
-    if count <= most:
-        return list(range(count))
-    return sorted(np.random.default_rng(0).choice(count, size=most, replace=False).tolist())

@@ -240,27 +240,15 @@ def _reference(model: str) -> Reference:
 
 def tokenizer_of(model: str, trust: bool) -> tuple[Tokenizer, str]:
     """The tokenizer of a model, whose weights are not loaded, and its kind: bert, roberta or causal."""
-    from semsearch import bundle as bundles
-    from semsearch import checkpoints, engines
-    from semsearch.batching import Tokenizer
-    from semsearch.prompts.lint import family
+    from semsearch.evaluation import template_check  # keeps --help fast
 
-    reference = _reference(model)
-    if reference.model == engines.HASHING:
-        raise UsageError("the encoder hashing has no tokenizer and reads no template.", "Name another: -m MODEL")
-    if not _is_saved(reference):
-        reference = replace(reference, template="mean", options={})  # whatever reads it, the tokenizer is the same
-    bundle, _ = engines.described(reference, trust=trust)
-    tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
-    known = None if bundle.weights.endswith(bundles.ONNX) else checkpoints.is_causal(bundle.folder, trust=trust)
-    return tokenizer, family(tokenizer, known)
+    return template_check.tokenizer_of(model, trust)
 
 
 def _is_saved(reference: Reference) -> bool:
-    """Whether the model is an exported or trained encoder, whose template is built in."""
-    from semsearch import bundle as bundles
+    from semsearch.evaluation import template_check
 
-    return (bundles.find(reference.model, reference.revision) / bundles.MANIFEST).is_file()
+    return template_check.is_saved(reference)
 
 
 def short(text: str) -> str:

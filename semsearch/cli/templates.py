@@ -14,7 +14,6 @@ from semsearch.cli.template_search import search, short, tokenizer_of
 from semsearch.errors import GateFailed, UnknownName
 
 if TYPE_CHECKING:
-    from semsearch.batching import Tokenizer
     from semsearch.prompts.library import Template
     from semsearch.prompts.lint import Finding
 
@@ -58,11 +57,12 @@ def show_(
     as_json: JsonFlag = False,
 ) -> None:
     """Everything about a template; with -m also its tokens around a sentence, and how many it takes up."""
+    from semsearch.evaluation.template_check import sample as sample_of
     from semsearch.prompts import library
 
     tokenizer, kind = tokenizer_of(model, trust) if model else (None, "")
     template = library.resolve(which, causal=kind == "causal")
-    known = {**template.as_dict(), "sample": _sample(template, sentence, tokenizer)}
+    known = {**template.as_dict(), "sample": sample_of(template, sentence, tokenizer)}
     if as_json:
         show.emit({"schema": 1, "template": known})
         return
@@ -116,18 +116,6 @@ def _known(method: str) -> str:
     if method and method not in plugins.names(methods):
         raise UnknownName("method", method, plugins.names(methods))
     return method
-
-
-def _sample(template: Template, sentence: str, tokenizer: Tokenizer | None) -> dict[str, Any]:
-    prompt = template.prompts["passage"]
-    body, ending = prompt.sentence(sentence)
-    told: dict[str, Any] = {"sentence": sentence, "text": prompt.before + body + ending + prompt.after}
-    if tokenizer is None:
-        return told
-    cost = len(tokenizer.frame(prompt))
-    tokens = [{"token": token, "part": part} for token, part in tokenizer.parts(sentence, prompt)]
-    left = max(0, tokenizer.max_tokens - cost)
-    return {**told, "tokens": tokens, "cost": cost, "max_tokens": tokenizer.max_tokens, "left": left}
 
 
 def _marked(token: str, part: str) -> str:
