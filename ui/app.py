@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 # Streamlit runs this file as a script, which is in no package
-from semsearch_ui import compare, documents, jobs, models_page, search
+from semsearch_ui import compare, documents, evaluate, jobs, models_page, search, space_map, templates_page
 
 st.set_page_config("semsearch", page_icon=":material/search:", layout="wide")
 chosen = st.navigation(
@@ -13,6 +13,9 @@ chosen = st.navigation(
         st.Page(search.page, title="Search", icon=":material/search:", url_path="search", default=True),
         st.Page(compare.page, title="Compare", icon=":material/compare_arrows:", url_path="compare"),
         st.Page(documents.page, title="Documents", icon=":material/description:", url_path="documents"),
+        st.Page(space_map.page, title="Map", icon=":material/scatter_plot:", url_path="map"),
+        st.Page(evaluate.page, title="Evaluate", icon=":material/monitoring:", url_path="evaluate"),
+        st.Page(templates_page.page, title="Templates", icon=":material/edit_note:", url_path="templates"),
         st.Page(models_page.page, title="Indexes & models", icon=":material/database:", url_path="indexes"),
     ]
 )

@@ -1,0 +1,241 @@
+"""The evaluate page: its figures are the library's own, wrong files are sentences, and runs are kept side by side."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("streamlit")
+pytest.importorskip("semsearch_ui")
+from streamlit.testing.v1 import AppTest
+
+from semsearch import Document, Index, drawn_sentences, evaluate, index_geometry, own_rank, own_recall
+
+PROGRAM = "from semsearch_ui import evaluate, jobs\njobs.show()\nevaluate.page()"
+HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$"
+DOCUMENTS = [
+    Document("diesel.txt", "A diesel engine ignites fuel by compression. It has no spark plug at all."),
+    Document("petrol.txt", "A petrol engine ignites fuel with a spark plug. It turns faster than others."),
+    Document("bread.txt", "Bread needs salt and time and a hot oven. Yeast makes the dough rise slowly."),
+    Document("soup.txt", f"A soup is cooked for a long while. {HOSTILE} is written on the pot."),
+]
+TEXTS = {"q1": "which engine has a spark plug", "q2": "dough in the oven", "q3": "zeppelins"}
+GRADES = {"q1": {"petrol.txt": 2, "diesel.txt": 1}, "q2": {"bread.txt": 1}, "q3": {"soup.txt": 1}}
+QUERIES = "".join(f"{id_}\t{text}\n" for id_, text in TEXTS.items())
+TREC = "".join(f"{query} 0 {name} {grade}\n" for query, of in GRADES.items() for name, grade in of.items())
+BEIR = "query-id\tcorpus-id\tscore\n" + TREC.replace(" 0 ", " ").replace(" ", "\t")
+MODES = ("hybrid", "semantic", "keyword")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    import streamlit as st
+
+    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
+    monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    ended()
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+@pytest.fixture
+def notes(home: Path) -> Path:
+    with Index.create("notes", encoder="hashing") as index:
+        index.add(DOCUMENTS)
+    return home / "notes"
+
+
+def shown(**url: str) -> AppTest:
+    """The page, opened at a URL."""
+    page = AppTest.from_string(PROGRAM, default_timeout=120)
+    for name, value in url.items():
+        page.query_params[name] = value
+    return again(page)
+
+
+def again(page: AppTest) -> AppTest:
+    page.run()
+    assert not page.exception
+    return page
+
+
+def ended(name: str = "notes") -> str:
+    """How the index's job has ended."""
+    from semsearch_ui import jobs
+
+    until = time.monotonic() + 60
+    while (job := jobs.of(name)) and job.state == "running" and time.monotonic() < until:
+        time.sleep(0.02)
+    return job.state if job else ""
+
+
+def measured(page: AppTest, name: str = "notes") -> list[dict[str, Any]]:
+    """Press Measure, wait, and read the rows of the table."""
+    [button] = [each for each in page.button if each.label == "Measure"]
+    button.click()
+    again(page)
+    ended(name)
+    again(page)
+    return rows_of(page)
+
+
+def rows_of(page: AppTest) -> list[dict[str, Any]]:
+    return page.dataframe[0].value.to_dict("records") if page.dataframe else []
+
+
+def said(page: AppTest) -> str:
+    alerts = (*page.error, *page.warning, *page.success, *page.info, *page.caption)
+    return "\n".join(each.value.replace("\\", "") for each in alerts)
+
+
+def uploaded(queries: bytes, judged: bytes) -> AppTest:
+    page = shown()
+    page.file_uploader(key="queries file").set_value(("queries.tsv", queries, "text/plain"))
+    page.file_uploader(key="judgements file").set_value(("qrels.tsv", judged, "text/plain"))
+    return again(page)
+
+
+def test_without_an_index_the_page_says_where_to_make_one(home: Path) -> None:
+    assert "no index yet" in said(shown())
+
+
+@pytest.mark.parametrize("judged", [TREC, BEIR], ids=["trec", "beir"])
+def test_figures_on_your_queries_are_those_of_evaluate(judged: str, notes: Path) -> None:
+    rows = measured(uploaded(QUERIES.encode(), judged.encode()))
+    assert [row["mode"] for row in rows] == list(MODES)
+    with Index.open("notes") as index:
+        for row in rows:
+            answers = [[hit.document for hit in index.search(text, k=100, mode=row["mode"])] for text in TEXTS.values()]
+            right = evaluate(lambda _, answers=answers: answers, TEXTS, GRADES)
+            for name in ("nDCG@10", "recall@100", "MRR@10", "MAP@100"):
+                assert row[name] == pytest.approx(right[name])
+            assert row["queries"] == 3
+            assert 0 < row["ms"] <= row["ms, 95 %"]
+    assert any(0 < row["nDCG@10"] < 1 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("queries", "judged", "told"),
+    [
+        (QUERIES, "q1 0 a.txt 1\nnonsense\n", "qrels.tsv:2: not a judgement"),
+        (QUERIES, "q1 0 a.txt good\n", "qrels.tsv:1: not a judgement"),
+        (QUERIES, "\n", "qrels.tsv holds no judgement"),
+        (" \n", TREC, "queries.tsv holds no query"),
+        ('{"id": "q1"}\n', TREC, "queries.tsv:1: a query needs a `text`"),
+        ('q1\tsomething\n{"id": \n', TREC, "queries.tsv:2: broken JSON"),
+        ("q1\t\n", TREC, "queries.tsv: query 'q1' has no text"),
+        (QUERIES, "q9 0 a.txt 1\n", "qrels.tsv: 1 of 1 judged queries are not in queries.tsv, the first is 'q9'"),
+    ],
+)
+def test_a_wrong_file_is_a_sentence_that_names_file_and_line(queries: str, judged: str, told: str, notes: Path) -> None:
+    page = uploaded(queries.encode(), judged.encode())
+    assert told in page.error[0].value.replace("\\", "")
+    assert not [each for each in page.button if each.label == "Measure"]
+
+
+def test_a_file_that_is_not_utf_8_is_a_sentence_with_its_line(notes: Path) -> None:
+    page = uploaded(b"q1\tone\nq2\t\xff\n", TREC.encode())
+    assert "queries.tsv:2: not UTF-8" in page.error[0].value.replace("\\", "")
+
+
+def test_sentences_of_the_index_find_their_own_passage(notes: Path) -> None:
+    rows = measured(shown(measure="itself", sample="3", seed="7"))
+    with Index.open("notes") as index:
+        asked = drawn_sentences(index.texts(), 3, 7)
+        assert len(asked) == 3
+        for row, mode in zip(rows, MODES, strict=True):
+            hits = [index.search(text, k=10, mode=mode, group="passage") for text in asked]
+            ranks = [own_rank(text, [hit.text for hit in each]) for text, each in zip(asked, hits, strict=True)]
+            assert row["recall@1"] == own_recall(ranks, 1)
+            assert row["recall@10"] == own_recall(ranks, 10)
+    assert max(row["recall@1"] for row in rows) == 1
+
+
+def test_one_seed_draws_the_same_sentences_and_each_is_in_its_passage(notes: Path) -> None:
+    with Index.open("notes") as index:
+        texts = list(index.texts())
+    asked = drawn_sentences(texts, 3, 1)
+    assert asked == drawn_sentences(texts, 3, 1)
+    assert len({tuple(drawn_sentences(texts, 3, seed)) for seed in range(8)}) > 1
+    assert all(own_rank(each, texts) for each in asked)
+    assert own_rank("nowhere to be found", texts) is None
+
+
+def test_the_audit_is_that_of_the_index(notes: Path) -> None:
+    [row] = measured(shown(measure="audit", vectors="4"))
+    with Index.open("notes") as index:
+        right = index.audit(sample=4)
+    assert row["recall of exact"] == right["recall"] == 1
+    assert row["recall, filtered"] == right["recall_filtered"]
+    assert row["queries"] == right["queries"]
+
+
+def test_the_geometry_is_that_of_the_stored_vectors(notes: Path) -> None:
+    [row] = measured(shown(measure="geometry", rows="3"))
+    right = index_geometry(notes, 3)
+    assert row["vectors"] == 3
+    for name in ("uniformity", "anisotropy", "effective_rank", "hubness", "length_bias"):
+        assert row[name.replace("_", " ")] == pytest.approx(right.figures[name])
+
+
+def test_an_index_that_is_too_small_says_so(home: Path) -> None:
+    with Index.create("notes", encoder="hashing") as index:
+        index.add([Document("a", "Short.")])
+    page = shown(measure="geometry")
+    assert measured(page) == []
+    assert "have no geometry" in said(page)
+    page = shown(measure="itself")
+    assert measured(page) == []
+    assert "no sentence of four words" in said(page)
+
+
+def test_runs_are_kept_beside_each_other_downloaded_and_forgotten(notes: Path) -> None:
+    with Index.create("others", encoder="hashing") as index:
+        index.add(DOCUMENTS[:2])
+    page = shown(measure="itself", index="others")
+    measured(page, "others")
+    page.selectbox(key="index").set_value("notes")
+    again(page)
+    rows = measured(page)
+    assert [(row["run"], row["index"]) for row in rows] == [(2, "notes")] * 3 + [(1, "others")] * 3
+    again(page)
+    assert len(rows_of(page)) == 6
+    kept = page.session_state["runs"]
+    from semsearch_ui.measuring import as_json
+
+    told = json.loads(as_json(kept))
+    assert [run["index"] for run in told["runs"]] == ["others", "notes"]
+    assert told["runs"][0]["rows"][0]["recall@10"] == kept[0]["rows"][0]["recall@10"]
+    assert told["runs"][0]["encoder"] == "hashing"
+    [button] = [each for each in page.button if each.label == "Forget all runs"]
+    button.click()
+    again(page)
+    assert rows_of(page) == []
+
+
+def test_a_reloaded_page_shows_the_last_run_again(notes: Path) -> None:
+    measured(shown(measure="itself"))
+    assert len(rows_of(shown(measure="itself"))) == 3
+
+
+def test_nothing_of_a_file_or_a_document_is_markup(notes: Path) -> None:
+    pages = [uploaded(f"q1\t{HOSTILE}\n".encode(), f"{HOSTILE}\n".encode()), shown(measure="itself")]
+    measured(pages[1])
+    pages.append(shown())
+    pages[2].file_uploader(key="queries file").set_value((HOSTILE, b"q1\t\n", ""))
+    pages[2].file_uploader(key="judgements file").set_value((HOSTILE, TREC.encode(), ""))
+    again(pages[2])
+    assert len(pages[2].error) == 1
+    for page in pages:
+        for each in (*page.markdown, *page.caption, *page.error, *page.success):
+            bare = each.value.replace("\\<", "").replace("\\[", "").replace("\\]", "")
+            assert "<script" not in bare
+            assert "](javascript" not in bare
+        assert not page.get("html")

@@ -1,0 +1,175 @@
+"""The templates page: the library, the linter, the cost and the score are the library's own, and text stays text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("streamlit")
+pytest.importorskip("semsearch_ui")
+from streamlit.testing.v1 import AppTest
+
+from semsearch import Encoder, check_template, sts, templates
+
+PROGRAM = "from semsearch_ui import templates_page\ntemplates_page.page()"
+HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$"
+PAIRS = "a red car\ta red car\t5\na red car\ta red cart\t3\na diesel engine\ta bowl of soup\t0.5\n"
+TEXT = 'This sentence : "[X]" means [MASK] .'
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    import streamlit as st
+
+    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+@pytest.fixture
+def bert(golden: Path) -> str:
+    """The folder of a BERT of random weights."""
+    pytest.importorskip("torch")
+    return str(golden / "models" / "tiny-bert")
+
+
+def shown(**url: Any) -> AppTest:
+    """The page, opened at a URL."""
+    page = AppTest.from_string(PROGRAM, default_timeout=120)
+    for name, value in url.items():
+        page.query_params[name] = value
+    return again(page)
+
+
+def again(page: AppTest) -> AppTest:
+    page.run()
+    assert not page.exception
+    return page
+
+
+def said(page: AppTest) -> str:
+    alerts = (*page.error, *page.warning, *page.success, *page.info, *page.markdown, *page.caption)
+    return "\n".join(each.value.replace("\\", "") for each in alerts)
+
+
+def table(page: AppTest, column: str) -> list[dict[str, Any]]:
+    [found] = [each.value for each in page.dataframe if column in each.value]
+    return found.to_dict("records")
+
+
+def test_the_library_is_all_there_with_paper_and_the_token_that_is_read() -> None:
+    rows = {row["name"]: row for row in table(shown(), "token read")}
+    assert list(rows) == list(templates())
+    assert rows["promptbert"]["text"] == templates()["promptbert"].text["passage"]
+    assert rows["promptbert"]["token read"] == "[MASK]"
+    assert rows["cot-bert"]["token read"] == "the last of two [MASK]s"
+    assert rows["promptbert"]["link"] == "https://arxiv.org/abs/2201.04337"
+    assert "Jiang et al. 2022" in rows["promptbert"]["paper"]
+
+
+def test_every_method_of_the_library_has_words_for_what_it_reads() -> None:
+    from semsearch_ui.templates_page import READ
+
+    assert {one.method for one in templates().values()} <= set(READ)
+
+
+def test_the_filter_leaves_what_fits_a_kind_of_model() -> None:
+    rows = table(shown(**{"for": "causal"}), "token read")
+    wanted = [one.name for one in templates().values() if {"causal", "any"} & set(one.kinds)]
+    assert [row["name"] for row in rows] == wanted
+    assert 0 < len(wanted) < len(templates())
+
+
+@pytest.mark.parametrize("text", ["This sentence means [MASK]", "[X] [X] means [MASK] .", '"[X]" means [MASK]', TEXT])
+def test_what_is_off_with_a_template_is_what_the_linter_finds(text: str) -> None:
+    page = said(shown(t=text))
+    findings = check_template(text).findings
+    for finding in findings:
+        assert finding.message[1:] in page
+        assert finding.severity in page
+    assert ("Nothing is off with it" in page) == (not findings)
+
+
+def test_a_template_can_be_named() -> None:
+    page = shown(t="cot-bert")
+    assert "Read here: the last of two [MASK]s" in said(page)
+    assert "means [MASK]" in page.code[0].value
+
+
+def test_a_models_tokenizer_says_what_the_template_costs() -> None:
+    page = shown(t=TEXT, tm="default")
+    sample = check_template(TEXT, model="default").sample
+    assert sample is not None
+    assert f"It takes **{sample['cost']}** of {sample['max_tokens']} tokens" in said(page)
+    assert "[[MASK]]" in page.code[0].value
+    assert " playing " in page.code[0].value
+
+
+@pytest.mark.parametrize("model", ["hashing", "nosuch", "/no/such/folder", "hf:nobody/nothing"])
+def test_a_model_without_a_tokenizer_is_a_sentence_and_the_linter_stands(model: str) -> None:
+    page = shown(t="This means [MASK] .", tm=model)
+    assert len(page.error) + len(page.info) >= 1
+    assert "Traceback" not in said(page)
+    assert "[X]" in said(page)
+
+
+def scored(text: str, model: str, pairs: str = PAIRS) -> AppTest:
+    page = shown(t=text, tm=model)
+    page.text_area(key="template pairs").set_value(pairs)
+    return again(page)
+
+
+def test_the_score_is_that_of_the_model_under_the_template_and_tries_are_kept(bert: str) -> None:
+    page = scored(TEXT, bert)
+    rows = [line.split("\t") for line in PAIRS.splitlines()]
+    gold = [float(row[2]) for row in rows]
+    right = sts([(row[0], row[1]) for row in rows], Encoder.load(bert, template=TEXT), gold=gold)
+    assert page.metric[0].value == f"{right.spearman:.2f}"
+    assert page.metric[1].value == f"{right.pearson:.2f}"
+    assert [row["cosine"] for row in table(page, "cosine")] == pytest.approx(right.cosines)
+    page.text_input(key="t").set_value("promptbert")
+    again(page)
+    assert {row["template"] for row in table(page, "template")} == {TEXT, "promptbert"}
+
+
+def test_without_a_torch_model_there_is_one_sentence_and_no_score() -> None:
+    without, saved = scored(TEXT, ""), scored(TEXT, "default")
+    assert "Choose a Torch model" in without.info[0].value
+    assert len(saved.error) == 1
+    assert not without.metric
+    assert not saved.metric
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [("a,b", "have no score"), ("a,b,5", "two pairs or more"), ("a,b,5\na,b,c,d,e", "line 2"), ("a,b,x", "line 1")],
+)
+def test_pairs_that_cannot_be_scored_are_a_sentence(pairs: str, told: str) -> None:
+    page = scored(TEXT, "", pairs)
+    assert told in said(page)
+    assert len(page.error) == 1
+
+
+def test_a_template_with_an_error_is_not_scored(bert: str) -> None:
+    assert "cannot be scored" in said(scored("This means [MASK] .", bert))
+
+
+def test_nothing_of_a_template_a_model_or_a_pair_is_markup(bert: str) -> None:
+    pages = [
+        shown(t=f"{HOSTILE} [X] [MASK]"),
+        shown(t=TEXT, tm=HOSTILE),
+        scored(TEXT, bert, f"{HOSTILE}\tb\t1\nc\td\t2"),
+    ]
+    for page in pages:
+        for each in (*page.markdown, *page.caption, *page.error, *page.info):
+            bare = each.value.replace("\\<", "").replace("\\[", "").replace("\\]", "")
+            assert "<script" not in bare
+            assert "](javascript" not in bare
+        assert not page.get("html")
+    assert json.dumps(HOSTILE) in json.dumps(table(pages[2], "cosine")[0])
