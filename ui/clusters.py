@@ -1,0 +1,127 @@
+"""Passages that lie together: k-means, and the words that tell one group from the rest. All of it deterministic."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import log
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .function_words import FUNCTION_WORDS
+
+Floats: TypeAlias = NDArray[np.float32]
+Codes: TypeAlias = NDArray[np.int64]
+ROUNDS = 30
+NAMED = 3  # words of a name
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+")
+WORD = re.compile(r"[^\W\d_]{3,24}")
+PAIRS = 200
+BLOCK = 512
+
+
+def clusters(vectors: Floats, k: int) -> Codes:
+    """(n, d) unit rows -> (n,) the cluster of each, the largest is 0. Spherical k-means (Dhillon, Modha 2001).
+
+    Starts are spread by k-means++ (Arthur, Vassilvitskii 2007), with a fixed seed. At most k clusters, none empty.
+    """
+    if not len(vectors):
+        return np.empty(0, np.int64)
+    centres, codes = _spread(vectors, k), np.full(len(vectors), -1, np.int64)
+    for _ in range(ROUNDS):
+        found = np.argmax(vectors @ centres.T, axis=1)
+        if np.array_equal(found, codes):
+            break
+        codes = found
+        for one in np.unique(codes):
+            mean = vectors[codes == one].sum(axis=0)
+            centres[one] = mean / (np.linalg.norm(mean) or 1)
+    names, sizes = np.unique(codes, return_counts=True)
+    rank = {int(names[at]): place for place, at in enumerate(np.argsort(-sizes, kind="stable"))}
+    return np.array([rank[int(code)] for code in codes], np.int64)
+
+
+def _spread(vectors: Floats, k: int) -> Floats:
+    random = np.random.default_rng(0)
+    chosen = [int(random.integers(len(vectors)))]
+    away = 1 - vectors @ vectors[chosen[0]]
+    while len(chosen) < k:
+        weight = np.clip(away, 0, None).astype(np.float64) ** 2
+        if weight.sum() < 1e-9:  # all that is left equals a centre
+            break
+        chosen.append(int(random.choice(len(vectors), p=weight / weight.sum())))
+        away = np.minimum(away, 1 - vectors @ vectors[chosen[-1]])
+    return vectors[chosen].copy()
+
+
+def names(texts: Sequence[str], codes: Codes) -> list[str]:
+    """For each group the words that stand in many of its passages and in few of the others; no two are equal."""
+    sizes = np.bincount(codes)
+    counts = [Counter[str]() for _ in sizes]
+    for text, code in zip(texts, codes.tolist(), strict=True):
+        counts[code].update(set(words(text)))
+    everywhere = sum(counts, Counter[str]())
+    made: list[str] = []
+    for code, size in enumerate(sizes.tolist()):
+        told = _distinctive(counts[code], everywhere, size, len(texts))
+        name = " · ".join(told) or "no word of its own"
+        made.append(f"{name} ({code + 1})" if name in made else name)
+    return made
+
+
+def _distinctive(inside: Counter[str], everywhere: Counter[str], size: int, total: int) -> list[str]:
+    """Words by their share of the group times the log of how much larger that is than their share of the rest."""
+
+    def score(word: str) -> float:
+        share, rest = inside[word] / size, (everywhere[word] - inside[word]) / max(1, total - size)
+        return share * log(share / (rest + 1 / total))
+
+    least = 2 if size > 3 else 1
+    found = sorted((word for word in inside if inside[word] >= least), key=lambda word: (-score(word), word))
+    best: list[str] = []
+    for word in found:
+        if score(word) <= 0 or len(best) == NAMED:
+            break
+        if not any(word[:4] == other[:4] for other in best if len(word) > 3):  # engine, engines
+            best.append(word)
+    return best
+
+
+def words(text: str) -> Iterator[str]:
+    """The words of a text without function words; of unspaced scripts every two letters.
+
+    >>> list(words("The engine of a diesel car"))
+    ['engine', 'diesel', 'car']
+    """
+    for run in UNSPACED.findall(text):
+        yield from (run[at : at + 2] for at in range(len(run) - 1))
+    for word in WORD.findall(UNSPACED.sub(" ", text).casefold()):
+        if word not in FUNCTION_WORDS:
+            yield word
+
+
+def near(vectors: Floats, owners: Sequence[Any], least: float = 0.95) -> tuple[list[tuple[int, int, float]], bool]:
+    """Pairs of rows of different owners with a cosine above `least`, the closest first; whether there are more.
+
+    Blocks of rows against all that follow: the memory is that of one block.
+    """
+    _, owner = np.unique(np.array([str(one) for one in owners], dtype=object), return_inverse=True)
+    best: list[tuple[float, int, int]] = []
+    more = False
+    for at in range(0, len(vectors), BLOCK):
+        rows, rest = vectors[at : at + BLOCK], vectors[at:]
+        cosines = rows @ rest.T
+        cosines[owner[at : at + len(rows), None] == owner[None, at:]] = -1
+        cosines[np.tril_indices(len(rows), 0, len(rest))] = -1
+        flat = cosines.ravel()
+        found = np.flatnonzero(flat > least)
+        if len(found) > PAIRS:
+            more, found = True, found[np.argpartition(-flat[found], PAIRS - 1)[:PAIRS]]
+        first, second = np.divmod(found, len(rest))
+        best += zip((-flat[found]).tolist(), (first + at).tolist(), (second + at).tolist(), strict=True)
+        best.sort()
+        more, best = more or len(best) > PAIRS, best[:PAIRS]
+    return [(first, second, min(1.0, -minus)) for minus, first, second in best], more

@@ -1,0 +1,63 @@
+"""Work that takes seconds: it runs beside the page, once for all who ask; the page is drawn anew when it is done."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from typing import Any
+
+import streamlit as st
+
+from semsearch import SemsearchError
+
+KEPT = 16  # results
+
+
+class Later:
+    """One thread, and what it has made or is making, by what was asked; the oldest results are let go."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "later")
+        self._made: dict[Hashable, Future[Any]] = {}
+        self._lock = Lock()
+
+    def __call__(self, asked: Hashable, work: Callable[[], Any]) -> Future[Any]:
+        """The future of this work; what failed is begun anew when it is asked for again."""
+        with self._lock:
+            known = self._made.pop(asked, None) or self._thread.submit(work)
+            if not (known.done() and known.exception()):
+                self._made[asked] = known
+            while len(self._made) > KEPT:
+                self._made.pop(next(iter(self._made))).cancel()
+            return known
+
+
+@st.cache_resource(show_spinner=False)
+def _later() -> Later:
+    return Later()
+
+
+def result(asked: Hashable, work: Callable[[], Any], waiting: str) -> Any:
+    """What the work gives, or None while it runs; then `waiting` is shown. Raises SemsearchError where it failed."""
+    future = _later()(asked, work)
+    if not future.done():
+        st.info(waiting, icon=":material/hourglass_top:")
+        _watch(future)
+        return None
+    error = future.exception()
+    if isinstance(error, SemsearchError):
+        raise error
+    if error is not None:
+        logging.getLogger(__name__).error("work failed", exc_info=error)
+        raise SemsearchError(
+            f"this could not be computed ({type(error).__name__}).", "The server's log has the details."
+        )
+    return future.result()
+
+
+@st.fragment(run_every=1.0)
+def _watch(future: Future[Any]) -> None:
+    if future.done():
+        st.rerun()
