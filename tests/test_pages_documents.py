@@ -262,7 +262,7 @@ def test_deleting_asks_first_and_says_that_the_files_stay(notes: Path, folder: P
     page.multiselect(key="chosen").set_value(["a.md", "b.md"])
     click(again(page), "Delete the chosen (2)")
     assert any("files stay" in each.value for each in page.markdown)
-    click(page, "Keep them")
+    click(page, "Keep")
     assert "Delete 2 documents" not in [each.label for each in page.button]
     click(page, "Delete the chosen (2)")
     click(page, "Delete 2 documents")

@@ -44,7 +44,11 @@ def controls(name: str, known: dict[str, Any]) -> None:
 def _folder(name: str, busy: bool) -> None:
     with st.form("folder", border=False):
         st.text_input("A folder or a file on this machine", key="add.path", placeholder="~/notes")
-        new: dict[str, Any] = {"options": [], "accept_new_options": True}
+        new: dict[str, Any] = {
+            "options": [],
+            "accept_new_options": True,
+            "help": "Write a pattern, press Enter; several are fine.",
+        }
         st.multiselect("Only files that match", key="add.include", placeholder="*.md", **new)
         st.multiselect("No files that match", key="add.exclude", placeholder="drafts/**", **new)
         st.toggle("Also what .gitignore leaves out", key="add.ignored")

@@ -141,12 +141,12 @@ def _deleting(name: str, chosen: Sequence[str], shown: Sequence[str]) -> None:
     named = ", ".join(doomed[:NAMED]) + (", …" if len(doomed) > NAMED else "")
     with st.container(border=True):
         st.markdown(
-            f"Take **{what}** out of {held.plain(name)}? {held.plain(named)}  \nTheir files stay where they are. An "
-            "update brings documents of followed folders back, unless they are excluded there."
+            f"Take **{what}** out of {held.plain(name)}? {held.plain(named)}  \nThe files stay where they are. An "
+            "update brings what lies in followed folders back, unless it is excluded there."
         )
         row = st.container(horizontal=True)
         row.button(f"Delete {what}", key="delete", type="primary", on_click=_delete, args=(name, doomed))
-        row.button("Keep them", key="keep", on_click=_keep)
+        row.button("Keep", key="keep", on_click=_keep)
 
 
 def _keep() -> None:
@@ -159,7 +159,7 @@ def _delete(name: str, doomed: Iterable[str]) -> None:
 
     def work(_: jobs.Told) -> jobs.Outcome:
         with Index.open(folder) as index:
-            return jobs.Outcome(f"{index.delete(ids):,} deleted; their files stay where they are.")
+            return jobs.Outcome(f"{index.delete(ids):,} deleted; the files stay where they are.")
 
     try:
         jobs.start(name, "Deleting documents", work, stoppable=False)

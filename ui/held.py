@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
@@ -31,6 +31,14 @@ def index(name: str) -> Index:
     except OSError:
         raise SemsearchError(f"there is no index {name!r} any more.", "Choose another one.") from None
     return _index(str(folder), made.st_dev, made.st_ino)
+
+
+def release(name: str) -> None:
+    """Close an index that is about to be removed: an open one would keep its room on the disk."""
+    folder = Index.folder(name)
+    with suppress(OSError):
+        made = (folder / "store.db").stat()
+        _index.clear(str(folder), made.st_dev, made.st_ino)
 
 
 @st.cache_resource(max_entries=MOST, show_spinner=False, on_release=lambda index: index.close())

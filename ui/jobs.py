@@ -154,7 +154,7 @@ def _how_far(job: Job, share: float) -> str:
 
 
 def _ended(job: Job) -> None:
-    row = st.container(horizontal=True, vertical_alignment="center")
+    row, end = st.columns((6, 1), vertical_alignment="center")
     name = held.plain(f"{job.index}: {job.what}")
     if job.state == "failed":
         row.error(f"{name}. {held.plain(job.error)}", icon=":material/error:")
@@ -166,9 +166,9 @@ def _ended(job: Job) -> None:
         shown = row.warning if job.outcome.problems else row.success
         shown("\n".join(lines), icon=":material/warning:" if job.outcome.problems else ":material/check:")
         if job.outcome.file:
-            row.download_button("Download", job.outcome.file.read_bytes, job.outcome.file.name,
+            end.download_button("Download", job.outcome.file.read_bytes, job.outcome.file.name,
                                 key=f"get {job.index}", icon=":material/download:")  # fmt: skip
-    row.button("Close", key=f"put away {job.index}", icon=":material/close:", type="tertiary", on_click=forget,
+    end.button("Close", key=f"put away {job.index}", icon=":material/close:", type="tertiary", on_click=forget,
                args=(job.index,), help="Put this message away.")  # fmt: skip
 
 

@@ -136,6 +136,7 @@ def _remove(name: str) -> None:
         say("error", f"{name} is busy: {job.what.lower()} is still running. Wait for it, or stop it first.")
         return
     try:
+        held.release(name)
         left = Index.remove(name)
     except (SemsearchError, OSError) as error:
         say("error", str(error))

@@ -1,0 +1,88 @@
+"""What the pages ask of the library: files by name and content, passages of a document, an index that goes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from semsearch import Document, Encoder, Index, Progress
+from semsearch.errors import Locked, NotFound
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Index:
+    return Index.create(tmp_path / "notes", encoder="hashing")
+
+
+def given(**files: str) -> list[tuple[str, io.BytesIO]]:
+    return [(name.replace("_", "."), io.BytesIO(content.encode())) for name, content in files.items()]
+
+
+def test_given_files_get_the_ids_and_titles_that_a_folder_would_give_them(notes: Index) -> None:
+    rows = '{"id": "r1", "text": "one"}\n{"text": "two"}\n'
+    report = notes.add_files(given(a_md="# Head\n\nA text.", rows_jsonl=rows))
+    assert report.added == 3
+    assert [each["id"] for each in notes.documents()] == ["a.md", "r1", "rows.jsonl#2"]
+    assert notes.get("a.md")["title"] == "Head"
+    assert notes.add_files(given(a_md="# Head\n\nAnother text.")).changed == 1
+
+
+def test_what_cannot_be_read_is_told_and_stops_nothing(notes: Index) -> None:
+    files = [
+        ("x.bin", io.BytesIO(b"\0\1\2")),
+        ("C:\\up\\..\\y.txt", io.BytesIO(b"A text.")),
+        ("", io.BytesIO(b"None.")),
+    ]
+    report = notes.add_files(files)
+    assert {"x.bin"} <= {each.path for each in report.skipped}
+    assert "y.txt" in [each["id"] for each in notes.documents()]
+
+
+def test_a_given_file_takes_nothing_from_a_followed_folder(notes: Index, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("From the folder.", encoding="utf-8")
+    notes.sync(tmp_path / "docs")
+    [skipped] = notes.add_files(given(a_md="Given.")).skipped
+    assert "followed folder" in skipped.reason
+    assert notes.get("a.md")["text"] == "From the folder."
+
+
+def test_adding_files_says_how_far_it_is(notes: Index) -> None:
+    steps: list[Progress] = []
+    notes.add_files(given(a_md="One.", b_md="Two."), steps.append)
+    assert [(step.done, step.total) for step in steps] == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_the_passages_of_a_document_are_slices_of_it(notes: Index) -> None:
+    text = " ".join(f"Sentence number {number} says something." for number in range(100))
+    notes.add([Document("long", text), Document("empty", "")])
+    found = notes.passages("long")
+    assert len(found) > 1
+    assert all(text[each["start"] : each["end"]] == each["text"] for each in found)
+    assert [each["start"] for each in found] == sorted(each["start"] for each in found)
+    assert notes.passages("empty") == []
+    with pytest.raises(NotFound):
+        notes.passages("gone")
+
+
+def test_removing_an_index_leaves_what_is_not_its_own(notes: Index, tmp_path: Path) -> None:
+    (notes.path / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(Locked):
+        Index.remove(notes.path)
+    notes.close()
+    assert Index.remove(notes.path) == ["mine.txt"]
+    assert [file.name for file in notes.path.iterdir()] == ["mine.txt"]
+    with pytest.raises(NotFound):
+        Index.remove(notes.path)
+
+
+def test_the_catalogue_says_what_is_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    known = {each["name"]: each for each in Encoder.catalogue()}
+    assert known["default"]["local"]
+    assert known["default"]["bytes"] > 10**6
+    away = known["all-mpnet-base-v2"]
+    assert (away["local"], away["bytes"]) == (False, None)
+    assert away["licence"]
