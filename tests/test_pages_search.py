@@ -179,13 +179,17 @@ def test_several_indexes_are_searched_together(notes: Path) -> None:
         index.add([Document("o.txt", "A diesel engine in another index."), Document("p.txt", "Bread.")])
     page = shown("diesel engine")
     assert {"**1. diesel.txt**", "**2. o.txt**"} <= set(titles(page)) or "**1. o.txt**" in titles(page)
+    chosen(page, "More like this").click().run()
+    assert not page.error
+    assert "/" in page.session_state["more"][0]  # both indexes have a passage of this number
+    page.multiselect(key="more").set_value([]).run()
     page.multiselect(key="n").set_value(["others"]).run()
     assert titles(page)[0] == "**1. o.txt**"
     assert "**2. diesel.txt**" not in titles(page)
 
 
 def test_a_download_runs_in_no_spreadsheet() -> None:
-    from semsearch_ui.search import COLUMNS, table
+    from semsearch_ui.hits import COLUMNS, table
 
     row = dict.fromkeys(COLUMNS, None) | {"path": "=cmd|' /C calc'!A0", "text": '-1+1,"\nx', "score": -0.5}
     (_, cells) = csv.reader(io.StringIO(table([row])))

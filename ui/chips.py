@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from semsearch import SemsearchError
 
-LONGEST = 40  # letters of a text on a chip
+PASSAGE = re.compile(r"#(?:(.+)/)?([0-9]{1,18})")
 WEIGHT = re.compile(r"^(.*\S)\s*\^\s*([0-9]*\.?[0-9]+)$", re.DOTALL)
 
 
@@ -23,18 +23,19 @@ class Chip:
     text: str = ""
     passage: int | None = None
     weight: float = 1.0
+    index: str = ""
 
 
 def chip(written: str) -> Chip:
     """What a chip says. Raises SemsearchError for one that says nothing.
 
     >>> chip("slow cooking ^0.5"), chip("#42")
-    (Chip(text='slow cooking', passage=None, weight=0.5), Chip(text='', passage=42, weight=1.0))
+    (Chip(text='slow cooking', passage=None, weight=0.5, index=''), Chip(text='', passage=42, weight=1.0, index=''))
     """
     found = WEIGHT.match(written.strip())
     text, weight = (found[1], float(found[2])) if found else (written.strip(), 1.0)
     if not text or not 0 < weight < 1000:
         raise SemsearchError(f"the chip {written!r} needs a text and a weight above 0.", "Write: slow cooking ^0.5")
-    if re.fullmatch(r"#[0-9]{1,18}", text):
-        return Chip(passage=int(text[1:]), weight=weight)
+    if passage := PASSAGE.fullmatch(text):
+        return Chip(passage=int(passage[2]), weight=weight, index=passage[1] or "")
     return Chip(text, weight=weight)
