@@ -30,6 +30,7 @@ def chart(given: Points, placed: Floats, colours: Colours) -> Any:
     box = alt.selection_interval(name="box", on=DRAWING, empty=False)
     view = alt.selection_interval(name="view", bind="scales", translate=MOVING, zoom="wheel![event.altKey]")
     size = 70 if len(given) <= 500 else 34 if len(given) <= 5_000 else 16
+    what = "value" if colours.codes is None else "group"
     drawn = alt.Chart(rows(given, placed, colours)).mark_point(filled=True, strokeWidth=0.4, stroke=GREY)
     return (
         drawn.encode(
@@ -37,7 +38,11 @@ def chart(given: Points, placed: Floats, colours: Colours) -> Any:
             y=alt.Y("y:Q", axis=None, scale=alt.Scale(zero=False, padding=12)),
             size=alt.condition(point | box, alt.value(3 * size), alt.value(size)),
             opacity=alt.condition(point | box, alt.value(1.0), alt.value(0.75)),
-            tooltip=[alt.Tooltip("path:N"), alt.Tooltip("told:N", title="group"), alt.Tooltip("text:N")],
+            tooltip=[
+                alt.Tooltip("path:N"),
+                alt.Tooltip("told:N", title=what),
+                alt.Tooltip("text:N"),
+            ],
             **_painted(colours),
         )
         .add_params(point, box, view)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from . import held, later, marked, search, space_chart, space_points
 from .clusters import PAIRS, Floats
-from .space_points import CLUSTER, MOST, OTHERS, Colours, Points
+from .space_points import CLUSTER, OTHERS, Colours, Points
 
 URL: Any = "query-params"
 LISTED = 25  # passages under the map at a time
@@ -71,7 +71,7 @@ def _map(name: str, given: Points, placed: Floats, colours: Colours, told: str) 
     total = given.sample.total
     counted = f"{len(given):,} passages"
     if total > len(given):
-        counted = f"A fixed sample of {MOST:,} of {total:,} passages: more would make the map slow"
+        counted = f"A fixed sample of {len(given):,} of {total:,} passages: more would make the map slow"
     st.caption(
         f"{counted}; {told}. Click a point, with Shift several, or draw a box: what is chosen is listed below. "
         "Alt and the wheel zoom, Alt and the pointer move."
@@ -130,7 +130,8 @@ def _passage(name: str, given: Points, row: int) -> None:
         asked = {"more": f"#{passage}"} | ({"n": name} if len(held.names()) > 1 else {})
         found = st.Page(search.page, title="Search", url_path="search", default=True)
         right.page_link(found, label="Search like this", icon=":material/search:", query_params=asked)
-        st.html(marked.passage(text, (0, len(text)), (), whole=True))
+        cut = " …" if len(text) >= space_points.LETTERS else ""
+        st.html(marked.passage(text + cut, (0, 0), (), whole=True))
 
 
 def _near(name: str, given: Points) -> None:

@@ -17,6 +17,7 @@ from . import clusters, narrow
 from .clusters import Codes, Floats
 
 MOST = 20_000  # points: more of them, and the browser is no longer fluid
+LETTERS = 400  # of a passage's text
 GROUPS = 18  # that are told apart by colour and shape; what remains is grey
 OTHERS, NOTHING = "all others", "not given"
 CLUSTER, FOLDER = "cluster", "folder"
@@ -51,7 +52,7 @@ def points(index: Index) -> Points:
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the vectors …")  # shared and only read
 def _sample(path: str, file: int, version: int, _index: Index) -> VectorSample:
-    return _index.sample_vectors(MOST)
+    return _index.sample_vectors(MOST, letters=LETTERS)
 
 
 def pca(given: Points) -> tuple[Floats, float]:
