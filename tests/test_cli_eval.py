@@ -116,6 +116,19 @@ def test_several_tasks_have_the_average_of_two_decimals(cli: CommandLine, toys: 
     assert row.split()[1:3] == [f"{score:.2f}" for score in scores]
 
 
+def test_where_no_correlation_is_it_is_null_and_not_a_crash(cli: CommandLine, toys: Path, tmp_path: Path) -> None:
+    """As where all gold scores of a task or of one subset are the same: its mean over subsets is none either."""
+    gold = toys / "sts/senteval/STS/STS13-en-test/STS.gs.FNWN.txt"
+    gold.write_text("3\n" * len(gold.read_text().splitlines()))
+    found = cli.ok("sts", "--task", "sts13", "--json").json["models"]["hashing"]
+    assert found["spearman"] is not None and found["subsets"]["FNWN"] == {"spearman": None, "pearson": None}
+    assert found["aggregates"]["spearman"]["mean"] is None
+    both = ["sts", "--task", "sts13", "--task", "stsb", "--aggregate", "mean"]
+    assert cli.ok(*both, "--json").json["models"]["hashing"]["average"] is None
+    assert cli.ok(*both, "--report", tmp_path / "run.json").lines[1].split()[1::2] == ["-", "-"]
+    assert json.loads((tmp_path / "run.json").read_text())["table"]["STS13"] is None
+
+
 def test_subsets_make_one_score_in_the_way_that_was_asked_for(cli: CommandLine, toys: Path) -> None:
     wanted = sts.run_task("sts13", toys, HashingEncoder()).spearman
     assert len({round(value, 4) for value in (wanted.all, wanted.mean, wanted.wmean)}) > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,9 +109,12 @@ def _pair_of_record(file: str, number: int, line: str) -> tuple[str, str, float 
 
 def _score(where: str, value: Any) -> float:
     try:
-        return float(value)
+        score = float(value)
     except (TypeError, ValueError):
-        raise UsageError(f"{where}: {value!r} is not a score.", "Write a number.") from None
+        score = math.nan
+    if not math.isfinite(score):
+        raise UsageError(f"{where}: {value!r} is not a score.", "Write a number.")
+    return score
 
 
 def _from_record(file: str, number: int, line: str) -> tuple[str, str]:

@@ -126,6 +126,7 @@ def _run(name: str, encoder: Encoder, asked: Asked, found: Sequence[TaskResult],
 
 
 def _as_json(asked: Asked, found: Mapping[str, Sequence[TaskResult]]) -> dict[str, Any]:
+    from semsearch.evaluation.report import finite
     from semsearch.evaluation.sts import average
 
     if len(asked.tasks) == 1:
@@ -133,7 +134,7 @@ def _as_json(asked: Asked, found: Mapping[str, Sequence[TaskResult]]) -> dict[st
         return {"schema": 1, "task": asked.tasks[0], "models": models}
     whole = {
         name: {
-            "average": average([getattr(one.spearman, asked.how) for one in results]),
+            "average": finite(average([getattr(one.spearman, asked.how) for one in results])),
             "tasks": {one.task: _details(one, asked.how) for one in results},
         }
         for name, results in found.items()
@@ -142,10 +143,12 @@ def _as_json(asked: Asked, found: Mapping[str, Sequence[TaskResult]]) -> dict[st
 
 
 def _details(one: TaskResult, how: How) -> dict[str, Any]:
+    from semsearch.evaluation.report import finite
+
     return {
         **correlations(*_chosen(one, how)),
         "pairs": one.pairs,
-        "aggregates": {"spearman": asdict(one.spearman), "pearson": asdict(one.pearson)},
+        "aggregates": {"spearman": finite(asdict(one.spearman)), "pearson": finite(asdict(one.pearson))},
         "subsets": {key: correlations(*scores) for key, scores in one.subsets.items()},
     }
 
