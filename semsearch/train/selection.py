@@ -55,7 +55,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """MRR@10 of each second text among all second texts, searched by the first.
+    """MRR@10 of each second text among all different second texts, searched by the first.
 
     Where several are as near, the own is the last of them: an encoder that gives all texts one vector finds nothing.
     """
@@ -68,17 +68,18 @@ class Paired:
         return f"MRR@10 on {self.name}"
 
     def score(self, encode: Encode) -> float:
-        firsts, seconds = (encode([pair[side] for pair in self.pairs]) for side in (0, 1))
-        own = np.einsum("nd,nd->n", firsts, seconds)
-        ranks = np.concatenate([self._ranks(firsts, seconds, own, at) for at in range(0, len(own), AT_ONCE)])
+        places = {text: at for at, text in enumerate(dict.fromkeys(second for _, second in self.pairs))}
+        firsts, seconds = encode([first for first, _ in self.pairs]), encode(list(places))
+        own = np.array([places[second] for _, second in self.pairs])
+        some = [slice(at, at + AT_ONCE) for at in range(0, len(own), AT_ONCE)]
+        ranks = np.concatenate([_ranks(firsts[each] @ seconds.T, own[each]) for each in some])
         return float(100 * np.where(ranks <= 10, 1 / ranks, 0).mean())
 
-    def _ranks(self, firsts: Vectors, seconds: Vectors, own: NDArray[np.float32], at: int) -> NDArray[np.int64]:
-        """Of the own second text, for AT_ONCE firsts from `at` on."""
-        some = slice(at, at + AT_ONCE)
-        near = firsts[some] @ seconds.T >= own[some, None] - ROUNDING
-        near[np.arange(len(near)), np.arange(len(near)) + at] = True
-        return np.asarray(near.sum(axis=1))
+
+def _ranks(cosines: Vectors, own: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of the second text at `own` (n,) in each row of (n, m) cosines, counted from 1."""
+    mine = cosines[np.arange(len(own)), own]
+    return np.asarray((cosines >= mine[:, None] - ROUNDING).sum(axis=1))
 
 
 def halves(texts: Sequence[str], name: str) -> Paired:
