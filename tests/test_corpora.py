@@ -190,6 +190,12 @@ def test_lists_of_positives_and_negatives_are_a_row_each(tmp_path: Path) -> None
     assert rows(found) == [("q", "a", "x"), ("q", "b", "y"), ("q", "c", "x")]
 
 
+def test_no_negative_of_a_list_is_left_out(tmp_path: Path) -> None:
+    record = {"query": "q", "pos": "a", "neg": ["x", "y", "z"]}
+    found = corpora.read(written(tmp_path, "x.jsonl", json.dumps(record)))
+    assert rows(found) == [("q", "a", "x"), ("q", "a", "y"), ("q", "a", "z")]
+
+
 def test_sts_and_sick_are_read_as_senteval_has_them(tmp_path: Path) -> None:
     sts = 'main\tMSRvid\t2012\t0001\t5.000\ta plane "flies"\tan air plane flies\nmain\tx\ty\t2\t0.5\ta\tb\textra\n'
     found = corpora.read(written(tmp_path, "sts-train.csv", sts))

@@ -148,7 +148,7 @@ def _written(value: Any) -> str:
 
 
 def _spread(values: Sequence[Any]) -> list[list[str]]:
-    """Texts that JSON has as something else: of lists, as for positives and negatives, one row an entry.
+    """Texts that JSON has as something else: of lists, as for positives and negatives, one row an entry of the longest.
 
     >>> _spread(["q", ["a", "b"], ["x"]])
     [['q', 'a', 'x'], ['q', 'b', 'x']]
@@ -156,8 +156,7 @@ def _spread(values: Sequence[Any]) -> list[list[str]]:
     lists = [[_text(each) for each in value] if isinstance(value, list) else [_text(value)] for value in values]
     if not all(lists):
         return [["" if not each else each[0] for each in lists]]
-    rows = len(lists[1]) if len(lists) > 1 else len(lists[0])
-    return [[each[at % len(each)] for each in lists] for at in range(rows)]
+    return [[each[at % len(each)] for each in lists] for at in range(max(map(len, lists)))]
 
 
 def _text(value: Any) -> str:
