@@ -81,7 +81,7 @@ class Chooser:
         word, colon, number = (self.told or "").partition(":")
         if word != HELD_OUT:
             return None
-        if colon and not (number.isdigit() and int(number) > 1):
+        if colon and not (number.isdecimal() and int(number) > 1):
             raise UsageError(f"--dev {self.told} holds out nothing.", "Write --dev held-out:200")
         return int(number or 0)
 

@@ -86,7 +86,7 @@ class Table:
             return roles
         numbered = [str(at) for at in range(1, len(head) + 1)]
         if wanted and {each.lower() for each in wanted.values()}.isdisjoint(map(str.lower, head)):
-            if all(each.isdigit() for each in wanted.values()):
+            if all(each.isdecimal() for each in wanted.values()):
                 return _columns.chosen(numbered, wanted, source)
         elif not wanted and not _columns.known(head):
             roles = _columns.nameless(head)
