@@ -183,9 +183,15 @@ def test_a_folder_of_runs_keeps_each_and_shows_all(cli: CommandLine, toys: Path,
 
 
 def test_what_is_no_run_is_named(cli: CommandLine, tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('{"run": "sts"}')
-    (tmp_path / "b.json").write_text("{")
-    for name, told in (("a.json", "is not a run: it has no date"), ("b.json", "cannot be read as JSON")):
+    whole = {"run": "sts", "protocol": "", "date": "", "table": {}, "machine": {}, "encoder": {"name": "a"}}
+    wrong = {
+        "a.json": ('{"run": "sts"}', "is not a run: it has no date"),
+        "b.json": ("{", "cannot be read as JSON"),
+        "d.json": ("[]", "is not a run"),
+        "e.json": (json.dumps(whole), "is not a run: it has no encoder.fingerprint"),
+    }
+    for name, (content, told) in wrong.items():
+        (tmp_path / name).write_text(content)
         ran = cli("eval", "table", tmp_path / name)
         assert ran.code == 2 and told in ran.err
     assert cli("eval", "table", tmp_path / "c.json").code == 3
@@ -193,6 +199,35 @@ def test_what_is_no_run_is_named(cli: CommandLine, tmp_path: Path) -> None:
     assert cli("eval", "table", tmp_path / "empty").code == 3
     with pytest.raises(UsageError, match="2 runs do not go into one file"):
         report.write([{}, {}], tmp_path / "x.json")
+
+
+def test_what_cannot_be_written_is_told_before_anything_is_measured(
+    cli: CommandLine, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(*_: object, **__: object) -> None:
+        raise AssertionError("it was measured first")
+
+    for module in ("comparing", "evaluating", "eval_layers"):
+        monkeypatch.setattr(f"semsearch.cli.{module}.loaded", measured)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "package.json").write_text("{}")
+    (tmp_path / "file").write_text("")
+    two = ["-m", "hashing", "-m", "default"]
+    commands = [["sts", "--task", "stsb"], ["eval", "geometry"], ["eval", "transfer", "--task", "CR"],
+                ["eval", "retrieval", "--data", "tiny", "--mode", "keyword"]]  # fmt: skip
+    for command in commands:
+        assert "2 runs do not go into one file" in cli(*command, *two, "--report", tmp_path / "x.json").err
+        assert "is not a run" in cli(*command, "--report", tmp_path / "other").err
+        assert "is no folder" in cli(*command, "--report", tmp_path / "file").err
+    pytest.importorskip("matplotlib")
+    drawing = (["sts", "--task", "stsb"], ["eval", "grid"], ["eval", "tokens", "tea"])
+    for command in drawing:
+        ran = cli(*command, "--figure", tmp_path / "x.pdf")
+        assert ran.code == 2 and "x.pdf is no PNG" in ran.err
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for command in drawing:
+        ran = cli(*command, "--figure", tmp_path / "x.png")
+        assert ran.code == 1 and "semsearch[train]" in ran.err
 
 
 def test_transfer_is_solved_from_vectors_alone(cli: CommandLine, toys: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from semsearch.cli.evaluating import (
     Watch,
     data_folder,
     encoders,
+    ready,
     save,
 )
 from semsearch.errors import MissingExtra
@@ -57,6 +58,7 @@ def grid(
     from semsearch.evaluation import report as reports
     from semsearch.evaluation import sts
 
+    ready(report, 1, figure)
     folder, watch = data_folder(data), Watch()
     subsets = sts.task_pairs(task, folder, split)
     pairs = [pair for subset in subsets.values() for pair in subset.pairs]
@@ -89,7 +91,7 @@ def grid(
             for layer, row in enumerate(found.scores)]  # fmt: skip
     show.table(rows, ("layer", *found.poolings))
     show.out()
-    show.out(f"best: layer {best}, {pooling}, {score:.2f}")
+    show.out("best: none" if math.isnan(score) else f"best: layer {best}, {pooling}, {score:.2f}")
 
 
 def tokens(
@@ -115,6 +117,7 @@ def tokens(
 
     The cosine of the two, at the layer that is read, and its share of the sum. For models that run in Torch.
     """
+    ready(None, 0, figure)
     found: dict[str, Sequence[Part]] = {}
     for name, encoder in encoders(ctx.obj, models, device, template=template, dtype=dtype, trust=trust):
         measuring = _torch("eval tokens", "tokens")

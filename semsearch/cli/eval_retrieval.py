@@ -12,7 +12,17 @@ import typer
 
 from semsearch.cli.common import DeviceOption, DtypeOption, JsonFlag, LayerOption, TemplateOption, TrustFlag
 from semsearch.cli.counting import Count, counted
-from semsearch.cli.evaluating import FormatOption, ModelsOption, ReportOption, Watch, data_folder, encoders, tell
+from semsearch.cli.evaluating import (
+    FormatOption,
+    ModelsOption,
+    ReportOption,
+    Watch,
+    data_folder,
+    encoders,
+    named,
+    ready,
+    tell,
+)
 from semsearch.errors import NotFound, UsageError
 from semsearch.types import Mode
 
@@ -66,6 +76,7 @@ def retrieval(
     if not collections:
         raise UsageError("which collection?", "Say --data FOLDER, or --data NAME of one below SEMSEARCH_DATA.")
     read = [Collection.read(_folder(each), split) for each in dict.fromkeys(collections)]
+    ready(report, len(named(models)) * (1 if mode else len(MODES)))
     splitter = Splitter("none") if whole else Splitter()
     modes = (mode,) if mode else MODES
     runs: list[Run] = []

@@ -12,7 +12,6 @@ from semsearch.cli import show
 from semsearch.cli.common import Options
 from semsearch.cli.counting import counted
 from semsearch.cli.evaluating import Watch, save
-from semsearch.errors import UsageError
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
@@ -48,8 +47,6 @@ def tell(
     as_json: bool,
 ) -> None:
     """Measure every encoder on every task and show what was found, as a table, JSON, a picture and a report."""
-    if figure is not None and len(asked.tasks) != 1:
-        raise UsageError("a figure shows the pairs of one task.", "Say one --task.")
     runs: list[Run] = []
     cosines: dict[str, Any] = {}
     found: dict[str, list[TaskResult]] = {}

@@ -82,7 +82,7 @@ def no_task(name: str | None) -> None:
 def encoders(options: Options, models: Sequence[str] | None, device: str | None, **how: Any
              ) -> Iterator[tuple[str, Encoder]]:  # fmt: skip
     """Each encoder under the name that was asked for, loaded when its turn comes."""
-    for name in dict.fromkeys(models or [settings.load().model]):
+    for name in named(models):
         encoder = loaded(options, name, device, **how)
         yield name, encoder
         encoder.close()
@@ -116,6 +116,23 @@ def save(runs: Sequence[Run], report: Path | None) -> None:
 
         for path in write(runs, report):
             show.note(f"wrote {path}")
+
+
+def ready(report: Path | None, count: int, figure: Path | None = None) -> None:
+    """What cannot be written is told before hours of work: `count` runs to `report`, or a picture to `figure`."""
+    if report is not None:
+        from semsearch.evaluation.report import check
+
+        check(report, count)
+    if figure is not None:
+        from semsearch.evaluation import figures
+
+        figures.check(figure)
+
+
+def named(models: Sequence[str] | None) -> list[str]:
+    """The encoders that are meant, each once: those of -m, else that of the settings."""
+    return list(dict.fromkeys(models or [settings.load().model]))
 
 
 class Watch:
