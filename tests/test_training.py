@@ -378,6 +378,15 @@ def test_data_that_do_not_fit_are_told(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_batch_of_one_is_refused_where_nothing_can_be_told_from_it(bert: str, tmp_path: Path) -> None:
+    """Its loss would be 0. CoT-BERT has a third view of the text, which denies it."""
+    with pytest.raises(UsageError, match=r"simcse tells the texts of a batch apart.*--batch 2"):
+        train.train(settings(bert, "simcse", batch=1), examples(), tmp_path / "run")
+    steps: list[Any] = []
+    train.train(settings(bert, batch=1, steps=1), examples(), tmp_path / "run", report=steps.append)
+    assert steps[0].loss > 0
+
+
 def test_batches_of_one_label_are_counted(bert: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     data = examples(columns=("anchor", "positive"), labels=True)
     same = type(data)(data.columns, [1.0] * len(data))
