@@ -243,6 +243,20 @@ def test_labels_of_json_are_as_those_of_a_table(tmp_path: Path) -> None:
     assert found.labels == [1.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("name", "content"), [("x.txt", "a\n"), ("x.csv", "a,b\nx,y\n"), ("x.tsv", "text\tlabel\na\t1\n")]
+)
+def test_an_order_of_labels_that_are_not_read_is_refused(name: str, content: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"x\..* has no labels.*--labels"):
+        corpora.read(written(tmp_path, name, content), labels=("0", "1"))
+
+
+def test_columns_of_documents_are_refused(tmp_path: Path) -> None:
+    written(tmp_path, "a.md", "A first sentence.\n")
+    with pytest.raises(UsageError, match="documents, which have no columns"):
+        corpora.read(tmp_path, columns={"anchor": "text"})
+
+
 # What cannot be used
 
 

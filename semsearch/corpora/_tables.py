@@ -11,7 +11,6 @@ from semsearch.corpora import _columns, _labels
 from semsearch.corpora._columns import LABEL, SCORE
 from semsearch.corpora._rows import Broken, Row
 from semsearch.corpora._tally import Tally
-from semsearch.errors import UsageError
 from semsearch.examples import Examples
 
 Prefer = Literal["score", "label"]
@@ -124,8 +123,6 @@ class Table:
 
     def _labels(self, words: Sequence[str], numbers: Sequence[int], order: Sequence[str]) -> list[Any] | None:
         if self._role is None:
-            if order:
-                raise UsageError(f"{self.source} has no labels.", "Leave out --labels, or name their column: --columns")
             return None
         role: Prefer = "score" if self._role == SCORE else "label"
         known = _labels.values(set(words), role, order)
