@@ -82,6 +82,13 @@ def test_halves_of_texts_are_found_by_an_encoder_that_knows_words(hashing: Hashi
         halves(["one two three four five six", "short"], "my notes")
 
 
+def test_texts_that_part_no_words_have_halves_too() -> None:
+    texts = ["我喜欢喝茶，因为茶很好喝。", "今日は天気がいいから散歩しましょう。", "短い"]
+    dev = halves(texts, "notes")
+    assert ["".join(pair) for pair in dev.pairs] == texts[:2]
+    assert dev.pairs[0] == ("我喜欢喝茶，", "因为茶很好喝。")
+
+
 def test_no_text_that_is_held_out_is_trained_on() -> None:
     texts = [f"text {at % 30}" for at in range(40)]
     data = Examples({"anchor": texts, "positive": texts[::-1]}, labels=[float(at) for at in range(40)])

@@ -8,6 +8,7 @@ https://arxiv.org/abs/1906.00300, without the rest of the passage).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 Encode = Callable[[Sequence[str]], "Vectors"]
 FEWEST_WORDS = 6  # of a text that is cut in two
 AT_ONCE = 1024  # searches
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 ROUNDING = 1e-6  # of the cosine of two float32 rows: what is nearer than this is as near
 
 
@@ -85,14 +87,17 @@ def _ranks(cosines: Vectors, own: NDArray[np.int64]) -> NDArray[np.int64]:
 def halves(texts: Sequence[str], name: str) -> Paired:
     """The first and the second half of each text that is long enough, by words. Raises UsageError without two such.
 
+    Of Chinese and Japanese, which part no words, a letter counts as a word.
+
     >>> halves(["one two three four five six", "short", "a b c d e f g"], "notes").pairs
     [('one two three', 'four five six'), ('a b c', 'd e f g')]
     """
-    words = [text.split() for text in dict.fromkeys(texts)]
-    long = [each for each in words if len(each) >= FEWEST_WORDS]
+    starts = {text: [word.start() for word in _WORD.finditer(text)] for text in texts}
+    long = {text: words[len(words) // 2] for text, words in starts.items() if len(words) >= FEWEST_WORDS}
     if len(long) < 2:
         raise UsageError(
             f"of {name}, {len(long)} texts have {FEWEST_WORDS} words or more, and choosing by their halves needs two.",
             "Hold out more texts, or name pairs with gold scores.",
         )
-    return Paired([(" ".join(w[: len(w) // 2]), " ".join(w[len(w) // 2 :])) for w in long], f"halves of {name}")
+    parts = [(text[:middle], text[middle:]) for text, middle in long.items()]
+    return Paired([(" ".join(one.split()), " ".join(other.split())) for one, other in parts], f"halves of {name}")
