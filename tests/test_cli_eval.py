@@ -87,6 +87,23 @@ def test_an_index_is_measured_as_ever_even_one_that_is_called_as_a_task(cli: Com
     assert refused.code == 2 and "stands right behind eval" in refused.err
 
 
+def test_a_copy_that_was_folded_into_a_hit_counts_as_found(cli: CommandLine, notes: Path) -> None:
+    (notes / "notes" / "copy.md").write_text((notes / "notes" / "kettle.md").read_text())
+    cli.ok("index", notes / "notes", "-n", "transfer")
+    (notes / "qrels").write_text("q1 0 kettle.md 1\nq1 0 copy.md 1\n")
+    found = cli.ok("eval", "--queries", notes / "q.tsv", "--qrels", notes / "qrels", "--json").json
+    assert {mode: one["recall@100"] for mode, one in found["modes"].items()} == dict.fromkeys(found["modes"], 1)
+
+
+def test_what_is_measured_of_an_index_can_be_written_down(cli: CommandLine, notes: Path) -> None:
+    asked = ["eval", "--queries", notes / "q.tsv", "--qrels", notes / "qrels", "--report", notes / "runs"]
+    told = cli.ok(*asked, "--json").json["modes"]
+    runs = cli.ok("eval", "table", notes / "runs", "--json").json["runs"]
+    assert {run["row"]["mode"]: run["scores"] for run in runs} == told
+    assert {run["encoder"]["fingerprint"] for run in runs} == {HashingEncoder().fingerprint}
+    assert all(len(run["data"]) == 2 and run["settings"]["k"] == 100 for run in runs)
+
+
 def test_every_task_is_named_by_eval_completed_and_explains_itself(cli: CommandLine, notes: Path) -> None:
     told = cli.ok("eval", "--help").out
     for name in evaluating.TASKS:
@@ -279,7 +296,17 @@ def test_several_collections_have_a_mean(cli: CommandLine, toys: Path, tmp_path:
     (run,) = cli.ok(
         "eval", "retrieval", "--data", "tiny", "--data", "other", "--mode", "keyword", "--json"
     ).json["runs"]  # fmt: skip
+    files = {f"{name}/beir/{file}" for name in ("tiny", "other") for file in ("corpus.jsonl", "queries.jsonl")}
+    assert set(run["data"]) == files | {f"{name}/beir/qrels/test.tsv" for name in ("tiny", "other")}
     assert (run["table"]["tiny nDCG@10"], run["table"]["other nDCG@10"], run["table"]["mean nDCG@10"]) == (1, 0, 0.5)
+
+
+def test_a_collection_may_be_called_anything_but_as_another(cli: CommandLine, toys: Path) -> None:
+    shutil.copytree(toys / "tiny" / "beir", toys / "more" / ".tiny ü")
+    cli.ok("eval", "retrieval", "--data", toys / "more" / ".tiny ü", "--mode", "keyword")
+    shutil.copytree(toys / "tiny" / "beir", toys / "more" / "tiny")
+    refused = cli("eval", "retrieval", "--data", "tiny", "--data", toys / "more" / "tiny")
+    assert refused.code == 2 and "two collections are called tiny" in refused.err
 
 
 def test_a_collection_that_is_not_there_names_those_that_are(cli: CommandLine, toys: Path) -> None:

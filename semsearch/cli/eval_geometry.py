@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,6 +30,7 @@ from semsearch.cli.evaluating import (
     encoders,
     named,
     ready,
+    stored,
     tell,
 )
 from semsearch.errors import UsageError
@@ -156,10 +156,9 @@ def _of_index(options: Options, name: str, sample: int) -> Run:
         rows = np.concatenate([vectors for _, vectors in parts])[kept]
         lengths = {passage.id: len(passage.text.split()) for passage in store.passages(ids)}
     found = shapes.describe(rows, [lengths.get(each, 0) for each in ids.tolist()])
-    told = {**space.info, "name": space.name, "fingerprint": space.fingerprint, "dim": space.dim}
     return _run(
         space.name,
-        SimpleNamespace(info=told, reference=space.name),
+        stored(space),
         protocol=f"index {name}: {len(rows)} of {total} stored vectors",
         scores=found,
         table=_table(found),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
@@ -19,6 +20,7 @@ from semsearch.errors import UsageError
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
     from semsearch.evaluation.report import Run
+    from semsearch.rows import Space
 
 DATA = "SEMSEARCH_DATA"
 TASKS = {  # the first word behind `eval`: module.function
@@ -133,6 +135,12 @@ def ready(report: Path | None, count: int, figure: Path | None = None) -> None:
 def named(models: Sequence[str] | None) -> list[str]:
     """The encoders that are meant, each once: those of -m, else that of the settings."""
     return list(dict.fromkeys(models or [settings.load().model]))
+
+
+def stored(space: Space) -> Any:
+    """What a run tells of the encoder that made the vectors of an index, which need not be loaded."""
+    told = {**space.info, "name": space.name, "fingerprint": space.fingerprint, "dim": space.dim}
+    return SimpleNamespace(info=told, reference=space.name)
 
 
 class Watch:

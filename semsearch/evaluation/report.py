@@ -58,7 +58,7 @@ def run(
         "run": kind,
         "protocol": protocol,
         "encoder": {"asked": asked, **told, "reference": str(getattr(encoder, "reference", "") or asked)},
-        "data": {f"{file.parent.name}/{file.name}": hashed(file) for file in files},
+        "data": {name: hashed(file) for name, file in _named(files).items()},
         "settings": dict(settings or {}),
         "row": dict(row or {}),
         "table": finite(table),
@@ -214,6 +214,19 @@ def _loaded(file: Path) -> Run:
     if missing:
         raise UsageError(f"{file} is not a run: it has no {missing[0]}.", "Name what --report wrote.")
     return dict(found)
+
+
+def _named(files: Iterable[Path]) -> dict[str, Path]:
+    """Each file by its folder and name, and as many folders before as tell it from the others."""
+    distinct = list(dict.fromkeys(file.absolute() for file in files))
+
+    def ends(parts: int) -> list[tuple[str, ...]]:
+        return [file.parts[-parts:] for file in distinct]
+
+    def enough(file: Path) -> int:
+        return next(n for n in range(2, len(file.parts) + 2) if ends(n).count(file.parts[-n:]) == 1)
+
+    return {"/".join(file.parts[-enough(file) :]): file for file in distinct}
 
 
 def _missing(found: Any, keys: Sequence[str]) -> list[str]:
