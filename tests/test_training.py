@@ -6,6 +6,7 @@ import json
 import logging
 import statistics
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -409,6 +410,16 @@ def test_a_teacher_is_asked_for_the_texts_of_the_batch(bert: str, tmp_path: Path
     rows = list(zip(data.columns["anchor"], data.columns["positive"], strict=True))
     assert all(pair in rows for texts in asked for pair in zip(texts[:4], texts[4:], strict=True))
     assert json.loads((tmp_path / "run" / "run" / "settings.json").read_text())["teacher"] == "mean"
+
+
+def test_an_encoder_does_not_say_where_base_data_and_teacher_lay(bert: str, tmp_path: Path) -> None:
+    data = replace(examples(), source=f"{tmp_path}/mine.txt")
+    told = {"teacher": lambda texts: np.ones((len(texts), 32), np.float32), "teacher_name": f"{tmp_path}/big#mean"}
+    train.train(settings(f"{bert}#mean", "distil", steps=1), data, tmp_path / "run", **told)  # type: ignore[arg-type]
+    manifest = (tmp_path / "run" / "encoder.json").read_text()
+    found = json.loads(manifest)["origin"]["trained"]
+    assert (found["examples"]["source"], found["teacher"]) == ("mine.txt", "big#mean")
+    assert str(tmp_path) not in manifest and bert not in manifest
 
 
 def test_a_signal_is_heeded_when_the_block_is_done() -> None:
