@@ -3,6 +3,7 @@
     python scripts/train_default.py -o DIR                       the recipe, and its exports in DIR/fp32 and DIR/int8
     python scripts/train_default.py -o DIR --ship                the same, and int8 into semsearch/models/cot-minilm
     python scripts/train_default.py -o DIR --trial supervise     one stage that was tried and left out, after the recipe
+                                                                 (or after one of its stages: --after distil)
     python scripts/train_default.py -o DIR --score               every encoder in DIR: STS-B dev, SciFact train
     python scripts/train_default.py -o DIR --teachers            teachers that could be had: the same two figures
 
@@ -67,6 +68,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the stages")
     parser.add_argument("--trial", choices=tuple(TRIALS), action="append", default=[], help="a stage beside the recipe")
+    parser.add_argument("--after", choices=tuple(RECIPE), help="the stage of the recipe that a trial goes on from")
     parser.add_argument("--score", action="store_true", help="score what is in DIR, train nothing")
     parser.add_argument("--teachers", action="store_true", help="score what could teach, train nothing")
     parser.add_argument("--ship", action="store_true", help="put the int8 export into the package")
@@ -77,7 +79,9 @@ def main() -> int:
             return score(wanted.out)
         if wanted.teachers:
             return compared(wanted.out)
-        last = trained(wanted.out, wanted.seed)
+        if wanted.after and not wanted.trial:
+            parser.error("--after goes with --trial")
+        last = trained(wanted.out, wanted.seed, wanted.after)
         for name in wanted.trial:
             run(name, TRIALS[name], last, wanted.out, wanted.seed)
         if not wanted.trial:
@@ -88,11 +92,13 @@ def main() -> int:
     return 0
 
 
-def trained(out: Path, seed: int) -> Path:
-    """The folder of the last stage of the recipe, each trained on the one before."""
+def trained(out: Path, seed: int, last: str | None) -> Path:
+    """The folder of the last stage of the recipe, or of the one that is named, each trained on the one before."""
     base: Path = BASE
     for name, stage in RECIPE.items():
         base = run(name, stage, base, out, seed)
+        if name == last:
+            break
     return base
 
 
