@@ -9,6 +9,7 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -111,9 +112,9 @@ def test_every_task_is_named_by_eval_completed_and_explains_itself(cli: CommandL
         shown = cli.ok("eval", name, "--help").out
         assert shown.startswith(f"Usage: semsearch eval {name} ")
         assert f"semsearch eval {name} " in DOCS, f"docs/evaluation.md has no example of eval {name}"
-    asked = {"_SEMSEARCH_COMPLETE": "complete_bash", "COMP_WORDS": "semsearch eval t", "COMP_CWORD": "2"}
-    with pytest.raises(SystemExit):
-        cli(**asked)
+    context = SimpleNamespace(find_root=lambda: SimpleNamespace(params={}))
+    named = evaluating.complete_first(context, "t")  # type: ignore[arg-type]
+    assert named == ["transfer", "tokens", "table", "transfer"]  # the last is the index
 
 
 @pytest.mark.parametrize("task", ["", "transfer", "grid", "geometry"])
@@ -361,7 +362,10 @@ def test_grid_and_tokens_tell_and_draw(cli: CommandLine, toys: Path, golden: Pat
     for one in found.values():
         core = [part for part in one["tokens"] if part["core"]]
         assert one["core_share"] == pytest.approx(sum(part["share"] for part in core)) and core
-    assert "core words have" in cli.ok(*asked).out
+    assert "core words have" in cli.ok(*asked, "--report", tmp_path / "runs").out
+    runs = report.read([tmp_path / "runs"])
+    assert {run["encoder"]["asked"] for run in runs} == set(found)
+    assert all(run["settings"] == {"sentence": asked[2], "core": []} and run["table"]["core"] > 0 for run in runs)
     assert (tmp_path / "tokens.png").stat().st_size > 5000
     assert cli("eval", "tokens", "tea", "-m", "hashing").code == 2
 
