@@ -7,8 +7,10 @@ tokens: Pretended CoT, Zhang et al. 2024, https://arxiv.org/abs/2404.03921, figu
 
 from __future__ import annotations
 
+import logging
 import math
 import textwrap
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
     from semsearch.evaluation.grid import Grid
     from semsearch.evaluation.tokens import Part
+
+log = logging.getLogger(__name__)
 
 DOTS = 150  # an inch
 PAGE = 15.0  # inches
@@ -144,7 +148,11 @@ def _save(figure: Any, file: Path, title: str) -> None:
         lines = [part for line in title.split("\n") for part in textwrap.wrap(line, wide)]
         figure.suptitle("\n".join(lines), fontsize=11, color=INK, parse_math=False)
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=DOTS)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        figure.savefig(file, dpi=DOTS)
+    if any("missing from" in str(one.message) for one in told):  # one line where Matplotlib has one a letter
+        log.warning("%s has boxes in place of letters that Matplotlib's font lacks.", file)
 
 
 def _short(name: str) -> str:
