@@ -231,6 +231,12 @@ def test_texts_too_short_to_choose_by_are_said_to_be(cli: CommandLine, bert: Pat
     refused(cli("train", *how, *QUICK, "--force", "--dev", "held-out"), 2, "6 words")
 
 
+def test_where_stsb_is_not_the_flag_of_train_is_named(cli: CommandLine, bert: Path, texts: Path) -> None:
+    """--data is what is trained on."""
+    how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--dev", "stsb")
+    refused(cli("train", *how, *QUICK, "--data-dir", "nowhere"), 3, "nowhere", "--data-dir DIR")
+
+
 # What it says
 
 

@@ -92,7 +92,10 @@ class Chooser:
         place = self.folder or os.environ.get(DATA)
         if not place:
             raise UsageError("where is STS-B?", f"Say --data-dir DIR, or set {DATA}.")
-        dev = task_pairs("stsb", Path(place), "dev")["dev"]
+        try:
+            dev = task_pairs("stsb", Path(place), "dev")["dev"]
+        except NotFound as error:  # other commands have another flag for it
+            raise NotFound(error.message, "Give the folder that holds STS/ and SICK/: --data-dir DIR.") from error
         return Scored(dev.pairs, dev.gold)
 
     def _stsb_is_known(self) -> bool:
