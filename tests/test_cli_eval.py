@@ -343,7 +343,8 @@ def test_geometry_of_pairs_texts_and_an_index_is_that_of_their_vectors(
     assert stored["scores"]["effective_rank"] == pytest.approx(own["scores"]["effective_rank"], rel=1e-2)
     drawn = cli.ok("eval", "geometry", "-n", "transfer", "--sample", 4, "--json").json["runs"][0]
     assert "4 of 10 stored vectors" in drawn["protocol"]
-    assert cli("eval", "geometry", "-n", "transfer", "-m", "hashing").code == 2
+    for other in (["-m", "hashing"], ["--layer", 0], ["--template", "cls"], ["--data", toys]):
+        assert cli("eval", "geometry", "-n", "transfer", *other).code == 2
 
 
 def test_grid_and_tokens_tell_and_draw(cli: CommandLine, toys: Path, golden: Path, tmp_path: Path) -> None:

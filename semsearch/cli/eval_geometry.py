@@ -74,8 +74,10 @@ def geometry(
     Of STS-B's test pairs, of the texts in a file, or, with -n, of the vectors that an index holds.
     """
     ready(report, 1 if index is not None else len(named(models)))
-    if index is not None and (models or texts or data):
-        raise UsageError("-n measures the vectors of an index.", "Leave out -m, --texts and --data.")
+    if index is not None and (models or texts or data or template or dtype or layer is not None):
+        raise UsageError(
+            "-n measures the vectors of an index.", "Leave out -m, --texts, --data, --template, --dtype and --layer."
+        )
     if index is not None:
         tell([_of_index(ctx.obj, index, sample)], as_json=as_json, form=form, report=report)
         return
