@@ -234,7 +234,10 @@ TRIALS = {
     ),
     "rank": Stage("cosent", texts.ranked, {"steps": 60, "batch": 48, "rate": 2e-5, "tokens": 64, "eval_every": 60}),
     "contrast": Stage(  # under the paper's three templates, freed of their bias
-        "cotbert", texts.sentences, {"steps": 40, "batch": 64, "rate": 1e-5, "eval_every": 40}, "max_tokens=256"
+        "cotbert",
+        texts.sentences,
+        {"steps": 40, "batch": 32, "rate": 1e-5, "eval_every": 40},
+        "max_tokens=256,template=cot-bert-denoised",
     ),
 }
 
