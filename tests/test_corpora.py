@@ -190,6 +190,12 @@ def test_lists_of_positives_and_negatives_are_a_row_each(tmp_path: Path) -> None
     assert rows(found) == [("q", "a", "x"), ("q", "b", "y"), ("q", "c", "x")]
 
 
+def test_no_negative_of_a_list_is_left_out(tmp_path: Path) -> None:
+    record = {"query": "q", "pos": "a", "neg": ["x", "y", "z"]}
+    found = corpora.read(written(tmp_path, "x.jsonl", json.dumps(record)))
+    assert rows(found) == [("q", "a", "x"), ("q", "a", "y"), ("q", "a", "z")]
+
+
 def test_sts_and_sick_are_read_as_senteval_has_them(tmp_path: Path) -> None:
     sts = 'main\tMSRvid\t2012\t0001\t5.000\ta plane "flies"\tan air plane flies\nmain\tx\ty\t2\t0.5\ta\tb\textra\n'
     found = corpora.read(written(tmp_path, "sts-train.csv", sts))
@@ -235,6 +241,20 @@ def test_labels_of_json_are_as_those_of_a_table(tmp_path: Path) -> None:
     lines = [{"a": "x", "b": "y", "label": label} for label in (True, False, None)]
     found = corpora.read(written(tmp_path, "x.jsonl", "\n".join(map(json.dumps, lines))))
     assert found.labels == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("x.txt", "a\n"), ("x.csv", "a,b\nx,y\n"), ("x.tsv", "text\tlabel\na\t1\n")]
+)
+def test_an_order_of_labels_that_are_not_read_is_refused(name: str, content: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"x\..* has no labels.*--labels"):
+        corpora.read(written(tmp_path, name, content), labels=("0", "1"))
+
+
+def test_columns_of_documents_are_refused(tmp_path: Path) -> None:
+    written(tmp_path, "a.md", "A first sentence.\n")
+    with pytest.raises(UsageError, match="documents, which have no columns"):
+        corpora.read(tmp_path, columns={"anchor": "text"})
 
 
 # What cannot be used

@@ -155,6 +155,24 @@ def test_every_picture_is_a_png_with_a_panel_a_model(tmp_path: Path) -> None:
     assert long[0] > short[0] and long[1] > short[1]
 
 
+def test_a_text_is_drawn_as_it_is_written(tmp_path: Path) -> None:
+    """Two dollars are no formula, and a long sentence takes several lines."""
+    parts = [Part("$", 0.5, 0.5, True), Part("$\\frac$", 0.5, 0.5, False)]
+    for title in ("$5 \\frac $6", "word " * 40):
+        figures.tokens({"$\\frac$": parts}, tmp_path / f"{len(title)}.png", title)
+        figures.by_gold({"$\\frac$": np.array([0.1, 0.9])}, [1, 4], tmp_path / "gold.png", title)
+    figures.layers(grid.Grid(("cls",), ((40.0,),)), tmp_path / "layers.png", "$5 \\frac $6")
+
+
+def test_letters_that_cannot_be_drawn_are_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    figures.tokens({"one": [Part("über", 0.5, 1.0, True)]}, tmp_path / "a.png", "größer")
+    assert not caplog.messages
+    figures.tokens({"one": [Part("日本", 0.5, 0.5, True), Part("語", 0.5, 0.5, True)]}, tmp_path / "b.png", "日本語")
+    assert [message.partition(" has ")[2] for message in caplog.messages] == [
+        "boxes in place of letters that Matplotlib's font lacks."
+    ]
+
+
 def test_a_file_that_is_no_png_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"layers\.pdf is no PNG"):
         figures.layers(grid.Grid(("cls",), ((1.0,),)), tmp_path / "layers.pdf")

@@ -146,7 +146,7 @@ def test_a_file_that_is_not_utf_8_is_a_sentence_with_its_line(notes: Path) -> No
 
 
 def test_sentences_of_the_index_find_their_own_passage(notes: Path) -> None:
-    rows = measured(shown(measure="itself", sample="3", seed="7"))
+    rows = measured(shown(measure="without labels", sample="3", seed="7"))
     with Index.open("notes") as index:
         asked = drawn_sentences(index.texts(), 3, 7)
         assert len(asked) == 3
@@ -169,7 +169,7 @@ def test_one_seed_draws_the_same_sentences_and_each_is_in_its_passage(notes: Pat
 
 
 def test_the_audit_is_that_of_the_index(notes: Path) -> None:
-    [row] = measured(shown(measure="audit", vectors="4"))
+    [row] = measured(shown(measure="vector index", vectors="4"))
     with Index.open("notes") as index:
         right = index.audit(sample=4)
     assert row["recall of exact"] == right["recall"] == 1
@@ -191,7 +191,7 @@ def test_an_index_that_is_too_small_says_so(home: Path) -> None:
     page = shown(measure="geometry")
     assert measured(page) == []
     assert "have no geometry" in said(page)
-    page = shown(measure="itself")
+    page = shown(measure="without labels")
     assert measured(page) == []
     assert "no sentence of four words" in said(page)
 
@@ -199,7 +199,7 @@ def test_an_index_that_is_too_small_says_so(home: Path) -> None:
 def test_runs_are_kept_beside_each_other_downloaded_and_forgotten(notes: Path) -> None:
     with Index.create("others", encoder="hashing") as index:
         index.add(DOCUMENTS[:2])
-    page = shown(measure="itself", index="others")
+    page = shown(measure="without labels", index="others")
     measured(page, "others")
     page.selectbox(key="index").set_value("notes")
     again(page)
@@ -221,12 +221,12 @@ def test_runs_are_kept_beside_each_other_downloaded_and_forgotten(notes: Path) -
 
 
 def test_a_reloaded_page_shows_the_last_run_again(notes: Path) -> None:
-    measured(shown(measure="itself"))
-    assert len(rows_of(shown(measure="itself"))) == 3
+    measured(shown(measure="without labels"))
+    assert len(rows_of(shown(measure="without labels"))) == 3
 
 
 def test_nothing_of_a_file_or_a_document_is_markup(notes: Path) -> None:
-    pages = [uploaded(f"q1\t{HOSTILE}\n".encode(), f"{HOSTILE}\n".encode()), shown(measure="itself")]
+    pages = [uploaded(f"q1\t{HOSTILE}\n".encode(), f"{HOSTILE}\n".encode()), shown(measure="without labels")]
     measured(pages[1])
     pages.append(shown())
     pages[2].file_uploader(key="queries file").set_value((HOSTILE, b"q1\t\n", ""))

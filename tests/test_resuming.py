@@ -153,7 +153,7 @@ def test_metrics_that_were_cut_short_are_said_again(tmp_path: Path) -> None:
     for step in (1, 2, 3):
         metrics.note(tmp_path, {"step": step, "loss": 0.1 + 0.2})
     with (tmp_path / "metrics.jsonl").open("a") as lines:
-        lines.write('{"step": 4, "lo')
+        lines.write('\0\0\0\n{"step": 4, "lo')
     assert [line["step"] for line in metrics.read(tmp_path)] == [1, 2, 3]
     metrics.cut(tmp_path, 2)
     assert (tmp_path / "metrics.jsonl").read_text().splitlines() == [

@@ -78,6 +78,7 @@ def test_only_judged_queries_are_searched() -> None:
         ([["a", "a"]], {"1": "x"}, "twice"),
         ([], {"1": "x"}, "0 of 1"),
         ([["a"]], {}, "no text"),
+        ([["a"]], {"1": " "}, "no text"),
     ],
 )
 def test_a_wrong_ranking_is_refused_rather_than_scored(
@@ -139,6 +140,9 @@ def test_judgements_without_a_head_lose_none(collection: Path) -> None:
     [
         ("qrels/train.tsv", "q\td\t1\nq\td\thigh\n", r"train\.tsv:2: not a judgement"),
         ("qrels/train.tsv", "query-id\tcorpus-id\tscore\n", "holds no judgement"),
+        ("qrels/train.tsv", "q\td\t²\n", r"train\.tsv:1: not a judgement"),
+        ("qrels/train.tsv", "q\td\t--1\n", r"train\.tsv:1: not a judgement"),
+        ("queries.jsonl", '{"_id": "q", "text": "\udcff"}\n', r"queries\.jsonl is not UTF-8"),
         ("queries.jsonl", '{"_id": "q", "text": "tea"}\n{"_id": \n', r"queries\.jsonl:2: broken JSON"),
         ("queries.jsonl", '{"id": "q"}\n', r"queries\.jsonl:1: a record needs an `_id`"),
     ],
@@ -146,7 +150,7 @@ def test_judgements_without_a_head_lose_none(collection: Path) -> None:
 def test_what_is_off_in_a_collection_is_named_with_file_and_line(
     collection: Path, name: str, text: str, told: str
 ) -> None:
-    (collection / name).write_text(text)
+    (collection / name).write_text(text, encoding="utf-8", errors="surrogateescape")
     with pytest.raises(UsageError, match=told):
         retrieval.Collection.read(collection, "train")
 

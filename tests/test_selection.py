@@ -47,6 +47,15 @@ def test_an_encoder_that_gives_all_texts_one_vector_finds_nothing() -> None:
     assert Paired(pairs, "forty").score(pointing(angles)) == 0.0
 
 
+def test_a_second_text_that_many_share_is_found_once() -> None:
+    """Thirty questions with one of two answers: what is right for the one is no rival for the other."""
+    pairs = [(f"question {at}", f"answer {at % 2}") for at in range(30)]
+    angles = {text: 90.0 * (int(text.split()[1]) % 2) for pair in pairs for text in pair}
+    assert Paired(pairs, "questions").score(pointing(angles)) == pytest.approx(100)
+    crossed = {text: 90 - angle if text.startswith("answer") else angle for text, angle in angles.items()}
+    assert Paired(pairs, "questions").score(pointing(crossed)) == pytest.approx(50)
+
+
 def test_many_searches_are_the_searches_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     pairs = [(f"first {at}", f"second {at}") for at in range(23)]
@@ -71,6 +80,13 @@ def test_halves_of_texts_are_found_by_an_encoder_that_knows_words(hashing: Hashi
     assert dev.score(hashing.encode) == pytest.approx(100)
     with pytest.raises(UsageError, match="of my notes, 1 texts have 6 words or more"):
         halves(["one two three four five six", "short"], "my notes")
+
+
+def test_texts_that_part_no_words_have_halves_too() -> None:
+    texts = ["我喜欢喝茶，因为茶很好喝。", "今日は天気がいいから散歩しましょう。", "短い"]
+    dev = halves(texts, "notes")
+    assert ["".join(pair) for pair in dev.pairs] == texts[:2]
+    assert dev.pairs[0] == ("我喜欢喝茶，", "因为茶很好喝。")
 
 
 def test_no_text_that_is_held_out_is_trained_on() -> None:

@@ -93,6 +93,25 @@ def test_without_gold_there_is_no_correlation(hashing: Any) -> None:
     assert found.scores == found.cosines  # the name that the contract has
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"m\tx\ty\t1\t\ta\tb\n", "no pair has a score"),
+        (b"m\tx\ty\t1\tnan\ta\tb\n", "a score is no number"),
+        (b"m\tx\ty\t1\thigh\ta\tb\n", "scores and sentences do not fit"),
+        (b"m\tx\ty\t1\t5\ta\n", r"sts-test\.csv:1: 6 columns"),
+        (b"m\tx\ty\t1\t5\t\xff\tb\n", "is not UTF-8"),
+        (b"", r"sts-test\.csv:1: 1 columns"),
+    ],
+)
+def test_what_is_off_in_a_tasks_file_is_named(tmp_path: Path, content: bytes, told: str) -> None:
+    file = tmp_path / "STS" / "STSBenchmark" / "sts-test.csv"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    with pytest.raises(UsageError, match=told):
+        task_pairs("stsb", tmp_path)
+
+
 def test_gold_scores_have_to_match_the_pairs(hashing: Any) -> None:
     with pytest.raises(UsageError, match="1 pairs were given with 2 gold scores"):
         sts([("a", "b")], hashing, gold=[1, 2])

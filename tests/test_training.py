@@ -6,6 +6,7 @@ import json
 import logging
 import statistics
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -303,11 +304,20 @@ def test_the_callers_random_numbers_go_on(bert: str, tmp_path: Path) -> None:
         ({"rate": float("nan")}, "rate cannot be nan"),
         ({"steps": 0}, "steps cannot be 0"),
         ({"warmup": -1.0}, "warmup cannot be -1"),
+        ({"warmup": float("inf")}, "warmup cannot be inf.*finite"),
+        ({"epochs": float("inf")}, "epochs cannot be inf.*finite"),
+        ({"epochs": 0}, r"epochs cannot be 0\. It has to be above 0"),
+        ({"seed": 2**64}, "seed cannot be 18446744073709551616.*below"),
         ({"average": 1.0}, r"average cannot be 1\.0.*0\.999"),
         ({"micro": -1}, "micro cannot be -1"),
         ({"precision": "fp16"}, "cannot compute in fp16.*fp32, bf16"),
         ({"device": "gpu"}, "no device is called 'gpu'"),
         ({"options": {"temprature": 1.0}}, "Did you mean 'temperature'"),
+        ({"options": {"temperature": 0.0}}, r"temperature of cotbert cannot be 0\.0.*above 0"),
+        ({"options": {"temperature": float("nan")}}, "temperature of cotbert cannot be nan"),
+        ({"method": "sg", "options": {"hidden": -1}}, "hidden of sg cannot be -1.*0 or more"),
+        ({"method": "supervised", "options": {"hard_weight": float("inf")}}, "hard_weight.*cannot be inf.*finite"),
+        ({"method": "qlora", "options": {"rank": 0}}, "rank of qlora cannot be 0"),
         ({"method": "cotbart"}, "Did you mean 'cotbert'"),
     ],
 )
@@ -369,6 +379,15 @@ def test_data_that_do_not_fit_are_told(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_batch_of_one_is_refused_where_nothing_can_be_told_from_it(bert: str, tmp_path: Path) -> None:
+    """Its loss would be 0. CoT-BERT has a third view of the text, which denies it."""
+    with pytest.raises(UsageError, match=r"simcse tells the texts of a batch apart.*--batch 2"):
+        train.train(settings(bert, "simcse", batch=1), examples(), tmp_path / "run")
+    steps: list[Any] = []
+    train.train(settings(bert, batch=1, steps=1), examples(), tmp_path / "run", report=steps.append)
+    assert steps[0].loss > 0
+
+
 def test_batches_of_one_label_are_counted(bert: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     data = examples(columns=("anchor", "positive"), labels=True)
     same = type(data)(data.columns, [1.0] * len(data))
@@ -391,6 +410,16 @@ def test_a_teacher_is_asked_for_the_texts_of_the_batch(bert: str, tmp_path: Path
     rows = list(zip(data.columns["anchor"], data.columns["positive"], strict=True))
     assert all(pair in rows for texts in asked for pair in zip(texts[:4], texts[4:], strict=True))
     assert json.loads((tmp_path / "run" / "run" / "settings.json").read_text())["teacher"] == "mean"
+
+
+def test_an_encoder_does_not_say_where_base_data_and_teacher_lay(bert: str, tmp_path: Path) -> None:
+    data = replace(examples(), source=f"{tmp_path}/mine.txt")
+    told = {"teacher": lambda texts: np.ones((len(texts), 32), np.float32), "teacher_name": f"{tmp_path}/big#mean"}
+    train.train(settings(f"{bert}#mean", "distil", steps=1), data, tmp_path / "run", **told)  # type: ignore[arg-type]
+    manifest = (tmp_path / "run" / "encoder.json").read_text()
+    found = json.loads(manifest)["origin"]["trained"]
+    assert (found["examples"]["source"], found["teacher"]) == ("mine.txt", "big#mean")
+    assert str(tmp_path) not in manifest and bert not in manifest
 
 
 def test_a_signal_is_heeded_when_the_block_is_done() -> None:

@@ -229,6 +229,12 @@ def test_lines_are_read_as_each_task_writes_them(tmp_path: Path) -> None:
     (tmp_path / "TREC/TREC_10.label").write_text("HUM:ind Who ?\nWHO:x Me\n")
     with pytest.raises(UsageError, match=r"TREC_10\.label:2: not a line of TREC"):
         transfer_tasks.read("TREC", tmp_path)
+    (tmp_path / "SST/fine/sentiment-test").write_text("-1 great\n")
+    with pytest.raises(UsageError, match=r"sentiment-test:1: not a line of SST/fine"):
+        transfer_tasks.read("SST5", tmp_path)
+    (tmp_path / "SST/fine/sentiment-test").write_bytes(b"1 gr\xffeat\n")
+    with pytest.raises(UsageError, match="sentiment-test is not UTF-8"):
+        transfer_tasks.read("SST5", tmp_path)
 
 
 def test_unknown_tasks_absent_files_and_too_few_rows_are_refused(tmp_path: Path) -> None:

@@ -29,10 +29,9 @@ def page() -> None:
     name = left.selectbox("Index", names, key="index", bind=URL) or names[0]
     with right:
         chosen = st.segmented_control(
-            "What is measured", list(MEASURES), default="queries", required=True, key="measure", bind=URL,
-            format_func=lambda one: MEASURES[one][0],
+            "What is measured", list(MEASURES), default="queries", required=True, key="measure", bind=URL
         )  # fmt: skip
-    _, told, controls = MEASURES[chosen or "queries"]
+    told, controls = MEASURES[chosen or "queries"]
     with st.container(border=True):
         st.caption(told)
         with held.told():
@@ -75,26 +74,22 @@ def _geometry(name: str) -> None:
     _button(name, "Measuring the space", lambda index, _: measuring.of_space(index, sample), stoppable=False)
 
 
-MEASURES: dict[str, tuple[str, str, Callable[[str], None]]] = {
+MEASURES: dict[str, tuple[str, Callable[[str], None]]] = {
     "queries": (
-        "Your queries",
         "Queries with judgements: nDCG@10, recall@100, MRR@10 and latency of every mode, as `semsearch eval` has them.",
         _queries,
     ),
-    "itself": (
-        "Without labels",
+    "without labels": (
         "Sentences are drawn from the index, and each must find a passage that holds it: recall at rank 1 and 10, by "
         "mode. It shows what is badly cut or encoded, and not how other words fare.",
         _itself,
     ),
-    "audit": (
-        "Recall of the vector index",
+    "vector index": (
         "How much of what exact search finds the vector index finds too, also under a filter that leaves a tenth, and "
         "how fast. `semsearch audit` does the same.",
         _audit,
     ),
     "geometry": (
-        "Geometry",
         "The space of the stored vectors. Uniformity: lower is more evenly spread. Anisotropy: the mean cosine of any "
         "two, 0 is best. Hubness: above 1 a few passages are near everything. Twice the vectors take four times as "
         "long.",

@@ -80,17 +80,17 @@ def on_itself(index: Index, sample: int, seed: int, told: Told) -> Run:
         shares = {f"recall@{k}": own_recall(ranks, k) for k in (1, SHALLOW)}
         rows.append({"mode": mode, "queries": len(asked), **shares, **_latency(took)})
         missed[mode] = [text for text, rank in zip(asked, ranks, strict=True) if rank is None]
-    return _run(index, "itself", {"sample": sample, "seed": seed, "k": SHALLOW}, rows) | {"missed": missed}
+    return _run(index, "without labels", {"sample": sample, "seed": seed, "k": SHALLOW}, rows) | {"missed": missed}
 
 
 def of_vectors(index: Index, sample: int) -> Run:
     """Recall and speed of the vector index against exact search: `semsearch audit`."""
     found = index.audit(sample=sample, k=SHALLOW)
     row = {
-        "mode": "vector index", "queries": found["queries"], "recall of exact": found["recall"],
+        "mode": "semantic", "queries": found["queries"], "recall of exact": found["recall"],
         "recall, filtered": found["recall_filtered"], "ms": found["ms"], "ms, exact": found["ms_exact"],
     }  # fmt: skip
-    return _run(index, "audit", {"sample": sample, "k": SHALLOW}, [row]) | {"audit": found}
+    return _run(index, "vector index", {"sample": sample, "k": SHALLOW}, [row]) | {"audit": found}
 
 
 def of_space(index: Index, sample: int) -> Run:

@@ -16,6 +16,7 @@ SENTENCE = "A man is playing a guitar."
 URL: Any = "query-params"
 MOST = 500  # letters of a template
 EXAMPLE = 'This sentence : "[X]" means [MASK] .'
+BUILT_IN = "cot-minilm"  # its tokenizer is that of BERT
 READ = {  # which token becomes the vector, by method
     "cls": "[CLS], the first token",
     "mean": "all tokens, averaged",
@@ -55,7 +56,7 @@ def page() -> None:
     if checked is not None:
         _findings(checked)
         _sample(checked)
-    template_score.show(text, model, checked)
+    template_score.show(text, "" if model == BUILT_IN else model, checked)
 
 
 def _library() -> None:
@@ -79,11 +80,11 @@ def _library() -> None:
 
 
 COLUMNS = {
-    "name": st.column_config.TextColumn(width="medium"),
-    "text": st.column_config.TextColumn(width="large"),
-    "token read": st.column_config.TextColumn(width="medium"),
-    "for": st.column_config.TextColumn(width="small"),
-    "paper": st.column_config.TextColumn(width="medium"),
+    "name": st.column_config.TextColumn(width=150),
+    "text": st.column_config.TextColumn(width=370),
+    "token read": st.column_config.TextColumn(width=190),
+    "for": st.column_config.TextColumn(width=100),
+    "paper": st.column_config.TextColumn(width=190),
     "link": st.column_config.LinkColumn(display_text="open", width="small"),
 }
 
@@ -108,11 +109,12 @@ def library(kind: str = "all") -> list[dict[str, Any]]:
 
 
 def _model(place: Any) -> str:
-    known = [entry["name"] for entry in Encoder.catalogue() if entry["local"] and entry["name"] != "hashing"]
+    known = [BUILT_IN, *(entry["name"] for entry in Encoder.catalogue() if "folder" not in entry)]
+    known.remove("hashing")  # it reads no template
     chosen = place.selectbox(
-        "Model", known, index=None, key="tm", bind=URL, accept_new_options=True, placeholder="A name, or a folder",
-        help="Its tokenizer says what the template costs. A folder of a Torch model can also be scored below; an "
-        "encoder that was trained or exported has its template built in.",
+        "Model", known, key="tm", bind=URL, accept_new_options=True, placeholder="A name, or a folder",
+        help="Its tokenizer says what the template costs. A Torch model, such as the folder of a BERT, can also be "
+        "scored below; an encoder that was trained or exported has its template built in.",
     )  # fmt: skip
     return (chosen or "").strip()
 

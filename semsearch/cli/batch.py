@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,9 +97,12 @@ def _pair_of_record(file: str, number: int, line: str) -> tuple[str, str, float 
 
 def _score(where: str, value: Any) -> float:
     try:
-        return float(value)
+        score = float(value)
     except (TypeError, ValueError):
-        raise UsageError(f"{where}: {value!r} is not a score.", "Write a number.") from None
+        score = math.nan
+    if not math.isfinite(score):
+        raise UsageError(f"{where}: {value!r} is not a score.", "Write a number.")
+    return score
 
 
 _SIDES = (("a", "sentence1", "text1"), ("b", "sentence2", "text2"))

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from semsearch.cli import show
 from semsearch.cli.batch import read_qrels, read_queries
-from semsearch.cli.common import DeviceOption, JsonFlag, NameArgument, NameOption, end_with, opened, pick, use_device
-from semsearch.cli.evaluating import complete_first, no_task
+from semsearch.cli.common import (
+    DeviceOption,
+    JsonFlag,
+    NameArgument,
+    NameOption,
+    Options,
+    end_with,
+    existing,
+    opened,
+    pick,
+    use_device,
+)
+from semsearch.cli.evaluating import ReportOption, Watch, complete_first, no_task, ready, save, stored
 from semsearch.errors import GateFailed, UsageError
 from semsearch.types import Mode
 
 if TYPE_CHECKING:
+    from semsearch.evaluation.report import Run
     from semsearch.index import Index
 
 
@@ -70,6 +83,7 @@ def eval_(
     k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="How deep to look.")] = 100,
     mode: Annotated[Mode | None, typer.Option("--mode", help="[default: all three, side by side]")] = None,
     device: DeviceOption = None,
+    report: ReportOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure an index on your own queries and judgements.
@@ -90,8 +104,11 @@ def eval_(
     use_device(device)
     texts, judged = dict(read_queries(queries)), read_qrels(qrels)
     modes: Sequence[Mode] = (mode,) if mode else ("hybrid", "semantic", "keyword")
-    with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
-        found = {one: _measured(index, texts, judged, k, one) for one in modes}
+    ready(report, len(modes))
+    chosen = pick(ctx.obj, name, named)
+    with opened(ctx.obj, chosen) as index:
+        found, took = _measured(index, texts, judged, k, modes)
+    save([_run(ctx.obj, chosen, one, found[one], k, (queries, qrels), took[one]) for one in modes if report], report)
     if as_json:
         show.emit({"schema": 1, "index": index.name, "k": k, "modes": found})
         return
@@ -100,11 +117,37 @@ def eval_(
 
 
 def _measured(
-    index: Index, texts: dict[str, str], judged: dict[str, dict[str, int]], k: int, mode: Mode
-) -> dict[str, Any]:
-    from semsearch.evaluation.retrieval import evaluate
+    index: Index, texts: Mapping[str, str], judged: Mapping[str, Mapping[str, int]], k: int, modes: Sequence[Mode]
+) -> tuple[dict[Mode, dict[str, Any]], dict[Mode, float]]:
+    """The measures of each mode, and the seconds that it took."""
+    from semsearch.evaluation.retrieval import evaluate, ranked
 
-    def search(asked: Sequence[str]) -> list[list[str]]:
-        return [[hit.document for hit in results] for results in index.search(list(asked), k=k, mode=mode)]
+    watch, found, took = Watch(), {}, {}
+    for mode in modes:
+        found[mode] = evaluate(ranked(index.search, mode, k), texts, judged, k)
+        took[mode] = watch.read()
+    return found, took
 
-    return evaluate(search, texts, judged, k)
+
+def _run(
+    options: Options, name: str, mode: Mode, found: Mapping[str, Any], k: int, files: Sequence[str], took_s: float
+) -> Run:
+    """What a report tells of one mode."""
+    from semsearch.evaluation import report
+    from semsearch.store import Store
+
+    with Store.open(existing(options, name)) as store:
+        space, recipe = store.spaces()[0], store.recipe()
+    measures = [key for key in found if key not in ("queries", "per_query")]
+    return report.run(
+        "index",
+        stored(space),
+        protocol=f"index {name}, {found['queries']} queries, 0 … 1",
+        scores=found,
+        table={measure: found[measure] for measure in measures},
+        row={"mode": mode},
+        settings={"index": name, "recipe": recipe, "mode": mode, "k": k},
+        files=[Path(file) for file in files if file != "-"],
+        asked=space.name,
+        took_s=took_s,
+    )

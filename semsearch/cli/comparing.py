@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from semsearch import settings
 from semsearch.cli import eval_sts, show
 from semsearch.cli.batch import read_pairs, read_texts
 from semsearch.cli.common import DeviceOption, DtypeOption, JsonFlag, LayerOption, TemplateOption, TrustFlag, loaded
 from semsearch.cli.eval_sts import How
-from semsearch.cli.evaluating import DataOption, FigureOption, ReportOption, data_folder
+from semsearch.cli.evaluating import DataOption, FigureOption, ReportOption, data_folder, named, ready
 from semsearch.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -72,7 +71,10 @@ def sts(
     triples = [(a, b, None)] if a is not None and b is not None else read_pairs(pairs) if pairs else []
     texts = read_texts(matrix) if matrix else []
     chosen = _tasks(tasks or ())
-    names = dict.fromkeys(models or [settings.load().model])
+    if figure is not None and len(chosen) != 1:
+        raise UsageError("a figure shows the pairs of one task.", "Say one --task.")
+    names = named(models)
+    ready(report, len(names), figure)
     how: dict[str, Any] = {"template": template, "dtype": dtype, "layer": layer, "trust": trust}
     encoders: Encoders = {name: loaded(ctx.obj, name, device, **how) for name in names}
     if tasks:

@@ -29,6 +29,8 @@ from semsearch.cli.evaluating import (
     Watch,
     data_folder,
     encoders,
+    named,
+    ready,
     tell,
 )
 from semsearch.errors import UsageError
@@ -54,7 +56,7 @@ def geometry(
     texts: Annotated[
         str | None, typer.Option("--texts", metavar="FILE", help="Your own texts, one a line, or JSON lines.")
     ] = None,
-    named: NameOption = None,
+    index: NameOption = None,
     sample: Annotated[
         int, typer.Option("--sample", metavar="N", min=3, help="Texts or vectors that are drawn where there are more.")
     ] = SAMPLE,
@@ -71,10 +73,13 @@ def geometry(
 
     Of STS-B's test pairs, of the texts in a file, or, with -n, of the vectors that an index holds.
     """
-    if named is not None and (models or texts or data):
-        raise UsageError("-n measures the vectors of an index.", "Leave out -m, --texts and --data.")
-    if named is not None:
-        tell([_of_index(ctx.obj, named, sample)], as_json=as_json, form=form, report=report)
+    ready(report, 1 if index is not None else len(named(models)))
+    if index is not None and (models or texts or data or template or dtype or layer is not None):
+        raise UsageError(
+            "-n measures the vectors of an index.", "Leave out -m, --texts, --data, --template, --dtype and --layer."
+        )
+    if index is not None:
+        tell([_of_index(ctx.obj, index, sample)], as_json=as_json, form=form, report=report)
         return
     own = list(dict.fromkeys(line for line in read_texts(texts) if line.strip())) if texts else []
     how: dict[str, Any] = {"template": template, "dtype": dtype, "layer": layer, "trust": trust}

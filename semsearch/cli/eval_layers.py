@@ -22,6 +22,8 @@ from semsearch.cli.evaluating import (
     Watch,
     data_folder,
     encoders,
+    named,
+    ready,
     save,
 )
 from semsearch.errors import MissingExtra
@@ -29,7 +31,9 @@ from semsearch.errors import MissingExtra
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from semsearch.encoder import Encoder
     from semsearch.evaluation.grid import Grid
+    from semsearch.evaluation.report import Run
     from semsearch.evaluation.tokens import Part
 
 
@@ -57,6 +61,7 @@ def grid(
     from semsearch.evaluation import report as reports
     from semsearch.evaluation import sts
 
+    ready(report, 1, figure)
     folder, watch = data_folder(data), Watch()
     subsets = sts.task_pairs(task, folder, split)
     pairs = [pair for subset in subsets.values() for pair in subset.pairs]
@@ -89,7 +94,7 @@ def grid(
             for layer, row in enumerate(found.scores)]  # fmt: skip
     show.table(rows, ("layer", *found.poolings))
     show.out()
-    show.out(f"best: layer {best}, {pooling}, {score:.2f}")
+    show.out("best: none" if math.isnan(score) else f"best: layer {best}, {pooling}, {score:.2f}")
 
 
 def tokens(
@@ -109,16 +114,21 @@ def tokens(
     device: DeviceOption = None,
     trust: TrustFlag = False,
     figure: FigureOption = None,
+    report: ReportOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """What each token of SENTENCE has to do with its vector (Pretended CoT, figure 1).
 
     The cosine of the two, at the layer that is read, and its share of the sum. For models that run in Torch.
     """
+    ready(report, len(named(models)), figure)
     found: dict[str, Sequence[Part]] = {}
+    runs, watch = [], Watch()
     for name, encoder in encoders(ctx.obj, models, device, template=template, dtype=dtype, trust=trust):
         measuring = _torch("eval tokens", "tokens")
         found[name] = measuring.contributions(encoder._engine, sentence, core or ())
+        runs.append(_told(name, encoder, sentence, core or (), found[name], watch.read()))
+    save(runs, report)
     if figure is not None:
         _draw("tokens", found, figure, f"“{sentence}”")
     whole = {name: sum(part.share for part in parts if part.core) for name, parts in found.items()}
@@ -133,6 +143,22 @@ def tokens(
         show.out(f"{show.safe(name)}: core words have {100 * whole[name]:.1f} %")
         show.table([[part.token, f"{part.cosine:.4f}", f"{100 * part.share:.1f}", "core" if part.core else ""]
                     for part in parts], ("token", "cosine", "%", ""))  # fmt: skip
+
+
+def _told(name: str, encoder: Encoder, sentence: str, core: Sequence[str], parts: Sequence[Part], took_s: float) -> Run:
+    """What a report has of the tokens of one encoder."""
+    from semsearch.evaluation import report
+
+    return report.run(
+        "tokens",
+        encoder,
+        protocol=f"“{sentence}”: the share that its core words have, in percent",
+        scores={"tokens": [asdict(part) for part in parts]},
+        table={"core": 100 * sum(part.share for part in parts if part.core)},
+        settings={"sentence": sentence, "core": list(core)},
+        asked=name,
+        took_s=took_s,
+    )
 
 
 def _plain(name: str) -> str | None:

@@ -12,7 +12,17 @@ import typer
 
 from semsearch.cli.common import DeviceOption, DtypeOption, JsonFlag, LayerOption, TemplateOption, TrustFlag
 from semsearch.cli.counting import Count, counted
-from semsearch.cli.evaluating import FormatOption, ModelsOption, ReportOption, Watch, data_folder, encoders, tell
+from semsearch.cli.evaluating import (
+    FormatOption,
+    ModelsOption,
+    ReportOption,
+    Watch,
+    data_folder,
+    encoders,
+    named,
+    ready,
+    tell,
+)
 from semsearch.errors import NotFound, UsageError
 from semsearch.types import Mode
 
@@ -66,6 +76,8 @@ def retrieval(
     if not collections:
         raise UsageError("which collection?", "Say --data FOLDER, or --data NAME of one below SEMSEARCH_DATA.")
     read = [Collection.read(_folder(each), split) for each in dict.fromkeys(collections)]
+    _tell_apart(read)
+    ready(report, len(named(models)) * (1 if mode else len(MODES)))
     splitter = Splitter("none") if whole else Splitter()
     modes = (mode,) if mode else MODES
     runs: list[Run] = []
@@ -78,6 +90,14 @@ def retrieval(
         took = watch.read()
         runs += [_run(name, encoder, each, scores, read, splitter, took) for each, scores in found.items()]
     tell(runs, as_json=as_json, form=form, report=report)
+
+
+def _tell_apart(read: Sequence[Collection]) -> None:
+    """UsageError where two collections have one name, which their columns would share."""
+    names = [collection.name for collection in read]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two collections are called {name}.", "Rename a folder, or measure one at a time.")
 
 
 def _folder(given: str) -> Path:
@@ -110,7 +130,7 @@ def _measured(
 
     with (
         tempfile.TemporaryDirectory() as home,
-        Index.create(collection.name, encoder=encoder, home=Path(home), splitter=splitter) as index,
+        Index.create("collection", encoder=encoder, home=Path(home), splitter=splitter) as index,
     ):
         passages = index.add(counting()).passages
         size = {"documents": len(documents), "passages": passages}

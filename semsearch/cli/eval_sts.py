@@ -12,7 +12,6 @@ from semsearch.cli import show
 from semsearch.cli.common import Options
 from semsearch.cli.counting import counted
 from semsearch.cli.evaluating import Watch, save
-from semsearch.errors import UsageError
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
@@ -48,8 +47,6 @@ def tell(
     as_json: bool,
 ) -> None:
     """Measure every encoder on every task and show what was found, as a table, JSON, a picture and a report."""
-    if figure is not None and len(asked.tasks) != 1:
-        raise UsageError("a figure shows the pairs of one task.", "Say one --task.")
     runs: list[Run] = []
     cosines: dict[str, Any] = {}
     found: dict[str, list[TaskResult]] = {}
@@ -126,6 +123,7 @@ def _run(name: str, encoder: Encoder, asked: Asked, found: Sequence[TaskResult],
 
 
 def _as_json(asked: Asked, found: Mapping[str, Sequence[TaskResult]]) -> dict[str, Any]:
+    from semsearch.evaluation.report import finite
     from semsearch.evaluation.sts import average
 
     if len(asked.tasks) == 1:
@@ -133,7 +131,7 @@ def _as_json(asked: Asked, found: Mapping[str, Sequence[TaskResult]]) -> dict[st
         return {"schema": 1, "task": asked.tasks[0], "models": models}
     whole = {
         name: {
-            "average": average([getattr(one.spearman, asked.how) for one in results]),
+            "average": finite(average([getattr(one.spearman, asked.how) for one in results])),
             "tasks": {one.task: _details(one, asked.how) for one in results},
         }
         for name, results in found.items()
@@ -142,10 +140,12 @@ def _as_json(asked: Asked, found: Mapping[str, Sequence[TaskResult]]) -> dict[st
 
 
 def _details(one: TaskResult, how: How) -> dict[str, Any]:
+    from semsearch.evaluation.report import finite
+
     return {
         **correlations(*_chosen(one, how)),
         "pairs": one.pairs,
-        "aggregates": {"spearman": asdict(one.spearman), "pearson": asdict(one.pearson)},
+        "aggregates": {"spearman": finite(asdict(one.spearman)), "pearson": finite(asdict(one.pearson))},
         "subsets": {key: correlations(*scores) for key, scores in one.subsets.items()},
     }
 

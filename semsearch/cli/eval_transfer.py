@@ -19,6 +19,8 @@ from semsearch.cli.evaluating import (
     Watch,
     data_folder,
     encoders,
+    named,
+    ready,
     tell,
 )
 from semsearch.errors import MissingExtra
@@ -66,6 +68,7 @@ def transfer(
     """
     from semsearch.evaluation import transfer_tasks
 
+    ready(report, len(named(models)))
     asked = list(dict.fromkeys(transfer_tasks.known(each) for each in tasks or transfer_tasks.SEVEN))
     folder = data_folder(data)
     for name in asked:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
@@ -19,6 +20,7 @@ from semsearch.errors import UsageError
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
     from semsearch.evaluation.report import Run
+    from semsearch.rows import Space
 
 DATA = "SEMSEARCH_DATA"
 TASKS = {  # the first word behind `eval`: module.function
@@ -82,7 +84,7 @@ def no_task(name: str | None) -> None:
 def encoders(options: Options, models: Sequence[str] | None, device: str | None, **how: Any
              ) -> Iterator[tuple[str, Encoder]]:  # fmt: skip
     """Each encoder under the name that was asked for, loaded when its turn comes."""
-    for name in dict.fromkeys(models or [settings.load().model]):
+    for name in named(models):
         encoder = loaded(options, name, device, **how)
         yield name, encoder
         encoder.close()
@@ -116,6 +118,29 @@ def save(runs: Sequence[Run], report: Path | None) -> None:
 
         for path in write(runs, report):
             show.note(f"wrote {path}")
+
+
+def ready(report: Path | None, count: int, figure: Path | None = None) -> None:
+    """What cannot be written is told before hours of work: `count` runs to `report`, or a picture to `figure`."""
+    if report is not None:
+        from semsearch.evaluation.report import check
+
+        check(report, count)
+    if figure is not None:
+        from semsearch.evaluation import figures
+
+        figures.check(figure)
+
+
+def named(models: Sequence[str] | None) -> list[str]:
+    """The encoders that are meant, each once: those of -m, else that of the settings."""
+    return list(dict.fromkeys(models or [settings.load().model]))
+
+
+def stored(space: Space) -> Any:
+    """What a run tells of the encoder that made the vectors of an index, which need not be loaded."""
+    told = {**space.info, "name": space.name, "fingerprint": space.fingerprint, "dim": space.dim}
+    return SimpleNamespace(info=told, reference=space.name)
 
 
 class Watch:

@@ -232,7 +232,7 @@ def _numbers(text: str, flag: str) -> tuple[int, ...]:
     (64, 128)
     """
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() for part in parts):
+    if not all(part.isdecimal() for part in parts):
         raise UsageError(f"{flag} {text!r} is no list of whole numbers.", f"Write {flag} 0,1,2")
     return tuple(int(part) for part in parts)
 

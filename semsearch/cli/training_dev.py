@@ -81,7 +81,7 @@ class Chooser:
         word, colon, number = (self.told or "").partition(":")
         if word != HELD_OUT:
             return None
-        if colon and not (number.isdigit() and int(number) > 1):
+        if colon and not (number.isdecimal() and int(number) > 1):
             raise UsageError(f"--dev {self.told} holds out nothing.", "Write --dev held-out:200")
         return int(number or 0)
 
@@ -92,7 +92,10 @@ class Chooser:
         place = self.folder or os.environ.get(DATA)
         if not place:
             raise UsageError("where is STS-B?", f"Say --data-dir DIR, or set {DATA}.")
-        dev = task_pairs("stsb", Path(place), "dev")["dev"]
+        try:
+            dev = task_pairs("stsb", Path(place), "dev")["dev"]
+        except NotFound as error:  # other commands have another flag for it
+            raise NotFound(error.message, "Give the folder that holds STS/ and SICK/: --data-dir DIR.") from error
         return Scored(dev.pairs, dev.gold)
 
     def _stsb_is_known(self) -> bool:

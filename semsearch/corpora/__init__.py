@@ -24,7 +24,7 @@ from semsearch.corpora._documents import Unit
 from semsearch.corpora._tables import Table
 from semsearch.corpora._tally import Tally
 from semsearch.corpora.shapes import fitted, nli
-from semsearch.errors import NotFound
+from semsearch.errors import NotFound, UsageError
 from semsearch.examples import Examples
 
 __all__ = ["fitted", "nli", "of_texts", "read", "roles", "some"]
@@ -54,6 +54,8 @@ def read(
     kind = _kind(place)
     kind = "table" if kind == "lines" and columns else kind
     tally = Tally()
+    if kind == "documents" and columns:
+        raise UsageError(f"{path} is read as documents, which have no columns.", "Leave out --columns.")
     if kind == "documents":
         found = _singles(_documents.texts(place, unit, tally, yes=yes), str(path), tally)
     elif kind == "lines":
@@ -65,6 +67,8 @@ def read(
             rows = _rows.objects(file, place) if kind == "jsonl" else _rows.cells(file, place)
             table = Table(rows, place.name, str(path), columns or {}, prefer, tally)
             found = _singles(table.singles(), table.source, tally) if table.is_single else table.grouped(labels)
+    if labels and found.labels is None:
+        raise UsageError(f"{found.source} has no labels.", "Leave out --labels, or name their column: --columns")
     return found if limit is None else some(found, limit)
 
 

@@ -11,7 +11,6 @@ from semsearch.corpora import _columns, _labels
 from semsearch.corpora._columns import LABEL, SCORE
 from semsearch.corpora._rows import Broken, Row
 from semsearch.corpora._tally import Tally
-from semsearch.errors import UsageError
 from semsearch.examples import Examples
 
 Prefer = Literal["score", "label"]
@@ -86,7 +85,7 @@ class Table:
             return roles
         numbered = [str(at) for at in range(1, len(head) + 1)]
         if wanted and {each.lower() for each in wanted.values()}.isdisjoint(map(str.lower, head)):
-            if all(each.isdigit() for each in wanted.values()):
+            if all(each.isdecimal() for each in wanted.values()):
                 return _columns.chosen(numbered, wanted, source)
         elif not wanted and not _columns.known(head):
             roles = _columns.nameless(head)
@@ -124,8 +123,6 @@ class Table:
 
     def _labels(self, words: Sequence[str], numbers: Sequence[int], order: Sequence[str]) -> list[Any] | None:
         if self._role is None:
-            if order:
-                raise UsageError(f"{self.source} has no labels.", "Leave out --labels, or name their column: --columns")
             return None
         role: Prefer = "score" if self._role == SCORE else "label"
         known = _labels.values(set(words), role, order)
@@ -148,7 +145,7 @@ def _written(value: Any) -> str:
 
 
 def _spread(values: Sequence[Any]) -> list[list[str]]:
-    """Texts that JSON has as something else: of lists, as for positives and negatives, one row an entry.
+    """Texts that JSON has as something else: of lists, as for positives and negatives, one row an entry of the longest.
 
     >>> _spread(["q", ["a", "b"], ["x"]])
     [['q', 'a', 'x'], ['q', 'b', 'x']]
@@ -156,8 +153,7 @@ def _spread(values: Sequence[Any]) -> list[list[str]]:
     lists = [[_text(each) for each in value] if isinstance(value, list) else [_text(value)] for value in values]
     if not all(lists):
         return [["" if not each else each[0] for each in lists]]
-    rows = len(lists[1]) if len(lists) > 1 else len(lists[0])
-    return [[each[at % len(each)] for each in lists] for at in range(rows)]
+    return [[each[at % len(each)] for each in lists] for at in range(max(map(len, lists)))]
 
 
 def _text(value: Any) -> str:

@@ -7,8 +7,12 @@ tokens: Pretended CoT, Zhang et al. 2024, https://arxiv.org/abs/2404.03921, figu
 
 from __future__ import annotations
 
+import logging
 import math
+import textwrap
+import warnings
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +26,11 @@ if TYPE_CHECKING:
     from semsearch.evaluation.grid import Grid
     from semsearch.evaluation.tokens import Part
 
+log = logging.getLogger(__name__)
+
 DOTS = 150  # an inch
 PAGE = 15.0  # inches
+LETTERS = 11  # of a title, an inch
 INK, PALE, CORE, REST = "#22303c", "#9aa7b1", "#b8332a", "#3f6f9f"
 GROUPS = (0, 1, 2, 3, 4, 5)  # gold scores are given to the nearest of these
 
@@ -33,6 +40,7 @@ def by_gold(models: Mapping[str, NDArray[np.float64]], gold: Sequence[float], fi
 
     As in the paper the cosines of a model are stretched to 0 … 1; what that was before is said at the axis.
     """
+    check(file)
     scores = np.asarray(gold, dtype=np.float64)
     nearest = np.floor(scores + 0.5)
     figure, panels = _panels(len(models), width=4.6, height=3.9)
@@ -56,13 +64,14 @@ def by_gold(models: Mapping[str, NDArray[np.float64]], gold: Sequence[float], fi
         )
         panel.set(xlabel="gold score (boxes: nearest whole score)", xlim=(-0.45, 5.45), ylim=(-0.03, 1.03))
         panel.set_ylabel(f"cosine, {low:.2f} … {high:.2f} drawn as 0 … 1")
-        panel.set_title(_short(name), fontsize=10)
+        panel.set_title(_short(name), fontsize=10, parse_math=False)
         panel.set_xticks(GROUPS)
     _save(figure, file, title)
 
 
 def layers(found: Grid, file: Path, title: str = "") -> None:
     """A heat map, a row a layer with the embedding output below; the best cell is framed."""
+    check(file)
     from matplotlib.patches import Rectangle
 
     scores = np.array(found.scores)
@@ -72,9 +81,10 @@ def layers(found: Grid, file: Path, title: str = "") -> None:
     for (layer, at), score in np.ndenumerate(scores):
         text = "-" if math.isnan(score) else f"{score:.1f}"
         panel.text(at, layer, text, ha="center", va="center", fontsize=9, color="white" if score < middle else "black")
-    best, pooling, _ = found.best
-    frame = (found.poolings.index(pooling) - 0.5, best - 0.5)
-    panel.add_patch(Rectangle(frame, 1, 1, fill=False, edgecolor=CORE, linewidth=2.5, clip_on=False))
+    best, pooling, score = found.best
+    if not math.isnan(score):
+        frame = (found.poolings.index(pooling) - 0.5, best - 0.5)
+        panel.add_patch(Rectangle(frame, 1, 1, fill=False, edgecolor=CORE, linewidth=2.5, clip_on=False))
     panel.set_xticks(range(len(found.poolings)), [_pooling(name) for name in found.poolings])
     panel.set_yticks(range(len(scores)), ["0 (embeddings)", *map(str, range(1, len(scores)))])
     panel.set(xlabel="pooling", ylabel="layer")
@@ -85,6 +95,7 @@ def layers(found: Grid, file: Path, title: str = "") -> None:
 
 def tokens(models: Mapping[str, Sequence[Part]], file: Path, title: str = "") -> None:
     """A panel a model: the share of every token as a bar, words that carry meaning in red and the others in blue."""
+    check(file)
     from matplotlib.patches import Patch
 
     if not models:
@@ -97,22 +108,28 @@ def tokens(models: Mapping[str, Sequence[Part]], file: Path, title: str = "") ->
                          color=[CORE if part.core else REST for part in parts], width=0.72)  # fmt: skip
         panel.bar_label(bars, fmt="%.1f", fontsize=8, padding=2)
         turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if longest > 8 else {}
-        panel.set_xticks(range(len(parts)), [part.token for part in parts], **turned)
+        panel.set_xticks(range(len(parts)), [part.token for part in parts], parse_math=False, **turned)
         panel.set(xlim=(-0.6, len(parts) - 0.4), ylim=(0, top or 1), ylabel="share of all cosines, %")
         core = 100 * sum(part.share for part in parts if part.core)
-        panel.set_title(f"{_short(name)}\nred together: {core:.1f} %", fontsize=10)
+        panel.set_title(f"{_short(name)}\nred together: {core:.1f} %", fontsize=10, parse_math=False)
     legend = [Patch(color=CORE, label="carries meaning"), Patch(color=REST, label="other")]
     figure.legend(handles=legend, fontsize=8, loc="outside lower center", ncols=2, frameon=False)
     _save(figure, file, title)
 
 
+def check(file: Path) -> None:
+    """UsageError for a file that is no PNG, MissingExtra without Matplotlib: to be asked before what takes hours."""
+    if file.suffix.lower() != ".png":
+        raise UsageError(f"{file} is no PNG.", f"Call it {file.with_suffix('.png').name}.")
+    if find_spec("matplotlib") is None:
+        raise MissingExtra("a figure", "train")
+
+
 def _panels(count: int, *, width: float, height: float) -> tuple[Any, list[Any]]:
     """A figure of panels, each `width` by `height` inches, as many beside each other as a page is wide."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("a figure", "train") from error
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     across = max(1, min(count, int(PAGE // width)))
     down = math.ceil(count / across)
     figure = Figure(figsize=(width * across, height * down), layout="constrained")
@@ -127,11 +144,15 @@ def _panels(count: int, *, width: float, height: float) -> tuple[Any, list[Any]]
 
 def _save(figure: Any, file: Path, title: str) -> None:
     if title:
-        figure.suptitle(title, fontsize=11, color=INK)
-    if file.suffix.lower() != ".png":
-        raise UsageError(f"{file} is no PNG.", f"Call it {file.with_suffix('.png').name}.")
+        wide = int(LETTERS * figure.get_size_inches()[0])
+        lines = [part for line in title.split("\n") for part in textwrap.wrap(line, wide)]
+        figure.suptitle("\n".join(lines), fontsize=11, color=INK, parse_math=False)
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=DOTS)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        figure.savefig(file, dpi=DOTS)
+    if any("missing from" in str(one.message) for one in told):  # one line where Matplotlib has one a letter
+        log.warning("%s has boxes in place of letters that Matplotlib's font lacks.", file)
 
 
 def _short(name: str) -> str:

@@ -24,6 +24,13 @@ SUFFIX = ".json"
 TABLES = "report.md"  # what a folder of runs gets beside them
 ENCODER = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "device", "provider")
 
+NEEDED = ("date", "encoder", "machine", "protocol", "run", "table")
+PARTS = {  # what a table tells of these
+    "encoder": ("name", "fingerprint"),
+    "machine": ("processor", "cores", "memory", "system", "libraries"),
+    "table": (),
+}
+
 Run: TypeAlias = dict[str, Any]
 
 
@@ -51,7 +58,7 @@ def run(
         "run": kind,
         "protocol": protocol,
         "encoder": {"asked": asked, **told, "reference": str(getattr(encoder, "reference", "") or asked)},
-        "data": {f"{file.parent.name}/{file.name}": hashed(file) for file in files},
+        "data": {name: hashed(file) for name, file in _named(files).items()},
         "settings": dict(settings or {}),
         "row": dict(row or {}),
         "table": finite(table),
@@ -66,11 +73,10 @@ def run(
 def write(runs: Sequence[Run], to: Path) -> list[Path]:
     """Save each run: one as the file `to`, or any number in the folder `to`, with the tables of all that it holds.
 
-    Raises UsageError for several runs and one file.
+    Raises UsageError for several runs and one file, and for a folder that holds other JSON.
     """
+    check(to, len(runs))
     if to.suffix == SUFFIX:
-        if len(runs) != 1:
-            raise UsageError(f"{len(runs)} runs do not go into one file.", f"Name a folder: {to.with_suffix('')}")
         to.parent.mkdir(parents=True, exist_ok=True)
         _save(to, runs[0])
         return [to]
@@ -80,6 +86,20 @@ def write(runs: Sequence[Run], to: Path) -> list[Path]:
         _save(path, each)
     (to / TABLES).write_text(tables(read([to])) + "\n", encoding="utf-8")
     return saved
+
+
+def check(to: Path, count: int) -> None:
+    """UsageError where `count` runs cannot be written to `to`: to be asked before what takes hours."""
+    if to.suffix == SUFFIX:
+        if count != 1:
+            raise UsageError(f"{count} runs do not go into one file.", f"Name a folder: {to.with_suffix('')}")
+        if to.is_dir():
+            raise UsageError(f"{to} is a folder.", "Name a file that ends in .json, or a folder that does not.")
+    elif to.is_dir():
+        for file in to.glob(f"*{SUFFIX}"):
+            _loaded(file)  # its tables are made of all that it holds
+    elif to.exists():
+        raise UsageError(f"{to} is no folder, and does not end in {SUFFIX}.", "Name FILE.json, or a folder.")
 
 
 def name(each: Run) -> str:
@@ -188,7 +208,27 @@ def _loaded(file: Path) -> Run:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{file} cannot be read as JSON: {error}.", "Name what --report wrote.") from None
-    missing = {"run", "protocol", "encoder", "table", "date", "machine"} - set(found if isinstance(found, dict) else ())
+    missing = _missing(found, NEEDED) or [
+        f"{part}.{key}" for part, keys in PARTS.items() for key in _missing(found[part], keys)
+    ]
     if missing:
-        raise UsageError(f"{file} is not a run: it has no {sorted(missing)[0]}.", "Name what --report wrote.")
+        raise UsageError(f"{file} is not a run: it has no {missing[0]}.", "Name what --report wrote.")
     return dict(found)
+
+
+def _named(files: Iterable[Path]) -> dict[str, Path]:
+    """Each file by its folder and name, and as many folders before as tell it from the others."""
+    distinct = list(dict.fromkeys(file.absolute() for file in files))
+
+    def ends(parts: int) -> list[tuple[str, ...]]:
+        return [file.parts[-parts:] for file in distinct]
+
+    def enough(file: Path) -> int:
+        return next(n for n in range(2, len(file.parts) + 2) if ends(n).count(file.parts[-n:]) == 1)
+
+    return {"/".join(file.parts[-enough(file) :]): file for file in distinct}
+
+
+def _missing(found: Any, keys: Sequence[str]) -> list[str]:
+    """Those of `keys` that an object lacks; of what is no object, all."""
+    return [key for key in keys if key not in found] if isinstance(found, dict) else list(keys or ("columns",))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,7 @@ def judgements(lines: Iterable[tuple[int, str]], file: Path | str) -> dict[str, 
             continue
         if len(cells) == 4:
             del cells[1]
-        if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():
+        if len(cells) != 3 or re.fullmatch(r"-?[0-9]+", cells[2].strip()) is None:
             raise UsageError(f"{file}:{number}: not a judgement.", "Write `query 0 document grade`.")
         found.setdefault(cells[0], {})[cells[1]] = int(cells[2])
     if not found:
@@ -171,7 +172,7 @@ def average_precision(ranking: Sequence[str], grades: Grades, k: int = 100) -> f
 
 
 def _check_texts(queries: Mapping[str, str], qrels: Qrels) -> None:
-    absent = [query for query in qrels if query not in queries]
+    absent = [query for query in qrels if not queries.get(query, "").strip()]
     if absent:
         first = f"{len(absent)} judged queries have no text, the first is {absent[0]!r}."
         raise UsageError(first, "Use the queries that belong to these qrels.")
@@ -195,7 +196,10 @@ def _existing(file: Path) -> Path:
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
     with _existing(file).open(encoding="utf-8-sig") as lines:
-        yield from enumerate((line.rstrip("\r\n") for line in lines), 1)
+        try:
+            yield from enumerate((line.rstrip("\r\n") for line in lines), 1)
+        except UnicodeDecodeError:
+            raise UsageError(f"{file} is not UTF-8.", "Convert it: iconv -t utf-8") from None
 
 
 def _records(file: Path) -> Iterator[dict[str, Any]]:

@@ -206,11 +206,14 @@ def ranks(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _subset(pairs: Sequence[Pair], gold: Sequence[str], file: Path) -> Subset:
-    """The pairs that have a score. Raises UsageError where `file` has one that is no number, or too few."""
+    """The pairs that have a score. Raises UsageError where `file` has one that is no number, too few, or none."""
     try:
         kept = [(pair, float(score)) for pair, score in zip(pairs, gold, strict=True) if score.strip()]
     except ValueError as error:
         raise UsageError(f"{file}: scores and sentences do not fit: {error}.", "Use SentEval's files.") from None
+    if not kept or not np.isfinite([score for _, score in kept]).all():
+        told = "a score is no number" if kept else "no pair has a score"
+        raise UsageError(f"{file}: {told}.", "Use SentEval's files.")
     return Subset(tuple(pair for pair, _ in kept), tuple(score for _, score in kept))
 
 
@@ -241,4 +244,6 @@ def _lines(file: Path) -> list[str]:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
         raise NotFound(f"the task's file {file} is not there.", "Give the right folder: --data DIR.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8 (byte {error.start}).", "Use SentEval's files.") from None
     return text.removesuffix("\n").split("\n")

@@ -133,9 +133,13 @@ def _rows(path: Path, source: _Source, reader: Reader) -> Iterator[Row]:
         lines = path.read_text(encoding=source.encoding).removesuffix("\n").split("\n")
     except OSError as error:
         raise NotFound(f"the task's file {path} is not there.", "Give the right folder: --data DIR.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 (byte {error.start}).", "Use SentEval's files.") from None
     for number, line in enumerate(lines[source.skip :], source.skip + 1):
         try:
             texts, label = reader(line.strip())
+            if label < 0:
+                raise ValueError(label)
         except ValueError:
             raise UsageError(f"{path}:{number}: not a line of {source.folder}.", "Use SentEval's files.") from None
         yield tuple(" ".join(text.split()) for text in texts), label

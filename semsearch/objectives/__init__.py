@@ -9,6 +9,7 @@ vectors may take them in parts (gradient caching).
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 ANCHOR, POSITIVE, NEGATIVE = "anchor", "positive", "negative"
 SAME = "same"  # in place of a template: the anchor's own
 CALLED = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
+ABOVE_ZERO = ("temperature", "scale", "rank", "alpha")  # options that are divided by, or that 0 makes nothing of
+ANY_SIGN = ("hard_weight",)  # added to a logit
 Labels = Literal["none", "score", "class", "teacher"]
 
 
@@ -134,18 +137,7 @@ class Base(nn.Module):
 
 def make(name: str, shape: Shape, options: Mapping[str, Any] | None = None) -> Base:
     """The objective called `name` with these options. Raises UnknownName for either, UsageError for a wrong value."""
-    known = options_of(name)
-    told = dict(options or {})
-    for option, value in told.items():
-        if option not in known:
-            raise UnknownName(f"option of training method {name}", option, known)
-        wanted = type(known[option])
-        if wanted is float and type(value) is int:
-            told[option] = float(value)
-        elif type(value) is not wanted:
-            expected = CALLED.get(wanted, f"like {known[option]!r}")
-            raise UsageError(f"option {option} of {name} cannot be {value!r}.", f"It has to be {expected}.")
-    made: Base = kind(name)(shape, **told)
+    made: Base = kind(name)(shape, **checked(name, options or {}))
     return made
 
 
@@ -158,6 +150,24 @@ def options_of(name: str) -> dict[str, Any]:
     """What the objective called `name` can be told, and what holds where it is not. Raises UnknownName."""
     told = inspect.signature(kind(name).__init__).parameters.values()
     return {each.name: each.default for each in told if each.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def checked(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """`options` as the objective called `name` takes them. Raises UnknownName, and UsageError for a wrong value."""
+    known, found = options_of(name), dict(options)
+    for option, value in options.items():
+        if option not in known:
+            raise UnknownName(f"option of training method {name}", option, known)
+        wanted = type(known[option])
+        if wanted is float and type(value) is int:
+            found[option] = float(value)
+        elif type(value) is not wanted:
+            expected = CALLED.get(wanted, f"like {known[option]!r}")
+            raise UsageError(f"option {option} of {name} cannot be {value!r}.", f"It has to be {expected}.")
+        if wanted in (int, float) and not _is_possible(option, value):
+            expected = "above 0" if option in ABOVE_ZERO else "finite" if option in ANY_SIGN else "0 or more"
+            raise UsageError(f"option {option} of {name} cannot be {value!r}.", f"It has to be {expected}.")
+    return found
 
 
 def classes(labels: Sequence[float]) -> int:
@@ -173,6 +183,12 @@ def classes(labels: Sequence[float]) -> int:
             "Classes are 0, 1, 2, …; for scores: --method cosent.",
         )
     return 1 + int(max(labels, default=0))
+
+
+def _is_possible(option: str, value: float) -> bool:
+    if not math.isfinite(value):
+        return False
+    return value > 0 if option in ABOVE_ZERO else value >= 0 or option in ANY_SIGN
 
 
 def another(template: str, usual: str) -> View:

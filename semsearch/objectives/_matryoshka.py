@@ -35,11 +35,13 @@ class Nested(Base):
                     f"a vector of {shape.dim} numbers has no beginning of {dim}.",
                     f"Choose lengths from 1 to {shape.dim}.",
                 )
-        lengths = sorted({*dims, shape.dim}, reverse=True)
-        self.inner = nn.ModuleDict({str(dim): make(replace(shape, dim=dim)) for dim in lengths})
-        self._whole: Base = self.inner[str(shape.dim)]  # type: ignore[assignment]
-        if any(view.of != "tuned" for view in self._whole.views):
+        whole = make(shape)
+        if any(view.of != "tuned" for view in whole.views):
             raise UsageError("an objective that compares layers cannot be nested.", "Leave out --dims.")
+        shorter = sorted({*dims} - {shape.dim}, reverse=True)
+        beginnings = {str(dim): make(replace(shape, dim=dim)) for dim in shorter}
+        self.inner = nn.ModuleDict({str(shape.dim): whole, **beginnings})
+        self._whole = whole
 
     @property
     def labels(self) -> Labels:  # type: ignore[override]

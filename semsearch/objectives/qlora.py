@@ -18,7 +18,7 @@ import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
-from semsearch.errors import MissingExtra
+from semsearch.errors import MissingExtra, UsageError
 from semsearch.methods import chosen
 from semsearch.networks import adapters
 from semsearch.objectives import Recipe, Shape
@@ -57,7 +57,9 @@ class Objective(Supervised):
 
     @classmethod
     def prepare(cls, network: Any, options: Mapping[str, Any]) -> None:
-        """Put adapters beside every linear layer; nothing else learns. Raises MissingExtra without peft."""
+        """Put adapters beside every linear layer; nothing else learns. Raises MissingExtra without peft, UsageError."""
+        if options["dropout"] >= 1:
+            raise UsageError(f"dropout cannot be {options['dropout']}.", "It has to be below 1.")
         if importlib.util.find_spec("peft") is None:
             raise MissingExtra("training through adapters", "train")
         adapters.add(network, rank=options["rank"], alpha=options["alpha"], dropout=options["dropout"])

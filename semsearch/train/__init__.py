@@ -96,7 +96,7 @@ def train(
     with chance.seeded(device, settings.seed):
         learner = _learner(settings, recipe, begins, device, trust_remote_code)
         objective = _objective(settings, learner.shape, examples)
-        checks.check(objective, learner, examples, settings.method, teacher=teacher is not None)
+        checks.check(objective, learner, examples, settings.method, teacher=teacher is not None, batch=planned.batch)
         name = folder.path.resolve().name
         run = Loop(
             learner,

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from semsearch.train.learner import Learner
 
 
-def check(objective: Base, learner: Learner, examples: Examples, method: str, *, teacher: bool) -> None:
-    """Raises UsageError where they do not. `teacher`: whether there is one."""
+def check(objective: Base, learner: Learner, examples: Examples, method: str, *, teacher: bool, batch: int) -> None:
+    """Raises UsageError where they do not. `teacher`: whether there is one; `batch`: examples a step."""
     _columns(objective, examples, method)
+    _batch(objective, method, batch)
     _labels(objective, examples, method, teacher)
     _prompts(objective, learner)
 
@@ -27,6 +28,12 @@ def _columns(objective: Base, examples: Examples, method: str) -> None:
                 f"{', '.join(examples.columns)}.",
                 "Give pairs or triplets (JSON lines, CSV or TSV), or choose a method for plain text: cotbert, simcse.",
             )
+
+
+def _batch(objective: Base, method: str, batch: int) -> None:
+    """Two views of a text are told from those of other texts alone: without any, the loss is 0."""
+    if batch == 1 and objective.labels == "none" and len(objective.views) == 2:
+        raise UsageError(f"{method} tells the texts of a batch apart, and a batch has one.", "Say --batch 2 or more.")
 
 
 def _labels(objective: Base, examples: Examples, method: str, teacher: bool) -> None:

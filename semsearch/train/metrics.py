@@ -23,12 +23,20 @@ def note(home: Path, line: Mapping[str, Any]) -> None:
 
 
 def read(home: Path) -> list[dict[str, Any]]:
-    """All whole lines. The last may have been cut short as the run was killed."""
+    """All whole lines. One may have been cut short as the run was killed, or be zeros since the power failed."""
     try:
-        text = (home / FILE).read_text(encoding="utf-8")
+        text = (home / FILE).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+    return [found for line in text.splitlines() if (found := _line(line)) is not None]
+
+
+def _line(text: str) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return None
+    return found
 
 
 def cut(home: Path, step: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -12,11 +13,13 @@ from semsearch.objectives import Recipe
 from semsearch.train.bases import KINDS
 
 PRECISIONS = ("fp32", "bf16")
+SEEDS = 2**64  # that torch knows
+NEARLY = 1e-12  # 0 itself cannot be
 # the least that a setting can be; None is what it is told by leaving it out
 LEAST: Mapping[str, float] = {
     "batch": 1,
-    "rate": 1e-12,
-    "epochs": 1e-12,
+    "rate": NEARLY,
+    "epochs": NEARLY,
     "steps": 1,
     "tokens": 1,
     "warmup": 0,
@@ -61,6 +64,7 @@ class Settings:
     def recipe(self) -> Recipe:
         """The objective's, with what was told otherwise. Raises UsageError for a value that cannot be."""
         self._check()
+        objectives.checked(self.method, self.options)
         usual: Recipe = objectives.kind(self.method).recipe
         told = {each.name: getattr(self, each.name, None) for each in fields(Recipe)}
         for name in ("trains", "serves"):
@@ -70,8 +74,12 @@ class Settings:
     def _check(self) -> None:
         for name, least in LEAST.items():
             value = getattr(self, name)
-            if value is not None and not value >= least:
-                raise UsageError(f"{name} cannot be {value}.", f"It has to be {least:g} or more.")
+            if value is not None and not least <= value < math.inf:
+                expected = "above 0" if least == NEARLY else f"{least:g} or more"
+                expected += ", and finite" if value == math.inf else ""
+                raise UsageError(f"{name} cannot be {value}.", f"It has to be {expected}.")
+        if self.seed >= SEEDS:
+            raise UsageError(f"seed cannot be {self.seed}.", f"It has to be below {SEEDS}.")
         if self.average is not None and self.average >= 1:
             raise UsageError(f"average cannot be {self.average}.", "It has to be below 1: 0.999 is usual, 0 is none.")
         if self.precision not in PRECISIONS:

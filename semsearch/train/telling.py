@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib.metadata import version
@@ -54,11 +55,25 @@ def settings(
 
 
 def origin(told: Mapping[str, Any], at: Progress) -> dict[str, Any]:
-    """What an encoder says of its training. It may be given away: where the base lay on this machine is left out."""
+    """What an encoder says of its training. It may be given away: where base, data and teacher lay is left out."""
     reference = Reference.parse(told["base"]["name"])
     model = reference.model if reference.model.startswith(HUB) else Path(reference.model).name
-    begun = {**told["base"], "name": str(replace(reference, model=model))}
-    return {"trained": {**told, "base": begun, "step": at.step, "score": at.best}}
+    named = {
+        "base": {**told["base"], "name": str(replace(reference, model=model))},
+        "examples": {**told["examples"], "source": _placeless(told["examples"]["source"])},
+        "teacher": _placeless(told["teacher"]),
+    }
+    return {"trained": {**told, **named, "step": at.step, "score": at.best}}
+
+
+def _placeless(name: str) -> str:
+    """`name` without the folders of this machine, where it begins with a whole path.
+
+    >>> _placeless("/home/me/pairs.tsv (query, answer)"), _placeless("bert#mean"), _placeless("SNLI / MNLI")
+    ('pairs.tsv (query, answer)', 'bert#mean', 'SNLI / MNLI')
+    """
+    path = re.split(r" \(|#", name, maxsplit=1)[0]
+    return Path(path).name + name[len(path) :] if Path(path).is_absolute() else name
 
 
 def _hash(examples: Examples) -> str:
