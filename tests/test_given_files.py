@@ -30,14 +30,10 @@ def test_given_files_get_the_ids_and_titles_that_a_folder_would_give_them(notes:
 
 
 def test_what_cannot_be_read_is_told_and_stops_nothing(notes: Index) -> None:
-    files = [
-        ("x.bin", io.BytesIO(b"\0\1\2")),
-        ("C:\\up\\..\\y.txt", io.BytesIO(b"A text.")),
-        ("", io.BytesIO(b"None.")),
-    ]
-    report = notes.add_files(files)
+    files = [("x.bin", b"\0\1\2"), ("C:\\up\\..\\y.txt", b"A text."), ("", b"A text without a name.")]
+    report = notes.add_files((name, io.BytesIO(content)) for name, content in files)
     assert {"x.bin"} <= {each.path for each in report.skipped}
-    assert "y.txt" in [each["id"] for each in notes.documents()]
+    assert [each["id"] for each in notes.documents()] == ["y.txt"]
 
 
 def test_a_given_file_takes_nothing_from_a_followed_folder(notes: Index, tmp_path: Path) -> None:

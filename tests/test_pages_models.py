@@ -123,10 +123,14 @@ def test_an_index_is_made_with_an_encoder_of_the_list(home: Path) -> None:
         ("new", "nosuch", "no encoder is called"),
     ],
 )
-def test_an_index_that_cannot_be_made_is_a_sentence(name: str, encoder: str, why: str, notes: Path) -> None:
+def test_an_index_that_cannot_be_made_is_a_sentence(
+    name: str, encoder: str, why: str, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [*Encoder.catalogue(), {**Encoder.catalogue()[0], "name": "nosuch"}]
+    monkeypatch.setattr(Encoder, "catalogue", staticmethod(lambda: known))
     page = shown()
     page.text_input(key="new.name").set_value(name)
-    page.session_state["new.encoder"] = encoder
+    page.selectbox(key="new.encoder").set_value(encoder)
     click(page, "Create it")
     ended("new")
     told = said(page)

@@ -38,7 +38,7 @@ def page() -> None:
 
 
 def _summary(known: dict[str, Any]) -> str:
-    told = [f"{known['documents']:,} documents", f"{known['passages']:,} passages", size(known["bytes"])]
+    told = [_count(known["documents"]), f"{known['passages']:,} passages", size(known["bytes"])]
     last = known["last_run"]
     told += [f"last run {last['at'][:16].replace('T', ' ')} UTC"] if last else []
     return held.plain(" · ".join(told))
@@ -52,7 +52,7 @@ def _skipped(last: dict[str, Any] | None) -> None:
     with st.expander(f"{len(skipped):,} skipped at the last run", icon=":material/block:"):
         rows = [{"what": each["path"], "why": each["reason"]} for each in skipped]
         st.dataframe(
-            rows, hide_index=True, key="skipped", column_config={"why": st.column_config.Column(width="large")}
+            rows, hide_index=True, placeholder="", column_config={"why": st.column_config.Column(width="large")}
         )
 
 
@@ -68,12 +68,12 @@ def _table(name: str, index: Index, glob: str, title: str) -> None:
     if pages > 1:
         at = min(int(st.number_input(f"Page, of {pages:,}", 1, pages, 1, key="page", bind=URL)), pages)
     rows = found[(at - 1) * ROWS : at * ROWS]
-    st.caption(f"{len(found):,} documents" + (f", {ROWS} a page" if pages > 1 else "")
+    st.caption(_count(len(found)) + (f", {ROWS} a page" if pages > 1 else "")
                + ". Tick rows to see passages or to delete.")  # fmt: skip
     ids = [row["id"] for row in rows]
     key = f"table {name} {at} {glob} {title} {index.version}"
     st.dataframe([row_of(each) for each in rows], hide_index=True, key=key, selection_mode="multi-row",
-                 on_select=lambda: choose(ids, key), column_config=COLUMNS)  # fmt: skip
+                 on_select=lambda: choose(ids, key), column_config=COLUMNS, placeholder="")  # fmt: skip
     if "chosen" in st.session_state:
         st.session_state["chosen"] = [one for one in st.session_state["chosen"] if one in ids]
     chosen = st.multiselect("Chosen", ids, key="chosen", bind=URL, placeholder="Tick rows above, or write a name here")
@@ -137,7 +137,7 @@ def _deleting(name: str, chosen: Sequence[str], shown: Sequence[str]) -> None:
     asked, doomed = st.session_state.get("doomed", ("", []))
     if asked != name or not doomed:
         return
-    what = f"{len(doomed):,} document{'s' if len(doomed) > 1 else ''}"
+    what = _count(len(doomed))
     named = ", ".join(doomed[:NAMED]) + (", …" if len(doomed) > NAMED else "")
     with st.container(border=True):
         st.markdown(
@@ -165,6 +165,10 @@ def _delete(name: str, doomed: Iterable[str]) -> None:
         jobs.start(name, "Deleting documents", work, stoppable=False)
     except SemsearchError as error:
         st.session_state["refused"] = str(error)
+
+
+def _count(documents: int) -> str:
+    return f"{documents:,} document{'' if documents == 1 else 's'}"
 
 
 def size(bytes_: float) -> str:

@@ -37,7 +37,7 @@ def page() -> None:
 
 def _table(names: list[str]) -> None:
     """Every index in a row; one that cannot be read says why and hides no other."""
-    st.dataframe([_row(name) for name in names], hide_index=True, key="indexes", column_config={
+    st.dataframe([_row(name) for name in names], hide_index=True, placeholder="", column_config={
         "size": st.column_config.NumberColumn(format="bytes"),
         "documents": st.column_config.NumberColumn(format="localized"),
         "passages": st.column_config.NumberColumn(format="localized"),
@@ -162,7 +162,7 @@ def _catalogue(known: list[dict[str, Any]]) -> None:
         }
         for each in known
     ]
-    st.dataframe(rows, hide_index=True, key="encoders", column_config={
+    st.dataframe(rows, hide_index=True, placeholder="", column_config={
         "on disk": st.column_config.NumberColumn(format="bytes"),
         "what": st.column_config.TextColumn(width="large"),
         "source": st.column_config.LinkColumn(),

@@ -23,7 +23,7 @@ def show(name: str, document: str) -> None:
         st.caption(held.plain(_told(index.info()["recipe"].get("splitter", {}), len(found), tokens)))
         rows = [_row(at, each, tokens) for at, each in enumerate(found)]
         kept = [key for key in rows[0] if any(row[key] not in (None, "") for row in rows)] if rows else []
-        st.dataframe([{key: row[key] for key in kept} for row in rows], hide_index=True, key=f"passages {document}",
+        st.dataframe([{key: row[key] for key in kept} for row in rows], hide_index=True, placeholder="",
                      column_config={"text": st.column_config.TextColumn(width="large")})  # fmt: skip
 
 
