@@ -14,6 +14,7 @@ import altair as alt
 from .groups import Box
 
 BLUE, ORANGE, GREY = "#3b82c4", "#e08214", "#8a94a0"
+FRAME = 84  # what title and axis take of a chart's height
 LABEL = 26  # letters of a sentence at an axis
 Chart = Any
 
@@ -37,14 +38,14 @@ def _grid(cells: Any, texts: Sequence[str], title: str, colour: alt.Scale, ink: 
     rows = [
         {
             "row": numbered(y, texts[y]), "column": str(x + 1), "first": texts[y], "second": texts[x],
-            "cosine": round(value, 4), "told": f"{value:{sign}.2f}", "ink": ink(value),
+            "cosine": round(value, 4), "told": f"{value:{sign}.2f}" if abs(value) >= 0.005 else "0.00", "ink": ink(value),
         }
         for y, line in enumerate(cells) for x, value in enumerate(line)
     ]  # fmt: skip
     many = len(texts)
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("column:O", sort=None, title=None, axis=alt.Axis(labelAngle=0, orient="top")),
-        y=alt.Y("row:O", sort=None, title=None, axis=alt.Axis(labelLimit=190)),
+        x=alt.X("column:O", sort=None, title=None, axis=alt.Axis(labelAngle=0, orient="top", labelOverlap=False)),
+        y=alt.Y("row:O", sort=None, title=None, axis=alt.Axis(labelLimit=190, labelOverlap=False)),
         tooltip=[
             alt.Tooltip("first:N"), alt.Tooltip("second:N"),
             alt.Tooltip("cosine:Q", title="difference" if sign else "cosine", format=f"{sign}.3f"),
@@ -52,9 +53,10 @@ def _grid(cells: Any, texts: Sequence[str], title: str, colour: alt.Scale, ink: 
     )  # fmt: skip
     squares = base.mark_rect().encode(color=alt.Color("cosine:Q", scale=colour, legend=None))
     values = base.mark_text(fontSize=13 if many <= 8 else 10 if many <= 14 else 7).encode(
-        text="told:N", color=alt.Color("ink:N", scale=None)
+        text="told:N",
+        color=alt.when(alt.datum.ink == "white").then(alt.value("white")).otherwise(alt.value("black")),
     )
-    return _titled(squares + values, title).properties(height=max(120, 34 * many if many <= 14 else 22 * many))
+    return _titled(squares + values, title).properties(height=FRAME + (40 if many <= 14 else 24) * many)
 
 
 def scatter(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
@@ -62,7 +64,7 @@ def scatter(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
     points = alt.Chart(alt.Data(values=list(rows))).mark_circle(size=42, opacity=0.45, color=BLUE)
     return _titled(
         points.encode(
-            x=alt.X("gold:Q", title="gold score", scale=alt.Scale(zero=False, padding=8)),
+            x=alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=8)),
             y=alt.Y("cosine:Q", title="cosine", scale=alt.Scale(zero=False, padding=8)),
             tooltip=[
                 alt.Tooltip("number:Q", title="pair"),
@@ -73,13 +75,14 @@ def scatter(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
             ],
         ),
         title,
+        "cosine against gold score",
     ).properties(height=320)
 
 
 def by_gold(points: Sequence[Mapping[str, Any]], boxes: Sequence[Box], title: str, told: str) -> Chart:
     """CoT-BERT's figure 3: predictions stretched to 0 … 1 above gold scores, and a box for each group of scores."""
-    x = alt.X("gold:Q", title="gold score", scale=alt.Scale(zero=False, padding=18))
-    y = alt.Y("stretched:Q", title=told, scale=alt.Scale(domain=[0, 1]))
+    x = alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=18))
+    y = alt.Y("stretched:Q", title="cosine, stretched", scale=alt.Scale(domain=[0, 1]))
     dots = alt.Chart(alt.Data(values=list(points))).mark_circle(size=16, opacity=0.3, color=BLUE).encode(x=x, y=y)
     values = [{name: getattr(box, name) for name in Box.__slots__} for box in boxes]
     drawn = alt.Chart(alt.Data(values=values)).encode(
@@ -91,8 +94,8 @@ def by_gold(points: Sequence[Mapping[str, Any]], boxes: Sequence[Box], title: st
     )  # fmt: skip
     whiskers = drawn.mark_rule(color=GREY, strokeWidth=1.5).encode(y="least:Q", y2="most:Q")
     body = drawn.mark_bar(size=26, fillOpacity=0.12, fill=GREY, stroke=GREY, strokeWidth=1.5)
-    median = drawn.mark_tick(size=26, thickness=3, color=ORANGE).encode(y="middle:Q")
-    return _titled(dots + whiskers + body.encode(y="low:Q", y2="high:Q") + median, title).properties(height=320)
+    median = drawn.mark_tick(orient="horizontal", size=26, thickness=3, color=ORANGE).encode(y="middle:Q")
+    return _titled(dots + whiskers + body.encode(y="low:Q", y2="high:Q") + median, title, told).properties(height=320)
 
 
 def tokens(parts: Sequence[Any]) -> Chart:
@@ -103,9 +106,10 @@ def tokens(parts: Sequence[Any]) -> Chart:
          "told": f"{100 * part.share:.1f} %"}
         for at, part in enumerate(parts)
     ]  # fmt: skip
+    top = 1.2 * max((row["share"] for row in rows), default=0) or 1.0  # room for the figure behind the bar
     base = alt.Chart(alt.Data(values=rows)).encode(
-        y=alt.Y("token:N", sort=None, title=None, axis=alt.Axis(labelLimit=160)),
-        x=alt.X("share:Q", title="share of all cosines, %", scale=alt.Scale(padding=24)),
+        y=alt.Y("token:N", sort=None, title=None, axis=alt.Axis(labelLimit=160, labelOverlap=False)),
+        x=alt.X("share:Q", title="share of all cosines, %", scale=alt.Scale(domain=[0, top], nice=False)),
         tooltip=[alt.Tooltip("token:N"), alt.Tooltip("cosine:Q", format=".3f"), alt.Tooltip("told:N", title="share")],
     )
     colour = alt.Color(
@@ -114,7 +118,7 @@ def tokens(parts: Sequence[Any]) -> Chart:
     )  # fmt: skip
     bars = base.mark_bar().encode(color=colour)
     values = base.mark_text(align="left", dx=4, color=GREY).encode(text="told:N")
-    return (bars + values).properties(height=80 + 24 * len(rows))
+    return (bars + values).properties(height=FRAME + 26 * len(rows))
 
 
 def numbered(at: int, text: str) -> str:
@@ -127,5 +131,5 @@ def numbered(at: int, text: str) -> str:
     return f"{at + 1}  {line if len(line) <= LABEL else line[: LABEL - 1] + '…'}"
 
 
-def _titled(chart: Chart, title: str) -> Chart:
-    return chart.properties(title=alt.Title(title, anchor="start", fontSize=14))
+def _titled(chart: Chart, title: str, told: str = "") -> Chart:
+    return chart.properties(title=alt.Title(title, subtitle=told, subtitleColor=GREY, anchor="start", fontSize=14))

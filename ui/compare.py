@@ -20,5 +20,4 @@ def page() -> None:
         label_visibility="collapsed",
         help="Sentences: every one with every other. Pairs: two by two, also against scores that people gave.",
     )  # fmt: skip
-    chosen = encoders.chosen()
-    KINDS[kind or "sentences"](chosen)
+    KINDS[kind or "sentences"](encoders.chosen())

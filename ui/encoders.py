@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -22,8 +22,8 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-def chosen() -> dict[str, Encoder]:
-    """The encoders that a person chose and that load, by the name that was given."""
+def chosen() -> list[str]:
+    """The names that a person chose."""
     names = st.multiselect(
         "Encoders", BUILT_IN, default=["default", "cot-minilm"], key="m", bind=URL, accept_new_options=True,
         placeholder="A name, a folder, or FOLDER#TEMPLATE",
@@ -32,13 +32,18 @@ def chosen() -> dict[str, Encoder]:
     wanted = [name.strip() for name in dict.fromkeys(names) if name.strip()]
     if len(wanted) > MOST:
         st.warning(f"The first {MOST} are compared. Take some away to see the others.", icon=":material/warning:")
+    if not wanted:
+        st.info("Choose an encoder.", icon=":material/info:")
+    return wanted[:MOST]
+
+
+def loaded(names: Sequence[str]) -> dict[str, Encoder]:
+    """Those that load, by the name that was given."""
     found = {}
-    for name in wanted[:MOST]:
+    for name in names:
         with told(name):
             if _here(name):
                 found[name] = held.encoder(name)
-    if not wanted:
-        st.info("Choose an encoder.", icon=":material/info:")
     return found
 
 

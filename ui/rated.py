@@ -8,8 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import Encoder
-
 from . import charts, encoders, groups, held, measured, onepair, pairs, spreadsheet
 from .measured import Scored
 from .pairs import Pair
@@ -23,15 +21,16 @@ A man is playing a large flute.,A man is playing a flute.,3.8"""
 Found = Mapping[str, Scored]
 
 
-def show(chosen: dict[str, Encoder]) -> None:
+def show(names: Sequence[str]) -> None:
     """Where pairs are given, and what is found under it."""
     given: list[Pair] = []
     with held.told():
         given = _given()
         if not given:
             st.info("Paste pairs, or upload a file of them.", icon=":material/info:")
-    if not given or not chosen:
+    if not given:
         return
+    chosen = encoders.loaded(names)
     found = dict(encoders.each(chosen, lambda encoder: measured.scored(encoder, given)))
     if not found:
         return
@@ -97,10 +96,10 @@ def _drawn(name: str, one: Scored, given: Sequence[Pair], known: Sequence[int], 
     predictions = groups.stretched(cosines)
     where = dict(zip(known, predictions, strict=True))
     dots = [{"gold": given[at].gold, "stretched": round(where[at], 4)} for at in shown]
-    told = f"cosine, {min(cosines):.2f} … {max(cosines):.2f} drawn as 0 … 1"
+    told = f"predictions by gold score: cosines of {min(cosines):.2f} … {max(cosines):.2f} drawn as 0 … 1"
     title = encoders.short(name)
     boxes = groups.boxes(gold, predictions)
-    return (charts.scatter(points, title), charts.by_gold(dots, boxes, f"{title}: predictions by gold score", told))
+    return (charts.scatter(points, title), charts.by_gold(dots, boxes, title, told))
 
 
 def _order(given: Sequence[Pair], found: Found) -> list[int]:
@@ -134,6 +133,8 @@ def table(given: Sequence[Pair], found: Found) -> list[dict[str, Any]]:
 def _listed(rows: Sequence[dict[str, Any]], order: Sequence[int], found: Found) -> None:
     scored = any(row["score"] is not None for row in rows)
     columns: dict[str, Any] = {} if scored else {"score": None}
+    columns |= {side: st.column_config.TextColumn(side, width="medium") for side in ("sentence1", "sentence2")}
+    whose = [f"{what} {name}" for what in ("off", "cosine", "strength") for name in found]
     for name in found:
         label = encoders.short(name)
         columns[f"cosine {name}"] = st.column_config.NumberColumn(f"cosine · {label}", format="%.3f")
@@ -151,7 +152,8 @@ def _listed(rows: Sequence[dict[str, Any]], order: Sequence[int], found: Found) 
     st.caption("Click the left edge of a row to look at the pair below.")
     st.dataframe(
         [rows[at] for at in order], column_config=columns, hide_index=True, height=min(420, 40 + 35 * len(rows)),
-        key="listed", on_select=chosen, selection_mode="single-row",
+        column_order=["pair", "sentence1", "sentence2", "score", *whose], key="listed",
+        on_select=chosen, selection_mode="single-row",
     )  # fmt: skip
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import Encoder
-
 from . import charts, encoders, held, measured, onepair
 
 MOST = 30
@@ -20,7 +18,7 @@ EXAMPLE = "A man is playing a guitar.\nSomeone plays an instrument.\nA man is no
 Cells = list[list[float]]
 
 
-def show(chosen: dict[str, Encoder]) -> None:
+def show(names: Sequence[str]) -> None:
     """The box, and what is found under it."""
     text = st.text_area(
         "Sentences, one a line", EXAMPLE, key="s", bind=URL, height=140, max_chars=LETTERS,
@@ -33,7 +31,8 @@ def show(chosen: dict[str, Encoder]) -> None:
     if len(texts) > MOST:
         st.warning(f"The first {MOST} of {len(texts)} sentences are compared.", icon=":material/warning:")
         texts = texts[:MOST]
-    if len(texts) == 2:
+    chosen = encoders.loaded(names)
+    if len(texts) == 2 and chosen:
         onepair.show(chosen, *texts)
     found = dict(encoders.each(chosen, lambda encoder: measured.matrix(encoder.fingerprint, texts, encoder)))
     if found:
@@ -57,12 +56,13 @@ def _maps(found: Mapping[str, Cells], texts: Sequence[str]) -> None:
     for name, others in islice(found.items(), 1, None):
         less = [[b - a for a, b in zip(row, other, strict=True)] for row, other in zip(cells, others, strict=True)]
         drawn.append(charts.apart(less, texts, f"{encoders.short(name)} − {encoders.short(base)}"))
-    _side_by_side(drawn)
+    _side_by_side(drawn, half=True)
 
 
-def _side_by_side(drawn: Sequence[Any]) -> None:
+def _side_by_side(drawn: Sequence[Any], *, half: bool = False) -> None:
+    """Two charts a row; a single one over the whole width, unless `half` of it is asked for."""
     for start in range(0, len(drawn), ACROSS):
-        places = st.columns(ACROSS) if len(drawn) > 1 else [st.container()]
+        places = st.columns(ACROSS) if half or len(drawn) > 1 else [st.container()]
         for place, chart in zip(places, drawn[start : start + ACROSS], strict=False):
             place.altair_chart(chart)
 
