@@ -146,7 +146,7 @@ def test_the_score_is_that_of_the_model_under_the_template_and_tries_are_kept(be
 
 
 def test_without_a_torch_model_there_is_one_sentence_and_no_score() -> None:
-    without, saved = scored(TEXT, ""), scored(TEXT, "default")
+    without, saved = scored(TEXT, ""), scored("query: [X]", "default")
     assert "Choose a Torch model" in without.info[0].value
     assert len(saved.error) == 1
     assert not without.metric
@@ -155,7 +155,7 @@ def test_without_a_torch_model_there_is_one_sentence_and_no_score() -> None:
 
 @pytest.mark.parametrize(
     ("pairs", "told"),
-    [("a,b", "have no score"), ("a,b,5", "two pairs or more"), ("a,b,5\na,b,c,d,e", "line 2"), ("a,b,x", "line 1")],
+    [("c,d", "have no score"), ("c,d,5", "two pairs or more"), ("c,d,5\nc,d,e,f,g", "line 2"), ("c,d,x", "line 1")],
 )
 def test_pairs_that_cannot_be_scored_are_a_sentence(pairs: str, told: str) -> None:
     page = scored(TEXT, "", pairs)
