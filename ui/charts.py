@@ -38,7 +38,8 @@ def _grid(cells: Any, texts: Sequence[str], title: str, colour: alt.Scale, ink: 
     rows = [
         {
             "row": numbered(y, texts[y]), "column": str(x + 1), "first": texts[y], "second": texts[x],
-            "cosine": round(value, 4), "told": f"{value:{sign}.2f}" if abs(value) >= 0.005 else "0.00", "ink": ink(value),
+            "cosine": round(value, 4), "told": f"{value:{sign}.2f}" if abs(value) >= 0.005 else "0.00",
+            "ink": ink(value),
         }
         for y, line in enumerate(cells) for x, value in enumerate(line)
     ]  # fmt: skip
