@@ -144,7 +144,7 @@ def _results() -> None:
         return
     st.subheader("Runs")
     rows = table(runs)
-    st.dataframe(rows, hide_index=True, column_config={
+    st.dataframe(rows, hide_index=True, placeholder="", column_config={
         name: st.column_config.NumberColumn(format="%.2f" if name.startswith("ms") else "%.4f")
         for row in rows for name, value in row.items() if isinstance(value, float)
     })  # fmt: skip

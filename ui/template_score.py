@@ -106,6 +106,6 @@ def _tried() -> None:
     st.markdown("**Tried so far**")
     rows = sorted(tried, key=lambda row: -(row["spearman"] if row["spearman"] is not None else -101.0))
     percent = {name: st.column_config.NumberColumn(f"{name}, %", format="%.2f") for name in ("spearman", "pearson")}
-    st.dataframe([row | {"model": encoders.short(row["model"])} for row in rows], hide_index=True,
+    st.dataframe([row | {"model": encoders.short(row["model"])} for row in rows], hide_index=True, placeholder="none",
                  column_config={"template": st.column_config.TextColumn(width="large"), **percent})  # fmt: skip
     st.button("Forget them", icon=":material/delete:", on_click=lambda: st.session_state.pop(TRIED, None))
