@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from .clusters import Floats
-from .space_points import OTHERS, Colours, Points
+from .space_points import NOTHING, OTHERS, Colours, Points
 
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
 SHAPES = ("circle", "square", "triangle-up")
@@ -31,7 +31,7 @@ def chart(given: Points, placed: Floats, colours: Colours) -> Any:
     view = alt.selection_interval(name="view", bind="scales", translate=MOVING, zoom="wheel![event.altKey]")
     size = 70 if len(given) <= 500 else 34 if len(given) <= 5_000 else 16
     what = "value" if colours.codes is None else "group"
-    drawn = alt.Chart(rows(given, placed, colours)).mark_point(filled=True, strokeWidth=0.4, stroke=GREY)
+    drawn = alt.Chart(rows(given, placed, colours)).mark_point(filled=True, strokeWidth=0.4, stroke=GREY, invalid=None)
     return (
         drawn.encode(
             x=alt.X("x:Q", axis=None, scale=alt.Scale(zero=False, padding=12)),
@@ -57,7 +57,7 @@ def rows(given: Points, placed: Floats, colours: Colours) -> pd.DataFrame:
     told["text"] = [" ".join(text.split())[:SHOWN] for text in sample.texts]
     if colours.codes is None:
         told["number"] = list(colours.numbers)
-        told["told"] = ["" if np.isnan(one) else f"{one:g}" for one in colours.numbers]
+        told["told"] = [NOTHING if np.isnan(one) else f"{one:g}" for one in colours.numbers]
     else:
         labels = [*_labels(colours), OTHERS]  # -1 is the last
         told["told"] = [labels[code] for code in colours.codes.tolist()]
@@ -67,7 +67,10 @@ def rows(given: Points, placed: Floats, colours: Colours) -> pd.DataFrame:
 def _painted(colours: Colours) -> dict[str, Any]:
     title = short(colours.title)
     if colours.codes is None:
-        colour = alt.Color("number:Q", title=title, scale=alt.Scale(scheme="viridis"), legend=_legend())
+        whole = all(np.isnan(one) or one == int(one) for one in colours.numbers)
+        legend = alt.Legend(orient="bottom", direction="horizontal", type="symbol", format="d" if whole else "~g",
+                            symbolStrokeWidth=0)  # fmt: skip
+        colour = alt.Color("number:Q", title=title, scale=alt.Scale(scheme="viridis"), legend=legend)
         return {"color": alt.condition("isValid(datum.number)", colour, alt.value(GREY))}
     names = _labels(colours)
     paint = [PALETTE[at % len(PALETTE)] for at in range(len(names))]
