@@ -89,7 +89,7 @@ def test_the_filter_leaves_what_fits_a_kind_of_model() -> None:
 @pytest.mark.parametrize("text", ["This sentence means [MASK]", "[X] [X] means [MASK] .", '"[X]" means [MASK]', TEXT])
 def test_what_is_off_with_a_template_is_what_the_linter_finds(text: str) -> None:
     page = said(shown(t=text))
-    findings = check_template(text).findings
+    findings = [each for each in check_template(text, model="cot-minilm").findings if each.code != "cost"]
     for finding in findings:
         assert finding.message[1:] in page
         assert finding.severity in page
@@ -99,7 +99,7 @@ def test_what_is_off_with_a_template_is_what_the_linter_finds(text: str) -> None
 def test_a_template_can_be_named() -> None:
     page = shown(t="cot-bert")
     assert "Read here: the last of two [MASK]s" in said(page)
-    assert "means [MASK]" in page.code[0].value
+    assert "[means] [[MASK]]" in page.code[0].value
 
 
 def test_a_models_tokenizer_says_what_the_template_costs() -> None:
