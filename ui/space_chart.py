@@ -31,7 +31,9 @@ def chart(given: Points, placed: Floats, colours: Colours) -> Any:
     view = alt.selection_interval(name="view", bind="scales", translate=MOVING, zoom="wheel![event.altKey]")
     size = 70 if len(given) <= 500 else 34 if len(given) <= 5_000 else 16
     what = "value" if colours.codes is None else "group"
-    drawn = alt.Chart(rows(given, placed, colours)).mark_point(filled=True, strokeWidth=0.4, stroke=GREY, invalid=None)
+    drawn = alt.Chart(rows(given, placed, colours)).mark_point(
+        filled=True, strokeWidth=0.4, stroke=GREY, invalid="show"
+    )
     return (
         drawn.encode(
             x=alt.X("x:Q", axis=None, scale=alt.Scale(zero=False, padding=12)),
@@ -47,6 +49,7 @@ def chart(given: Points, placed: Floats, colours: Colours) -> Any:
         )
         .add_params(point, box, view)
         .properties(height=560)
+        .configure_scale(invalid={"color": {"value": GREY}})  # a point without the number
     )
 
 
@@ -71,7 +74,7 @@ def _painted(colours: Colours) -> dict[str, Any]:
         legend = alt.Legend(orient="bottom", direction="horizontal", type="symbol", format="d" if whole else "~g",
                             symbolStrokeWidth=0)  # fmt: skip
         colour = alt.Color("number:Q", title=title, scale=alt.Scale(scheme="viridis"), legend=legend)
-        return {"color": alt.condition("isValid(datum.number)", colour, alt.value(GREY))}
+        return {"color": colour}
     names = _labels(colours)
     paint = [PALETTE[at % len(PALETTE)] for at in range(len(names))]
     shape = [SHAPES[at // len(PALETTE) % len(SHAPES)] for at in range(len(names))]
