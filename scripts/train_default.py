@@ -177,8 +177,7 @@ def score(out: Path) -> int:
 def compared(out: Path) -> int:
     """Print both figures of mean pooling, the static encoder, and of the two together in several ways."""
     out.mkdir(parents=True, exist_ok=True)
-    mean = Encoder.load(MEAN, device="cpu", cache=out / "teacher.db").encode
-    static, fitted = Static(STATIC), texts.wikipedia()
+    mean, static, fitted = teachers(out)["mean"](), Static(STATIC), texts.wikipedia()
 
     def told(name: str, encode: Teacher) -> None:
         alike, found = scores(encode)

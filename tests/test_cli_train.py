@@ -269,7 +269,7 @@ def test_long_texts_of_which_little_is_read_are_pointed_out(cli: CommandLine, be
         (["--base", "default"], 2, ["ONNX weights cannot be trained"]),
         (["--base", "hashing"], 2, ["no weights to train"]),
         (["--data", "nothing.txt"], 3, ["nothing.txt does not exist"]),
-        (["--from-index", "notes"], 2, ["--data FILE, or --from-index"]),
+        (["--from-index", "notes"], 2, ["--data and --from-index do not go together"]),
         (["--columns", "anchor=x"], 2, ["no column 'x'"]),
         (["--columns", "ancor=x"], 2, ["'anchor'"]),
         (["--teacher", "x"], 2, ["cotbert has no teacher"]),

@@ -35,7 +35,9 @@ class Source:
 
     def read(self, prefer: Literal["score", "label"] = "score") -> Examples:
         """All of it. Raises NotFound, UsageError."""
-        if (self.data is None) == (self.index is None):
+        if self.data is not None and self.index is not None:
+            raise UsageError("--data and --from-index do not go together.", "Train on one, then on the other.")
+        if self.data is None and self.index is None:
             raise UsageError("what is to be trained on?", "Say --data FILE, or --from-index NAME.")
         from semsearch import corpora
         from semsearch.cli.template_search import check_split
