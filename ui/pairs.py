@@ -87,7 +87,7 @@ def _first(record: Mapping[str, Any], names: Sequence[str]) -> Any:
 def _rows(text: str) -> Iterator[Row]:
     """Line number and cells of every row that is not blank."""
     head = next(line for line in text.split("\n") if line.strip())
-    quoting = csv.QUOTE_NONE if "\t" in head else csv.QUOTE_MINIMAL
+    quoting: Any = csv.QUOTE_NONE if "\t" in head else csv.QUOTE_MINIMAL
     reader = csv.reader(text.splitlines(keepends=True), delimiter=_delimiter(head), quoting=quoting)
     while True:
         number = reader.line_num + 1  # a quoted cell can go over several lines

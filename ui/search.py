@@ -74,9 +74,10 @@ def _options(text: str) -> Query:
     path = st.text_input("Paths", key="path", bind=URL, placeholder="notes/**/*.md")
     must = st.text_input("Words that have to be there", key="must", bind=URL, placeholder="battery")
     where = st.text_input("Filter", key="where", bind=URL, placeholder="year > 2020 and lang = 'en'")
+    chosen: dict[str, Any] = {"mode": mode, "group": group}  # of MODES and GROUPS: `required` leaves none unchosen
     return Query(
-        text=text or "", k=int(k), mode=mode or "hybrid", alpha=alpha, group=group or "document", min_strength=least,
-        path=path.strip() or None, must=tuple(must.split()), where=where.strip() or None,
+        text=text or "", k=int(k), alpha=alpha, min_strength=least, path=path.strip() or None,
+        must=tuple(must.split()), where=where.strip() or None, **chosen,
     )  # fmt: skip
 
 
@@ -115,8 +116,8 @@ def _pulled(query: Query, names: Sequence[str]) -> Query:
     more = left.multiselect("More like", key="more", placeholder="a text, or #42 of a hit; ^0.5 weighs it", **options)
     less = right.multiselect("Less like", key="less", placeholder="a text, or #42 of a hit; ^0.5 weighs it", **options)
     with held.told():
-        told = {"more": [chip(each) for each in more], "less": [chip(each) for each in less]}
-        return replace(query, **{name: tuple(_pull(one, names) for one in each) for name, each in told.items()})
+        pulls, pushes = (tuple(_pull(chip(each), names) for each in chips) for chips in (more, less))
+        return replace(query, more=pulls, less=pushes)
     return query
 
 
