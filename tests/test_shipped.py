@@ -35,7 +35,8 @@ def test_it_says_what_it_was_trained_on_and_names_no_place_of_a_machine() -> Non
     assert (trained["method"], trained["seed"], trained["examples"]["count"]) == ("distil", 0, 50_000)
     assert not re.search(r'"/|[A-Z]:\\', manifest)
     notice = (CHECKOUT / "NOTICE").read_text(encoding="utf-8")
-    assert all(each in notice for each in (NAME, "SNLI", "MedQuAD", "Wikipedia", "arXiv", "potion-base-4M", "scripts/train_default.py"))
+    told = (NAME, "SNLI", "MedQuAD", "Wikipedia", "arXiv", "potion-base-4M", "scripts/train_default.py")
+    assert all(each in notice for each in told)
 
 
 def test_near_meanings_are_nearer_than_near_words() -> None:
