@@ -23,8 +23,8 @@ PAGES = Path(__file__).resolve().parents[1] / "ui"
 def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The command lines that would have taken this process's place."""
     found: list[list[str]] = []
-    monkeypatch.setattr(os, "execv", lambda program, arguments: found.append(arguments))
-    monkeypatch.setenv("SEMSEARCH_HOME", "")
+    home = "SEMSEARCH_HOME"
+    monkeypatch.setattr(os, "execv", lambda program, told: found.append([*told, f"{home}={os.environ[home]}"]))
     return found
 
 
@@ -56,7 +56,7 @@ def test_it_binds_this_machine_alone_checks_the_host_and_sends_nothing(
     )
     assert not {f"--{each}" for each in wanted} - set(arguments)
     assert not [each for each in arguments if each.startswith("--server.allowedHosts") and "*" in each]
-    assert os.environ["SEMSEARCH_HOME"] == str(tmp_path)
+    assert arguments[-1] == f"SEMSEARCH_HOME={tmp_path}"
 
 
 def test_streamlit_knows_every_setting_that_it_is_given() -> None:

@@ -94,6 +94,10 @@ def _text(browser: Any) -> str:
     return str(browser.find_element(By.TAG_NAME, "body").text)
 
 
+def _button(browser: Any, label: str) -> list[Any]:
+    return [each for each in browser.find_elements(By.TAG_NAME, "button") if label in each.text]
+
+
 def _ask(browser: Any, server: str, query: str) -> None:
     browser.get(server)
     box = _until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[placeholder^='Ask in your own words']"))[0]
@@ -104,7 +108,7 @@ def _ask(browser: Any, server: str, query: str) -> None:
 def test_a_question_is_answered_under_the_box_and_the_url_holds_it(browser: Any, server: str) -> None:
     _ask(browser, server, "how is the fuel of a diesel set on fire")
     assert "1. diesel.txt" in _text(browser)
-    assert browser.find_elements(By.CSS_SELECTOR, ".passage mark")
+    _until(lambda: browser.find_elements(By.CSS_SELECTOR, ".passage mark"))
     _until(lambda: "q=" in browser.current_url)
     url = browser.current_url
     browser.get("about:blank")
@@ -114,8 +118,9 @@ def test_a_question_is_answered_under_the_box_and_the_url_holds_it(browser: Any,
 
 def test_less_like_this_is_a_chip_that_changes_the_hits_and_the_url(browser: Any, server: str) -> None:
     _ask(browser, server, "how is the fuel of a diesel set on fire")
+    _until(lambda: "10 hits" in _text(browser))
     before = _text(browser)
-    next(each for each in browser.find_elements(By.TAG_NAME, "button") if "Less like this" in each.text).click()
+    _until(lambda: _button(browser, "Less like this"))[0].click()
     _until(lambda: "less=" in browser.current_url)
     _until(lambda: "encoded in" in _text(browser) and _text(browser) != before)
 
