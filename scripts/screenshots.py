@@ -24,7 +24,7 @@ from semsearch import Index
 HERE = Path(__file__).resolve().parent
 SIZES = {"wide": (1360, 1000), "narrow": (420, 900)}
 PAGES = {  # name: (path with its query, what is on the page when it is drawn)
-    "search": ("search?q=how+is+the+fuel+of+a+diesel+set+on+fire", "encoded in"),
+    "search": ("?q=how+is+the+fuel+of+a+diesel+set+on+fire", "encoded in"),
     "compare": ("compare", "Compare"),
     "documents": ("documents", "Documents"),
     "map": ("map", "Map"),

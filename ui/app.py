@@ -10,7 +10,7 @@ from semsearch_ui import compare, documents, evaluate, jobs, models_page, search
 st.set_page_config("semsearch", page_icon=":material/search:", layout="wide")
 chosen = st.navigation(
     [
-        st.Page(search.page, title="Search", icon=":material/search:", url_path="search", default=True),
+        st.Page(search.page, title="Search", icon=":material/search:", default=True),
         st.Page(compare.page, title="Compare", icon=":material/compare_arrows:", url_path="compare"),
         st.Page(documents.page, title="Documents", icon=":material/description:", url_path="documents"),
         st.Page(space_map.page, title="Map", icon=":material/scatter_plot:", url_path="map"),

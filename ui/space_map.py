@@ -128,7 +128,7 @@ def _passage(name: str, given: Points, row: int) -> None:
         left, right = st.columns([4, 1], vertical_alignment="center")
         left.caption(held.plain(f"{given.sample.documents[row]} · #{passage}"))
         asked = {"more": f"#{passage}"} | ({"n": name} if len(held.names()) > 1 else {})
-        found = st.Page(search.page, title="Search", url_path="search", default=True)
+        found = st.Page(search.page, title="Search", default=True)
         right.page_link(found, label="Search like this", icon=":material/search:", query_params=asked)
         cut = " …" if len(text) >= space_points.LETTERS else ""
         st.html(marked.passage(text + cut, (0, 0), (), whole=True))
