@@ -34,7 +34,7 @@ TABLE = {  # name: (module.function, the first line of its help)
     "doctor": ("doctor.doctor", "Check this installation. Exit 1 if something is broken."),
     "config": ("machine.config", "Every setting, its value and where that came from."),
     "models": ("machine.models", "The encoders there are."),
-    "ui": ("pages.ui", "Search, compare and look at indexes in the browser."),
+    "ui": ("pages.ui", "Search, compare sentences and look at indexes in the browser."),
     "train": ("training.train", "Train an encoder on your own text."),
     "export": ("exporting.export", "Write MODEL as a folder that ONNX Runtime can run, without Torch."),
     "templates": ("templates.templates", "Prompt templates: the papers' and your own."),
