@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from semsearch import Index, Rules, SemsearchError, SyncOptions
+from semsearch import Index, Rules, SyncOptions
 
 from . import held, jobs
 
 
 def controls(name: str, known: dict[str, Any]) -> None:
     """The buttons and forms above the table."""
-    _refused()
+    jobs.refused()
     roots = [root["path"] for root in known["recipe"].get("roots", ())]
     row = st.container(horizontal=True, vertical_alignment="center")
-    busy = bool((job := jobs.of(name)) and job.state == "running")
+    busy = jobs.busy(name)
     row.button(
         "Update", key="update", type="primary", icon=":material/sync:", disabled=busy or not roots,
         on_click=_sync, args=(name, "Update"),
@@ -61,7 +61,7 @@ def _add_folder(name: str) -> None:
     state = st.session_state
     path, include, exclude = state["add.path"].strip(), state["add.include"], state["add.exclude"]
     if not path:
-        state["refused"] = "There is no path. Write one, such as ~/notes."
+        jobs.refuse("There is no path. Write one, such as ~/notes.")
         return
     told = include or exclude or state["add.ignored"]
     rules = Rules(tuple(include), tuple(exclude), not state["add.ignored"]) if told else None
@@ -75,7 +75,7 @@ def _sync(name: str, what: str, paths: Sequence[Path] = (), options: SyncOptions
         with Index.open(folder) as index:
             return jobs.counted(index.sync(paths, options, told))
 
-    _begin(name, what, work)
+    jobs.begin(name, what, work)
 
 
 def _files(name: str, busy: bool) -> None:
@@ -88,7 +88,7 @@ def _files(name: str, busy: bool) -> None:
 def _add_files(name: str) -> None:
     given = [(file.name, file.getvalue()) for file in st.session_state["add.files"]]
     if not given:
-        st.session_state["refused"] = "There is no file. Drop some first."
+        jobs.refuse("There is no file. Drop some first.")
         return
     folder = Index.folder(name)
 
@@ -96,17 +96,4 @@ def _add_files(name: str) -> None:
         with Index.open(folder) as index:
             return jobs.counted(index.add_files([(each, io.BytesIO(content)) for each, content in given], told))
 
-    _begin(name, "Adding files", work)
-
-
-def _begin(name: str, what: str, work: Callable[[jobs.Told], jobs.Outcome]) -> None:
-    try:
-        jobs.start(name, what, work)
-    except SemsearchError as error:
-        st.session_state["refused"] = str(error)
-
-
-def _refused() -> None:
-    """Why the last click did nothing, said once."""
-    if why := st.session_state.pop("refused", ""):
-        st.error(held.plain(why), icon=":material/error:")
+    jobs.begin(name, "Adding files", work)

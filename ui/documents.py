@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import Index, SemsearchError
+from semsearch import Index
 
 from . import adding, held, jobs, passages
 
@@ -161,10 +161,7 @@ def _delete(name: str, doomed: Iterable[str]) -> None:
         with Index.open(folder) as index:
             return jobs.Outcome(f"{index.delete(ids):,} deleted; the files stay where they are.")
 
-    try:
-        jobs.start(name, "Deleting documents", work, stoppable=False)
-    except SemsearchError as error:
-        st.session_state["refused"] = str(error)
+    jobs.begin(name, "Deleting documents", work, stoppable=False)
 
 
 def _count(documents: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import Index, SemsearchError
+from semsearch import Index
 
 from . import held, jobs, measuring
 from .measuring import Run
@@ -36,7 +36,7 @@ def page() -> None:
         st.caption(told)
         with held.told():
             controls(name)
-    _refused()
+    jobs.refused()
     _collect(names)
     _results()
 
@@ -99,31 +99,20 @@ MEASURES: dict[str, tuple[str, Callable[[str], None]]] = {
 
 
 def _button(name: str, what: str, work: Work, *, stoppable: bool = True) -> None:
-    job = jobs.of(name)
-    busy = job is not None and job.state == "running"
-    st.button("Measure", type="primary", icon=":material/play_arrow:", disabled=busy, on_click=_start,
+    st.button("Measure", type="primary", icon=":material/play_arrow:", disabled=jobs.busy(name), on_click=_start,
               args=(name, what, work, stoppable),
               help="It runs in the background; you can leave this page and come back.")  # fmt: skip
 
 
 def _start(name: str, what: str, work: Work, stoppable: bool) -> None:
-    try:
-        folder = Index.folder(name)
+    folder = Index.folder(name)
 
-        def measured(told: jobs.Told) -> jobs.Outcome:
-            with Index.open(folder) as index:  # its own, so that searches beside it do not wait
-                run = work(index, told)
-            return jobs.Outcome("The figures are on the page Evaluate.", keep=run)
+    def measured(told: jobs.Told) -> jobs.Outcome:
+        with Index.open(folder) as index:  # its own, so that searches beside it do not wait
+            run = work(index, told)
+        return jobs.Outcome("The figures are on the page Evaluate.", keep=run)
 
-        jobs.start(name, what, measured, stoppable=stoppable)
-    except SemsearchError as error:
-        st.session_state["refused"] = str(error)
-
-
-def _refused() -> None:
-    refused = st.session_state.pop("refused", "")
-    if refused:
-        st.error(held.plain(refused), icon=":material/error:")
+    jobs.begin(name, what, measured, stoppable=stoppable)
 
 
 def _collect(names: list[str]) -> None:

@@ -6,7 +6,6 @@ another index under the same name: its file is another, and the old one is close
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -68,8 +67,3 @@ def plain(text: str) -> str:
 
 
 MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$&\"'^=@/")
-
-
-def device() -> str:
-    """Where encoders compute, as the settings have it."""
-    return os.environ.get("SEMSEARCH_DEVICE", "auto")

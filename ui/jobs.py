@@ -96,6 +96,31 @@ def start(index: str, what: str, work: Callable[[Told], Outcome], *, stoppable: 
     return job
 
 
+def begin(index: str, what: str, work: Callable[[Told], Outcome], *, stoppable: bool = True) -> None:
+    """`start`, behind a click: where it is refused, the next drawing of the page says why."""
+    try:
+        start(index, what, work, stoppable=stoppable)
+    except SemsearchError as error:
+        refuse(str(error))
+
+
+def refuse(why: str) -> None:
+    """Have the next drawing of the page say why the click did nothing."""
+    st.session_state["refused"] = why
+
+
+def refused() -> None:
+    """Why the last click did nothing, said once."""
+    if why := st.session_state.pop("refused", ""):
+        st.error(held.plain(why), icon=":material/error:")
+
+
+def busy(index: str) -> bool:
+    """Whether work on it runs."""
+    job = of(index)
+    return job is not None and job.state == "running"
+
+
 def of(index: str) -> Job | None:
     """The last job of an index, unless it was put away."""
     return _jobs().of.get(_key(index))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 MOST_VALUES = 40  # of one key; with more of them a text box serves better
 MOST_KEYS = 12
-DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 Bounds = tuple[float, float]
 
