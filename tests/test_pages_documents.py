@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import again, click, ended
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
@@ -64,12 +64,6 @@ def shown(**url: str) -> AppTest:
     return again(page)
 
 
-def again(page: AppTest) -> AppTest:
-    page.run()
-    assert not page.exception
-    return page
-
-
 def table(page: AppTest, column: str = "id") -> list[dict[str, Any]]:
     """The rows of the table that has this column."""
     [found] = [each.value for each in page.dataframe if column in each.value]
@@ -78,22 +72,6 @@ def table(page: AppTest, column: str = "id") -> list[dict[str, Any]]:
 
 def ids(page: AppTest) -> list[str]:
     return [row["id"] for row in table(page)]
-
-
-def click(page: AppTest, label: str) -> AppTest:
-    [button] = [each for each in page.button if each.label.startswith(label)]
-    button.click()
-    return again(page)
-
-
-def ended(name: str) -> str:
-    """How the index's job has ended."""
-    from semsearch_ui import jobs
-
-    until = time.monotonic() + 60
-    while (job := jobs.of(name)) and job.state == "running" and time.monotonic() < until:
-        time.sleep(0.02)
-    return job.state if job else ""
 
 
 def said(page: AppTest) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import again, ended
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
@@ -58,22 +58,6 @@ def shown(**url: str) -> AppTest:
     for name, value in url.items():
         page.query_params[name] = value
     return again(page)
-
-
-def again(page: AppTest) -> AppTest:
-    page.run()
-    assert not page.exception
-    return page
-
-
-def ended(name: str = "notes") -> str:
-    """How the index's job has ended."""
-    from semsearch_ui import jobs
-
-    until = time.monotonic() + 60
-    while (job := jobs.of(name)) and job.state == "running" and time.monotonic() < until:
-        time.sleep(0.02)
-    return job.state if job else ""
 
 
 def measured(page: AppTest, name: str = "notes") -> list[dict[str, Any]]:

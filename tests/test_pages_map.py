@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pages import again
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
@@ -81,12 +82,6 @@ def shown(**url: str) -> AppTest:
     for name, value in url.items():
         page.query_params[name] = value
     return again(page)
-
-
-def again(page: AppTest) -> AppTest:
-    page.run()
-    assert not page.exception
-    return page
 
 
 def waited(page: AppTest) -> AppTest:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import again, click, ended
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
@@ -48,32 +48,10 @@ def shown(**url: str) -> AppTest:
     return again(page)
 
 
-def again(page: AppTest) -> AppTest:
-    page.run()
-    assert not page.exception
-    return page
-
-
 def rows(page: AppTest, column: str) -> list[dict[str, Any]]:
     """The rows of the table that has this column; none where there is no such table."""
     found = [each.value for each in page.dataframe if column in each.value]
     return found[0].to_dict("records") if found else []
-
-
-def click(page: AppTest, label: str) -> AppTest:
-    [button] = [each for each in page.button if each.label.startswith(label)]
-    button.click()
-    return again(page)
-
-
-def ended(name: str) -> str:
-    """How the index's job has ended."""
-    from semsearch_ui import jobs
-
-    until = time.monotonic() + 60
-    while (job := jobs.of(name)) and job.state == "running" and time.monotonic() < until:
-        time.sleep(0.02)
-    return job.state if job else ""
 
 
 def said(page: AppTest) -> str:

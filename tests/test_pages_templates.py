@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import again
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
@@ -45,12 +46,6 @@ def shown(**url: Any) -> AppTest:
     for name, value in url.items():
         page.query_params[name] = value
     return again(page)
-
-
-def again(page: AppTest) -> AppTest:
-    page.run()
-    assert not page.exception
-    return page
 
 
 def said(page: AppTest) -> str:
