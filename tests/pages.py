@@ -23,8 +23,8 @@ def click(page: AppTest, label: str) -> AppTest:
     return again(page)
 
 
-def ended(name: str = "notes") -> str:
-    """How the index's job has ended."""
+def ended(name: str | tuple[str, ...] = "notes") -> str:
+    """How the job of an index, or of a key, has ended."""
     from semsearch_ui import jobs
 
     until = time.monotonic() + 60

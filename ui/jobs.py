@@ -1,6 +1,7 @@
 """Long work: it runs in a thread of the server, says how far it is, can be stopped, and outlives a reload of the page.
 
 One job an index at a time, as there is one writer. What was stored before a job ends, however it ends, stays stored.
+Work on no index goes by a key of its own, a tuple that the page's title leads: ("Compare", "3f9a…"); one job a key.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from semsearch import Index, Progress, SemsearchError, SyncReport
 from . import held
 
 Told = Callable[[Progress], None]
+Key = tuple[str, ...]  # work on no index; its first part is shown
+KEPT = 32  # jobs on no index that have ended, with what they found
 State = Literal["running", "done", "stopped", "failed"]
 
 
@@ -29,27 +32,37 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job has come to: a sentence, what it has found wrong, a file that it has made."""
+    """What a job has come to: a sentence, what it has found wrong, a file that it has made, what it has found."""
 
     text: str
     problems: tuple[str, ...] = ()
     file: Path | None = None
-    keep: Any = None  # held as long as the job is shown: the folder of `file`
+    keep: Any = None  # held as long as the job is: the folder of `file`
+    value: Any = None  # for the page that asked
 
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """Work on an index. `what` names it; `outcome` is there once it is done, `error` once it has failed."""
+    """Work on an index, or of a key. `what` names it; `outcome` is there once it is done, `error` once it has failed.
 
-    index: str
+    Of one that is not `told` nothing is said where it is done: its page shows what it found.
+    """
+
+    of: str | Key
     what: str
     stoppable: bool = True
+    told: bool = True
     state: State = "running"
     progress: Progress | None = None
     outcome: Outcome | None = None
     error: str = ""
     began: float = field(default_factory=time.monotonic)
     stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def name(self) -> str:
+        """The index, or the page that asked."""
+        return self.of if isinstance(self.of, str) else self.of[0]
 
     def tell(self, step: Progress) -> None:
         """What the work calls with each step. Raises Stopped where it was asked to stop."""
@@ -71,9 +84,9 @@ class Job:
 
 @dataclass(eq=False, slots=True)
 class Jobs:
-    """The last job of each index, by the index's folder."""
+    """The last job of each index, by the index's folder, and of each key."""
 
-    of: dict[str, Job] = field(default_factory=dict)
+    of: dict[str | Key, Job] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -82,24 +95,32 @@ def _jobs() -> Jobs:
     return Jobs()
 
 
-def start(index: str, what: str, work: Callable[[Told], Outcome], *, stoppable: bool = True) -> Job:
-    """Begin work on an index. Raises SemsearchError while other work on it runs."""
-    jobs, key = _jobs(), _key(index)
+def start(
+    of: str | Key, what: str, work: Callable[[Told], Outcome], *, stoppable: bool = True, told: bool = True
+) -> Job:
+    """Begin work on an index, or of a key. Raises SemsearchError while other work on it runs."""
+    jobs, key, job = _jobs(), _key(of), Job(of, what, stoppable, told)
     with jobs.lock:
         at_hand = jobs.of.get(key)
         if at_hand and at_hand.state == "running":
             raise SemsearchError(
-                f"{index} is busy: {at_hand.what.lower()} is still running.", "Wait for it, or stop it first."
+                f"{job.name} is busy: {at_hand.what.lower()} is still running.", "Wait for it, or stop it first."
             )
-        job = jobs.of[key] = Job(index, what, stoppable)
-    threading.Thread(target=job.run, args=(work,), name=f"{what} {index}", daemon=True).start()
+        jobs.of.pop(key, None)  # the newest stands last
+        jobs.of[key] = job
+        past = [one for one, other in jobs.of.items() if isinstance(one, tuple) and other.state != "running"]
+        for one in past[:-KEPT]:
+            del jobs.of[one]
+    threading.Thread(target=job.run, args=(work,), name=f"{what} {job.name}", daemon=True).start()
     return job
 
 
-def begin(index: str, what: str, work: Callable[[Told], Outcome], *, stoppable: bool = True) -> None:
+def begin(
+    of: str | Key, what: str, work: Callable[[Told], Outcome], *, stoppable: bool = True, told: bool = True
+) -> None:
     """`start`, behind a click: where it is refused, the next drawing of the page says why."""
     try:
-        start(index, what, work, stoppable=stoppable)
+        start(of, what, work, stoppable=stoppable, told=told)
     except SemsearchError as error:
         refuse(str(error))
 
@@ -115,20 +136,20 @@ def refused() -> None:
         st.error(held.plain(why), icon=":material/error:")
 
 
-def busy(index: str) -> bool:
+def busy(name: str | Key) -> bool:
     """Whether work on it runs."""
-    job = of(index)
+    job = of(name)
     return job is not None and job.state == "running"
 
 
-def of(index: str) -> Job | None:
-    """The last job of an index, unless it was put away."""
-    return _jobs().of.get(_key(index))
+def of(name: str | Key) -> Job | None:
+    """The last job of an index or a key, unless it was put away."""
+    return _jobs().of.get(_key(name))
 
 
-def forget(index: str) -> None:
-    """Show the last job of an index no longer. One that runs is kept."""
-    jobs, key = _jobs(), _key(index)
+def forget(name: str | Key) -> None:
+    """Show the last job of an index or a key no longer. One that runs is kept."""
+    jobs, key = _jobs(), _key(name)
     with jobs.lock:
         if key in jobs.of and jobs.of[key].state != "running":
             del jobs.of[key]
@@ -142,7 +163,7 @@ def show() -> None:
     if running:
         _watch()
     for job in found:
-        if job.state != "running":
+        if job.state != "running" and (job.told or job.state != "done"):
             _ended(job)
 
 
@@ -160,13 +181,14 @@ def _watch() -> None:
         row = st.container(horizontal=True, vertical_alignment="center", border=True)
         row.progress(share, _how_far(job, share), width="stretch")
         if job.stoppable:
-            row.button("Stop", key=f"stop {job.index}", icon=":material/stop:", on_click=job.stop.set,
-                       disabled=job.stop.is_set(), help="What is stored by then stays.")  # fmt: skip
+            told = "What is stored by then stays." if isinstance(job.of, str) else "End this work."
+            row.button("Stop", key=f"stop {job.of}", icon=":material/stop:", on_click=job.stop.set,
+                       disabled=job.stop.is_set(), help=told)  # fmt: skip
 
 
 def _how_far(job: Job, share: float) -> str:
     step, seconds = job.progress, time.monotonic() - job.began
-    told = [f"{job.index}: {job.what}", f"{seconds:.0f} s"]
+    told = [f"{job.name}: {job.what}", f"{seconds:.0f} s"]
     if step and step.total:
         told.insert(1, f"{share:.0%}")
     if step and step.passages:
@@ -180,21 +202,21 @@ def _how_far(job: Job, share: float) -> str:
 
 def _ended(job: Job) -> None:
     row, end = st.columns((6, 1), vertical_alignment="center")
-    name = held.plain(f"{job.index}: {job.what}")
+    name = held.plain(f"{job.name}: {job.what}")
     if job.state == "failed":
         row.error(f"{name}. {held.plain(job.error)}", icon=":material/error:")
     elif job.state == "stopped":
-        row.warning(f"{name} was stopped. What was stored by then stays; the next update goes on from there.",
-                    icon=":material/stop:")  # fmt: skip
+        stays = "What was stored by then stays; the next update goes on from there." if isinstance(job.of, str) else ""
+        row.warning(f"{name} was stopped. {stays}", icon=":material/stop:")
     elif job.outcome:
         lines = [f"{name}. {held.plain(job.outcome.text)}", *(f"- {held.plain(one)}" for one in job.outcome.problems)]
         shown = row.warning if job.outcome.problems else row.success
         shown("\n".join(lines), icon=":material/warning:" if job.outcome.problems else ":material/check:")
         if job.outcome.file:
             end.download_button("Download", job.outcome.file.read_bytes, job.outcome.file.name,
-                                key=f"get {job.index}", icon=":material/download:")  # fmt: skip
-    end.button("Close", key=f"put away {job.index}", icon=":material/close:", type="tertiary", on_click=forget,
-               args=(job.index,), help="Put this message away.")  # fmt: skip
+                                key=f"get {job.of}", icon=":material/download:")  # fmt: skip
+    end.button("Close", key=f"put away {job.of}", icon=":material/close:", type="tertiary", on_click=forget,
+               args=(job.of,), help="Put this message away.")  # fmt: skip
 
 
 def counted(report: SyncReport) -> Outcome:
@@ -206,8 +228,8 @@ def counted(report: SyncReport) -> Outcome:
     return Outcome(told, report.warnings)
 
 
-def _key(index: str) -> str:
-    return str(Index.folder(index).absolute())
+def _key(of: str | Key) -> str | Key:
+    return str(Index.folder(of).absolute()) if isinstance(of, str) else of
 
 
 def _sentence(error: Exception) -> str:

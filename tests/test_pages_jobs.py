@@ -1,0 +1,74 @@
+"""Jobs of the pages that are on no index: they go by a key of their own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("streamlit")
+pytest.importorskip("semsearch_ui")
+from pages import ended
+from streamlit.testing.v1 import AppTest
+
+from semsearch import Progress, SemsearchError
+
+PAGE = "from semsearch_ui import jobs\njobs.show()"
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    import streamlit as st
+
+    yield
+    st.cache_resource.clear()
+
+
+def test_a_job_of_a_key_gives_its_value_and_stands_beside_those_of_other_keys() -> None:
+    from semsearch_ui import jobs
+
+    go, first, second = threading.Event(), ("Compare", "a"), ("Compare", "b")
+    jobs.start(first, "Measuring", lambda _: jobs.Outcome("done", value=go.wait(60)))
+    jobs.start(second, "Measuring", lambda _: jobs.Outcome("done", value=2))
+    assert ended(second) == "done"
+    assert jobs.busy(first)
+    with pytest.raises(SemsearchError, match="Compare is busy: measuring is still running"):
+        jobs.start(first, "Measuring", lambda _: jobs.Outcome(""))
+    go.set()
+    assert ended(first) == "done"
+    assert [job.outcome.value for key in (first, second) if (job := jobs.of(key)) and job.outcome] == [True, 2]
+
+
+def test_a_job_of_a_key_is_stopped_from_any_page_and_only_what_is_to_be_told_is_told() -> None:
+    from semsearch_ui import jobs
+
+    stepped = threading.Event()
+
+    def work(told: jobs.Told) -> jobs.Outcome:
+        while True:
+            told(Progress(1, 4, "pairs", "*pair*"))
+            stepped.set()
+
+    jobs.start(("Compare", "a"), "Measuring", work)
+    jobs.start(("Compare", "b"), "Measuring", lambda _: jobs.Outcome("silent"), told=False)
+    assert stepped.wait(60)
+    assert ended(("Compare", "b")) == "done"
+    page = AppTest.from_string(PAGE).run()
+    assert not page.success
+    [button] = [each for each in page.button if each.label == "Stop"]
+    button.click().run()
+    assert ended(("Compare", "a")) == "stopped"
+    page.run()
+    assert not page.exception
+    assert "stopped" in page.warning[0].value
+
+
+def test_only_the_last_jobs_of_keys_are_kept() -> None:
+    from semsearch_ui import jobs
+
+    for number in range(jobs.KEPT + 3):
+        jobs.start(("Compare", str(number)), "Measuring", lambda _: jobs.Outcome(""), told=False)
+        assert ended(("Compare", str(number))) == "done"
+    assert jobs.of(("Compare", "0")) is None
+    assert jobs.of(("Compare", str(jobs.KEPT + 2))) is not None
