@@ -156,6 +156,21 @@ class Index:
             folder.rmdir()
         return left
 
+    @staticmethod
+    def rename(name: str | Path, new: str, home: Path | None = None) -> Path:
+        """Give an index another name, in the folder where it lies; its new path. All that it holds stays.
+
+        Raises NotFound, Locked, UsageError for what cannot be a name or is one already.
+        """
+        from semsearch.renaming import rename
+
+        folder = settings.index_folder(name, home)
+        if Path(new).name != new:
+            raise UsageError(f"{new!r} cannot be the name of an index.", "Use letters, digits, '-' and '_'.")
+        target = settings.index_folder(new, folder.parent)
+        rename(folder, target)
+        return target
+
     # ---- reading
 
     @property

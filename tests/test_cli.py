@@ -16,7 +16,7 @@ from semsearch.cli import main as program
 
 COMMANDS = [
     *("index", "watch", "query", "similar", "embed", "sts"),
-    *("list", "info", "get", "delete", "rm", "compact", "verify", "dump", "restore"),
+    *("list", "info", "get", "delete", "rm", "rename", "compact", "verify", "dump", "restore"),
     *("audit", "eval", "doctor", "config", "models", "ui", "train", "export", "templates"),
 ]
 CONTRACT = {
@@ -34,6 +34,7 @@ CONTRACT = {
     "get": "-n --json",
     "delete": "-n --path --id --where --dry-run -y --json",
     "rm": "-n -y --json",
+    "rename": "--json",
     "compact": "-n --json",
     "verify": "-n --json",
     "dump": "-n -o --json",

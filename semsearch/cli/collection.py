@@ -1,4 +1,4 @@
-"""Looking after an index: delete rm compact verify dump restore."""
+"""Looking after an index: delete rm rename compact verify dump restore."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from semsearch.cli.common import (
     NameArgument,
     NameOption,
     YesFlag,
+    complete_index,
     confirm,
     end_with,
     existing,
@@ -85,6 +86,25 @@ def rm(
         show.out(f"{show.safe(chosen)}: removed")
     if left:
         show.warn([f"{folder} holds other files too; they were left: {', '.join(left[:5])}"])
+
+
+def rename(
+    ctx: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The index.", autocompletion=complete_index, show_default=False)
+    ],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="What it is called from now on.", show_default=False)],
+    as_json: JsonFlag = False,
+) -> None:
+    """Give an index another name; all that it holds stays."""
+    folder = existing(ctx.obj, name)
+    from semsearch.index import Index
+
+    path = Index.rename(folder, new)
+    if as_json:
+        show.emit({"schema": 1, "index": path.name, "before": folder.name, "path": str(path)})
+    elif not ctx.obj.quiet:
+        show.out(f"{show.safe(folder.name)}: {show.safe(path.name)} from now on")
 
 
 def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:

@@ -25,6 +25,7 @@ TABLE = {  # name: (module.function, the first line of its help)
     "get": ("listing.get", "Print a passage or a document."),
     "delete": ("collection.delete", "Take documents out of an index; their files stay."),
     "rm": ("collection.rm", "Remove a whole index; the files that were indexed stay."),
+    "rename": ("collection.rename", "Give an index another name; all that it holds stays."),
     "compact": ("collection.compact", "Give back the space of what was deleted."),
     "verify": ("collection.verify", "Check an index against its checksums. Exit 5 if anything is off."),
     "dump": ("collection.dump", "Write an index to one file."),
