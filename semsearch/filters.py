@@ -54,7 +54,7 @@ from semsearch.where import like_escaped, parse, path_glob
 if TYPE_CHECKING:
     from semsearch.types import Ids
 
-__all__ = ["allowed", "compiled", "parse"]
+__all__ = ["allowed", "allowed_documents", "compiled", "parse"]
 
 SQL: TypeAlias = tuple[str, list[Any]]  # a condition on d(ocuments), s(ources) and, for OF_PASSAGES, p(assages)
 
@@ -69,6 +69,7 @@ _COLUMNS = {
     "size": "d.size",
     "mtime": "d.mtime",
 }
+_DOCUMENTS = "documents d LEFT JOIN sources s ON s.id = d.source"
 _OWN_DATE = Field(("date",))
 _ISO = "[0-9][0-9][0-9][0-9]-[0-9][0-9]*"
 _LAST_NS = 2**63 - 1  # SQLite's largest integer: the year 2262
@@ -79,19 +80,36 @@ def allowed(connection: sqlite3.Connection, where: str | None, path: str | None 
 
     Raises BadFilter, and UnknownName for a metadata key that no document has (except beside `exists`).
     """
+    found = _condition(connection, where, path)
+    if found is None:
+        return None
+    condition, values, of_passages = found
+    if of_passages:
+        sql = f"SELECT p.id FROM {_DOCUMENTS} JOIN passages p ON p.document = d.id WHERE {condition} ORDER BY p.id"
+    else:
+        sql = f"SELECT id FROM passages WHERE document IN (SELECT d.id FROM {_DOCUMENTS} WHERE {condition}) ORDER BY id"
+    return np.array([row[0] for row in connection.execute(sql, values)], dtype=np.int64)
+
+
+def allowed_documents(connection: sqlite3.Connection, where: str | None, path: str | None = None) -> list[str]:
+    """Ids, sorted, of the documents that they let through, those without a passage too. Raises as `allowed` does."""
+    condition, values, of_passages = _condition(connection, where, path) or ("1", [], False)
+    passages = "JOIN passages p ON p.document = d.id" if of_passages else ""
+    sql = f"SELECT DISTINCT d.uri FROM {_DOCUMENTS} {passages} WHERE {condition} ORDER BY d.uri"
+    return [row[0] for row in connection.execute(sql, values)]
+
+
+def _condition(
+    connection: sqlite3.Connection, where: str | None, path: str | None
+) -> tuple[str, list[Any], bool] | None:
+    """Both as one SQL condition, its values, and whether it asks about passages; None where nothing is asked."""
     tests = ([] if where is None else [parse(where)]) + ([] if path is None else [path_glob(path)])
     if not tests:
         return None
     tree = And(tuple(tests))
     _check_keys(connection, tree)
     _register(connection)
-    condition, values = compiled(tree)
-    documents = "documents d LEFT JOIN sources s ON s.id = d.source"
-    if any(field in OF_PASSAGES for field, _ in fields(tree)):
-        sql = f"SELECT p.id FROM {documents} JOIN passages p ON p.document = d.id WHERE {condition} ORDER BY p.id"
-    else:
-        sql = f"SELECT id FROM passages WHERE document IN (SELECT d.id FROM {documents} WHERE {condition}) ORDER BY id"
-    return np.array([row[0] for row in connection.execute(sql, values)], dtype=np.int64)
+    return *compiled(tree), any(field in OF_PASSAGES for field, _ in fields(tree))
 
 
 def compiled(tree: Tree) -> SQL:

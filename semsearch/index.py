@@ -25,9 +25,21 @@ import numpy as np
 from semsearch import caches, chance, describe, settings
 from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.lock import LOCK, PID, WriterLock
+from semsearch.remembered import Remembered
 from semsearch.session import Session
 from semsearch.store import Space, Store
-from semsearch.types import Document, EncoderProtocol, Hit, Progress, Query, Results, Skipped, SyncReport, VectorSample
+from semsearch.types import (
+    Document,
+    DocumentState,
+    EncoderProtocol,
+    Hit,
+    Progress,
+    Query,
+    Results,
+    Skipped,
+    SyncReport,
+    VectorSample,
+)
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
@@ -39,6 +51,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 Method = Callable[Concatenate["Index", P], R]
+DELETED_AT_ONCE = 500  # documents between two words about how far it is
 _QUERY_FIELDS = tuple(field.name for field in fields(Query))
 
 
@@ -61,12 +74,14 @@ class Index:
     single commit at most (compact, verify and audit keep it waiting until they are done).
     """
 
-    def __init__(self, store: Store, encoder: EncoderProtocol | str | None) -> None:
+    def __init__(self, store: Store, encoder: EncoderProtocol | str | None, remember: int = 0) -> None:
         self.path = store.folder
         self.name = store.folder.name
         self._store = store
         self._given = encoder
+        self._most_remembered = remember
         self._encoder: EncoderProtocol | None = None
+        self._asked: Remembered | None = None
         self._loaded: Encoder | None = None  # by its name, so that it is ours to close
         self._space: Space | None = None
         self._session: Session | None = None
@@ -114,13 +129,23 @@ class Index:
         return index
 
     @classmethod
-    def open(cls, name: str | Path, *, encoder: EncoderProtocol | str | None = None, home: Path | None = None) -> Index:
+    def open(
+        cls,
+        name: str | Path,
+        *,
+        encoder: EncoderProtocol | str | None = None,
+        home: Path | None = None,
+        remember: int = 0,
+    ) -> Index:
         """The index called `name`, or at the path `name`. Without `encoder` the one it was built with is used.
+
+        The vectors of the last `remember` texts that were asked stay in memory: to ask the same in another mode or
+        with another filter encodes nothing, and `plan["encoded"]` of the results is 0.
 
         Raises NotFound. The encoder is loaded by the first call that needs it, and refused with
         EncoderMismatch if its fingerprint is another than the index was built with.
         """
-        return cls(Store.open(settings.index_folder(name, home)), encoder)
+        return cls(Store.open(settings.index_folder(name, home)), encoder, remember)
 
     @staticmethod
     def names(home: Path | None = None) -> list[str]:
@@ -204,7 +229,7 @@ class Index:
         """For each hit its sentence closest to the query, and the words that match."""
         from semsearch.snippets import snippets
 
-        return snippets(results, lambda: self.encoder)
+        return snippets(results, self._asking)
 
     def snippet(self, hit: Hit, query: Query) -> Snippet:
         """The sentence of `hit` closest to the query, and the words that match."""
@@ -222,9 +247,21 @@ class Index:
             raise NotFound(f"index {self.name} has no passage or document {str(target)!r}.", "Ids are in every hit.")
         return describe.document(document)
 
-    def documents(self, *, path: str | None = None, limit: int = -1, offset: int = 0) -> list[dict[str, Any]]:
-        """What is indexed, by id: id, title, passages, size, time, metadata."""
-        return self._store.documents(path=path, limit=limit, offset=offset)
+    def documents(
+        self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
+    ) -> list[dict[str, Any]]:
+        """What is indexed, or those of `ids` that are, by id: id, title, passages, size, time, metadata."""
+        return self._store.documents(path=path, ids=ids, limit=limit, offset=offset)
+
+    def states(self, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:
+        """What has become of the file that each document (of `ids`, or of all) came from, as it is on disk now.
+
+        "current": size and time are as when it was read. "changed": they are not, or not all of it was read. "gone":
+        it is not there. "unseen": its whole folder is away, or may not be looked into. "kept": no file is followed.
+        """
+        from semsearch.states import states
+
+        return states(self._store, ids)
 
     def passages(self, document: str) -> list[dict[str, Any]]:
         """The passages that a document was cut into, in their order, each as `get` gives it. Raises NotFound."""
@@ -329,7 +366,9 @@ class Index:
         options = options or followed.SyncOptions()
         wanted = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
         recipe = self._store.recipe()
-        roots, scopes = followed.plan(wanted, options, followed.Roots.of(recipe))
+        known = followed.Roots.of(recipe)
+        anew = options.splitter is not None and not (wanted or known.roots)  # documents of `add` can be cut anew too
+        roots, scopes = (known, []) if anew else followed.plan(wanted, options, known)
         split = asdict(options.splitter) if options.splitter else recipe["splitter"]
         again = recipe.get("resplit", False) or split != recipe["splitter"]
         if again:  # passages of two sizes in one index would not compete fairly: cut everything anew
@@ -341,38 +380,45 @@ class Index:
         with self._ingest(dry_run=options.dry_run, force=options.force) as ingest:
             files.sync(self._store, roots, scopes, options, ingest, progress)
             if again:
-                self._put_again(ingest)
+                self._put_again(ingest, progress)
         if again and not options.dry_run:
             self._remember({**self._store.recipe(), "resplit": False})
         return self._report(ingest, began, dry_run=options.dry_run)
 
     @_in_turn
-    def delete(self, ids: Iterable[str]) -> int:
-        """Take documents out of the index; how many there were.
+    def delete(self, ids: Iterable[str], progress: Callable[[Progress], None] = lambda _: None) -> int:
+        """Take documents out of the index; how many there were. All go at once: where `progress` raises, none does.
 
         Their files, if any, stay where they are, and a `sync` brings them back unless its rules leave them out.
         """
         from semsearch.ingest import UNFINISHED
 
         self._write()
-        doomed = list(ids)
+        doomed = list(dict.fromkeys(ids))
+        deleted = 0
         with self._store.transaction():
             owners = {head.source for head in self._store.heads(doomed).values()}
             for source in [known for known in self._store.sources().values() if known.id in owners]:
                 self._store.put_source(replace(source, size=UNFINISHED))  # the next run looks into the file again
-            deleted = self._store.delete(doomed)
+            for at in range(0, len(doomed), DELETED_AT_ONCE):
+                progress(Progress(at, len(doomed), "documents"))
+                deleted += self._store.delete(doomed[at : at + DELETED_AT_ONCE])
         self._after_writing()
         return deleted
 
-    def matching(self, *, where: str | None = None, path: str | None = None) -> list[str]:
-        """Ids of the documents that a filter or a path glob lets through. Raises BadFilter."""
+    def matching(self, *, where: str | None = None, path: str | None = None, words: Sequence[str] = ()) -> list[str]:
+        """Ids, sorted, of the documents that a filter and a path glob let through, and whose id or title holds each
+        of `words` in any case. Raises BadFilter.
+        """
         from semsearch import filters
 
         with self._store.snapshot():
-            allowed = filters.allowed(self._store.connection, where, path)
-            if allowed is None:
-                return [document["id"] for document in self.documents()]
-            return sorted({passage.document for passage in self._store.passages(allowed)})
+            titles = self._store.titles()
+            if where is not None or path is not None:
+                allowed = set(filters.allowed_documents(self._store.connection, where, path))
+                titles = [each for each in titles if each[0] in allowed]
+        wanted = [word.casefold() for word in words]
+        return [each for each, title in titles if not wanted or _holds(f"{each} {title or ''}", wanted)]
 
     @_in_turn
     def compact(self) -> None:
@@ -477,8 +523,17 @@ class Index:
     def _ready(self) -> Session:
         with self._exchange:
             if self._session is None:
-                self._session = Session(self._store, self._used_space(), lambda: self.encoder)
+                self._session = Session(self._store, self._used_space(), self._asking)
             return self._session
+
+    def _asking(self) -> EncoderProtocol:
+        """The encoder for queries: it remembers the last of them, where that was asked for."""
+        if not self._most_remembered:
+            return self.encoder
+        with self._exchange:
+            if self._asked is None:
+                self._asked = Remembered(self.encoder, self._most_remembered)
+            return self._asked
 
     @contextmanager
     def _ingest(self, *, force: bool = False, dry_run: bool = False) -> Iterator[Ingest]:
@@ -510,9 +565,11 @@ class Index:
         except Unreadable as error:
             ingest.tally.skipped.append(Skipped(item.id, error.message))
 
-    def _put_again(self, ingest: Ingest) -> None:
+    def _put_again(self, ingest: Ingest, progress: Callable[[Progress], None]) -> None:
         """Cut the documents that came through `add` anew; their text is in the store."""
-        for uri in [known["id"] for known in self.documents() if known["root"] is None]:
+        kept = [document for document, root, *_ in self._store.origins() if root is None]
+        for done, uri in enumerate(kept):
+            progress(Progress(done, len(kept), "documents", uri, ingest.tally.written))
             document = self._store.document(uri)
             if document is not None:
                 ingest.put(document, head=self._store.heads([uri]).get(uri))
@@ -536,6 +593,11 @@ class Index:
         except (SemsearchError, OSError) as error:
             return [f"the documents are stored, but the vector cache could not be built: {error}"]
         return []
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    folded = text.casefold()
+    return all(word in folded for word in words)
 
 
 def _query(asked: str | Query, fields: dict[str, Any]) -> Query:

@@ -123,17 +123,34 @@ class Reader(Connected):
             raise Corrupt(f"{self.folder}: {uri!r} is not what was stored.", sqlite.REPAIR)
         return Document(uri, text, kept, title, marked, bool(lines))
 
-    def documents(self, *, path: str | None = None, limit: int = -1, offset: int = 0) -> list[dict[str, Any]]:
+    def documents(
+        self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
+    ) -> list[dict[str, Any]]:
         """What is indexed, by uri: id, title, passages, size, mtime (ns), loader, metadata, root and path.
 
-        `path` is a pattern for the id or the source's path, as in `--path`.
+        `path` is a pattern for the id or the source's path, as in `--path`; `ids` are the documents wanted.
         """
         with self.snapshot():
             chosen = None if path is None else json.dumps(self._fitting(path))
-            where = "?1 IS NULL OR d.id IN (SELECT value FROM json_each(?1))"
-            rows = self._all(f"{_LISTING} WHERE {where} ORDER BY d.uri LIMIT ?2 OFFSET ?3", (chosen, limit, offset))
+            these = None if ids is None else json.dumps(list(ids))
+            where = """(?1 IS NULL OR d.id IN (SELECT value FROM json_each(?1)))
+                AND (?2 IS NULL OR d.uri IN (SELECT value FROM json_each(?2)))"""
+            sql = f"{_LISTING} WHERE {where} ORDER BY d.uri LIMIT ?3 OFFSET ?4"
+            rows = self._all(sql, (chosen, these, limit, offset))
         keys = ("id", "title", "size", "mtime", "loader", "metadata", "root", "path", "passages")
         return [dict(zip(keys, (*row[1:6], self._parsed(row[6]), *row[7:]), strict=True)) for row in rows]
+
+    def titles(self) -> list[tuple[str, str | None]]:
+        """Id and title of every document, by id."""
+        return self._all("SELECT uri, title FROM documents ORDER BY uri")
+
+    def origins(self, ids: Sequence[str] | None = None) -> list[tuple[str, str | None, str | None, int, int]]:
+        """Of these documents (of all, for None): id, and root, path, time in ns and size of the file it came from.
+
+        Root and path are None for one that came from no file.
+        """
+        sql = "SELECT d.uri, s.root, s.path, s.mtime_ns, s.size FROM documents d LEFT JOIN sources s ON s.id = d.source"
+        return self._all(sql) if ids is None else list(self._where_in(f"{sql} WHERE d.uri IN", list(ids)))
 
     # ---- passages
 

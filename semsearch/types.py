@@ -23,6 +23,7 @@ Role: TypeAlias = Literal["query", "passage"]
 Mode: TypeAlias = Literal["hybrid", "semantic", "keyword"]
 Group: TypeAlias = Literal["document", "passage"]
 Metadata: TypeAlias = Mapping[str, Any]  # JSON values only
+DocumentState: TypeAlias = Literal["current", "changed", "gone", "unseen", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One answer. `score` orders the list; `scores` holds each channel's own (cosine, bm25).
+    """One answer. `score` orders the list; `scores` holds each channel's own (cosine, bm25). Where channels were fused,
+    `parts` is what each adds to `score`.
 
     `strength` in 0..1 says how far the cosine stands above this index's background of unrelated pairs; it is
     None where no cosine was computed. `text` is the passage, `document_text[start:end]`.
@@ -118,6 +120,7 @@ class Hit:
     metadata: Metadata
     more_in_document: int = 0
     near_copies: tuple[str, ...] = ()
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,7 +216,7 @@ class Progress:
 
     done: int
     total: int
-    unit: Literal["bytes", "documents", "passages", "templates", "queries"]
+    unit: Literal["bytes", "documents", "passages", "templates", "queries", "texts"]
     item: str = ""
     passages: int = 0
 

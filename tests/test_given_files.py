@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import pytest
 
-from semsearch import Document, Encoder, Index, Progress
+from semsearch import Document, Encoder, Index, Progress, Splitter, SyncOptions
 from semsearch.errors import Locked, NotFound
 
 
@@ -61,6 +62,64 @@ def test_the_passages_of_a_document_are_slices_of_it(notes: Index) -> None:
     assert notes.passages("empty") == []
     with pytest.raises(NotFound):
         notes.passages("gone")
+
+
+def test_deleting_says_how_far_it_is_and_deletes_nothing_where_it_is_stopped(notes: Index) -> None:
+    notes.add(Document(f"n{number:04}", f"Text {number}.") for number in range(1200))
+    steps: list[Progress] = []
+
+    def stop(step: Progress) -> None:
+        steps.append(step)
+        if step.done:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        notes.delete([each["id"] for each in notes.documents()], stop)
+    assert [(step.done, step.total, step.unit) for step in steps] == [(0, 1200, "documents"), (500, 1200, "documents")]
+    assert len(notes) == 1200
+    assert notes.search("text 7", k=1)
+    assert notes.delete(["n0000", "n0000", "gone"]) == 1
+
+
+def test_documents_match_by_words_of_their_id_or_title_by_path_and_by_filter(notes: Index) -> None:
+    notes.add([
+        Document("cars/diesel", "x", {"year": 1990}, title="The DIESEL engine"),
+        Document("cars/petrol", "x", {"year": 2000}, title="The petrol engine"),
+        Document("cars/empty", "", {"year": 2000}, title="Nothing of an engine"),
+    ])  # fmt: skip
+    assert notes.matching(words=["engine", "Diesel"]) == ["cars/diesel"]
+    assert notes.matching(words=["CARS"], where="year = 2000") == ["cars/empty", "cars/petrol"]
+    assert notes.matching(path="cars/p*") == ["cars/petrol"]
+    assert notes.matching() == ["cars/diesel", "cars/empty", "cars/petrol"]
+    assert [each["id"] for each in notes.documents(ids=["gone", "cars/petrol"])] == ["cars/petrol"]
+
+
+def test_the_state_of_a_document_is_that_of_its_file(notes: Index, tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    rows = '{"id": "r1", "text": "one"}\n{"id": "r2", "text": "two"}\n'
+    for name, text in {"a.md": "A.", "b.md": "B.", "rows.jsonl": rows}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        os.utime(folder / name, (1_000_000_000, 1_000_000_000))
+    notes.sync(folder)
+    notes.add([Document("own", "A text.")])
+    assert notes.states() == {"a.md": "current", "b.md": "current", "r1": "current", "r2": "current", "own": "kept"}
+    (folder / "a.md").write_text("Another A.", encoding="utf-8")
+    (folder / "b.md").unlink()
+    assert notes.states(["a.md", "b.md", "nowhere"]) == {"a.md": "changed", "b.md": "gone"}
+    notes.delete(["r1"])
+    assert notes.states(["r2"]) == {"r2": "changed"}, "the next update brings r1 back"
+    folder.rename(tmp_path / "unplugged")
+    assert notes.states(["a.md"]) == {"a.md": "unseen"}
+
+
+def test_an_index_of_given_files_alone_can_be_cut_anew(notes: Index) -> None:
+    text = " ".join(f"Sentence number {number} says something." for number in range(100))
+    notes.add([Document("long", text)])
+    steps: list[Progress] = []
+    report = notes.sync((), SyncOptions(splitter=Splitter(size=20)), steps.append)
+    assert report.passages == len(notes.passages("long")) > 20
+    assert "long" in [step.item for step in steps]
 
 
 def test_removing_an_index_leaves_what_is_not_its_own(notes: Index, tmp_path: Path) -> None:
