@@ -22,6 +22,7 @@ from semsearch.errors import UnknownName, UsageError
 PROJECT_FILE = "semsearch.toml"
 STORE_FILE = "store.db"  # what makes a folder an index
 PREFIX = "SEMSEARCH_"
+DATA = "SEMSEARCH_DATA"  # the folder of public test sets; no setting of a file, for it is nobody's who only searches
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,13 @@ def names(home: Path | None = None) -> list[str]:
 def is_index(folder: Path) -> bool:
     """Whether `folder` holds an index."""
     return (folder / STORE_FILE).is_file()
+
+
+def data_folder(given: Path | None = None) -> Path:
+    """Where public test sets lie: `given`, else SEMSEARCH_DATA. Raises UsageError where nobody said."""
+    if given is None and not os.environ.get(DATA):
+        raise UsageError("where are the test sets?", f"Say --data DIR, or set {DATA}.")
+    return given if given is not None else Path(os.environ[DATA])
 
 
 def cache_file() -> Path:

@@ -161,3 +161,13 @@ def test_options_that_the_method_refuses_are_an_error(method: str, options: dict
 def test_what_the_model_is_matters_more_than_its_mask(causal: bool, golden: Path) -> None:
     bert = Tokenizer(golden / "models" / "tiny-bert" / "tokenizer.json", 256, {})
     assert family(bert, causal) == ("causal" if causal else "bert")
+
+
+@pytest.mark.parametrize("model", ["default", "cot-minilm"])
+def test_an_encoder_that_names_no_tokens_is_known_by_its_tokenizer(model: str) -> None:
+    from semsearch import check_template
+
+    found = check_template('This sentence : "[X]" means [MASK] .', model=model)
+    assert found.kind == "bert"
+    assert codes(list(found.findings), "error") == []
+    assert found.sample is not None and found.sample["cost"] == 10

@@ -92,3 +92,48 @@ def test_a_score_is_that_of_an_encoder_loaded_under_the_template(golden: Path) -
     for text in texts:
         alone = sts(pairs, Encoder.load(folder, template=text, device="cpu"), gold).spearman
         assert score(text) == pytest.approx(alone)
+
+
+def test_a_search_by_name_is_the_search_of_the_command_and_can_be_ended(
+    golden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from semsearch import engines, search_templates, template_grid
+    from semsearch.evaluation import tasks
+    from semsearch.reference import Reference
+    from semsearch.types import Progress
+
+    folder = str(golden / "models" / "tiny-bert")
+    pairs = (("a man is playing", "a man plays"), ("a cat", "the dog said"), ("guitar", "a kid is here"), ("a", "b"))
+    gold, lists = (5.0, 1.0, 2.0, 0.5), (("[X]", '"[X]"'), ("means", "is"), (".",))
+    grid = template_grid(folder, lists)
+    assert grid == Grid(*lists)
+    assert template_grid(folder) == TABLE_4
+    text = next(grid.all())
+    engine, _ = engines.opened(Reference(folder, template=text), device="cpu")
+    score = scorer(engine, resolve(text), Subset(pairs, gold))
+    monkeypatch.setattr(tasks, "WINDOW", 3)
+    told: list[Progress] = []
+    found = search_templates(folder, pairs, gold, lists=lists, full=True, step=told.append)
+    assert {one.text for one in found} == set(grid.all())
+    for one in found:
+        assert one.spearman == pytest.approx(score(one.text))
+    assert [one.done for one in told] == sorted({one.done for one in told})
+    assert {one.total for one in told} == {4 * 8} and len(told) == 4 * 3
+
+    def stop(step: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search_templates(folder, pairs, gold, lists=lists, step=stop)
+
+
+def test_a_model_with_its_template_built_in_is_not_searched() -> None:
+    from semsearch import search_templates, template_grid
+
+    with pytest.raises(UsageError, match="built in"):
+        template_grid("default")
+    with pytest.raises(UsageError, match="built in"):
+        search_templates("cot-minilm", [("a", "b"), ("c", "d")], [1, 2])
+    with pytest.raises(UsageError, match="1 pairs"):
+        search_templates("default", [("a", "b")], [1])

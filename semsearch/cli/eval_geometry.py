@@ -94,26 +94,19 @@ def geometry(
 
 def _of_pairs(name: str, encoder: Encoder, data: Path) -> Run:
     """On STS-B test: uniformity over all sentences, repeated ones too, as papers take it; the rest without them."""
-    import numpy as np
-
-    from semsearch.evaluation import geometry as shapes
     from semsearch.evaluation import sts
+    from semsearch.evaluation.shape import pair_geometry
 
     watch = Watch()
     (subset,) = sts.task_pairs("stsb", data).values()
-    distinct = list(dict.fromkeys(text for pair in subset.pairs for text in pair))
-    place = {text: at for at, text in enumerate(distinct)}
-    vectors = encoder.encode(distinct, role="passage")
-    left, right = (vectors[[place[pair[side]] for pair in subset.pairs]] for side in (0, 1))
-    aligned = shapes.alignments(left, right, subset.gold)
-    found = shapes.describe(vectors, _lengths(distinct))
-    found["uniformity"] = shapes.uniformity(shapes.unit(np.concatenate([left, right])))
+    shape = pair_geometry(encoder, subset.pairs, subset.gold)
+    aligned, found = shape.alignment, shape.figures
     scores = {"alignment": {key: {"value": value, "pairs": count} for key, (value, count) in aligned.items()}, **found}
     return _run(
         name,
         encoder,
         protocol=f"STS-B test: alignment over its pairs, uniformity over its {2 * len(subset.pairs)} sentences, the "
-        f"rest over the {len(distinct)} different ones",
+        f"rest over the {shape.texts} different ones",
         scores=scores,
         table={f"align {key}": value for key, (value, _) in aligned.items()} | _table(found),
         files=sts.task_files("stsb", data),
@@ -122,12 +115,12 @@ def _of_pairs(name: str, encoder: Encoder, data: Path) -> Run:
 
 
 def _of_texts(name: str, encoder: Encoder, texts: Sequence[str], file: str, sample: int) -> Run:
-    from semsearch.evaluation import geometry as shapes
+    from semsearch.evaluation.shape import text_geometry
     from semsearch.evaluation.stored import drawn
 
     watch = Watch()
     kept = [texts[at] for at in drawn(len(texts), sample)]
-    found = shapes.describe(encoder.encode(kept, role="passage"), _lengths(kept))
+    found = text_geometry(encoder, kept).figures
     return _run(
         name,
         encoder,
@@ -177,8 +170,3 @@ def _run(
 
 def _table(found: Mapping[str, float]) -> dict[str, float]:
     return {called: found[key] for key, called in NAMES.items() if key in found}
-
-
-def _lengths(texts: Sequence[str]) -> list[int]:
-    """Words, which are the same for every encoder."""
-    return [len(text.split()) for text in texts]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -16,13 +15,14 @@ from semsearch import settings
 from semsearch.cli import show
 from semsearch.cli.common import Command, Options, complete_index, loaded
 from semsearch.errors import UsageError
+from semsearch.settings import DATA as DATA
+from semsearch.settings import data_folder as data_folder
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
     from semsearch.evaluation.report import Run
     from semsearch.rows import Space
 
-DATA = "SEMSEARCH_DATA"
 TASKS = {  # the first word behind `eval`: module.function
     "transfer": "eval_transfer.transfer",
     "retrieval": "eval_retrieval.retrieval",
@@ -88,13 +88,6 @@ def encoders(options: Options, models: Sequence[str] | None, device: str | None,
         encoder = loaded(options, name, device, **how)
         yield name, encoder
         encoder.close()
-
-
-def data_folder(data: Path | None) -> Path:
-    """Where the test sets are. Raises UsageError where nobody said."""
-    if data is None and not os.environ.get(DATA):
-        raise UsageError("where are the test sets?", f"Say --data DIR, or set {DATA}.")
-    return data if data is not None else Path(os.environ[DATA])
 
 
 def tell(runs: Sequence[Run], *, as_json: bool, form: Format | None, report: Path | None) -> None:

@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 
     from semsearch.batching import Tokenizer
     from semsearch.evaluation.sts import Subset
-    from semsearch.evaluation.template_search import Candidate, Grid
+    from semsearch.evaluation.template_search import Candidate
     from semsearch.prompts.library import Template
-    from semsearch.reference import Reference
 
 PIECES = "a piece, or a file with one a line; repeatable."
 WIDEST = 100  # columns of a text in a table
@@ -80,18 +79,19 @@ def search(
     of the paper. --template, or MODEL#TEMPLATE, says whose method, options and rules hold. Choose on a dev set.
     """
     from semsearch import engines
-    from semsearch.evaluation import template_search
+    from semsearch.evaluation import template_search, template_trials
+    from semsearch.reference import Reference
 
     if data is None:
         raise UsageError("there are no pairs to score templates on.", "Say --data FILE, for example: sts-dev.csv")
     subset = _subset(data, yes=yes)
     subset = subset if limit is None else template_search.thinned(subset, limit)
     chosen = settings.load({"model": model, "device": device, "home": ctx.obj.home})
-    reference = _reference(chosen.model)
-    if reference.model != engines.HASHING and _is_saved(reference):
-        raise UsageError(f"{chosen.model} has its template built in.", "Name a model that runs in Torch: -m MODEL")
+    reference = Reference.parse(chosen.model)
+    template_trials.refuse_saved(reference, chosen.model)
     reference = reference.with_(template=template, dtype=dtype, layer=layer)
-    base, grid = _base(reference, trust, (prefixes, relations, endings))
+    lists = (_pieces(prefixes), _pieces(relations), _pieces(endings))
+    base, grid = template_trials.chosen(reference, lists, trust=trust)
     reference = reference if reference.template else reference.with_(template=base.text["passage"])
     started = time.perf_counter()
     engine, lasting = engines.opened(reference, device=chosen.device, threads=chosen.threads, trust=trust)
@@ -146,32 +146,6 @@ def _senteval(path: Path) -> list[tuple[str, str, float | None]]:
         return [(row[5], row[6], float(row[4])) for row in rows]
     except (IndexError, ValueError):
         return []
-
-
-def _base(reference: Reference, trust: bool, lists: tuple[Sequence[str] | None, ...]) -> tuple[Template, Grid]:
-    """The template whose method and rules hold, and the grid. Raises UsageError where they do not go together."""
-    from semsearch.evaluation.template_search import GRIDS, Grid
-    from semsearch.prompts import MASK, library
-
-    _, kind = tokenizer_of(str(reference), trust)
-    usual = GRIDS[kind]
-    given = [_pieces(values) for values in lists]
-    base = library.resolve(reference.template, causal=kind == "causal") if reference.template else None
-    grid = Grid(
-        prefixes=given[0] or usual.prefixes,
-        relations=given[1] or usual.relations,
-        endings=given[2] or usual.endings,
-        masks=base.masks > 0 if base else usual.masks,
-    )
-    texts = list(grid.all())
-    base = base or library.resolve(texts[0], causal=kind == "causal")
-    for text in texts:
-        if text.count(MASK) != base.masks:
-            raise UsageError(
-                f"method {base.method} reads {base.masks} {MASK}s, and {text!r} has {text.count(MASK)}.",
-                "Search among templates with one number of [MASK]s, or name a --template with as many.",
-            )
-    return base, grid
 
 
 def _pieces(values: Sequence[str] | None) -> tuple[str, ...]:
@@ -232,23 +206,11 @@ def _write(best: Candidate, base: Template, where: str, output: Path) -> None:
     show.note(f"wrote {output}")
 
 
-def _reference(model: str) -> Reference:
-    from semsearch.reference import Reference
-
-    return Reference.parse(model)
-
-
 def tokenizer_of(model: str, trust: bool) -> tuple[Tokenizer, str]:
     """The tokenizer of a model, whose weights are not loaded, and its kind: bert, roberta or causal."""
     from semsearch.evaluation import template_check  # keeps --help fast
 
     return template_check.tokenizer_of(model, trust)
-
-
-def _is_saved(reference: Reference) -> bool:
-    from semsearch.evaluation import template_check
-
-    return template_check.is_saved(reference)
 
 
 def short(text: str) -> str:

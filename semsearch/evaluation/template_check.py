@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from semsearch import bundle as bundles
-from semsearch import checkpoints, engines
+from semsearch import checkpoints, engines, vocabulary
 from semsearch.batching import Tokenizer
 from semsearch.errors import UsageError
 from semsearch.prompts import library
@@ -75,7 +75,9 @@ def tokenizer_of(model: str, trust: bool = False) -> tuple[Tokenizer, str]:
     if not is_saved(reference):
         reference = replace(reference, template="mean", options={})  # whatever reads it, the tokenizer is the same
     bundle, _ = engines.described(reference, trust=trust)
-    tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
+    # an encoder without a template need not name its tokens, and a BERT without a mask would pass for a decoder
+    tokens = bundle.tokens or vocabulary.read(bundle.folder, trust=trust).tokens
+    tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, tokens)
     known = None if bundle.weights.endswith(bundles.ONNX) else checkpoints.is_causal(bundle.folder, trust=trust)
     return tokenizer, linting.family(tokenizer, known)
 

@@ -10,18 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from semsearch.errors import UsageError
 from semsearch.evaluation.sts import Pair, Subset, compared, spearman
-from semsearch.prompts import MASK, SLOT, parse
+from semsearch.prompts import MASK, SLOT, Prompt, parse
 
 if TYPE_CHECKING:
-    from semsearch.encoder import Engine
     from semsearch.prompts.library import Template
+    from semsearch.types import Vectors
 
 Stage = Literal["relation", "prefix", "ending", "grid"]
 Score = Callable[[str], float]
+
+
+class Embeds(Protocol):
+    """What reads texts under any prompt: an engine."""
+
+    def embed(self, texts: Sequence[str], prompt: Prompt) -> Vectors: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,7 @@ def search(grid: Grid, score: Score, *, full: bool = False, report: Callable[[in
     return trial.ranked()
 
 
-def scorer(engine: Engine, template: Template, subset: Subset) -> Score:
+def scorer(engine: Embeds, template: Template, subset: Subset) -> Score:
     """Spearman in percent on `subset` of any text, read by `engine` under the rules of `template`."""
 
     def score(text: str) -> float:
