@@ -2,6 +2,7 @@
 
 Reciprocal rank looks at ranks only, so no scale has to be guessed. Linear fusion keeps how far apart the scores are, at
 the price of a weight that suits the collection. In both, being first by words alone never beats being first by meaning.
+A score is a sum with one part for each ranking: the parts (rankings, n) say why a passage stands where it stands.
 
 Sources: Cormack, Clarke, Büttcher 2009, "Reciprocal Rank Fusion outperforms Condorcet and individual rank learning
 methods" (SIGIR); Bruch, Gai, Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval" (TOIS), section 4.
@@ -10,7 +11,7 @@ methods" (SIGIR); Bruch, Gai, Ingber 2023, "An Analysis of Fusion Functions for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,9 +25,15 @@ if TYPE_CHECKING:
 K = 60  # Cormack et al. 2009, section 3: chosen in a pilot study and near the best on four TREC collections
 
 
-def reciprocal_rank(
-    rankings: Sequence[Ids], k: int = K, weights: Sequence[float | Scores] | None = None
-) -> tuple[Ids, Scores]:
+class Fused(NamedTuple):
+    """Passages best first: ids (n,), scores (n,), and what each ranking adds to a score, parts (rankings, n)."""
+
+    ids: Ids
+    scores: Scores
+    parts: Scores
+
+
+def reciprocal_rank(rankings: Sequence[Ids], k: int = K, weights: Sequence[float | Scores] | None = None) -> Fused:
     """score(passage) = sum over rankings of weight / (k + rank), rank from 1; a ranking without it adds nothing.
 
     Rankings are ids, best first. A weight belongs to a whole ranking, or is an array with one for each of its ids.
@@ -34,15 +41,13 @@ def reciprocal_rank(
     named first, then to the smaller id.
     """
     ids, ranks = _ranks(rankings)
-    scores = np.zeros(len(ids))
-    for ranking, row, weight in zip(rankings, ranks, weights or [1.0] * len(rankings), strict=True):
-        factors = np.zeros(len(ids))
-        factors[np.searchsorted(ids, ranking[::-1])] = np.broadcast_to(weight, len(ranking))[::-1]
-        scores += factors / (k + row)
-    return _ordered(ids, scores, ranks)
+    factors = np.zeros(ranks.shape)
+    for ranking, row, weight in zip(rankings, factors, weights or [1.0] * len(rankings), strict=True):
+        row[np.searchsorted(ids, ranking[::-1])] = np.broadcast_to(weight, len(ranking))[::-1]
+    return _ordered(ids, factors / (k + ranks), ranks)
 
 
-def evidence(cosine: tuple[Ids, Scores], bm25: tuple[Ids, Scores], covered: Scores) -> tuple[Ids, Scores]:
+def evidence(cosine: tuple[Ids, Scores], bm25: tuple[Ids, Scores], covered: Scores) -> Fused:
     """Reciprocal rank, weighted by how much each channel has to say for a passage.
 
     cosine' = cosine / highest and `covered`, the share of what the query says that a passage's words cover, are the
@@ -55,7 +60,7 @@ def evidence(cosine: tuple[Ids, Scores], bm25: tuple[Ids, Scores], covered: Scor
     return reciprocal_rank([cosine[0], bm25[0]], weights=[near, covered])
 
 
-def linear(cosine: tuple[Ids, Scores], bm25: tuple[Ids, Scores], alpha: float) -> tuple[Ids, Scores]:
+def linear(cosine: tuple[Ids, Scores], bm25: tuple[Ids, Scores], alpha: float) -> Fused:
     """score(passage) = alpha * cosine' + (1 - alpha) * bm25', each channel scaled to 0 … 1.
 
     A channel is (ids, scores), best first. cosine' runs from the lowest cosine found (0) to
@@ -66,7 +71,7 @@ def linear(cosine: tuple[Ids, Scores], bm25: tuple[Ids, Scores], alpha: float) -
     ids, ranks = _ranks([cosine[0], bm25[0]])
     meaning = _spread(ids, *cosine, floor=float(np.min(cosine[1], initial=np.inf)))
     words = _spread(ids, *bm25, floor=0.0)
-    return _ordered(ids, alpha * meaning + (1 - alpha) * words, ranks)
+    return _ordered(ids, np.stack([alpha * meaning, (1 - alpha) * words]), ranks)
 
 
 def _spread(ids: Ids, found: Ids, scores: Scores, floor: float) -> Scores:
@@ -90,7 +95,7 @@ def _ranks(rankings: Sequence[Ids]) -> tuple[Ids, Scores]:
     return ids, ranks
 
 
-def _ordered(ids: Ids, scores: Scores, ranks: Scores) -> tuple[Ids, Scores]:
-    best = ranks.min(axis=0, initial=np.inf)
+def _ordered(ids: Ids, parts: Scores, ranks: Scores) -> Fused:
+    best, scores = ranks.min(axis=0, initial=np.inf), parts.sum(axis=0)
     order = np.lexsort((ids, *ranks[::-1], best, -scores))  # the last key counts most
-    return ids[order], scores[order]
+    return Fused(ids[order], scores[order], parts[:, order])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -20,6 +20,7 @@ from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.nearest import Nearest
 from semsearch.picking import Group as Picked
 from semsearch.picking import pick
+from semsearch.remembered import Remembered, cut_tokens
 from semsearch.store import Space, Store
 from semsearch.types import EncoderProtocol, Group, Hit, Mode, Query, Results
 from semsearch.vectors import unit_rows
@@ -47,28 +48,31 @@ class Searcher:
         """The best `query.k` hits. Raises UsageError for a query that asks for nothing."""
         check(query)
         began = time.perf_counter()
-        told, warnings = self._told(query) if query.mode != "keyword" else (None, [])
+        told, warnings, fresh = self._told(query) if query.mode != "keyword" else (None, [], 0)
         encoded = time.perf_counter()
         with self.store.snapshot():
             target = self._target(query, told)
             hits, plan = self._ranked(query, target, warnings)
         done = time.perf_counter()
         took = {"encode": round((encoded - began) * 1000, 2), "search": round((done - encoded) * 1000, 2)}
-        return Results(query, tuple(hits), took, (*warnings, *self._verdict(hits)), plan)
+        return Results(query, tuple(hits), took, (*warnings, *self._verdict(hits)), {**plan, "encoded": fresh})
 
-    def _told(self, query: Query) -> tuple[Vectors | None, list[str]]:
-        """The weighted sum (1, d) of what the query says, None where it says nothing; and what was cut (R17)."""
+    def _told(self, query: Query) -> tuple[Vectors | None, list[str], int]:
+        """The weighted sum (1, d) of what the query says, None where it says nothing; what was cut (R17); how many
+        texts went through the encoder: those that it remembers did not.
+        """
         weighted = [(query.text, 1.0)] if query.text.strip() else []
         weighted += [*query.more, *((text, -weight) for text, weight in query.less)]
         if not weighted:
-            return None, []
-        encoder = self.encoder()
-        before = _cut_tokens(encoder)
-        vectors = encoder.encode([text for text, _ in weighted], role="query")
-        lost = _cut_tokens(encoder) - before
+            return None, [], 0
+        encoder, texts = self.encoder(), [text for text, _ in weighted]
+        fresh = len(encoder.unknown(texts)) if isinstance(encoder, Remembered) else len(set(texts))
+        before = cut_tokens(encoder)
+        vectors = encoder.encode(texts, role="query")
+        lost = cut_tokens(encoder) - before
         cut = f"the query is too long for the encoder: about {lost} tokens at its end were not looked at."
         total = np.array([[weight for _, weight in weighted]], dtype=np.float32) @ vectors
-        return total, [cut] if lost else []
+        return total, [cut] if lost else [], fresh
 
     def _target(self, query: Query, told: Vectors | None) -> Vectors | None:
         """The unit vector (1, d) to look near: what the query says and what its examples are; None for nothing."""
@@ -183,11 +187,13 @@ class Searcher:
             return dict(channels.bm25)
         if query.alpha is None:
             plan["fusion"] = "reciprocal rank, k = 60, weighted by evidence"
-            ids, scores = fusion.evidence(both[0], both[1], covered)
+            fused = fusion.evidence(both[0], both[1], covered)
         else:
             plan["fusion"] = f"linear, alpha = {query.alpha}"
-            ids, scores = fusion.linear(both[0], both[1], query.alpha)
-        return {int(i): float(s) for i, s in zip(ids, scores, strict=True)}
+            fused = fusion.linear(both[0], both[1], query.alpha)
+        ids = fused.ids.tolist()
+        channels.parts = dict(zip(ids, fused.parts.T.tolist(), strict=True))
+        return dict(zip(ids, fused.scores.tolist(), strict=True))
 
     def _complete(self, channels: _Channels, target: Vectors | None) -> None:
         """Give a passage that only the words found its cosine too: strength is for every hit."""
@@ -219,6 +225,7 @@ class Searcher:
             heading=found.heading,
             text=found.text,
             scores={name: value for name, value in scores.items() if value is not None},
+            parts=dict(zip(scores, channels.parts[found.id], strict=True)) if channels.parts else {},
             metadata=found.metadata,
             more_in_document=group.more,
             near_copies=tuple(group.copies),
@@ -236,13 +243,14 @@ class Searcher:
 
 @dataclass(slots=True)
 class _Channels:
-    """What each channel found: passage id -> score; `fused` in the order of the answer."""
+    """What each channel found: passage id -> score; `fused` in the order of the answer, `parts` of it by channel."""
 
     cosine: dict[int, float]
     bm25: dict[int, float]
     fused: dict[int, float]
     plan: dict[str, Any]
     warnings: list[str]
+    parts: dict[int, list[float]] = field(default_factory=dict)
 
 
 def check(query: Query) -> None:
@@ -263,11 +271,6 @@ def check(query: Query) -> None:
         raise UsageError("the query is empty.", "Say what to look for.")
     if query.mode == "keyword" and not (query.text.strip() or query.more):
         raise UsageError("a keyword search needs words.", "Give TEXT, or use --mode semantic with --like.")
-
-
-def _cut_tokens(encoder: EncoderProtocol) -> int:
-    """How many tokens were cut so far; an encoder that does not count cuts nothing that we know of."""
-    return int(getattr(getattr(encoder, "cuts", None), "tokens", 0))
 
 
 def _columns(scores: dict[int, float]) -> tuple[Ids, Any]:
