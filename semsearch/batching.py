@@ -112,6 +112,10 @@ class Tokenizer:
         plain = [clean(text) for text in texts]
         return [len(e.ids) for e in self._fast.encode_batch_fast(plain, add_special_tokens=False)]
 
+    def spelled(self, token: int) -> str:
+        """A token of the vocabulary as a person writes it: "##" is that of a token that goes on with a word."""
+        return str(self._fast.decode([token], skip_special_tokens=False)).strip() or "␣"
+
     def has(self, name: str) -> bool:
         """Whether there is a token of its own for `name`: mask, sep, cls or pad."""
         return self._id(name) >= 0

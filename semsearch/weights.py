@@ -111,6 +111,12 @@ def precision(folder: Path, weights: str) -> str:
     return {"F16": "fp16", "BF16": "bf16"}.get(most, "fp32")
 
 
+def names(path: Path) -> set[str]:
+    """What the tensors of the weights `path` are called. Raises Corrupt, NotFound."""
+    files = _shards(path) if path.name.endswith(".index.json") else [path]
+    return {name for file in files for name in _header(file) if name != "__metadata__"}
+
+
 def _shards(index: Path) -> list[Path]:
     """The files of an index, in the order in which it names them. Raises Corrupt, NotFound."""
     try:

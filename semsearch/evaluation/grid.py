@@ -74,7 +74,7 @@ def network_of(engine: Any) -> Any:
     if not hasattr(engine, "network"):
         raise UsageError(
             f"the layers of {engine.name} cannot be seen: it does not run in Torch.",
-            "Name a model in safetensors: -m FOLDER, or -m hf:owner/name.",
+            "Choose a model in safetensors: a folder, or hf:owner/name.",
         )
     return engine.network
 

@@ -73,7 +73,7 @@ def contributions(engine: Any, sentence: str, core: Collection[str] = ()) -> lis
     if states.shape[1] != len(vector) or getattr(engine, "post", None) is not None:
         raise UsageError(
             f"the vectors of {engine.name} are not those of a layer: something is done to them behind it.",
-            "Name the model under a template that reads one layer: -m MODEL#TEMPLATE",
+            "Choose the model under a template that reads one layer: MODEL#TEMPLATE, such as MODEL#mean.",
         )
     lengths = np.linalg.norm(states, axis=1) * np.linalg.norm(vector)
     cosines = np.where(lengths > 0, states @ vector / np.where(lengths > 0, lengths, 1), 0)

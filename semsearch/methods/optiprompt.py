@@ -47,6 +47,11 @@ class Method(Plain):
 
     def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
         """(n, h). Raises UsageError where the template has not one token for every learned vector."""
+        read = pooling.positions_of(batch.ids, batch.frame.mask, 1)
+        return network.read(self.inputs(network, batch), read, self.layer)[:, 0]
+
+    def inputs(self, network: MaskedNetwork, batch: Batch) -> Inputs:
+        """What the network is given: the learned vectors in place of the template's words. Raises as embed() does."""
         words, learned = network.words(batch.ids), network.prompt
         tokens = [token for token, _ in slots(batch.frame)]
         if learned is None or len(learned) != len(tokens):
@@ -58,8 +63,7 @@ class Method(Plain):
         for vector, positions in zip(learned, self._positions(batch), strict=True):
             there = positions.view(-1, 1, 1).expand(-1, 1, words.shape[-1])
             words = words.scatter(1, there, vector.expand_as(there))
-        read = pooling.positions_of(batch.ids, batch.frame.mask, 1)
-        return network.read(Inputs(batch.ids, batch.mask, words=words), read, self.layer)[:, 0]
+        return Inputs(batch.ids, batch.mask, words=words)
 
     def _positions(self, batch: Batch) -> list[Tensor]:
         """For every learned vector, where it goes in each text: (n,)."""
