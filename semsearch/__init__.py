@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from semsearch.encoder import Encoder as Encoder
     from semsearch.errors import SemsearchError as SemsearchError
     from semsearch.evaluation.asked import questions as questions
-    from semsearch.evaluation.before import trained_from as trained_from
     from semsearch.evaluation.at_masks import mask_vectors as mask_vectors
     from semsearch.evaluation.at_masks import mask_words as mask_words
+    from semsearch.evaluation.before import trained_from as trained_from
     from semsearch.evaluation.contributions import token_contributions as token_contributions
     from semsearch.evaluation.own import drawn_sentences as drawn_sentences
     from semsearch.evaluation.own import own_rank as own_rank
@@ -40,10 +40,15 @@ if TYPE_CHECKING:
     from semsearch.evaluation.template_check import check_template as check_template
     from semsearch.evaluation.template_trials import search_templates as search_templates
     from semsearch.evaluation.template_trials import template_grid as template_grid
+    from semsearch.facets import Facet as Facet
     from semsearch.index import Index as Index
     from semsearch.loaders import Fields as Fields
+    from semsearch.methods_of_training import training_methods as training_methods
     from semsearch.prompts.library import templates as templates
     from semsearch.roots import SyncOptions as SyncOptions
+    from semsearch.runs_of_training import TrainingRun as TrainingRun
+    from semsearch.runs_of_training import training_run as training_run
+    from semsearch.runs_of_training import training_runs as training_runs
     from semsearch.split import Splitter as Splitter
     from semsearch.types import Document as Document
     from semsearch.types import Hit as Hit
@@ -59,6 +64,7 @@ __version__ = "0.1.0"
 _HOME_OF = {
     "Document": "semsearch.types",
     "Encoder": "semsearch.encoder",
+    "Facet": "semsearch.facets",
     "Fields": "semsearch.loaders",
     "Hit": "semsearch.types",
     "Index": "semsearch.index",
@@ -71,6 +77,7 @@ _HOME_OF = {
     "SyncOptions": "semsearch.roots",
     "SyncReport": "semsearch.types",
     "TemplateCheck": "semsearch.evaluation.template_check",
+    "TrainingRun": "semsearch.runs_of_training",
     "VectorSample": "semsearch.types",
     "check_template": "semsearch.evaluation.template_check",
     "drawn_sentences": "semsearch.evaluation.own",
@@ -99,10 +106,14 @@ _HOME_OF = {
     "text_geometry": "semsearch.evaluation.shape",
     "token_contributions": "semsearch.evaluation.contributions",
     "trained_from": "semsearch.evaluation.before",
+    "training_methods": "semsearch.methods_of_training",
+    "training_run": "semsearch.runs_of_training",
+    "training_runs": "semsearch.runs_of_training",
 }
 __all__ = [
     "Document",
     "Encoder",
+    "Facet",
     "Fields",
     "Hit",
     "Index",
@@ -115,16 +126,17 @@ __all__ = [
     "SyncOptions",
     "SyncReport",
     "TemplateCheck",
+    "TrainingRun",
     "VectorSample",
     "check_template",
     "drawn_sentences",
     "evaluate",
     "index_geometry",
     "judgements",
-    "mask_vectors",
-    "mask_words",
     "keep_run",
     "kept_runs",
+    "mask_vectors",
+    "mask_words",
     "own_rank",
     "own_recall",
     "pair_geometry",
@@ -143,6 +155,9 @@ __all__ = [
     "text_geometry",
     "token_contributions",
     "trained_from",
+    "training_methods",
+    "training_run",
+    "training_runs",
 ]
 
 

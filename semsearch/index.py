@@ -43,7 +43,9 @@ from semsearch.types import (
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder
+    from semsearch.facets import Facet
     from semsearch.ingest import Ingest
+    from semsearch.page_image import PageImage
     from semsearch.snippets import Snippet
     from semsearch.split import Splitter
     from semsearch.sync import SyncOptions
@@ -270,6 +272,26 @@ class Index:
                 raise NotFound(f"index {self.name} has no document {document!r}.", "It may have been deleted.")
             return [describe.passage(found) for found in self._store.passages(self._store.passage_ids(document))]
 
+    def facets(self) -> list[Facet]:
+        """What its documents can be told apart by, for filters: kind of file, date, and the keys of the metadata.
+
+        One pass over the documents: 0.3 s for 18,000 of them.
+        """
+        from semsearch import facets
+
+        with self._store.snapshot():
+            return facets.facets(self._store.connection)
+
+    def page_image(self, document: str, page: int, *, width: int = 1400) -> PageImage:
+        """Page `page` (from 1; past the end, the last) of the PDF that a document was read from, as PNG.
+
+        Only from the very file that was indexed. Raises NotFound where it is gone or another by now, UsageError where
+        the document was read from no PDF, Unreadable where PDFium fails or takes longer than half a minute.
+        """
+        from semsearch.page_image import page_image
+
+        return page_image(self._store, document, page, width)
+
     def texts(self) -> Iterator[str]:
         """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""
         return self._store.texts()
@@ -329,20 +351,25 @@ class Index:
 
     @_in_turn
     def add_files(
-        self, files: Iterable[tuple[str, BinaryIO]], progress: Callable[[Progress], None] = lambda _: None
+        self,
+        files: Iterable[tuple[str, BinaryIO]],
+        progress: Callable[[Progress], None] = lambda _: None,
+        options: SyncOptions | None = None,
     ) -> SyncReport:
         """Add files that are given as name and content; they are kept as `add` keeps documents, and not followed.
 
         What they hold gets the ids that `sync` would give it, and replaces what has them. What cannot be read is in
-        the report's `skipped`.
+        the report's `skipped`. Of `options`, `kind` and `fields` say how to read them.
         """
+        from semsearch.loaders import Fields
         from semsearch.sync import file_documents
 
         began, given = time.perf_counter(), list(files)
+        kind, fields = (options.kind, options.fields) if options else (None, None)
         self._write()
         with self._ingest() as ingest:
             for done, (name, stream) in enumerate(given):
-                for item in file_documents(name, stream):
+                for item in file_documents(name, stream, kind or "auto", fields or Fields()):
                     progress(Progress(done, len(given), "documents", name, ingest.tally.written))
                     self._put(ingest, item)
             progress(Progress(len(given), len(given), "documents", "", ingest.tally.written))

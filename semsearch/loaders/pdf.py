@@ -1,7 +1,7 @@
 """PDF: the text of every page, pages as marks, headings from the outline where the page shows them.
 
 Words hyphenated at a line end are joined, unless the document writes them with the hyphen elsewhere.
-Scans have no text and are refused: there is no OCR.
+Scans have no text and are refused: there is no OCR. PDFium is not made for threads, so one file is read at a time.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from semsearch.errors import Unreadable
@@ -21,10 +22,17 @@ SUFFIXES = (".pdf",)
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
 _BROKEN_WORD = re.compile(r"(\w+)(?:[\x02\ufffe]|[-\u00ad\u2010]\n)(?=(\w+))")  # PDFium joins lines with \x02 or \ufffe
 _COMPOUND = re.compile(r"\w+[-\u2010]\w+")
+_ALONE = Lock()
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # letters of symbol fonts without a meaning
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
+    with _ALONE:
+        document = _read(path)
+    yield document
+
+
+def _read(path: Path) -> Document:
     pdfium = _pdfium()
     try:
         pdf = pdfium.PdfDocument(path)
@@ -41,7 +49,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     text, marks = _joined(pages, outline)
     if not text:
         raise Unreadable(f"not a readable PDF: {broken}" if broken else "no text in this PDF (a scan?)")
-    yield Document("", text, metadata | ({"unreadable_pages": broken} if broken else {}), title or None, marks)
+    return Document("", text, metadata | ({"unreadable_pages": broken} if broken else {}), title or None, marks)
 
 
 def _pdfium() -> Any:
