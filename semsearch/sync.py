@@ -30,6 +30,7 @@ from semsearch.store import Source, Store
 from semsearch.types import Document, Progress, Skipped
 from semsearch.walk import Found
 
+_DEFAULT = Fields()
 UNSURE = -2  # in place of a file's size: the next run compares the content
 JUST_WRITTEN_NS = 2 * 10**9  # a second write within the clock's tick would leave time and size as they are
 _NUMBERED = re.compile(r"(?P<file>.*)#(?P<number>\d+)", re.DOTALL)
@@ -295,9 +296,11 @@ def stream_documents(stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Do
         raise Unreadable(f"standard input cannot be read: {error.message}.", "Pipe text or records into it.") from error
 
 
-def file_documents(name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
+def file_documents(
+    name: str, stream: BinaryIO, kind: str = "auto", fields: Fields = _DEFAULT
+) -> Iterator[Document | Skipped]:
     """The documents of a file of which only name and content are at hand, under the ids that a folder would give."""
-    name = walk.printable(name.replace("\\", "/").rsplit("/", 1)[-1])
+    name = walk.printable(name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1])
     suffixes = "".join(Path(name).suffixes)[-40:]
     suffixes = suffixes if suffixes.isprintable() else ""
     with tempfile.TemporaryDirectory(prefix="semsearch-") as folder:
@@ -305,10 +308,10 @@ def file_documents(name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
         with path.open("wb") as spool:
             shutil.copyfileobj(stream, spool)
         try:
-            for item in loaders.load(path):
+            for item in loaders.load(path, kind, fields):
                 if isinstance(item, Skipped):
                     yield replace(item, path=name + item.path.removeprefix(path.name))
                 else:
                     yield replace(item, id=_full_id(name, item.id))
-        except Unreadable as error:
-            yield Skipped(name, error.message)
+        except (Unreadable, UsageError) as error:
+            yield Skipped(name, str(error) if isinstance(error, UsageError) else error.message)

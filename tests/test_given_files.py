@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Document, Encoder, Index, Progress, Splitter, SyncOptions
+from semsearch import Document, Encoder, Fields, Index, Progress, Splitter, SyncOptions
 from semsearch.errors import Locked, NotFound
 
 
@@ -44,6 +44,15 @@ def test_a_given_file_takes_nothing_from_a_followed_folder(notes: Index, tmp_pat
     [skipped] = notes.add_files(given(a_md="Given.")).skipped
     assert "followed folder" in skipped.reason
     assert notes.get("a.md")["text"] == "From the folder."
+
+
+def test_given_files_are_read_as_they_are_told(notes: Index) -> None:
+    files = [("rows.csv", io.BytesIO(b"name,words\nr1,one two\n")), ("b.csv", io.BytesIO(b"other\nx\n"))]
+    report = notes.add_files(files, options=SyncOptions(kind="csv", fields=Fields(text="words", id="name")))
+    assert (notes.get("r1")["text"], report.added) == ("one two", 1)
+    assert [each.path for each in report.skipped] == ["b.csv"]
+    assert notes.add_files(given(x_csv="a,b\n1,2\n"), options=SyncOptions(kind="files")).added == 1
+    assert notes.get("x.csv")["text"].startswith("a,b")
 
 
 def test_adding_files_says_how_far_it_is(notes: Index) -> None:

@@ -23,6 +23,7 @@ from . import held
 Told = Callable[[Progress], None]
 Key = tuple[str, ...]  # work on no index; its first part is shown
 KEPT = 32  # jobs on no index that have ended, with what they found
+STAYS = "What was stored by then stays; the next update goes on from there."
 State = Literal["running", "done", "stopped", "failed"]
 
 
@@ -45,13 +46,15 @@ class Outcome:
 class Job:
     """Work on an index, or of a key. `what` names it; `outcome` is there once it is done, `error` once it has failed.
 
-    Of one that is not `told` nothing is said where it is done: its page shows what it found.
+    `about` is a sentence: what stays where it is stopped, or why it cannot be stopped. Of a job that is not `told`
+    nothing is said where it is done: its page shows what it found.
     """
 
     of: str | Key
     what: str
     stoppable: bool = True
     told: bool = True
+    about: str = ""
     state: State = "running"
     progress: Progress | None = None
     outcome: Outcome | None = None
@@ -63,6 +66,11 @@ class Job:
     def name(self) -> str:
         """The index, or the page that asked."""
         return self.of if isinstance(self.of, str) else self.of[0]
+
+    @property
+    def stays(self) -> str:
+        """What a stop leaves behind."""
+        return self.about or (STAYS if isinstance(self.of, str) else "")
 
     def tell(self, step: Progress) -> None:
         """What the work calls with each step. Raises Stopped where it was asked to stop."""
@@ -96,10 +104,16 @@ def _jobs() -> Jobs:
 
 
 def start(
-    of: str | Key, what: str, work: Callable[[Told], Outcome], *, stoppable: bool = True, told: bool = True
+    of: str | Key,
+    what: str,
+    work: Callable[[Told], Outcome],
+    *,
+    stoppable: bool = True,
+    told: bool = True,
+    about: str = "",
 ) -> Job:
     """Begin work on an index, or of a key. Raises SemsearchError while other work on it runs."""
-    jobs, key, job = _jobs(), _key(of), Job(of, what, stoppable, told)
+    jobs, key, job = _jobs(), _key(of), Job(of, what, stoppable, told, about)
     with jobs.lock:
         at_hand = jobs.of.get(key)
         if at_hand and at_hand.state == "running":
@@ -115,12 +129,10 @@ def start(
     return job
 
 
-def begin(
-    of: str | Key, what: str, work: Callable[[Told], Outcome], *, stoppable: bool = True, told: bool = True
-) -> None:
+def begin(of: str | Key, what: str, work: Callable[[Told], Outcome], **how: Any) -> None:
     """`start`, behind a click: where it is refused, the next drawing of the page says why."""
     try:
-        start(of, what, work, stoppable=stoppable, told=told)
+        start(of, what, work, **how)
     except SemsearchError as error:
         refuse(str(error))
 
@@ -181,9 +193,8 @@ def _watch() -> None:
         row = st.container(horizontal=True, vertical_alignment="center", border=True)
         row.progress(share, _how_far(job, share), width="stretch")
         if job.stoppable:
-            told = "What is stored by then stays." if isinstance(job.of, str) else "End this work."
             row.button("Stop", key=f"stop {job.of}", icon=":material/stop:", on_click=job.stop.set,
-                       disabled=job.stop.is_set(), help=told)  # fmt: skip
+                       disabled=job.stop.is_set(), help=job.stays or "End this work.")  # fmt: skip
 
 
 def _how_far(job: Job, share: float) -> str:
@@ -197,6 +208,8 @@ def _how_far(job: Job, share: float) -> str:
         told.append(step.item[-60:])
     if job.stop.is_set():
         told.append("stopping …")
+    if not job.stoppable:
+        told.append(f"cannot be stopped: {job.about}" if job.about else "cannot be stopped")
     return held.plain(" · ".join(told))
 
 
@@ -206,8 +219,7 @@ def _ended(job: Job) -> None:
     if job.state == "failed":
         row.error(f"{name}. {held.plain(job.error)}", icon=":material/error:")
     elif job.state == "stopped":
-        stays = "What was stored by then stays; the next update goes on from there." if isinstance(job.of, str) else ""
-        row.warning(f"{name} was stopped. {stays}", icon=":material/stop:")
+        row.warning(f"{name} was stopped. {held.plain(job.stays)}", icon=":material/stop:")
     elif job.outcome:
         lines = [f"{name}. {held.plain(job.outcome.text)}", *(f"- {held.plain(one)}" for one in job.outcome.problems)]
         shown = row.warning if job.outcome.problems else row.success

@@ -30,6 +30,7 @@ FIXED = {
     "client.showErrorDetails": "none",
     "client.showErrorLinks": "false",
     "client.toolbarMode": "minimal",
+    "client.disableDataExport": "true",  # its CSV would hand formulas to a spreadsheet; the pages have their own
 }
 
 
