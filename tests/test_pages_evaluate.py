@@ -8,13 +8,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import again, ended
+from pages import again, click, ended
+from stsdata import PAIRS, tiny_sts
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document, Index, drawn_sentences, evaluate, index_geometry, own_rank, own_recall
+from semsearch import (
+    Document,
+    Encoder,
+    Index,
+    drawn_sentences,
+    evaluate,
+    index_geometry,
+    kept_runs,
+    own_rank,
+    own_recall,
+    pair_geometry,
+    sts_task,
+)
 
 PROGRAM = "from semsearch_ui import evaluate, jobs\njobs.show()\nevaluate.page()"
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$"
@@ -30,6 +43,7 @@ QUERIES = "".join(f"{id_}\t{text}\n" for id_, text in TEXTS.items())
 TREC = "".join(f"{query} 0 {name} {grade}\n" for query, of in GRADES.items() for name, grade in of.items())
 BEIR = "query-id\tcorpus-id\tscore\n" + TREC.replace(" 0 ", " ").replace(" ", "\t")
 MODES = ("hybrid", "semantic", "keyword")
+KEY = ("Evaluate",)
 
 
 @pytest.fixture
@@ -37,10 +51,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     import streamlit as st
 
     monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
+    monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
     monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
     monkeypatch.chdir(tmp_path)
     yield tmp_path
-    ended()
+    ended(KEY)
     st.cache_resource.clear()
     st.cache_data.clear()
 
@@ -60,12 +75,10 @@ def shown(**url: str) -> AppTest:
     return again(page)
 
 
-def measured(page: AppTest, name: str = "notes") -> list[dict[str, Any]]:
+def measured(page: AppTest) -> list[dict[str, Any]]:
     """Press Measure, wait, and read the rows of the table."""
-    [button] = [each for each in page.button if each.label == "Measure"]
-    button.click()
-    again(page)
-    ended(name)
+    click(page, "Measure")
+    ended(KEY)
     again(page)
     return rows_of(page)
 
@@ -180,33 +193,160 @@ def test_an_index_that_is_too_small_says_so(home: Path) -> None:
     assert "no sentence of four words" in said(page)
 
 
-def test_runs_are_kept_beside_each_other_downloaded_and_forgotten(notes: Path) -> None:
+def test_several_indexes_are_asked_the_same_and_stand_in_one_table(notes: Path) -> None:
     with Index.create("others", encoder="hashing") as index:
         index.add(DOCUMENTS[:2])
-    page = shown(measure="without labels", index="others")
-    measured(page, "others")
-    page.selectbox(key="index").set_value("notes")
-    again(page)
-    rows = measured(page)
-    assert [(row["run"], row["index"]) for row in rows] == [(2, "notes")] * 3 + [(1, "others")] * 3
-    again(page)
-    assert len(rows_of(page)) == 6
-    kept = page.session_state["runs"]
-    from semsearch_ui.measuring import as_json
+    page = shown(measure="without labels", sample="3")
+    page.multiselect(key="index").set_value(["notes", "others"])
+    rows = measured(again(page))
+    assert [(row["index"], row["mode"]) for row in rows] == [(n, m) for n in ("others", "notes") for m in MODES]
+    assert max(row["recall@10"] for row in rows[:3]) < 1  # the other half is in notes alone
+    assert {row["queries"] for row in rows} == {3}
 
-    told = json.loads(as_json(kept))
-    assert [run["index"] for run in told["runs"]] == ["others", "notes"]
-    assert told["runs"][0]["rows"][0]["recall@10"] == kept[0]["rows"][0]["recall@10"]
-    assert told["runs"][0]["encoder"] == "hashing"
-    [button] = [each for each in page.button if each.label == "Forget all runs"]
-    button.click()
-    again(page)
+
+def test_one_index_that_fails_is_told_beside_the_others(notes: Path) -> None:
+    with Index.create("empty", encoder="hashing"):
+        pass
+    page = shown(measure="geometry", rows="3")
+    page.multiselect(key="index").set_value(["empty", "notes"])
+    assert [row["index"] for row in measured(again(page))] == ["notes"]
+    assert "empty: empty holds 0 vectors" in said(page)
+
+
+def test_a_run_outlives_the_server_until_it_is_deleted(notes: Path) -> None:
+    import streamlit as st
+
+    rows = measured(shown(measure="without labels"))
+    st.cache_resource.clear()  # as in a server that was started again
+    page = shown(measure="without labels")
+    assert rows_of(page) == rows
+    [name] = kept_runs()
+    page.multiselect(key="runs to delete").set_value([name])
+    click(again(page), "Delete 1")
+    assert kept_runs() == {}
     assert rows_of(page) == []
 
 
-def test_a_reloaded_page_shows_the_last_run_again(notes: Path) -> None:
-    measured(shown(measure="without labels"))
-    assert len(rows_of(shown(measure="without labels"))) == 3
+def test_a_run_that_cannot_be_kept_is_shown_and_told(notes: Path) -> None:
+    (notes.parent / ".evaluations").write_text("in the way", "utf-8")
+    page = shown(measure="without labels")
+    assert len(measured(page)) == 3
+    assert "could not be kept" in said(page)
+
+
+def test_two_rows_are_held_against_each_other(notes: Path) -> None:
+    with Index.create("others", encoder="hashing") as index:
+        index.add(DOCUMENTS[:2])
+    page = shown(measure="without labels", sample="3")
+    page.multiselect(key="index").set_value(["notes", "others"])
+    rows = measured(again(page))
+    before, after = rows[3], rows[0]
+    found = {row["figure"]: row for row in page.dataframe[1].value.to_dict("records")}
+    assert found["recall@10"]["of"] == f"{before['recall@10']:.4f}"
+    assert found["recall@10"]["to"] == f"{after['recall@10']:.4f}"
+    assert found["recall@10"]["difference"] == f"{after['recall@10'] - before['recall@10']:+.4f}"
+    assert found["recall@10"]["which is"] == "▼ worse"
+    assert "not measured alike" not in said(page)
+    page.number_input(key="seed").set_value(5)
+    measured(again(page))
+    page.selectbox[0].select_index(len(page.selectbox[0].options) - 1)
+    again(page)
+    assert "not measured alike (seed, other texts)" in said(page)
+
+
+def test_the_downloads_hold_every_run_and_no_formula(notes: Path) -> None:
+    from semsearch_ui import runs
+
+    with Index.create("=cmd", encoder="hashing") as index:
+        index.add(DOCUMENTS)
+    measured(shown(measure="without labels", index="=cmd"))
+    rows = [runs.Row(name, run, each) for name, run in kept_runs().items() for each in run["rows"]]
+    flat = runs.table(rows)
+    assert [row["index"] for row in flat] == ["=cmd"] * 3
+    from semsearch_ui import spreadsheet
+
+    lines = spreadsheet.table(flat, list(flat[0])).splitlines()
+    assert len(lines) == 4
+    assert all(",'=cmd," in line for line in lines[1:])
+    assert json.loads(json.dumps(list(kept_runs().values())))[0]["rows"][0]["mode"] == "hybrid"
+
+
+def test_an_sts_task_is_measured_for_each_encoder_and_compared(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tiny_sts(tmp_path / "data")
+    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
+    page = shown(measure="STS tasks")
+    page.multiselect(key="encoders").set_value(["hashing", "default"])
+    page.button_group(key="tasks").set_value(["sts13", "stsb"])
+    rows = measured(again(page))
+    assert [row["encoder"] for row in rows] == ["default", "hashing"]
+    for row in rows:
+        encoder = Encoder.load(row["encoder"])
+        right = [round(sts_task(task, encoder, data).spearman.all, 2) for task in ("sts13", "stsb")]
+        assert [row["STS13"], row["STS-B"]] == right
+        assert row["Avg. of 2"] == round(sum(right) / 2, 2)
+    found = {row["figure"]: row for row in page.dataframe[1].value.to_dict("records")}
+    assert found["STS-B"]["of"] == f"{rows[1]['STS-B']:.2f}"
+    assert found["STS-B"]["to"] == f"{rows[0]['STS-B']:.2f}"
+
+
+@pytest.mark.parametrize("measure", ["STS tasks", "before and after"])
+def test_where_test_sets_are_absent_it_says_what_to_set(measure: str, home: Path) -> None:
+    page = shown(measure=measure)
+    assert "SEMSEARCH_DATA" in said(page)
+    assert "SEMSEARCH_DATA" in page.code[0].value
+    assert not [each for each in page.button if each.label == "Measure"]
+
+
+def test_the_space_of_two_encoders_stands_side_by_side(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEMSEARCH_DATA", str(tiny_sts(tmp_path / "data")))
+    page = shown(measure="before and after", before="hashing", after="default")
+    rows = measured(page)
+    assert [row["encoder"] for row in rows] == ["default", "hashing"]
+    right = pair_geometry(Encoder.load("hashing"), [(a, b) for a, b, _ in PAIRS], [gold for *_, gold in PAIRS])
+    assert rows[1]["alignment"] == pytest.approx(right.alignment["> 4.0"][0])
+    assert rows[1]["uniformity"] == pytest.approx(right.figures["uniformity"])
+    found = {row["figure"]: row for row in page.dataframe[1].value.to_dict("records")}
+    assert list(found)[:3] == ["alignment", "uniformity", "anisotropy"]
+    assert found["anisotropy"]["of"] == f"{right.figures['anisotropy']:.4f}"
+    for told in ("alignment", "uniformity", "anisotropy"):
+        assert f"{told}**: " in said(page)
+
+
+def test_a_trained_folder_offers_what_it_was_trained_from(home: Path, tmp_path: Path) -> None:
+    from semsearch_ui import encoder_measures
+
+    folder = tmp_path / "trained"
+    (folder / "run").mkdir(parents=True)
+    (folder / "run" / "settings.json").write_text('{"base": {"name": "/models/bert#template=cot-bert"}}', "utf-8")
+    page = shown(measure="before and after", after=str(folder))
+    assert "It was trained from /models/bert#template=cot-bert" in said(page)
+    assert [each for each in page.button if each.label == "Take that as before"]
+    assert encoder_measures.trained_from(str(folder)) == "/models/bert#template=cot-bert"
+
+
+def test_a_job_that_is_stopped_keeps_what_was_measured_before(notes: Path) -> None:
+    import threading
+
+    from semsearch_ui import jobs, making_runs
+
+    first_is_done = threading.Event()
+
+    def work(name: str, told: Any) -> dict[str, Any]:
+        if name == "second":
+            first_is_done.set()
+            while True:
+                told(jobs.Progress(1, 2, "texts"))
+        return {"measure": "queries", "rows": [{"mode": "hybrid"}], "encoder": name}
+
+    job = jobs.start(KEY, "measuring", lambda told: making_runs.made(["first", "second"], work, told))
+    assert first_is_done.wait(60)
+    job.stop.set()
+    assert ended(KEY) == "stopped"
+    assert [run["encoder"] for run in kept_runs().values()] == ["first"]
 
 
 def test_nothing_of_a_file_or_a_document_is_markup(notes: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -24,6 +23,8 @@ from semsearch import (
     own_recall,
     questions,
 )
+
+from .measuring_encoders import digest
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
@@ -63,7 +64,7 @@ def _given(rankings: list[list[str]], _: Any) -> list[list[str]]:
     return rankings
 
 
-def on_queries(index: Index, texts: Mapping[str, str], grades: Mapping[str, Any], told: Told) -> Run:
+def on_queries(texts: Mapping[str, str], grades: Mapping[str, Any], index: Index, told: Told) -> Run:
     """nDCG@10, recall@100, MRR@10 and MAP@100 of every mode, as `semsearch eval -n` gives them, and latency."""
     rows, details = [], {}
     asked = [texts[query] for query in grades]
@@ -72,21 +73,25 @@ def on_queries(index: Index, texts: Mapping[str, str], grades: Mapping[str, Any]
         found = evaluate(partial(_given, rankings), texts, grades, DEEP)
         details[mode] = found.pop("per_query")
         rows.append({"mode": mode, **found, **_latency(took)})
-    return _run(index, "queries", {"k": DEEP}, rows) | {"per_query": details}
+    settings = {"k": DEEP, "sha256": digest([*sorted(texts.items()), *sorted(grades.items())])}
+    asked_for = {query: texts[query] for query in grades}
+    return _run(index, "queries", settings, rows) | {"per_query": details, "queries": asked_for}
 
 
-def on_itself(index: Index, sample: int, seed: int, told: Told) -> Run:
-    """recall@1 and recall@10 of every mode: a sentence of the index must find a passage that holds it."""
-    asked = drawn_sentences(index.texts(), sample, seed)
+def on_itself(source: Path, sample: int, seed: int, index: Index, told: Told) -> Run:
+    """recall@1 and recall@10 of every mode: a sentence of the index `source` must find a passage that holds it."""
+    with Index.open(source) as drawn_from:
+        asked = drawn_sentences(drawn_from.texts(), sample, seed)
     if not asked:
-        raise SemsearchError(f"{index.name} holds no sentence of four words or more.", "Index more text first.")
+        raise SemsearchError(f"{source.name} holds no sentence of four words or more.", "Index more text first.")
     rows, missed = [], {}
     for mode, answers, took in _answers(index, asked, told, k=SHALLOW, group="passage"):
         ranks = [own_rank(text, [hit.text for hit in hits]) for text, hits in zip(asked, answers, strict=True)]
         shares = {f"recall@{k}": own_recall(ranks, k) for k in (1, SHALLOW)}
         rows.append({"mode": mode, "queries": len(asked), **shares, **_latency(took)})
         missed[mode] = [text for text, rank in zip(asked, ranks, strict=True) if rank is None]
-    return _run(index, "without labels", {"sample": sample, "seed": seed, "k": SHALLOW}, rows) | {"missed": missed}
+    settings = {"sample": sample, "seed": seed, "k": SHALLOW, "sha256": digest(asked)}
+    return _run(index, "without labels", settings, rows) | {"missed": missed}
 
 
 def of_vectors(index: Index, sample: int) -> Run:
@@ -131,12 +136,8 @@ def _run(index: Index, measure: str, settings: Mapping[str, Any], rows: Sequence
     known = index.info()
     encoder = known["spaces"][0]["encoder"] if known["spaces"] else {}
     return {
-        "measure": measure, "index": index.name, "encoder": encoder.get("name", known["recipe"].get("encoder")),
+        "schema": 1, "measure": measure, "index": index.name,
+        "encoder": encoder.get("name", known["recipe"].get("encoder")),
         "fingerprint": encoder.get("fingerprint"), "documents": known["documents"], "passages": known["passages"],
         "time": datetime.now(UTC).isoformat(timespec="seconds"), "settings": dict(settings), "rows": list(rows),
     }  # fmt: skip
-
-
-def as_json(runs: Sequence[Run]) -> str:
-    """Runs as they are downloaded."""
-    return json.dumps({"schema": 1, "runs": list(runs)}, ensure_ascii=False, indent=1)

@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +44,21 @@ def kept_runs(home: Path | None = None) -> dict[str, dict[str, Any]]:
         if not NAME.fullmatch(file.stem):
             continue
         try:
-            read = json.loads(file.read_text(encoding="utf-8"))
+            read = _read(str(file), file.stat().st_mtime_ns)
         except FileNotFoundError:  # another process has removed it just now
             continue
         except (OSError, ValueError) as error:
             LOG.warning("%s cannot be read, and is left where it is: %s", file, error)
             continue
         if isinstance(read, dict):
-            found[file.stem] = read
+            found[file.stem] = dict(read)
     return found
+
+
+@lru_cache(maxsize=512)
+def _read(file: str, changed: int) -> Any:
+    """What a file holds; as none changes, each is read once."""
+    return json.loads(Path(file).read_text(encoding="utf-8"))
 
 
 def remove_run(name: str, home: Path | None = None) -> None:
