@@ -145,6 +145,43 @@ class Encoder:
             known.append({"name": name, "local": here, "bytes": size if here else None, **entry})
         return known
 
+    @staticmethod
+    def home() -> Path:
+        """Where the pages put encoders that are trained or exported: `models`, beside the home of indexes or in it."""
+        from semsearch import keeping
+
+        return keeping.home()
+
+    @staticmethod
+    def saved(folder: str | Path) -> list[dict[str, Any]]:
+        """The encoders in the folders of `folder`: name, path, fingerprint, width, `bytes`, what runs it, `parity` …
+
+        Nothing is loaded. One that cannot be read has its `problem` instead.
+        """
+        from semsearch import keeping
+
+        return keeping.saved(Path(folder).expanduser())
+
+    @staticmethod
+    def pull(name: str) -> Path | None:
+        """Fetch the newest of a model of the hub; its folder, or None where it comes with semsearch.
+
+        Configuration, tokenizer and safetensors; never code. Raises UsageError, NotFound where it cannot be had.
+        """
+        from semsearch import keeping
+
+        return keeping.pull(name)
+
+    @staticmethod
+    def remove(name: str) -> int:
+        """Take a model of the hub off this machine, for other programs too; the bytes that freed.
+
+        Raises UsageError for what is no model of the hub, NotFound where it is not here.
+        """
+        from semsearch import keeping
+
+        return keeping.remove(name)
+
     def __repr__(self) -> str:
         return f"Encoder({self.name!r}, dim={self.dim}, device={self.device!r})"
 

@@ -51,6 +51,18 @@ class WriterLock:
             self._lock.release()
 
 
+def holder(folder: Path) -> int | None:
+    """The pid of who writes in `folder` now; None where nobody does, whatever a kill has left there."""
+    try:
+        pid = int((folder / PID).read_text(encoding="ascii"))
+        WriterLock(folder).release()
+    except Locked:
+        return pid
+    except (OSError, ValueError, SemsearchError):
+        return None
+    return None
+
+
 def _holder(pid_file: Path) -> str:
     try:
         pid = int(pid_file.read_text(encoding="ascii"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -26,10 +26,7 @@ from semsearch.cli.common import (
     loaded,
 )
 from semsearch.cli.evaluating import DATA
-from semsearch.errors import NotFound, UsageError
-
-if TYPE_CHECKING:
-    from semsearch.reference import Reference
+from semsearch.errors import NotFound
 
 NAMES = "A name, a folder, hf:owner/name, or one of them with #TEMPLATE."
 HUB_NAMES = "A name of `models list`, or hf:owner/name[@revision]."
@@ -109,17 +106,17 @@ def models_pull(
 
     Configuration, tokenizer and safetensors; never code, never pickled files.
     """
-    from semsearch import hub
+    from semsearch import keeping
 
-    named, reference = _on_hub(model)
-    if named is None:
+    folder = keeping.pull(model)
+    if folder is None:
         show.note(f"{model} is part of semsearch: there is nothing to fetch")
         return
-    folder = hub.pull(named, reference.revision)
     if as_json:
-        show.emit({"schema": 1, "model": str(reference), "path": str(folder), "bytes": _bytes(folder)})
+        told = {"model": str(keeping.on_hub(model)[1]), "path": str(folder), "bytes": keeping.size(folder)}
+        show.emit({"schema": 1, **told})
     else:
-        show.out(f"{folder}  {show.size(_bytes(folder))}")
+        show.out(f"{folder}  {show.size(keeping.size(folder))}")
 
 
 @models.command("rm", cls=Command)
@@ -127,15 +124,11 @@ def models_rm(
     ctx: typer.Context, model: Annotated[str, typer.Argument(metavar="MODEL", help=HUB_NAMES)], yes: YesFlag = False
 ) -> None:
     """Take a model of the hub off this machine. Other programs share it."""
-    from semsearch import hub
+    from semsearch import hub, keeping
 
-    named, reference = _on_hub(model)
-    if named is None:
-        raise UsageError(f"{model} is part of semsearch.", "Only models of the hub can be removed.")
-    if not hub.known(named):
-        raise NotFound(f"hf:{named} is not on this machine.", "See: semsearch models list")
+    keeping.check_here(model)
     confirm(f"Remove {model} from {hub.cache()}?", yes=yes)
-    show.note(f"removed {model}, {show.size(hub.remove(named, reference.revision))}")
+    show.note(f"removed {model}, {show.size(keeping.remove(model))}")
 
 
 def _tell_away(name: str, as_json: bool) -> None:
@@ -153,31 +146,10 @@ def _tell_away(name: str, as_json: bool) -> None:
 
 def _away(model: str) -> str | None:
     """The name of a model of the hub that is not here; None for all others."""
-    from semsearch import hub
+    from semsearch import hub, keeping
 
-    named, reference = _hub_name(model)
+    named, reference = keeping.hub_name(model)
     return reference.model if named is not None and hub.local(named, reference.revision) is None else None
-
-
-def _on_hub(model: str) -> tuple[str | None, Reference]:
-    """The hub's name of `model`, None where it is part of semsearch. Raises UsageError for anything else."""
-    named, reference = _hub_name(model)
-    if named is None and reference.model not in _catalogue():
-        raise UsageError(f"{model} is no model of the hub.", "Say hf:owner/name, or a name of: semsearch models list")
-    return named, reference
-
-
-def _hub_name(model: str) -> tuple[str | None, Reference]:
-    from semsearch.reference import HUB, Reference
-
-    reference = Reference.parse(model)
-    if reference.model.startswith(HUB):
-        return reference.model.removeprefix(HUB), reference
-    return _catalogue().get(reference.model, {}).get("hub"), reference
-
-
-def _bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def _catalogue() -> dict[str, dict[str, Any]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch import plugins
 from semsearch.cli import show
 from semsearch.errors import MissingExtra, UnknownName, UsageError
+from semsearch.methods_of_training import NEEDS
 from semsearch.reference import Reference
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from semsearch.train import Settings
     from semsearch.train.loop import Teacher
 
-NEEDS = ("torch", "transformers", "safetensors")
 TAUGHT = "distil"
 WORDS = {"true": True, "yes": True, "false": False, "no": False}
 

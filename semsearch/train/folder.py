@@ -28,10 +28,9 @@ from semsearch.checkpoints import CONFIG
 from semsearch.errors import Corrupt, UsageError
 from semsearch.lock import WriterLock
 from semsearch.networks import saving
+from semsearch.runs_of_training import RESULT, RUN, SETTINGS
 from semsearch.train import metrics, plot, state
 
-RUN = "run"
-SETTINGS, RESULT = "settings.json", "result.json"
 READY = "ready"  # a new best encoder, all of it on disk
 LAST = (MANIFEST, CONFIG)  # of its files: a model without a manifest would be read in another way
 FREE = ("versions", "threads", "device", "micro")  # of the settings: a run may go on where these differ

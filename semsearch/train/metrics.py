@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from semsearch import durable
+from semsearch import durable, runs_of_training
 
-FILE = "metrics.jsonl"
+FILE = runs_of_training.METRICS
 
 
 def note(home: Path, line: Mapping[str, Any]) -> None:
@@ -24,19 +24,7 @@ def note(home: Path, line: Mapping[str, Any]) -> None:
 
 def read(home: Path) -> list[dict[str, Any]]:
     """All whole lines. One may have been cut short as the run was killed, or be zeros since the power failed."""
-    try:
-        text = (home / FILE).read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return []
-    return [found for line in text.splitlines() if (found := _line(line)) is not None]
-
-
-def _line(text: str) -> dict[str, Any] | None:
-    try:
-        found: dict[str, Any] = json.loads(text)
-    except ValueError:
-        return None
-    return found
+    return runs_of_training.lines(home / FILE)
 
 
 def cut(home: Path, step: int) -> None:
