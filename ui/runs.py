@@ -11,7 +11,7 @@ import streamlit as st
 
 from semsearch import SemsearchError, kept_runs, remove_run
 
-from . import against, jobs, making_runs, spreadsheet
+from . import jobs, making_runs, side_by_side, spreadsheet
 from .encoders import short
 from .making_runs import Run
 
@@ -48,13 +48,13 @@ def show(measure: str) -> None:
     flat = table(rows)
     st.dataframe(flat, hide_index=True, placeholder="", height=min(TALL, 40 + 35 * len(flat)), column_config={
         "time": st.column_config.TextColumn("time (UTC)"),
-        **{name: st.column_config.NumberColumn(format=against.form(name, measure).replace(",", ""))
+        **{name: st.column_config.NumberColumn(format=side_by_side.form(name, measure))
            for row in flat for name, value in row.items() if isinstance(value, float)},
     })  # fmt: skip
     if measure == "without labels":
         _missed(next(iter(of_it.values())))
     if len(rows) > 1:
-        against.show(rows, measure)
+        side_by_side.show(rows, measure)
     _downloads(of_it, flat, measure)
     _deleted(of_it)
 
