@@ -1,31 +1,79 @@
-"""A hit in its document."""
+"""A hit in its document: the text with the passage marked, and of a PDF the page as it looks."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from semsearch import Hit
+from semsearch import Hit, Index, SemsearchError
 
 from . import held, marked
 
 AROUND = 6_000  # letters shown before and behind the passage: a book of a megabyte would stop the browser
-OPEN = "open hit"
+OPEN, PAGE = "open hit", "page shown"
+HEIGHT = 420
 
 
 def ask(index: str, hit: Hit) -> None:
     """Open a hit, or close it where it is open."""
     now = (index, hit.id)
     st.session_state[OPEN] = None if st.session_state.get(OPEN) == now else now
+    st.session_state[PAGE] = hit.page
+
+
+def is_open(index: str, hit: Hit) -> bool:
+    return bool(st.session_state.get(OPEN) == (index, hit.id))
 
 
 def show(index: str, hit: Hit) -> None:
-    """The document of an open hit, with the passage marked."""
-    if st.session_state.get(OPEN) != (index, hit.id):
+    """The document of an open hit, with the passage marked; a page of a PDF beside it, or below in a narrow window."""
+    if not is_open(index, hit):
         return
     with held.told():
-        text = held.index(index).get(hit.document)["text"]
-        first, last = max(0, hit.start - AROUND), min(len(text), hit.end + AROUND)
-        part = text[first:last]
-        with st.container(height=420):
-            st.caption(held.plain(hit.path) + (f" · page {hit.page}" if hit.page else ""))
-            st.html(marked.passage(part, (0, 0), [(hit.start - first, hit.end - first)], whole=True))
+        if hit.page is None:
+            _text(index, hit)
+            return
+        picture, text = st.columns(2)
+        with picture:
+            _picture(index, hit)
+        with text:
+            _text(index, hit)
+
+
+def _text(index: str, hit: Hit) -> None:
+    text = held.index(index).get(hit.document)["text"]
+    first, last = max(0, hit.start - AROUND), min(len(text), hit.end + AROUND)
+    with st.container(height=HEIGHT):
+        st.caption(held.plain(hit.path) + (f" · page {hit.page}" if hit.page else ""))
+        st.html(marked.passage(text[first:last], (0, 0), [(hit.start - first, hit.end - first)], whole=True))
+
+
+def _picture(index: str, hit: Hit) -> None:
+    """The page, and the ones before and behind it; or why there is none."""
+    opened = held.index(index)
+    try:
+        png, page, pages = _drawn(str(opened.path), opened.version, hit.document, _page(hit), opened)
+    except SemsearchError as error:
+        st.info(held.plain(f"The page cannot be shown: {error}"), icon=":material/hide_image:")
+        return
+    with st.container(border=True):
+        st.image(png, width="stretch", alt=f"page {page} of {pages}")
+    row = st.container(horizontal=True, vertical_alignment="center")
+    for label, icon, other in (("Page before", "chevron_left", page - 1), ("Page behind", "chevron_right", page + 1)):
+        row.button(label, key=f"{label} {hit.id}", icon=f":material/{icon}:", type="tertiary", on_click=_turn,
+                   args=(other,), disabled=not 1 <= other <= pages)  # fmt: skip
+    away = "" if page == hit.page else f" · the passage is on page {hit.page}"
+    row.caption(f"page {page} of {pages}{away}")
+
+
+def _page(hit: Hit) -> int:
+    return int(st.session_state.get(PAGE) or hit.page or 1)
+
+
+def _turn(page: int) -> None:
+    st.session_state[PAGE] = page
+
+
+@st.cache_data(max_entries=32, show_spinner="Drawing the page …")
+def _drawn(path: str, version: int, document: str, page: int, _index: Index) -> tuple[bytes, int, int]:
+    found = _index.page_image(document, page)
+    return found.png, found.page, found.pages

@@ -1,84 +1,111 @@
-"""What was found, as it is shown: a card for each hit, what could be loosened, the times, downloads."""
+"""What was found, as it is shown: a card for each hit, and what can be done with it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
-from semsearch import Hit, Query, Results
+from semsearch import Hit, Query
 
-from . import context, held, spreadsheet
+from . import answering, context, held
+from .answering import Answer, Found
 
-COLUMNS = ("rank", "index", "id", "path", "line", "page", "heading", "strength", "score", "cosine", "bm25", "text")
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A hit, the index that it is from, and its rank among all of them."""
-
-    index: str
-    hit: Hit
-    rank: int
-    html: str
-    chip: str  # how a chip names it
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What every index gave."""
-
-    found: tuple[Found, ...]
-    results: dict[str, Results]
+UNFOLDED = "unfolded hit"
+MOST_UNFOLDED = 30
+CHANNELS = {"cosine": ("meaning", "#0072B2"), "bm25": ("words", "#E69F00")}  # Okabe & Ito 2008: for every eye
+SCORES = {"cosine": "cosine", "bm25": "BM25"}
 
 
 def show(query: Query, answer: Answer) -> None:
-    """Every hit, or what to loosen; then the times."""
-    for name, results in answer.results.items():
-        for warning in results.warnings:
-            st.warning(held.plain(f"{name}: {warning}"), icon=":material/warning:")
-    if not answer.found:
-        _nothing(query, list(answer.results))
+    """Every warning, and every hit."""
+    told = [f"{name}: {warning}" for name, results in answer.results.items() for warning in results.warnings]
+    for warning in [*told, *(f"{name} was not searched: {why}" for name, why in answer.refused.items())]:
+        st.warning(held.plain(warning), icon=":material/warning:")
     for each in answer.found:
-        _hit(each, several=len(answer.results) > 1)
-    _foot(query, answer)
+        card(each, query, several=len(answer.results) > 1)
 
 
-def _hit(each: Found, *, several: bool) -> None:
+def card(each: Found, query: Query, *, several: bool, lead: str = "") -> None:
+    """A hit, led by its rank: what it is, how strong, why, where it matches, and what can be done with it."""
     hit = each.hit
     with st.container(border=True):
         left, right = st.columns([5, 2], vertical_alignment="center")
-        place = f"{hit.path}{f' · line {hit.line}' if hit.line else ''}{f' · page {hit.page}' if hit.page else ''}"
-        left.markdown(f"**{each.rank}. {held.plain(_title(hit))}**")
-        left.caption(held.plain((f"{each.index} · " if several else "") + place))
+        left.markdown(f"**{lead or f'{each.rank}.'} {held.plain(_title(hit))}**")
+        left.caption(held.plain((f"{each.index} · " if several else "") + f"{hit.path}{_place(hit)}"))
         if hit.strength is not None:
             right.progress(min(1.0, max(0.0, hit.strength)), text=f"strength {hit.strength:.2f}")
-        right.caption(" · ".join(f"{name} {value:.3f}" for name, value in hit.scores.items()))
+        right.caption(_scores(hit))
+        if bar := _parts(hit):
+            right.html(bar)
         st.html(each.html)
-        _more(each)
+        _actions(each)
+        context.show(each.index, hit)
+        _unfolded(each, query)
 
 
 def _title(hit: Hit) -> str:
     return hit.heading or str(hit.metadata.get("title") or hit.path.rsplit("/", 1)[-1])
 
 
-def _more(each: Found) -> None:
-    """What can be done with a hit."""
+def _place(hit: Hit) -> str:
+    return f"{f' · line {hit.line}' if hit.line else ''}{f' · page {hit.page}' if hit.page else ''}"
+
+
+def _scores(hit: Hit) -> str:
+    return " · ".join(f"{SCORES.get(name, name)} {value:.3f}" for name, value in hit.scores.items())
+
+
+def _parts(hit: Hit) -> str:
+    """What each channel gave to the score that ranks the hit, as a bar; nothing of it is the document's."""
+    whole = sum(hit.parts.values())
+    if not hit.parts or whole <= 0:
+        return ""
+    shares = {name: max(0.0, part) / whole for name, part in hit.parts.items()}
+    told = ", ".join(f"{CHANNELS[name][0]} {share:.0%}" for name, share in shares.items())
+    sums = " + ".join(f"{part:.4f} by {CHANNELS[name][0]}" for name, part in hit.parts.items())
+    bar = "".join(
+        f'<span style="width:{share:.1%};background:{CHANNELS[name][1]}"></span>' for name, share in shares.items()
+    )
+    return (
+        f'{STYLE}<div class="parts" title="score {hit.score:.4f} = {sums}"><div>{bar}</div><small>{told}</small></div>'
+    )
+
+
+STYLE = """<style>
+.parts > div { display: flex; height: 5px; border-radius: 3px; overflow: hidden; background: rgb(128 128 128 / 30%); }
+.parts small { opacity: 0.75; }
+</style>"""
+
+
+def _actions(each: Found) -> None:
+    """Buttons: open, more and less like this, what is folded."""
     hit, key = each.hit, f"{each.index}/{each.hit.id}"
     row = st.container(horizontal=True, vertical_alignment="center")
-    row.button("Open", key=f"open {key}", icon=":material/open_in_full:", type="tertiary",
-               on_click=context.ask, args=(each.index, hit), help="The document, with the passage marked.")  # fmt: skip
+    _open(row.button, each)
     for kind, icon in (("more", "add"), ("less", "remove")):
         row.button(f"{kind.capitalize()} like this", key=f"{kind} {key}", icon=f":material/{icon}:", type="tertiary",
-                   on_click=_add_chip, args=(kind, each.chip))  # fmt: skip
-    told = [each.chip]
-    told += [f"{hit.more_in_document} more in this document"] if hit.more_in_document else []
-    told += [f"{len(hit.near_copies)} near copies: {', '.join(hit.near_copies[:3])}"] if hit.near_copies else []
-    row.caption(held.plain(" · ".join(told)))
-    context.show(each.index, hit)
+                   on_click=_add_chip, args=(kind, each.chip),
+                   help=f"Adds {each.chip} as a chip above, which pulls the search {'to' if kind == 'more' else 'from'}"
+                   " this passage.")  # fmt: skip
+    folded = {
+        "rest": f"{hit.more_in_document} more in this document" if hit.more_in_document else "",
+        "copies": f"{len(hit.near_copies)} near {'copies' if len(hit.near_copies) > 1 else 'copy'}"
+        if hit.near_copies else "",
+    }  # fmt: skip
+    for kind, label in folded.items():
+        if label:
+            shown = st.session_state.get(UNFOLDED) == (kind, each.index, hit.id)
+            row.button(label, key=f"{kind} {key}", type="tertiary", on_click=_unfold, args=(kind, each),
+                       icon=f":material/unfold_{'less' if shown else 'more'}:")  # fmt: skip
+    row.caption(held.plain(each.chip))
+
+
+def _open(button: Callable[..., bool], each: Found) -> None:
+    button("Close" if context.is_open(each.index, each.hit) else "Open", key=f"open {each.index}/{each.hit.id}",
+           icon=":material/open_in_full:", type="tertiary", on_click=context.ask, args=(each.index, each.hit),
+           help="The document, with the passage marked.")  # fmt: skip
 
 
 def _add_chip(kind: str, chip: str) -> None:
@@ -87,54 +114,39 @@ def _add_chip(kind: str, chip: str) -> None:
         st.session_state[kind] = [*chips, chip]
 
 
-def _nothing(query: Query, names: Sequence[str]) -> None:
-    """What to loosen, and what would be nearest then."""
-    loosened = {
-        "the least strength": replace(query, min_strength=0.0),
-        "the filters": replace(query, where=None, path=None),
-        "the words that have to be there": replace(query, must=()),
-        "all of these": replace(query, min_strength=0.0, where=None, path=None, must=()),
-    }
-    st.info("Nothing was found.", icon=":material/search_off:")
-    for what, other in loosened.items():
-        if other == query:
-            continue
-        best = [hit for name in names for hit in held.index(name).search(replace(other, k=1))]
-        if best:
-            hit = max(best, key=lambda one: one.strength or 0)
-            strength = "" if hit.strength is None else f", strength {hit.strength:.2f}"
-            st.markdown(f"Without {what} the nearest would be **{held.plain(hit.path)}**{strength}.")
-            return
-    st.caption("Try other words, or search by meaning.")
+def _unfold(kind: str, each: Found) -> None:
+    now = (kind, each.index, each.hit.id)
+    st.session_state[UNFOLDED] = None if st.session_state.get(UNFOLDED) == now else now
 
 
-def _foot(query: Query, answer: Answer) -> None:
-    took = [results.took_ms for results in answer.results.values()]
-    encode, search = (sum(each.get(part, 0.0) for each in took) for part in ("encode", "search"))
-    told = (
-        f"{len(answer.found)} hits · query encoded in {encode:.1f} ms, searched in {search:.1f} ms · {_devices(answer)}"
-    )
-    row = st.container(horizontal=True, vertical_alignment="center")
-    row.caption(told)
-    rows = [record(each) for each in answer.found]
-    row.download_button("JSON", json.dumps(rows, ensure_ascii=False, indent=1), "hits.json", "application/json")
-    row.download_button("CSV", table(rows), "hits.csv", "text/csv")
-
-
-def _devices(answer: Answer) -> str:
-    """Where the encoders of these indexes compute."""
-    spaces = (space for name in answer.results for space in held.index(name).info()["spaces"])
-    return ", ".join(dict.fromkeys(str(space["encoder"].get("device", "cpu")) for space in spaces))
-
-
-def record(each: Found) -> dict[str, Any]:
-    """A hit as downloads have it."""
+def _unfolded(each: Found, query: Query) -> None:
+    """The other passages of the document that were found, or the documents that say the same."""
     hit = each.hit
-    told = {name: getattr(hit, name) for name in ("id", "path", "line", "page", "heading", "strength", "score", "text")}
-    scores = {name: hit.scores.get(name) for name in ("cosine", "bm25")}
-    return {"rank": each.rank, "index": each.index, **told, **scores, "metadata": dict(hit.metadata)}
+    kind = next((k for k in ("rest", "copies") if st.session_state.get(UNFOLDED) == (k, each.index, hit.id)), None)
+    if kind is None:
+        return
+    with held.told():
+        for found in _rest(each, query) if kind == "rest" else _copies(each, query):
+            with st.container(border=True):
+                row = st.container(horizontal=True, vertical_alignment="center")
+                strength = "" if found.hit.strength is None else f" · strength {found.hit.strength:.2f}"
+                row.caption(held.plain(f"{found.hit.path}{_place(found.hit)}{strength} · {found.chip}"))
+                _open(row.button, found)
+                st.html(found.html)
+                context.show(found.index, found.hit)
 
 
-def table(rows: Iterable[dict[str, Any]]) -> str:
-    """CSV that a spreadsheet opens without running any cell: what could be a formula is led by an apostrophe."""
-    return spreadsheet.table(rows, COLUMNS)
+def _rest(each: Found, query: Query) -> Sequence[Found]:
+    most = min(each.hit.more_in_document, MOST_UNFOLDED) + 1
+    found = answering.within(each, query, [each.hit.document], k=most)
+    return [other for other in found if other.hit.id != each.hit.id]
+
+
+def _copies(each: Found, query: Query) -> Sequence[Found]:
+    """The best passage of every copy: what was asked may be chosen by strength, a copy is as strong as its original."""
+    documents = each.hit.near_copies[:MOST_UNFOLDED]
+    found = answering.within(each, replace(query, min_strength=0.0), documents, k=4 * len(documents))
+    best: dict[str, Found] = {}
+    for other in found:
+        best.setdefault(other.hit.document, other)
+    return [best[document] for document in documents if document in best]

@@ -1,75 +1,84 @@
-"""Filters that an index offers by itself: what its metadata hold, with the values that are there."""
+"""Filters that an index offers by itself: its facets, of several indexes together, and what is chosen as `--where`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
-MOST_VALUES = 40  # of one key; with more of them a text box serves better
-MOST_KEYS = 12
+from semsearch import Facet
 
-Bounds = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """One key of the metadata: `bounds` of numbers, or the `values` of words with their counts, most frequent first."""
-
-    key: str
-    bounds: Bounds | None = None
-    whole: bool = True
-    values: tuple[tuple[str, int], ...] = ()
+MOST_KEYS = 16
 
 
-def facets(documents: Iterable[Mapping[str, Any]]) -> list[Facet]:
-    """The keys that tell documents apart: those with two values or more, the most frequent keys first.
+def merged(found: Sequence[Sequence[Facet]]) -> list[Facet]:
+    """The facets of several indexes as one list; a key that is of two kinds in them is left out.
 
-    >>> facets([{"metadata": {"lang": "en", "year": 2001}}, {"metadata": {"lang": "de", "year": 2004}}])[1]
-    Facet(key='year', bounds=(2001, 2004), whole=True, values=())
+    >>> [(each.low, each.high) for each in merged([[Facet("year", "number", 2, low=1, high=3)],
+    ...                                            [Facet("year", "number", 2, low=2, high=9)]])]
+    [(1, 9)]
     """
-    found: dict[str, list[Any]] = {}
-    for document in documents:
-        for key, value in document["metadata"].items():
-            if isinstance(value, str | int | float):
-                found.setdefault(key, []).append(value)
-    made = [_facet(key, values) for key, values in sorted(found.items(), key=lambda item: -len(item[1]))]
-    return [each for each in made if each][:MOST_KEYS]
+    together: dict[tuple[str, bool], Facet | None] = {}
+    for each in (facet for facets in found for facet in facets):
+        key = (each.key, each.builtin)
+        known = together.get(key, each)
+        together[key] = known if known is each or known is None else _both(known, each)
+    kept = [each for each in together.values() if each]
+    return sorted(kept, key=lambda each: not each.builtin)[:MOST_KEYS]
 
 
-def _facet(key: str, values: Sequence[Any]) -> Facet | None:
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        low, high = min(values), max(values)
-        return Facet(key, (low, high), all(isinstance(value, int) for value in values)) if low < high else None
-    counts: dict[str, int] = {}
-    for value in values:
-        if not isinstance(value, str):
-            return None
-        counts[value] = counts.get(value, 0) + 1
-    if not 2 <= len(counts) <= MOST_VALUES:
+def _both(one: Facet, other: Facet) -> Facet | None:
+    if one.kind != other.kind:
         return None
-    return Facet(key, values=tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))
+    counts = dict(one.values)
+    for value, count in other.values:
+        counts[value] = counts.get(value, 0) + count
+    bounds = {} if one.low is None else {"low": min(one.low, other.low), "high": max(one.high, other.high)}
+    return replace(
+        one, documents=one.documents + other.documents, whole=one.whole and other.whole, **bounds,
+        values=tuple(sorted(counts.items(), key=lambda each: (-each[1], each[0]))),
+    )  # fmt: skip
 
 
 def condition(facet: Facet, chosen: Any) -> str:
     """The filter, in the language of `--where`, that keeps what was chosen; nothing where that is everything.
 
-    >>> condition(Facet("lang"), ["en", "it's"])
+    >>> condition(Facet("lang", "words", 2), ["en", "it's"])
     '"lang" in (\\'en\\', \\'it\\'\\'s\\')'
     """
-    name = '"{}"'.format(facet.key.replace('"', '""'))
-    if facet.bounds:
-        if not chosen or tuple(chosen) == facet.bounds:
-            return ""
-        return f"{name} between {chosen[0]} and {chosen[1]}"
-    return f"{name} in ({', '.join(map(quoted, chosen))})" if chosen else ""
+    name = facet.key if facet.builtin else '"{}"'.format(facet.key.replace('"', '""'))
+    if not chosen:
+        return ""
+    match facet.kind:
+        case "number":
+            return "" if tuple(chosen) == (facet.low, facet.high) else f"{name} between {chosen[0]} and {chosen[1]}"
+        case "date":
+            return _days(name, facet, chosen)
+        case "flag":
+            return f"{name} = {'true' if chosen == 'yes' else 'false'}"
+        case "list":
+            told = [f"{name} contains {quoted(one)}" for one in chosen]
+            return told[0] if len(told) == 1 else f"({' or '.join(told)})"
+        case "text":
+            return f"{name} contains {quoted(chosen.strip())}" if chosen.strip() else ""
+        case _:
+            return f"{name} in ({', '.join(map(quoted, chosen))})"
+
+
+def _days(name: str, facet: Facet, chosen: Sequence[date]) -> str:
+    """From a first day to a last; only the first is there while a person still chooses."""
+    days = [day.isoformat() for day in chosen]
+    if len(days) < 2 or days == [facet.low, facet.high]:
+        return ""
+    return f"{name} between {days[0]} and {days[1]}"
 
 
 def quoted(text: str) -> str:
     return "'{}'".format(text.replace("'", "''"))
 
 
-def joined(conditions: Iterable[str]) -> str | None:
+def joined(conditions: Iterable[str | None]) -> str | None:
     """All of them together, or nothing."""
     told = [each for each in conditions if each]
     return " and ".join(f"({each})" for each in told) if len(told) > 1 else (told[0] if told else None)

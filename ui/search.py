@@ -8,19 +8,32 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import Hit, Index, Query, SemsearchError
+from semsearch import Query, SemsearchError
 
-from . import held, hits, marked, narrow
+from . import answering, filtering, foot, held, hits
 from .chips import Chip, chip
 
 MODES = ("hybrid", "semantic", "keyword")
 GROUPS = ("document", "passage")
 URL: Any = "query-params"
+# The box has the cursor as soon as it is there, and again for a slash that is typed elsewhere: fixed text, no data.
+KEYS = """<script>
+const box = () => document.querySelector("input[aria-label='What are you looking for?']");
+const free = () => !document.activeElement || document.activeElement === document.body;
+let tries = 0;
+const first = () => { if (box()) { if (free()) box().focus(); } else if (tries++ < 40) setTimeout(first, 50); };
+first();
+if (!window.slashFinds) window.slashFinds = document.addEventListener("keydown", event => {
+  const writing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
+  if (event.key === "/" && !writing && box()) { event.preventDefault(); box().focus(); box().select(); }
+}) || true;
+</script>"""
 
 
 def page() -> None:
     """The page."""
     st.title("Search")
+    st.html(KEYS, unsafe_allow_javascript=True)
     names = held.names()
     if not names:
         _no_index()
@@ -32,13 +45,17 @@ def page() -> None:
     with st.sidebar:
         chosen = _indexes(names)
         query = _options(text)
-        query = replace(query, where=_filters(chosen, query.where))
+        query = replace(query, where=filtering.controls(chosen, query.where))
     query = _pulled(query, chosen)
     if not (query.text.strip() or query.more or query.like):
         st.caption(_summary(chosen))
         return
     with held.told():
-        hits.show(query, _answer(query, chosen))
+        answer = answering.answer(query, chosen)
+        hits.show(query, answer)
+        if not answer.found:
+            foot.nothing(query, chosen)
+        foot.foot(answer)
 
 
 def _no_index() -> None:
@@ -81,34 +98,6 @@ def _options(text: str) -> Query:
     )  # fmt: skip
 
 
-def _filters(names: Sequence[str], where: str | None) -> str | None:
-    """What is written in the box, and what is chosen below it."""
-    conditions = [where or ""]
-    with held.told():
-        found = narrow.facets(document for name in names for document in _documents(held.index(name)))
-        if found:
-            st.caption("Kept about the documents")
-        conditions += [narrow.condition(facet, _chosen(facet)) for facet in found]
-    return narrow.joined(conditions)
-
-
-def _chosen(facet: narrow.Facet) -> Any:
-    key, label = f"f.{facet.key}", held.plain(facet.key)
-    if not facet.bounds:
-        return st.multiselect(label, [value for value, _ in facet.values], key=key, bind=URL)
-    low, high = (int(one) if facet.whole else float(one) for one in facet.bounds)
-    return st.slider(label, low, high, (low, high), key=key, bind=URL)
-
-
-def _documents(index: Index) -> list[dict[str, Any]]:
-    return _listed(str(index.path), index.version, index)
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _listed(path: str, version: int, _index: Index) -> list[dict[str, Any]]:
-    return _index.documents()
-
-
 def _pulled(query: Query, names: Sequence[str]) -> Query:
     """The query with the chips under the box."""
     left, right = st.columns(2)
@@ -132,24 +121,6 @@ def _pull(each: Chip, names: Sequence[str]) -> tuple[str, float]:
             continue
     where = held.plain(each.index or ", ".join(names))
     raise SemsearchError(f"there is no passage #{each.passage} in {where}.", "Take that chip away.")
-
-
-def _answer(query: Query, names: Sequence[str]) -> hits.Answer:
-    """The hits of all indexes together, the strongest first: strength alone can be compared between encoders."""
-    results = {}
-    found: list[tuple[str, Hit, str]] = []
-    for name in names:
-        index = held.index(name)
-        results[name] = index.search(query)
-        shown = zip(results[name], index.snippets(results[name]), strict=True)
-        found += [(name, hit, marked.passage(hit.text, (at.start, at.end), at.words)) for hit, at in shown]
-    if len(names) > 1:
-        found.sort(key=lambda one: (-(one[1].strength or 0), one[1].rank))
-    ranked = tuple(
-        hits.Found(name, hit, rank, html, f"#{name}/{hit.id}" if len(names) > 1 else f"#{hit.id}")
-        for rank, (name, hit, html) in enumerate(found[: query.k], 1)
-    )
-    return hits.Answer(ranked, results)
 
 
 def _summary(names: Sequence[str]) -> str:
