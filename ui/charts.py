@@ -16,6 +16,7 @@ from .groups import Box
 BLUE, ORANGE, GREY = "#3b82c4", "#e08214", "#8a94a0"
 FRAME = 84  # what title and axis take of a chart's height
 LABEL = 26  # letters of a sentence at an axis
+CHOSEN = "chosen"
 Chart = Any
 
 
@@ -61,10 +62,17 @@ def _grid(cells: Any, texts: Sequence[str], title: str, colour: alt.Scale, ink: 
 
 
 def scatter(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
-    """The cosine of every pair above its gold score. Rows have number, first, second, gold and cosine."""
-    points = alt.Chart(alt.Data(values=list(rows))).mark_circle(size=42, opacity=0.45, color=BLUE)
+    """The cosine of every pair above its gold score. Rows have number, first, second, gold and cosine.
+
+    The point that is clicked is CHOSEN, by its number.
+    """
+    chosen = alt.selection_point(name=CHOSEN, fields=["number"], empty=False, toggle=False, nearest=False)
+    points = alt.Chart(alt.Data(values=list(rows))).mark_circle(size=42, cursor="pointer").add_params(chosen)
     return _titled(
         points.encode(
+            color=alt.when(chosen).then(alt.value(ORANGE)).otherwise(alt.value(BLUE)),
+            opacity=alt.when(chosen).then(alt.value(1)).otherwise(alt.value(0.45)),
+            size=alt.when(chosen).then(alt.value(140)).otherwise(alt.value(42)),
             x=alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=8)),
             y=alt.Y("cosine:Q", title="cosine", scale=alt.Scale(zero=False, padding=8)),
             tooltip=[
@@ -76,7 +84,7 @@ def scatter(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
             ],
         ),
         title,
-        "cosine against gold score",
+        "cosine against gold score; click a point to see its pair",
     ).properties(height=320)
 
 

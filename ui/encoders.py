@@ -9,14 +9,15 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from semsearch import Encoder, SemsearchError
+from semsearch import Encoder, SemsearchError, templates
 
-from . import held
+from . import held, jobs
 
 BUILT_IN = ("default", "cot-minilm", "hashing")
 MOST = 6
 FETCHED = "hf:"
-CONSENT = "encoders to fetch"
+MODELS = "Models"  # whose jobs fetch one
+WRITE = "A name, a folder, or FOLDER#TEMPLATE"
 URL: Any = "query-params"
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -24,17 +25,61 @@ T = TypeVar("T")
 
 def chosen() -> list[str]:
     """The names that a person chose."""
-    names = st.multiselect(
-        "Encoders", BUILT_IN, default=["default", "cot-minilm"], key="m", bind=URL, accept_new_options=True,
-        placeholder="A name, a folder, or FOLDER#TEMPLATE",
-        help="Besides these: the folder of a model, or MODEL#TEMPLATE, such as ~/bert#cot-bert. Press Enter after it.",
+    return several("Encoders", "m", ("default", "cot-minilm"), most=MOST)
+
+
+def several(label: str, key: str, default: Sequence[str], *, most: int) -> list[str]:
+    """Encoders that a person chooses, and the URL keeps under `key`: of those on this machine, or any that is named."""
+    left, right = st.columns((5, 1), vertical_alignment="bottom")
+    names = left.multiselect(
+        label, offered(), default=list(default), key=key, bind=URL, accept_new_options=True, placeholder=WRITE,
+        help="Besides these: the folder of a model, a name of the page Indexes & models, or MODEL#TEMPLATE, such as "
+        "~/bert#cot-bert. Press Enter after it.",
     )  # fmt: skip
+    with right.popover("Under a template", icon=":material/add:", width="stretch"):
+        _under_a_template(key)
     wanted = [name.strip() for name in dict.fromkeys(names) if name.strip()]
-    if len(wanted) > MOST:
-        st.warning(f"The first {MOST} are compared. Take some away to see the others.", icon=":material/warning:")
+    if len(wanted) > most:
+        st.warning(f"The first {most} are compared. Take some away to see the others.", icon=":material/warning:")
     if not wanted:
         st.info("Choose an encoder.", icon=":material/info:")
-    return wanted[:MOST]
+    return wanted[:most]
+
+
+def one(label: str, key: str, help_: str, *, place: Any = st, **how: Any) -> str:
+    """The encoder that a person chooses: one of those on this machine, or any that is named; "" for none."""
+    name = place.selectbox(
+        label, offered(), key=key, accept_new_options=True, placeholder=WRITE, help=help_, **how,
+    )  # fmt: skip
+    return (name or "").strip()
+
+
+def offered() -> list[str]:
+    """Those that need no fetching: what comes with semsearch, what was fetched, and what was made on the pages."""
+    fetched = [str(entry["name"]) for entry in Encoder.catalogue() if entry["local"] and "hub" in entry]
+    made = [str(entry["path"]) for entry in Encoder.saved(Encoder.home()) if not entry.get("problem")]
+    return [*BUILT_IN, *fetched, *made]
+
+
+def _under_a_template(key: str) -> None:
+    """A model and a template by hand: the same model can stand beside itself."""
+    known = [str(entry["name"]) for entry in Encoder.catalogue() if "hub" in entry]
+    model = st.selectbox(
+        "Model", known, index=None, key=f"{key} model", accept_new_options=True, placeholder="A folder, or a name",
+        help="A BERT, a RoBERTa or a decoder that runs in Torch; an encoder that was trained or exported has its "
+        "template built in.",
+    )  # fmt: skip
+    library = templates()
+    template = st.selectbox(
+        "Template", list(library), index=list(library).index("cot-bert"), key=f"{key} template",
+        format_func=lambda name: f"{name} — {next(iter(library[name].text.values()))}",
+    )  # fmt: skip
+    name = f"{(model or '').strip()}#{template}"
+    st.button("Add", key=f"{key} add", disabled=not model, on_click=_add, args=(key, name))
+
+
+def _add(key: str, name: str) -> None:
+    st.session_state[key] = [*(one for one in st.session_state[key] if one != name), name]
 
 
 def loaded(names: Sequence[str]) -> dict[str, Encoder]:
@@ -73,14 +118,28 @@ def _here(name: str) -> bool:
     entry = {} if model in BUILT_IN else next((one for one in Encoder.catalogue() if one["name"] == model), {})
     if entry.get("local", not model.startswith(FETCHED)):
         return True
-    allowed: set[str] = st.session_state.setdefault(CONSENT, set())
-    if name in allowed:
+    fetching = jobs.of((MODELS, model))
+    if not entry and fetching and fetching.state == "done":
         return True
     size = f" ({entry['size']})" if entry.get("size") else ""
     row = st.container(horizontal=True, vertical_alignment="center")
+    if fetching and fetching.state == "running":
+        row.caption(held.plain(f"{name}{size} is being fetched; it is used as soon as it is here."))
+        return False
     row.caption(held.plain(f"{name}{size} is fetched from the Hugging Face hub where it is not on this machine."))
-    row.button("Fetch and use it", key=f"fetch {name}", on_click=allowed.add, args=(name,))
+    row.button("Fetch and use it", key=f"fetch {name}", on_click=_fetch, args=(model,))
     return False
+
+
+def _fetch(model: str) -> None:
+    def work(_: jobs.Told) -> jobs.Outcome:
+        if model.startswith(FETCHED):
+            Encoder.load(model)  # fetches what is not here, and does without the network where all of it is
+        else:
+            Encoder.pull(model)
+        return jobs.Outcome("It is here.")
+
+    jobs.begin((MODELS, model), f"Fetching {model}", work, stoppable=False)
 
 
 def short(name: str) -> str:

@@ -43,11 +43,11 @@ def another(name: str) -> Index:
     return Index.open(Index.folder(name), encoder=index(name).encoder)
 
 
-def release(name: str) -> None:
-    """Close an index that is about to be removed: an open one would keep its room on the disk."""
+def release(name: str, now: Path | None = None) -> None:
+    """Close an index that is about to be removed, or lies in `now` since it was renamed: it would keep its room."""
     folder = Index.folder(name)
     with suppress(OSError):
-        made = (folder / "store.db").stat()
+        made = ((now or folder) / "store.db").stat()
         _index.clear(str(folder), made.st_dev, made.st_ino)
 
 

@@ -8,117 +8,101 @@ from typing import Any
 
 import streamlit as st
 
-from . import charts, encoders, groups, held, measured, onepair, pairs, spreadsheet
+from semsearch import Encoder
+
+from . import against, encoders, given, held, jobs, measured, onepair, spreadsheet
+from .given import Given
 from .measured import Scored
 from .pairs import Pair
 
-ACROSS = 2
-DRAWN = 2_000  # points of one chart
 URL: Any = "query-params"
-EXAMPLE = """sentence1,sentence2,score
-A plane is taking off.,An air plane is taking off.,5
-A man is playing a large flute.,A man is playing a flute.,3.8"""
 Found = Mapping[str, Scored]
 
 
 def show(names: Sequence[str]) -> None:
     """Where pairs are given, and what is found under it."""
-    given: list[Pair] = []
+    jobs.refused()
+    asked: Given | None = None
     with held.told():
-        given = _given()
-        if not given:
+        asked = given.asked()
+        if not asked:
             st.info("Paste pairs, or upload a file of them.", icon=":material/info:")
-    if not given:
+    if not asked:
         return
     chosen = encoders.loaded(names)
-    found = dict(encoders.each(chosen, lambda encoder: measured.scored(encoder, given)))
+    found = _found(chosen, asked)
     if not found:
         return
-    if any(pair.gold is not None for pair in given):
-        _against_gold(given, found)
-    rows = table(given, found)
-    order = _order(given, found)
+    pairs = asked.pairs
+    if any(pair.gold is not None for pair in pairs):
+        against.show(pairs, found)
+    rows = table(pairs, found)
+    order = _order(pairs, found)
     _listed(rows, order, found)
     _downloads([rows[at] for at in order], found)
-    st.subheader("One pair")
-    pair = given[onepair.number(st, "Pair", "pair", len(order), order[0] + 1) - 1]
+    st.subheader("One pair", anchor="one-pair")
+    pair = pairs[onepair.number(st, "Pair", "pair", len(order), order[0] + 1) - 1]
     if pair.gold is not None:
         st.caption(f"gold score {pair.gold:g}")
     onepair.show(chosen, pair.first, pair.second)
 
 
-def _given() -> list[Pair]:
-    """The pairs of the file, or else of the box."""
-    left, right = st.columns([3, 2])
-    text = left.text_area(
-        "Pairs, one a line", key="pairs", height=168, placeholder=EXAMPLE,
-        help="CSV, tab-separated or JSON lines: sentence1, sentence2 and, if people gave one, a score. "
-        "A heading is optional. Ctrl+Enter compares them.",
-    )  # fmt: skip
-    file = right.file_uploader("… or a file", type=["csv", "tsv", "txt", "jsonl", "ndjson"], key="file")
-    right.caption("A file goes before what is in the box. It is read here and stored nowhere.")
-    return pairs.read(pairs.decoded(file.getvalue()) if file is not None else text or "")
+def _found(chosen: Mapping[str, Encoder], asked: Given) -> dict[str, Scored]:
+    """What is known of the pairs, encoder by encoder: few are measured now, many where a person says so."""
+    if len(asked.pairs) <= measured.AT_ONCE:
+        return dict(encoders.each(dict(chosen), lambda encoder: measured.at_once(encoder, asked.pairs)))
+    known = {name: scored for name, encoder in chosen.items() if (scored := measured.before(encoder, asked))}
+    missing = {name: encoder for name, encoder in chosen.items() if name not in known}
+    job = jobs.of(measured.key(asked))
+    if job and job.state == "running":
+        _watch(asked, list(chosen.values()), len(known))
+    elif missing:
+        for problem in job.outcome.problems if job and job.outcome else ():
+            st.error(held.plain(problem), icon=":material/error:")
+        st.button(
+            f"Measure {len(asked.pairs):,} pairs with {held.plain(_listing(list(missing)))}", type="primary",
+            icon=":material/play_arrow:", on_click=measured.begin, args=(missing, asked),
+            help="It runs in the background, one encoder after the other; each is shown as soon as it is done.",
+        )  # fmt: skip
+    return known
 
 
-def _against_gold(given: Sequence[Pair], found: Found) -> None:
-    known = [at for at, pair in enumerate(given) if pair.gold is not None]
-    st.subheader("Against the scores of people")
-    rows = [{"encoder": name, "spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()]
-    percent = {name: st.column_config.NumberColumn(f"{name.capitalize()}, %", format="%.2f") for name in MEASURES}
-    st.dataframe(rows, column_config=percent, hide_index=True)
-    without = len(given) - len(known)
-    st.caption(
-        f"{len(known):,} pairs with a score" + (f"; {without:,} without one are left out here." if without else ".")
-    )
-    if any(row["spearman"] is None for row in rows):
-        st.caption("A correlation needs two pairs or more, and scores and cosines that are not all the same.")
-    if len(known) < 2:
-        return
-    shown = known[:: -(-len(known) // DRAWN)]
-    if len(shown) < len(known):
-        st.caption(f"The charts draw {len(shown):,} of these pairs, evenly chosen; boxes and numbers come from all.")
-    for name, one in found.items():
-        for place, chart in zip(st.columns(ACROSS), _drawn(name, one, given, known, shown), strict=True):
-            place.altair_chart(chart)
+@st.fragment(run_every=1.0)
+def _watch(asked: Given, chosen: Sequence[Encoder], seen: int) -> None:
+    """Until one more encoder has come to the end of the pairs: then the page is drawn anew."""
+    st.caption(f"{seen} of {len(chosen)} encoders are done; the bar at the top of the page says how far it is.")
+    done = sum(measured.before(encoder, asked) is not None for encoder in chosen)
+    if done != seen or not jobs.busy(measured.key(asked)):
+        st.rerun()
 
 
-MEASURES = ("spearman", "pearson")
+def _listing(names: Sequence[str]) -> str:
+    """The names as a person says them.
+
+    >>> _listing(["default", "/models/bert#mean", "hashing"])
+    'default, bert#mean and hashing'
+    """
+    *most, last = (encoders.short(name) for name in names)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
-def _drawn(name: str, one: Scored, given: Sequence[Pair], known: Sequence[int], shown: Sequence[int]) -> Sequence[Any]:
-    """The scatter, and the distribution of predictions by gold score."""
-    points = [
-        {"number": at + 1, "first": given[at].first, "second": given[at].second, "gold": given[at].gold,
-         "cosine": round(one.cosines[at], 4)}
-        for at in shown
-    ]  # fmt: skip
-    cosines, gold = [one.cosines[at] for at in known], [given[at].gold or 0.0 for at in known]
-    predictions = groups.stretched(cosines)
-    where = dict(zip(known, predictions, strict=True))
-    dots = [{"gold": given[at].gold, "stretched": round(where[at], 4)} for at in shown]
-    told = f"predictions by gold score: cosines of {min(cosines):.2f} … {max(cosines):.2f} drawn as 0 … 1"
-    title = encoders.short(name)
-    boxes = groups.boxes(gold, predictions)
-    return (charts.scatter(points, title), charts.by_gold(dots, boxes, title, told))
-
-
-def _order(given: Sequence[Pair], found: Found) -> list[int]:
+def _order(pairs: Sequence[Pair], found: Found) -> list[int]:
     """The pairs as they are listed: the worst disagreements with people first, or as they were given."""
     st.subheader("Pairs")
     judges = [name for name, one in found.items() if any(off is not None for off in one.off)]
     if not judges:
-        return list(range(len(given)))
+        return list(range(len(pairs)))
     judge = judges[0]
     if len(judges) > 1:
         judge = st.selectbox("Worst disagreements first, of", judges, key="worst", bind=URL)
     off = found[judge].off
-    return sorted(range(len(given)), key=lambda at: -abs(off[at] or 0.0))
+    return sorted(range(len(pairs)), key=lambda at: -abs(off[at] or 0.0))
 
 
-def table(given: Sequence[Pair], found: Found) -> list[dict[str, Any]]:
+def table(pairs: Sequence[Pair], found: Found) -> list[dict[str, Any]]:
     """A row a pair, as it is shown and downloaded."""
     rows = []
-    for at, pair in enumerate(given):
+    for at, pair in enumerate(pairs):
         row = {"pair": at + 1, "sentence1": pair.first, "sentence2": pair.second, "score": pair.gold}
         for name, one in found.items():
             row |= {
