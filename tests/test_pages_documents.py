@@ -14,7 +14,7 @@ pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document, Index, Progress
+from semsearch import Document, Fields, Index, Progress, Rules, Splitter, SyncOptions
 
 PAGE = "from semsearch_ui import documents, jobs\njobs.show()\ndocuments.page()"
 HOSTILE = "<img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$.md"
@@ -110,6 +110,19 @@ def test_a_url_with_values_that_cannot_be_is_no_traceback(url: dict[str, str], n
     assert "Traceback" not in said(page)
 
 
+def test_a_condition_and_the_state_of_the_file_filter_the_table(notes: Path, folder: Path) -> None:
+    follow(folder)
+    (folder / "a.md").write_text("Something else, and longer.", encoding="utf-8")
+    (folder / "b.md").unlink()
+    assert ids(shown(where="year < 1995")) == ["cars/diesel.txt"]
+    assert ids(shown(state="changed since")) == ["a.md"]
+    assert ids(shown(state="file is gone")) == ["b.md"]
+    assert ids(shown(state="kept here", title="cars")) == ["cars/diesel.txt", "cars/petrol.txt"]
+    states = {row["id"]: row["state"] for row in table(shown())}
+    assert (states["a.md"], states["b.md"], states["c.txt"]) == ("changed since", "file is gone", "as on disk")
+    assert "no field is called" in said(shown(where="yeer < 1995")).lower()
+
+
 def test_many_documents_come_in_pages(notes: Path) -> None:
     with Index.open("notes", encoder="hashing") as index:
         index.add(Document(f"n{number:03}", f"Text {number}.") for number in range(250))
@@ -158,6 +171,69 @@ def test_update_finds_what_changed_and_what_is_gone(notes: Path, folder: Path) -
     assert ended("notes") == "done"
 
 
+def test_what_an_update_would_do_is_said_and_nothing_is_written(notes: Path, folder: Path) -> None:
+    follow(folder)
+    (folder / "d.md").write_text("# New\n", encoding="utf-8")
+    page = click(shown(), "What would change")
+    assert ended("notes") == "done"
+    assert "Nothing was written. It would be: 1 added" in said(again(page))
+    assert "skipped: broken.pdf: not a readable PDF" in said(page)
+    assert "d.md" not in ids(page)
+
+
+def test_what_is_gone_can_be_kept(notes: Path, folder: Path) -> None:
+    follow(folder)
+    (folder / "a.md").unlink()
+    page = shown()
+    page.toggle(key="keep gone").set_value(True)
+    click(page, "Update")
+    assert ended("notes") == "done"
+    assert "a.md" in ids(again(page))
+
+
+def test_a_folder_is_read_by_the_options_that_the_command_line_has(notes: Path, home: Path) -> None:
+    (home / "rows.csv").write_text("name,words,year\nr1,one two,7\n", encoding="utf-8")
+    page = shown()
+    page.text_input(key="add.path").set_value(str(home / "rows.csv"))
+    page.text_input(key="add.text").set_value("words")
+    page.text_input(key="add.id").set_value("name")
+    page.multiselect(key="add.meta").set_value(["year"])
+    click(page, "What would be added")
+    assert ended("notes") == "done"
+    assert "It would be: 1 added" in said(again(page))
+    click(page, "Add it")
+    assert ended("notes") == "done"
+    row = next(row for row in table(again(page)) if row["id"] == "r1")
+    assert row["metadata"].startswith("year: 7")
+    [followed] = table(page, "follows")
+    assert followed["with"] == "--text-field words --id-field name --meta-field year"
+
+
+def test_every_option_of_the_page_is_what_the_command_line_calls_so() -> None:
+    from semsearch_ui import reading
+
+    state = {"x.include": ["*.md"], "x.exclude": [], "x.ignored": True, "x.most": 0.5, "x.kind": None,
+             "x.sql": "SELECT 1", "x.meta": [], "x.text": " ", "x.id": None, "x.yes": True}  # fmt: skip
+    rules, fields = Rules(("*.md",), (), False, 2**19), Fields(sql="SELECT 1")
+    assert reading.options("x", state) == SyncOptions(rules, "sqlite", fields, yes=True)
+    assert reading.options("x", {}) == SyncOptions()
+
+
+def test_documents_are_cut_anew_and_those_that_were_dropped_too(notes: Path) -> None:
+    page = shown()
+    click(page, "Cut everything anew")
+    assert "cut like that already" in said(page)
+    page.number_input(key="cut.size notes").set_value(4)
+    page.number_input(key="cut.overlap notes").set_value(9)
+    click(page, "Cut everything anew")
+    assert "does not fit into passages of 4" in said(page)
+    page.number_input(key="cut.overlap notes").set_value(0)
+    click(page, "Cut everything anew")
+    assert ended("notes") == "done"
+    with Index.open("notes", encoder="hashing") as index:
+        assert len(index.passages("cars/diesel.txt")) > 2
+
+
 def test_dropped_files_become_documents(notes: Path) -> None:
     page = shown()
     rows, broken = b'{"id": "r1", "text": "one"}\n', b"\x89PNG\0"
@@ -170,8 +246,80 @@ def test_dropped_files_become_documents(notes: Path) -> None:
     assert [row["what"] for row in table(page, "why")] == ["x.png"]
 
 
+def test_each_dropped_file_is_a_document_or_is_told_whatever_its_name(notes: Path) -> None:
+    names = [
+        "../../etc/up.md",
+        "C:\\dir\\w.md",
+        "<b>bold<b>.md",
+        "a\x1bb\nc.md",
+        "=1+1.md",
+        "dir/",
+        "up.md",
+        "empty.md",
+    ]
+    page = shown()
+    page.file_uploader(key="add.files").set_value(
+        [(name, b"" if name == "empty.md" else f"Text of {name!r}.".encode(), "") for name in names]
+    )
+    click(page, "Add them")
+    assert ended("notes") == "done"
+    again(page)
+    there = set(ids(page)) - {each.id for each in DOCUMENTS}
+    assert there == {"up.md", "w.md", "<b>bold<b>.md", "a\x1bb\nc.md", "=1+1.md", "dir", "empty.md"}
+    [twice] = table(page, "why")
+    assert "already used" in twice["why"]
+    assert next(row["state"] for row in table(page) if row["id"] == "empty.md") == "no text"
+
+
+def test_dropped_files_are_read_by_options_and_an_update_leaves_them_alone(notes: Path, folder: Path) -> None:
+    follow(folder)
+    page = shown()
+    page.file_uploader(key="add.files").set_value([("rows.csv", b"name,words\nr1,one two\n", "")])
+    page.text_input(key="drop.text").set_value("words")
+    page.text_input(key="drop.id").set_value("name")
+    click(page, "Add them")
+    assert ended("notes") == "done"
+    click(again(page), "Update")
+    assert ended("notes") == "done"
+    assert "r1" in ids(again(page))
+    assert next(row["state"] for row in table(page) if row["id"] == "r1") == "kept here"
+
+
+def test_what_was_skipped_is_narrowed_by_words_and_by_reason(home: Path) -> None:
+    files = home / "files"
+    files.mkdir()
+    for name, content in {"a.pdf": b"%PDF x", "b.bin": bytes(range(256)), "c.bin": bytes(range(256))}.items():
+        (files / name).write_bytes(content)
+    with Index.create("notes", encoder="hashing") as index:
+        index.sync(files)
+    page = shown()
+    assert len(table(page, "why")) == 3
+    page.multiselect(key="skipped.why").set_value(["binary file"])
+    assert [row["what"] for row in table(again(page), "why")] == ["b.bin", "c.bin"]
+    page.text_input(key="skipped.words").set_value("C.BIN")
+    assert [row["what"] for row in table(again(page), "why")] == ["c.bin"]
+
+
+def test_a_job_uses_the_encoder_that_the_open_index_has_loaded(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from semsearch import Encoder
+    from semsearch_ui import held
+
+    with Index.create("notes", encoder="hashing") as index:
+        index.add(DOCUMENTS)
+    loaded: list[str] = []
+    load = Encoder.configured
+    monkeypatch.setattr(Encoder, "configured", lambda name, **how: loaded.append(name) or load(name, **how))
+    held.index("notes").search("engine")
+    page = shown()
+    page.file_uploader(key="add.files").set_value([("new.md", b"Something new.", "")])
+    click(page, "Add them")
+    assert ended("notes") == "done"
+    assert held.index("notes").search("something new", k=1)[0].document == "new.md"
+    assert loaded == ["hashing"]
+
+
 def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_stored(notes: Path, home: Path) -> None:
-    from semsearch_ui import jobs
+    from semsearch_ui import jobs, syncing
 
     many = home / "many"
     many.mkdir()
@@ -187,7 +335,7 @@ def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_store
             told(at)
 
         with Index.open("notes", encoder="hashing") as index:
-            return jobs.counted(index.sync(many, None, step))
+            return syncing.counted(index.sync(many, None, step))
 
     jobs.start("notes", "Adding a folder", work)
     assert stored.wait(60)
@@ -250,6 +398,37 @@ def test_deleting_asks_first_and_says_that_the_files_stay(notes: Path, folder: P
     assert (folder / "a.md").exists()
 
 
+def test_a_deletion_that_is_stopped_has_deleted_nothing(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from semsearch_ui import jobs
+
+    delete = Index.delete
+
+    def stopped(index: Index, ids: Any, progress: Any) -> int:
+        job = jobs.of("notes")
+        assert job
+        job.stop.set()
+        return delete(index, ids, progress)
+
+    monkeypatch.setattr(Index, "delete", stopped)
+    page = click(shown(glob="cars/*"), "Delete all that the filters show (2)")
+    click(page, "Delete 2 documents")
+    assert ended("notes") == "stopped"
+    assert "it has deleted nothing" in said(again(page))
+    assert len(ids(shown())) == 3
+
+
+def test_work_that_cannot_be_stopped_says_why(notes: Path) -> None:
+    from semsearch_ui import jobs
+
+    go = threading.Event()
+    jobs.start("notes", "Compact", lambda _: jobs.Outcome(str(go.wait(60))), stoppable=False, about="one rewrite.")
+    page = shown()
+    told = page.get("progress")[0].proto.text.replace("\\", "")
+    go.set()
+    assert "cannot be stopped: one rewrite." in told
+    assert "Stop" not in [each.label for each in page.button]
+
+
 def test_all_that_a_filter_shows_can_be_deleted(notes: Path) -> None:
     page = click(shown(glob="cars/*"), "Delete all that the filters show (2)")
     click(page, "Delete 2 documents")
@@ -259,10 +438,29 @@ def test_all_that_a_filter_shows_can_be_deleted(notes: Path) -> None:
 
 def test_a_chosen_document_shows_its_passages_and_how_they_were_cut(notes: Path) -> None:
     page = shown(chosen="cars/diesel.txt")
-    [row] = table(page, "start")
+    assert any("cut by sentences, 192 tokens at most" in each.value.replace("\\", "") for each in page.caption)
+    assert "A diesel engine ignites fuel. It has no spark." in page.get("html")[0].proto.body
+    page.segmented_control(key="view").set_value("table")
+    [row] = table(again(page), "start")
     assert (row["start"], row["end"], row["text"]) == (0, 46, DOCUMENTS[0].text)
     assert row["tokens"] > 5
-    assert any("cut by sentences, 192 tokens at most" in each.value.replace("\\", "") for each in page.caption)
+
+
+def test_what_a_passage_repeats_of_the_one_before_is_marked_and_none_of_it_is_markup(home: Path) -> None:
+    text = " ".join(f"Sentence <b>number</b> {number} is here." for number in range(40))
+    with Index.create("notes", encoder="hashing", splitter=Splitter("sentences", 30, 10)) as index:
+        index.add([Document("long", text), Document("blank", "")])
+    page = shown(chosen="long")
+    body = page.get("html")[0].proto.body
+    assert "&lt;b&gt;number&lt;/b&gt;" in body
+    assert "<b>" not in body
+    assert body.count('<span class="again">') > 3
+    assert any("begin with the end of the one before" in each.value for each in page.caption)
+    page.segmented_control(key="view").set_value("table")
+    first, second, *_ = table(again(page), "start")
+    assert (first["repeated"], second["repeated"]) == (0, first["end"] - second["start"])
+    page.multiselect(key="chosen").set_value(["blank"])
+    assert "nothing of it can be found" in said(again(page))
 
 
 def test_ticked_rows_are_the_chosen_documents_and_a_row_that_is_gone_is_none() -> None:
@@ -306,4 +504,4 @@ def test_a_folder_that_is_removed_during_a_click_is_a_sentence(notes: Path, fold
     Index.remove("notes")
     again(page)
     assert ended("notes") == "failed"
-    assert "is not an index" in said(again(page))
+    assert "there is no index 'notes' any more" in said(again(page))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,11 +10,31 @@ import streamlit as st
 
 from semsearch import Index
 
-from . import adding, held, jobs, passages
+from . import adding, deleting, held, passages, skipped, spreadsheet
 
 URL: Any = "query-params"
 ROWS = 200  # of the table at a time
-NAMED = 5  # documents that are named before they are deleted
+STATES = {
+    "current": "as on disk",
+    "changed": "changed since",
+    "gone": "file is gone",
+    "unseen": "folder is away",
+    "kept": "kept here",
+}
+TOLD = (
+    "as on disk: size and time are as when it was read. changed since: they are not, or it was not read to its end; an "
+    "update reads it. file is gone: an update takes it out. folder is away: its whole folder is not there, or may not "
+    "be looked into; nothing is taken out. kept here: it was dropped or added, and comes from no followed file. no "
+    "text: nothing of it can be found."
+)
+COLUMNS = {
+    "size": st.column_config.NumberColumn(format="bytes", help="Of the text that was read out of it"),
+    "date": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", help="Of the file, UTC"),
+    "id": st.column_config.TextColumn(width="medium"),
+    "title": st.column_config.TextColumn(width="medium"),
+    "state": st.column_config.TextColumn(help=TOLD),
+    "metadata": st.column_config.TextColumn(width="large"),
+}
 
 
 def page() -> None:
@@ -24,94 +44,97 @@ def page() -> None:
     if not names:
         st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
         return
-    first, second, third = st.columns(3)
-    name = first.selectbox("Index", names, key="index", bind=URL) or names[0]
-    glob = second.text_input("Paths", key="glob", bind=URL, placeholder="notes/**/*.md").strip()
-    title = third.text_input("Title or name", key="title", bind=URL, placeholder="words of it").strip()
+    name = st.selectbox("Index", names, key="index", bind=URL) or names[0]
     with held.told():
         index = held.index(name)
         known = index.info()
         st.caption(_summary(known))
         adding.controls(name, known)
-        _skipped(known["last_run"])
-        _table(name, index, glob, title)
+        skipped.show(known["last_run"])
+        _documents(name, index, known["documents"])
 
 
 def _summary(known: dict[str, Any]) -> str:
-    told = [_count(known["documents"]), f"{known['passages']:,} passages", size(known["bytes"])]
+    told = [deleting.count(known["documents"]), f"{known['passages']:,} passages", size(known["bytes"])]
     last = known["last_run"]
     told += [f"last run {last['at'][:16].replace('T', ' ')} UTC"] if last else []
     return held.plain(" · ".join(told))
 
 
-def _skipped(last: dict[str, Any] | None) -> None:
-    """What the last run left out, and why."""
-    skipped = (last or {}).get("skipped") or []
-    if not skipped:
-        return
-    with st.expander(f"{len(skipped):,} skipped at the last run", icon=":material/block:"):
-        rows = [{"what": each["path"], "why": each["reason"]} for each in skipped]
-        st.dataframe(
-            rows, hide_index=True, placeholder="", column_config={"why": st.column_config.Column(width="large")}
-        )
-
-
-def _table(name: str, index: Index, glob: str, title: str) -> None:
+def _documents(name: str, index: Index, total: int) -> None:
     """The documents that the filters let through, the chosen ones' deletion, and the passages of one."""
-    found = _fitting(_listed(str(index.path), index.version, glob or None, index), title)
-    if not found:
-        st.info("No document fits. Loosen the filters." if glob or title else "This index holds no document yet.",
-                icon=":material/info:")  # fmt: skip
+    if not total:
+        st.info("This index holds no document yet. Add a folder, or drop files.", icon=":material/info:")
         return
-    pages = -(-len(found) // ROWS)
-    at = 1
+    asked = _filters()
+    found = _found(index, *asked)
+    if not found:
+        st.info("No document fits. Loosen the filters.", icon=":material/info:")
+        return
+    at, pages = 1, -(-len(found) // ROWS)
     if pages > 1:
         at = min(int(st.number_input(f"Page, of {pages:,}", 1, pages, 1, key="page", bind=URL)), pages)
-    rows = found[(at - 1) * ROWS : at * ROWS]
-    st.caption(_count(len(found)) + (f", {ROWS} a page" if pages > 1 else "")
+    ids = found[(at - 1) * ROWS : at * ROWS]
+    st.caption(deleting.count(len(found)) + (f", {ROWS} a page" if pages > 1 else "")
                + ". Tick rows to see passages or to delete.")  # fmt: skip
-    ids = [row["id"] for row in rows]
-    key = f"table {name} {at} {glob} {title} {index.version}"
-    st.dataframe([row_of(each) for each in rows], hide_index=True, key=key, selection_mode="multi-row",
-                 on_select=lambda: choose(ids, key), column_config=COLUMNS, placeholder="")  # fmt: skip
+    _table(ids, rows(index, ids), f"table {name} {at} {asked} {index.version}")
+    st.download_button(
+        f"CSV ({len(found):,})", lambda: spreadsheet.table(rows(index, found), list(rows(index, found[:1])[0])),
+        f"{name}.csv", "text/csv", icon=":material/download:", key="csv", on_click="ignore",
+        help="The table, all pages of it, as a file that a spreadsheet opens without running a formula.",
+    )  # fmt: skip
     if "chosen" in st.session_state:
         st.session_state["chosen"] = [one for one in st.session_state["chosen"] if one in ids]
     chosen = st.multiselect("Chosen", ids, key="chosen", bind=URL, placeholder="Tick rows above, or write a name here")
-    _deleting(name, chosen, [row["id"] for row in found] if glob or title else [])
+    deleting.buttons(name, chosen, found if len(found) < total else [])
     if len(chosen) == 1:
         passages.show(name, chosen[0])
 
 
-COLUMNS = {
-    "size": st.column_config.NumberColumn(format="bytes"),
-    "date": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
-    "id": st.column_config.TextColumn(width="medium"),
-    "title": st.column_config.TextColumn(width="medium"),
-    "metadata": st.column_config.TextColumn(width="large"),
-}
+def _filters() -> tuple[str, str, str, str]:
+    """Words, path pattern, condition and state that documents have to fit; "" for any."""
+    first, second, third, fourth = st.columns(4)
+    words = first.text_input("Title or name", key="title", bind=URL, placeholder="words of it")
+    glob = second.text_input("Paths", key="glob", bind=URL, placeholder="notes/**/*.md")
+    where = third.text_input("Filter", key="where", bind=URL, placeholder="year > 2020 and lang = 'en'")
+    state = fourth.selectbox("State", list(STATES.values()), index=None, key="state", bind=URL, placeholder="any",
+                             help=TOLD)  # fmt: skip
+    return words.strip(), glob.strip(), where.strip(), state or ""
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read: a copy of 100,000 rows takes a while
-def _listed(path: str, version: int, glob: str | None, _index: Index) -> Sequence[dict[str, Any]]:
-    return _index.documents(path=glob)
+def _found(index: Index, words: str, glob: str, where: str, state: str) -> Sequence[str]:
+    """Ids of the documents that fit."""
+    fitting = _matching(str(index.path), index.version, words, glob, where, index)
+    if not state:
+        return fitting
+    states = index.states(fitting if len(fitting) < ROWS else None)
+    return [each for each in fitting if STATES.get(states.get(each, "")) == state]
 
 
-def _fitting(documents: Sequence[dict[str, Any]], words: str) -> Sequence[dict[str, Any]]:
-    """Those whose title or id holds every word."""
-    wanted = words.casefold().split()
-    if not wanted:
-        return documents
-    texts = ((each, f"{each['title'] or ''} {each['id']}".casefold()) for each in documents)
-    return [each for each, text in texts if all(word in text for word in wanted)]
+@st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read: 100,000 ids need no copy
+def _matching(path: str, version: int, words: str, glob: str, where: str, _index: Index) -> Sequence[str]:
+    return _index.matching(words=words.split(), path=glob or None, where=where or None)
 
 
-def row_of(document: dict[str, Any]) -> dict[str, Any]:
+def _table(ids: Sequence[str], shown: Sequence[dict[str, Any]], key: str) -> None:
+    st.dataframe(shown, hide_index=True, key=key, selection_mode="multi-row", on_select=lambda: choose(ids, key),
+                 column_config=COLUMNS, placeholder="")  # fmt: skip
+
+
+def rows(index: Index, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """The table's rows of these documents; one that was deleted meanwhile has none."""
+    states = index.states(ids)
+    return [row_of(each, states.get(each["id"], "")) for each in index.documents(ids=ids)]
+
+
+def row_of(document: dict[str, Any], state: str) -> dict[str, Any]:
     """A document as the table has it."""
     mtime = document["mtime"]
     told = ", ".join(f"{key}: {_cell(value)}" for key, value in document["metadata"].items() if key != "title")
     return {
         "id": document["id"],
         "title": document["title"] or "",
+        "state": STATES.get(state, "") if document["passages"] else "no text",
         "passages": document["passages"],
         "size": document["size"],
         "date": datetime.fromtimestamp(mtime / 1e9, UTC) if mtime else None,
@@ -126,46 +149,6 @@ def _cell(value: Any) -> str:
 def choose(ids: Sequence[str], key: str) -> None:
     """Take the rows that are ticked in the table `key` for the chosen documents."""
     st.session_state["chosen"] = [ids[row] for row in st.session_state[key]["selection"]["rows"] if row < len(ids)]
-
-
-def _deleting(name: str, chosen: Sequence[str], shown: Sequence[str]) -> None:
-    """Delete the chosen documents, or all that the filters show, after a second word."""
-    row = st.container(horizontal=True)
-    for label, doomed in (("the chosen", chosen), ("all that the filters show", shown)):
-        if doomed and row.button(f"Delete {label} ({len(doomed):,}) …", key=f"ask {label}", icon=":material/delete:"):
-            st.session_state["doomed"] = (name, list(doomed))
-    asked, doomed = st.session_state.get("doomed", ("", []))
-    if asked != name or not doomed:
-        return
-    what = _count(len(doomed))
-    named = ", ".join(doomed[:NAMED]) + (", …" if len(doomed) > NAMED else "")
-    with st.container(border=True):
-        st.markdown(
-            f"Take **{what}** out of {held.plain(name)}? {held.plain(named)}  \nThe files stay where they are. An "
-            "update brings what lies in followed folders back, unless it is excluded there."
-        )
-        row = st.container(horizontal=True)
-        row.button(f"Delete {what}", key="delete", type="primary", on_click=_delete, args=(name, doomed))
-        row.button("Keep", key="keep", on_click=_keep)
-
-
-def _keep() -> None:
-    st.session_state.pop("doomed", None)
-
-
-def _delete(name: str, doomed: Iterable[str]) -> None:
-    _keep()
-    folder, ids = Index.folder(name), list(doomed)
-
-    def work(_: jobs.Told) -> jobs.Outcome:
-        with Index.open(folder) as index:
-            return jobs.Outcome(f"{index.delete(ids):,} deleted; the files stay where they are.")
-
-    jobs.begin(name, "Deleting documents", work, stoppable=False)
-
-
-def _count(documents: int) -> str:
-    return f"{documents:,} document{'' if documents == 1 else 's'}"
 
 
 def size(bytes_: float) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from semsearch import Index, Progress, SemsearchError, SyncReport
+from semsearch import Index, Progress, SemsearchError
 
 from . import held
 
@@ -142,10 +142,17 @@ def refuse(why: str) -> None:
     st.session_state["refused"] = why
 
 
+def note(done: str) -> None:
+    """Have the next drawing of the page say what the click has done."""
+    st.session_state["noted"] = done
+
+
 def refused() -> None:
-    """Why the last click did nothing, said once."""
+    """Why the last click did nothing, or what it has done, said once."""
     if why := st.session_state.pop("refused", ""):
         st.error(held.plain(why), icon=":material/error:")
+    if done := st.session_state.pop("noted", ""):
+        st.success(held.plain(done), icon=":material/check:")
 
 
 def busy(name: str | Key) -> bool:
@@ -229,15 +236,6 @@ def _ended(job: Job) -> None:
                                 key=f"get {job.of}", icon=":material/download:")  # fmt: skip
     end.button("Close", key=f"put away {job.of}", icon=":material/close:", type="tertiary", on_click=forget,
                args=(job.of,), help="Put this message away.")  # fmt: skip
-
-
-def counted(report: SyncReport) -> Outcome:
-    """What a run did to the documents, in a sentence."""
-    parts = [f"{getattr(report, kind):,} {kind}" for kind in ("added", "changed", "moved", "deleted", "unchanged")]
-    told = f"{', '.join(parts)}; {report.passages:,} passages in all, {report.took_s:.1f} s."
-    if report.skipped:
-        told += f" {len(report.skipped):,} skipped: the page Documents says why."
-    return Outcome(told, report.warnings)
 
 
 def _key(of: str | Key) -> str | Key:
