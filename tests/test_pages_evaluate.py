@@ -242,7 +242,7 @@ def test_two_rows_are_held_against_each_other(notes: Path) -> None:
     rows = measured(again(page))
     before, after = rows[3], rows[0]
     found = {row["figure"]: row for row in page.dataframe[1].value.to_dict("records")}
-    assert found["recall@10"]["of"] == f"{before['recall@10']:.4f}"
+    assert found["recall@10"]["from"] == f"{before['recall@10']:.4f}"
     assert found["recall@10"]["to"] == f"{after['recall@10']:.4f}"
     assert found["recall@10"]["difference"] == f"{after['recall@10'] - before['recall@10']:+.4f}"
     assert found["recall@10"]["which is"] == "▼ worse"
@@ -287,7 +287,7 @@ def test_an_sts_task_is_measured_for_each_encoder_and_compared(
         assert [row["STS13"], row["STS-B"]] == right
         assert row["Avg. of 2"] == round(sum(right) / 2, 2)
     found = {row["figure"]: row for row in page.dataframe[1].value.to_dict("records")}
-    assert found["STS-B"]["of"] == f"{rows[1]['STS-B']:.2f}"
+    assert found["STS-B"]["from"] == f"{rows[1]['STS-B']:.2f}"
     assert found["STS-B"]["to"] == f"{rows[0]['STS-B']:.2f}"
 
 
@@ -311,7 +311,7 @@ def test_the_space_of_two_encoders_stands_side_by_side(
     assert rows[1]["uniformity"] == pytest.approx(right.figures["uniformity"])
     found = {row["figure"]: row for row in page.dataframe[1].value.to_dict("records")}
     assert list(found)[:3] == ["alignment", "uniformity", "anisotropy"]
-    assert found["anisotropy"]["of"] == f"{right.figures['anisotropy']:.4f}"
+    assert found["anisotropy"]["from"] == f"{right.figures['anisotropy']:.4f}"
     for told in ("alignment", "uniformity", "anisotropy"):
         assert f"{told}**: " in said(page)
 

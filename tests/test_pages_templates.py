@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import again
+from pages import again, click, ended
+from stsdata import tiny_sts
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Encoder, check_template, sts, templates
+from semsearch import Encoder, check_template, kept_runs, search_templates, sts, sts_pairs, templates
 
-PROGRAM = "from semsearch_ui import templates_page\ntemplates_page.page()"
+PROGRAM = "from semsearch_ui import jobs, templates_page\njobs.show()\ntemplates_page.page()"
+KEY = ("Templates",)
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$"
 PAIRS = "a red car\ta red car\t5\na red car\ta red cart\t3\na diesel engine\ta bowl of soup\t0.5\n"
 TEXT = 'This sentence : "[X]" means [MASK] .'
@@ -27,8 +31,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     import streamlit as st
 
     monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
+    monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     yield tmp_path
+    ended(KEY)
     st.cache_resource.clear()
     st.cache_data.clear()
 
@@ -115,7 +121,19 @@ def test_a_model_without_a_tokenizer_is_a_sentence_and_the_linter_stands(model: 
 
 
 def scored(text: str, model: str, pairs: str = PAIRS, tried: Sequence[dict[str, Any]] = ()) -> AppTest:
-    """The page with pairs in its box, run once: AppTest cannot send back a model that is not on its list."""
+    """The page with pairs in its box, and their score: AppTest cannot send back a model that is not on its list, so
+    each look is at a new page."""
+    until = time.monotonic() + 60
+    while waits(page := once(text, model, pairs, tried)) and time.monotonic() < until:
+        time.sleep(0.1)
+    return page
+
+
+def waits(page: AppTest) -> bool:
+    return any("Scoring the template" in each.value for each in page.info)
+
+
+def once(text: str, model: str, pairs: str, tried: Sequence[dict[str, Any]] = ()) -> AppTest:
     page = AppTest.from_string(PROGRAM, default_timeout=120)
     page.query_params["t"] = text
     if model:
@@ -143,7 +161,7 @@ def test_the_score_is_that_of_the_model_under_the_template_and_tries_are_kept(be
 def test_without_a_torch_model_there_is_one_sentence_and_no_score() -> None:
     without, saved = scored(TEXT, ""), scored("query: [X]", "default")
     assert "Choose a Torch model" in without.info[0].value
-    assert len(saved.error) == 1
+    assert "Choose a Torch model" in saved.info[0].value
     assert not without.metric
     assert not saved.metric
 
@@ -160,6 +178,71 @@ def test_pairs_that_cannot_be_scored_are_a_sentence(pairs: str, told: str) -> No
 
 def test_a_template_with_an_error_is_not_scored(bert: str) -> None:
     assert "cannot be scored" in said(scored("This means [MASK] .", bert))
+
+
+def test_a_template_that_was_typed_over_is_passed_over_and_scored_when_it_is_wanted_again(bert: str) -> None:
+    from semsearch_ui import later, template_score
+
+    go = threading.Event()
+    later._later("templates")("in the way", lambda: go.wait(60))
+    pages = [once(TEXT, bert, PAIRS), once(TEXT + " .", bert, PAIRS)]
+    assert all(waits(page) for page in pages)
+    wanted = template_score._wanted()
+    wanted[pages[0].session_state["scores for"]] = TEXT + " ."
+    go.set()
+    assert scored(TEXT + " .", bert).metric
+    page = scored(TEXT, bert)
+    assert page.metric
+    assert "passed over" not in said(page)
+
+
+def test_a_search_finds_the_best_of_a_grid_keeps_it_and_puts_it_into_the_box(bert: str) -> None:
+    from semsearch_ui import template_grids
+
+    assert "10 templates on 3 pairs" in said(scored(TEXT, bert))
+    both = (("a red car", "a red car"), ("a red car", "a red cart"), ("a diesel engine", "a bowl of soup"))
+    pieces, gold = (("[X]", 'This "[X]"'), ("means", "is"), (".",)), (5.0, 3.0, 0.5)
+    template_grids._start(bert, pieces, True, (both, gold, "3 pairs"))
+    assert ended(KEY) == "done"
+    right = search_templates(bert, both, gold, lists=pieces, full=True)
+    page = shown(t="[X]")
+    rows = table(page, "stage")
+    assert [row["template"] for row in rows] == [one.text for one in right]
+    assert [row["spearman"] for row in rows] == pytest.approx([one.spearman for one in right])
+    click(page, "Use the best one")
+    assert page.text_input(key="t").value == right[0].text
+    [run] = kept_runs().values()
+    assert (run["measure"], run["settings"]["on"]) == ("template search", "3 pairs")
+    assert run["measure"] == template_grids.MEASURE
+
+
+def test_templates_are_chosen_on_the_dev_set_and_never_on_a_test_set(
+    bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tiny_sts(tmp_path / "data")
+    (data / "STS" / "STSBenchmark" / "sts-test.csv").write_text("not to be read", "utf-8")
+    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
+    page = AppTest.from_string(PROGRAM, default_timeout=120)
+    page.query_params["tm"] = bert
+    page.session_state["grid pairs"] = "STS-B dev"
+    page.session_state["grid most"] = 4
+    again(page)
+    assert "templates on 4 pairs" in said(page)
+    assert len(sts_pairs("stsb", data, "dev")["dev"].pairs) == 6
+    monkeypatch.delenv("SEMSEARCH_DATA")
+    page = AppTest.from_string(PROGRAM, default_timeout=120)
+    page.query_params["tm"] = bert
+    page.session_state["grid pairs"] = "STS-B dev"
+    assert "SEMSEARCH_DATA" in said(again(page))
+
+
+def test_a_grid_that_cannot_be_is_a_sentence(bert: str) -> None:
+    page = AppTest.from_string(PROGRAM, default_timeout=120)
+    page.query_params["tm"] = bert
+    page.session_state["template pairs"] = PAIRS
+    page.session_state["prefixes bert"] = "no slot"
+    assert "does not hold [X] once" in said(again(page))
+    assert not [each for each in page.button if each.label == "Search"]
 
 
 def test_nothing_of_a_template_a_model_or_a_pair_is_markup(bert: str) -> None:

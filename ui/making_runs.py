@@ -62,12 +62,12 @@ def lost() -> list[Run]:
     return list(job.outcome.value or ()) if job and job.outcome else []
 
 
-def part(told: jobs.Told, at: int, of: int, name: str) -> jobs.Told:
+def part(told: jobs.Told, at: int, of: int, name: str = "") -> jobs.Told:
     """What tells of one of several things: the bar goes over all of them."""
 
     def tell(step: Progress) -> None:
         share = min(step.done / step.total, 1.0) if step.total else 0.0
-        item = f"{name}: {step.item}" if step.item else name
+        item = ": ".join(each for each in (name, step.item) if each)
         told(Progress(round((at + share) * FINE), of * FINE, step.unit, item))
 
     return tell

@@ -25,8 +25,7 @@ def of_tasks(name: str, tasks: Sequence[str], split: str, told: jobs.Told) -> Ru
     """Spearman in percent of each task, all its subsets joined, and their average: `semsearch sts --task`."""
     encoder = _loaded(name, told)
     found = {
-        task: sts_task(task, encoder, split=split, step=part(told, at, len(tasks), TITLES.get(task, task.upper())))
-        for at, task in enumerate(tasks)
+        task: sts_task(task, encoder, split=split, step=part(told, at, len(tasks))) for at, task in enumerate(tasks)
     }
     row: dict[str, Any] = {
         TITLES.get(task, task.upper()): _finite(round(one.spearman.all, 2)) for task, one in found.items()

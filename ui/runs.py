@@ -67,7 +67,7 @@ def table(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for row in rows:
         known = {"time": time(row.of)} | ({"index": row.of.get("index")} if indexes else {})
         known |= {"encoder": row.of.get("encoder")} | {name: row.figures.get(name) for name in names}
-        found.append(known | {"measured on": settings(row.of)})
+        found.append(known | {"how": settings(row.of)})
     return found
 
 

@@ -51,8 +51,8 @@ def show(rows: Sequence[Row], measure: str) -> None:
     first, second = usual(rows)
     labels = [row.label for row in rows]
     numbers = range(len(rows))
-    a = left.selectbox("Of", numbers, first, format_func=labels.__getitem__, key=f"of {measure} {len(rows)}")
-    b = right.selectbox("… to", numbers, second, format_func=labels.__getitem__, key=f"to {measure} {len(rows)}")
+    a = left.selectbox("From", numbers, first, format_func=labels.__getitem__, key=f"of {measure} {len(rows)}")
+    b = right.selectbox("To", numbers, second, format_func=labels.__getitem__, key=f"to {measure} {len(rows)}")
     one, other = rows[a], rows[b]
     if one is other:
         st.info("Choose two.", icon=":material/info:")
@@ -65,7 +65,7 @@ def show(rows: Sequence[Row], measure: str) -> None:
     if not found:
         st.info("They have no figure in common.", icon=":material/info:")
         return
-    right_aligned = {name: st.column_config.TextColumn(alignment="right") for name in ("of", "to", "difference")}
+    right_aligned = {name: st.column_config.TextColumn(alignment="right") for name in ("from", "to", "difference")}
     st.dataframe(found, hide_index=True, column_config=right_aligned, width="content")
     told = [f"- **{held.plain(row['figure'])}**: {MEANS[row['figure']][1]}" for row in found if row["figure"] in MEANS]
     if told:
@@ -100,7 +100,7 @@ def table(one: Row, other: Row, measure: str) -> list[dict[str, str]]:
         written = form(name, measure)
         apart = after - before
         found.append({
-            "figure": name, "of": written % before, "to": written % after,
+            "figure": name, "from": written % before, "to": written % after,
             "difference": written.replace("%", "%+") % apart, "which is": reading(name, before, after, measure),
         })  # fmt: skip
     return found
@@ -124,17 +124,17 @@ def _queries(one: Row, other: Row) -> None:
     both = [row.of.get("per_query", {}).get(row.figures.get("mode"), {}) for row in (one, other)]
     texts: dict[str, Any] = {**other.of.get("queries", {}), **one.of.get("queries", {})}
     found = [
-        {"query": texts.get(query, query), "of": both[0][query]["nDCG@10"], "to": both[1][query]["nDCG@10"]}
+        {"query": texts.get(query, query), "from": both[0][query]["nDCG@10"], "to": both[1][query]["nDCG@10"]}
         for query in both[0]
         if query in both[1]
     ]
-    found = [row | {"difference": row["to"] - row["of"]} for row in found if row["to"] != row["of"]]
+    found = [row | {"difference": row["to"] - row["from"]} for row in found if row["to"] != row["from"]]
     if not found:
         return
     found.sort(key=lambda row: -abs(row["difference"]))
     with st.expander(f"{len(found):,} queries whose nDCG@10 differs"):
         columns = {name: st.column_config.NumberColumn(format="%+.4f" if name == "difference" else "%.4f")
-                   for name in ("of", "to", "difference")}  # fmt: skip
+                   for name in ("from", "to", "difference")}  # fmt: skip
         st.dataframe(found[:MOST], hide_index=True, column_config=columns)
         if len(found) > MOST:
             st.caption(f"The {MOST} that differ most.")

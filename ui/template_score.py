@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
+from uuid import uuid4
 
 import streamlit as st
 
 from semsearch import Encoder, SemsearchError, TemplateCheck, sts
 
-from . import encoders, held, pairs
+from . import encoders, held, later, pairs
 from .pairs import Pair
 
 TRIED = "templates tried"
@@ -18,15 +20,16 @@ EXAMPLE = """A plane is taking off.\tAn air plane is taking off.\t5
 A man is playing a large flute.\tA man is playing a flute.\t3.8
 A man is slicing bread.\tA dog runs over the grass.\t0.2"""
 Scored = dict[str, Any]
+Triples = tuple[tuple[str, str, float], ...]
 
 
-def show(text: str, model: str, checked: TemplateCheck | None) -> None:
-    """Where pairs are pasted, what the template makes of them, and what others made."""
+def show(text: str, model: str, checked: TemplateCheck | None) -> list[Pair]:
+    """Where pairs are pasted, what the template makes of them, and what others made; the pairs."""
     st.subheader("Its score on your pairs")
     given: list[Pair] = []
     pasted = st.text_area(
         "Pairs, one a line", key="template pairs", height=130, placeholder=EXAMPLE,
-        help="sentence1, sentence2, score: CSV, tab-separated or JSON lines. Ctrl+Enter scores them. Choose a "
+        help="sentence1, sentence2, score: CSV, tab-separated or JSON lines. Ctrl+Enter takes them. Choose a "
         "template on one set of pairs and report it on another.",
     )  # fmt: skip
     with held.told():
@@ -41,6 +44,7 @@ def show(text: str, model: str, checked: TemplateCheck | None) -> None:
     else:
         _scored(text, model, given, checked)
     _tried()
+    return given
 
 
 def scored_pairs(text: str) -> list[Pair]:
@@ -58,8 +62,9 @@ def scored_pairs(text: str) -> list[Pair]:
 
 def _scored(text: str, model: str, given: Sequence[Pair], checked: TemplateCheck) -> None:
     with encoders.told(model):
-        triples = tuple((pair.first, pair.second, pair.gold or 0.0) for pair in given)
-        found = score(model, text, triples)
+        found = _score(model, text, tuple((pair.first, pair.second, pair.gold or 0.0) for pair in given))
+        if found is None:
+            return
         told = checked.sample or {}
         row = {
             "template": text, "model": model, "pairs": len(given), "spearman": found["spearman"],
@@ -84,18 +89,42 @@ def _scored(text: str, model: str, given: Sequence[Pair], checked: TemplateCheck
                          column_config={"cosine": st.column_config.NumberColumn(format="%.3f")})  # fmt: skip
 
 
-@st.cache_data(max_entries=128, show_spinner="Scoring the template …")
-def score(model: str, text: str, triples: tuple[tuple[str, str, float], ...]) -> Scored:
+class PassedOver(SemsearchError):
+    """Another template was typed before the turn of this one came."""
+
+
+@st.cache_resource(show_spinner=False)
+def _wanted() -> dict[str, str]:
+    """What each session wants scored: its newest template alone."""
+    return {}
+
+
+def _score(model: str, text: str, triples: Triples) -> Scored | None:
+    """The score, None as long as it is not there. Beside the page: loading a model takes seconds."""
+    session = st.session_state.setdefault("scores for", uuid4().hex)
+    wanted = _wanted()
+    wanted[session] = text
+
+    def work() -> Scored:
+        if wanted[session] != text:
+            raise PassedOver("passed over.")
+        return score(model, text, triples)
+
+    asked = ("template", model, text, hash(triples))
+    for _ in range(2):  # what was passed over before is begun anew
+        with suppress(PassedOver):
+            found: Scored | None = later.result(asked, work, "Scoring the template …", line="templates")
+            return found
+    return None
+
+
+def score(model: str, text: str, triples: Triples) -> Scored:
     """Cosines, Spearman and Pearson in percent (None where there is none) of a model under a template."""
-    found = sts([(a, b) for a, b, _ in triples], _encoder(model, text), gold=[gold for *_, gold in triples])
+    encoder = Encoder.load(model, template=text)
+    found = sts([(a, b) for a, b, _ in triples], encoder, gold=[gold for *_, gold in triples])
     both = (found.spearman, found.pearson)
     spearman, pearson = (value if value is not None and value == value else None for value in both)
     return {"cosines": list(found.cosines), "spearman": spearman, "pearson": pearson}
-
-
-@st.cache_resource(max_entries=2, show_spinner="Loading the model …")  # one a template: few, for they can be large
-def _encoder(model: str, text: str) -> Encoder:
-    return Encoder.load(model, template=text)
 
 
 def _tried() -> None:

@@ -9,14 +9,16 @@ import streamlit as st
 
 from semsearch import Encoder, TemplateCheck, check_template, templates
 
-from . import encoders, held, template_score
+from . import encoders, held, jobs, template_grids, template_score
+from .at_hand import here
 
 KINDS = ("all", "bert", "roberta", "causal")
 SENTENCE = "A man is playing a guitar."
 URL: Any = "query-params"
 MOST = 500  # letters of a template
+PAUSE = "300ms"  # of typing, after which the template is looked at
 EXAMPLE = 'This sentence : "[X]" means [MASK] .'
-BUILT_IN = "cot-minilm"  # its tokenizer is that of BERT
+USUAL = "cot-minilm"  # its tokenizer is that of BERT
 READ = {  # which token becomes the vector, by method
     "cls": "[CLS], the first token",
     "mean": "all tokens, averaged",
@@ -44,9 +46,9 @@ def page() -> None:
     st.subheader("A template of your own")
     left, right = st.columns([3, 2])
     text = left.text_input(
-        "Template", EXAMPLE, key="t", bind=URL, max_chars=MOST,
-        help="[X] is where the sentence stands, [MASK] a token that is read. Or a name from the library. Press Enter "
-        "to check it.",
+        "Template", EXAMPLE, key="t", bind=URL, max_chars=MOST, live=PAUSE,
+        help="[X] is where the sentence stands, [MASK] a token that is read. Or a name from the library. It is "
+        "checked as you type.",
     )  # fmt: skip
     model = _model(right)
     if not (text or "").strip():
@@ -56,7 +58,10 @@ def page() -> None:
     if checked is not None:
         _findings(checked)
         _sample(checked)
-    template_score.show(text, "" if model == BUILT_IN else model, checked)
+    free = model if checked is not None and checked.kind and not built_in(model) else ""
+    given = template_score.show(text, free, checked)
+    jobs.refused()
+    template_grids.show(free, checked.kind if checked else "", given)
 
 
 def _library() -> None:
@@ -109,8 +114,8 @@ def library(kind: str = "all") -> list[dict[str, Any]]:
 
 
 def _model(place: Any) -> str:
-    known = [BUILT_IN, *(entry["name"] for entry in Encoder.catalogue() if "folder" not in entry)]
-    known.remove("hashing")  # it reads no template
+    known = [USUAL, *(entry["name"] for entry in Encoder.catalogue() if "folder" not in entry)]
+    known = [name for name in known if name != "hashing"]  # it reads no template
     chosen = place.selectbox(
         "Model", known, key="tm", bind=URL, accept_new_options=True, placeholder="A name, or a folder",
         help="Its tokenizer says what the template costs. A Torch model, such as the folder of a BERT, can also be "
@@ -134,14 +139,9 @@ def _linted(text: str, model: str) -> TemplateCheck:
     return check_template(text, model=model or None, sentence=SENTENCE)
 
 
-def here(model: str) -> bool:
-    """Whether nothing has to be fetched for it. A page that is opened by a link must not start a download."""
-    entry = next((one for one in Encoder.catalogue() if one["name"] == model), None)
-    local = not model.startswith("hf:") if entry is None else bool(entry["local"])
-    if not local:
-        st.info(f"{held.plain(model)} is not on this machine. Fetch it first:", icon=":material/download:")
-        st.code(f"semsearch models pull {model}", language=None)
-    return local
+def built_in(model: str) -> bool:
+    """Whether it comes with semsearch, and so reads one template alone."""
+    return any(one["name"] == model and "folder" in one for one in Encoder.catalogue())
 
 
 def _findings(checked: TemplateCheck) -> None:
