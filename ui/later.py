@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Lock
+from time import monotonic
 from typing import Any
 
 import streamlit as st
@@ -13,13 +14,14 @@ import streamlit as st
 from semsearch import SemsearchError
 
 KEPT = 16  # results
+PATIENCE = 0.4  # seconds that a page waits for what is soon there
 
 
 class Later:
     """One thread, and what it has made or is making, by what was asked; the oldest results are let go."""
 
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "later")
+    def __init__(self, line: str) -> None:
+        self._thread = ThreadPoolExecutor(1, f"later {line}")
         self._made: dict[Hashable, Future[Any]] = {}
         self._lock = Lock()
 
@@ -35,17 +37,22 @@ class Later:
 
 
 @st.cache_resource(show_spinner=False)
-def _later() -> Later:
-    return Later()
+def _later(line: str) -> Later:
+    return Later(line)
 
 
-def result(asked: Hashable, work: Callable[[], Any], waiting: str) -> Any:
-    """What the work gives, or None while it runs; then `waiting` is shown. Raises SemsearchError where it failed."""
-    future = _later()(asked, work)
+def result(asked: Hashable, work: Callable[[], Any], waiting: str, *, line: str = "short") -> Any:
+    """What the work gives, or None while it runs; then `waiting` is shown. Raises SemsearchError where it failed.
+
+    Works of one line are done one after the other: what takes minutes has a line of its own.
+    """
+    future = _later(line)(asked, work)
+    wait([future], PATIENCE)
     if not future.done():
-        st.info(waiting, icon=":material/hourglass_top:")
-        _watch(future)
+        began = st.session_state.setdefault(f"waits for {asked}", monotonic())
+        _watch(future, waiting, began)
         return None
+    st.session_state.pop(f"waits for {asked}", None)
     error = future.exception()
     if isinstance(error, SemsearchError):
         raise error
@@ -58,6 +65,7 @@ def result(asked: Hashable, work: Callable[[], Any], waiting: str) -> Any:
 
 
 @st.fragment(run_every=1.0)
-def _watch(future: Future[Any]) -> None:
+def _watch(future: Future[Any], waiting: str, began: float) -> None:
     if future.done():
         st.rerun()
+    st.info(f"{waiting} ({monotonic() - began:.0f} s)", icon=":material/hourglass_top:")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -13,12 +14,13 @@ import streamlit as st
 
 from semsearch import Index, VectorSample
 
-from . import clusters, narrow
+from . import clusters, later
 from .clusters import Codes, Floats
 
-MOST = 20_000  # points: more of them, and the browser is no longer fluid
+MOST = 100_000  # points: scripts/bench_map.py measures what they ask of a browser
+MOST_UMAP = 10_000  # points: half a minute on one core, and it grows faster than they do
 LETTERS = 400  # of a passage's text
-GROUPS = 18  # that are told apart by colour and shape; what remains is grey
+GROUPS = 10  # that are told apart by colour and shape; what remains is grey
 OTHERS, NOTHING = "all others", "not given"
 CLUSTER, FOLDER = "cluster", "folder"
 
@@ -27,7 +29,7 @@ CLUSTER, FOLDER = "cluster", "folder"
 class Points:
     """Passages of an index. `key` is another one after every change of the index."""
 
-    key: tuple[str, int, int]
+    key: tuple[str, int, int, int]
     sample: VectorSample
 
     def __len__(self) -> int:
@@ -43,16 +45,26 @@ class Colours:
     codes: Codes | None = None
     numbers: tuple[float, ...] = ()
 
+    def code(self, name: str) -> int | None:
+        """The code of a group by its name."""
+        if name in self.names:
+            return self.names.index(name)
+        return -1 if name == OTHERS and self.codes is not None and (self.codes < 0).any() else None
 
-def points(index: Index) -> Points:
-    """The passages of an index, or a fixed sample of them."""
-    key = (str(index.path), (index.path / "store.db").stat().st_ino, index.version)
-    return Points(key, _sample(*key, index))
+
+def points(index: Index, most: int) -> Points:
+    """The passages of an index; of more than `most` a fixed sample."""
+    key = (*_key(index), most)
+    return Points(key, _sample(key, index))
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the vectors …")  # shared and only read
-def _sample(path: str, file: int, version: int, _index: Index) -> VectorSample:
-    return _index.sample_vectors(MOST, letters=LETTERS)
+def _key(index: Index) -> tuple[str, int, int]:
+    return str(index.path), (index.path / "store.db").stat().st_ino, index.version
+
+
+@st.cache_resource(max_entries=3, show_spinner="Reading the vectors …")  # shared and only read
+def _sample(key: tuple[str, int, int, int], _index: Index) -> VectorSample:
+    return _index.sample_vectors(key[-1], letters=LETTERS)
 
 
 def pca(given: Points) -> tuple[Floats, float]:
@@ -61,7 +73,7 @@ def pca(given: Points) -> tuple[Floats, float]:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _pca(key: tuple[str, int, int], _sample: VectorSample) -> tuple[Floats, float]:
+def _pca(key: tuple[Any, ...], _sample: VectorSample) -> tuple[Floats, float]:
     return principal(_sample.vectors)
 
 
@@ -95,34 +107,47 @@ def umap(given: Points) -> tuple[tuple[Any, ...], Callable[[], Floats]]:
     return ("umap", given.key), work
 
 
-def ways(given: Points) -> list[str]:
+def ways(index: Index) -> list[str]:
     """What the points can be coloured by."""
-    return [CLUSTER, FOLDER, *(f"{facet.key} (metadata)" for facet in _facets(given.key, given.sample))]
+    return [CLUSTER, FOLDER, *_kinds(_key(index), index)]
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _facets(key: tuple[str, int, int], _sample: VectorSample) -> list[narrow.Facet]:
-    return narrow.facets({"metadata": each} for each in _sample.metadata)
+def _kinds(key: tuple[str, int, int], _index: Index) -> dict[str, tuple[str, str]]:
+    """The keys of the metadata that tell documents apart, and what is kept there, by how the page calls them."""
+    shown = (each for each in _index.facets() if not each.builtin and each.kind in ("number", "date", "words", "flag"))
+    return {f"{each.key} (metadata)": (each.key, each.kind) for each in shown}
 
 
-def colours(given: Points, way: str, k: int) -> Colours:
-    """The groups of the points: k clusters, the folders, or the values of a metadata key."""
+def colours(given: Points, index: Index, way: str, k: int) -> Colours:
+    """The groups of the points: k clusters, the folders, or the values of a metadata key; all grey while they wait."""
     if way == CLUSTER:
-        names, codes = _clusters(given.key, k, given.sample)
-        return Colours(way, tuple(names), codes)
+        vectors, texts = given.sample.vectors, given.sample.texts
+        found = later.result(
+            ("clusters", given.key, k), lambda: _clusters(vectors, texts, k), "Clusters are being found"
+        )
+        return found or Colours(way, codes=np.full(len(given), -1, np.int64))
     if way == FOLDER:
-        return grouped(way, folders(given.sample.documents))
-    facet = next(each for each in _facets(given.key, given.sample) if f"{each.key} (metadata)" == way)
-    values = [each.get(facet.key) for each in given.sample.metadata]
-    if facet.bounds:
-        return Colours(facet.key, numbers=tuple(_number(value) for value in values))
-    return grouped(facet.key, [NOTHING if value is None else str(value) for value in values])
+        return _folders(given.key, given.sample)
+    return _values(given.key, *_kinds(_key(index), index)[way], given.sample)
 
 
-@st.cache_data(max_entries=32, show_spinner="Finding clusters …")
-def _clusters(key: tuple[str, int, int], k: int, _sample: VectorSample) -> tuple[list[str], Codes]:
-    codes = clusters.clusters(_sample.vectors, k)
-    return clusters.names(_sample.texts, codes), codes
+def _clusters(vectors: Floats, texts: Sequence[str], k: int) -> Colours:
+    codes = clusters.clusters(vectors, k)
+    return Colours(CLUSTER, tuple(clusters.names(texts, codes)), codes)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _folders(key: tuple[Any, ...], _sample: VectorSample) -> Colours:
+    return grouped(FOLDER, folders(_sample.documents))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _values(key: tuple[Any, ...], name: str, kind: str, _sample: VectorSample) -> Colours:
+    values = [each.get(name) for each in _sample.metadata]
+    if kind in ("number", "date"):
+        return Colours(name, numbers=tuple(_year(one) if kind == "date" else _number(one) for one in values))
+    return grouped(name, [NOTHING if value is None else str(value) for value in values])
 
 
 def near(given: Points) -> tuple[tuple[Any, ...], Callable[[], Any]]:
@@ -157,3 +182,16 @@ def folders(documents: Sequence[str]) -> list[str]:
 
 def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
+
+
+def _year(value: Any) -> float:
+    """An ISO date as a year with its fraction.
+
+    >>> _year("2021-07-02"), _year(None)
+    (2021.5, nan)
+    """
+    try:
+        day = date.fromisoformat(str(value)[:10])
+    except ValueError:
+        return float("nan")
+    return round(day.year + (day.timetuple().tm_yday - 1) / 365, 2)

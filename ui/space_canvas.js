@@ -1,0 +1,299 @@
+// The map as a person handles it: move, zoom, point at, click, lasso, and a legend that chooses groups.
+// Texts of documents become text nodes, never markup.
+
+const MAPS = new WeakMap();
+const NEAR = 9, ZOOM = 1.4, MOST_CHOSEN = 50, CORNERS = 48; // pixels; one step; points by Shift and click; of a lasso
+const SHADES = 24, DIMMED = 0.13;
+
+class PointMap {
+  constructor(root) {
+    const find = (selector) => root.querySelector(selector);
+    [this.field, this.over, this.tip, this.legend, this.tools] = [".field", ".over", ".tip", ".legend", ".tools"].map(find);
+    this.raster = new Raster(find(".points"));
+    this.pen = this.over.getContext("2d");
+    this.tool = "move";
+    this.watcher = new ResizeObserver(() => this.resize());
+    this.watcher.observe(this.field);
+    this.listen();
+  }
+
+  /** Takes up what the server sent. The same map as before keeps its view and what is chosen on it. */
+  show(bytes, send) {
+    this.send = send;
+    const came = decode(bytes), before = this.head;
+    if (before?.key === came.head.key) return this.redraw();
+    Object.assign(this, came, { chosen: came.head.chosen, lines: [], pointed: -1, hovered: null });
+    inflated(this.zipped).then((lines) => (this.lines = lines));
+    this.tip.hidden = true;
+    this.dark = undefined; // the legend is drawn with the points
+    if (before?.layout !== this.head.layout) {
+      this.grid = new Grid(this.places);
+      this.resize();
+    }
+    this.light();
+  }
+
+  choose(chosen) {
+    this.chosen = chosen;
+    this.light();
+    this.send("chosen", chosen);
+  }
+
+  // ---- the view: pixel = place * s + o
+
+  resize() {
+    const dense = (this.dense = Math.min(window.devicePixelRatio || 1, 2));
+    const [width, height] = [this.field.clientWidth, this.field.clientHeight].map((one) => Math.round(one * dense));
+    if (!width || !this.grid) return;
+    this.raster.resize(width, height);
+    Object.assign(this.over, { width, height });
+    this.home();
+  }
+
+  home() {
+    const { low, high } = this.grid, { width, height } = this.over, edge = 18 * this.dense;
+    const sx = (width - 2 * edge) / (high[0] - low[0] || 1), sy = -(height - 2 * edge) / (high[1] - low[1] || 1);
+    this.view = { sx, sy, ox: edge - low[0] * sx, oy: height - edge - low[1] * sy };
+    this.zoomed = 1;
+    this.redraw();
+  }
+
+  zoom(by, x = this.over.width / 2, y = this.over.height / 2) {
+    const factor = Math.min(Math.max(this.zoomed * by, 1), 400) / this.zoomed, { sx, sy, ox, oy } = this.view;
+    if (this.zoomed * factor < 1.001) return this.home();
+    this.zoomed *= factor;
+    this.view = { sx: sx * factor, sy: sy * factor, ox: x + (ox - x) * factor, oy: y + (oy - y) * factor };
+    this.redraw();
+  }
+
+  move(dx, dy) {
+    this.view.ox += dx * this.dense;
+    this.view.oy += dy * this.dense;
+    this.redraw();
+  }
+
+  // ---- drawing
+
+  redraw() {
+    if (!this.view || this.asked) return;
+    this.asked = requestAnimationFrame(() => {
+      this.asked = 0;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const began = performance.now(), style = getComputedStyle(this.field), background = rgb(style.backgroundColor);
+    const dark = background[0] < 128, colours = this.colours(dark), { groups, palette, radius, count } = this.head;
+    const looks = colours.flatMap((colour, at) => {
+      const shape = at < groups.length && at >= palette.length ? "square" : "disc";
+      const layer = at === colours.length - 1 ? 0 : 1; // the grey ones lie below
+      return [{ colour, shape, opacity: this.lit ? DIMMED : 0.8, layer }, { colour, shape, opacity: 1, layer: 2 }];
+    });
+    const lookOf = new Uint8Array(count);
+    for (let i = 0; i < count; i++) lookOf[i] = 2 * this.bucket(this.levels[i]) + (this.lit?.[i] ? 1 : 0);
+    this.size = radius * this.dense * Math.min(this.zoomed ** 0.25, 3);
+    this.raster.draw(this.places, this.view, looks, lookOf, this.size, background);
+    this.drawOver(style.color);
+    if (dark !== this.dark) this.drawLegend(colours, dark);
+    this.field.style.touchAction = this.tool === "lasso" || this.zoomed > 1 ? "none" : "pan-y";
+    this.field.dataset.drawn = `${count} points in ${(performance.now() - began).toFixed(1)} ms`;
+  }
+
+  /** The colours of the groups, or the shades of a number; the last one is grey. */
+  colours(dark) {
+    const { groups, palette, ramp, grey } = this.head;
+    const [from, to] = dark ? [0.22, 1] : [0, 0.88]; // the end of the ramp that is lost in the background is left out
+    const shade = (_, at) => between(ramp, from + ((to - from) * at) / (SHADES - 1));
+    const made = ramp.length ? Array.from({ length: SHADES }, shade) : groups.map((_, at) => rgb(palette[at % palette.length]));
+    return [...made, rgb(grey)];
+  }
+
+  bucket(level) {
+    const { groups, ramp, low, high } = this.head;
+    if (!ramp.length) return level >= 0 ? level : groups.length;
+    return level === level ? Math.round(((level - low) / (high - low || 1)) * (SHADES - 1)) : SHADES;
+  }
+
+  /** What stands above the points: rings around single ones, and the lasso. */
+  drawOver(colour) {
+    const { pen, view, places, dense } = this, line = (corners) => {
+      pen.beginPath();
+      for (const [x, y] of corners) pen.lineTo(x, y);
+      pen.closePath();
+      pen.globalAlpha = 0.08;
+      pen.fill();
+      pen.globalAlpha = 1;
+      pen.stroke();
+    };
+    pen.clearRect(0, 0, this.over.width, this.over.height);
+    Object.assign(pen, { strokeStyle: colour, fillStyle: colour, lineWidth: 2 * dense });
+    for (const row of [...(this.chosen.rows ?? []), this.pointed].filter((one) => one >= 0)) {
+      pen.beginPath();
+      pen.arc(places[2 * row] * view.sx + view.ox, places[2 * row + 1] * view.sy + view.oy, this.size + 3 * dense, 0, 7);
+      pen.stroke();
+    }
+    if (this.chosen.area) line(this.chosen.area.map(([x, y]) => [x * view.sx + view.ox, y * view.sy + view.oy]));
+    if (this.lasso) line(this.lasso);
+  }
+
+  /** Which points stand out: those of the group under the pointer, else the chosen ones; null for all alike. */
+  light() {
+    const { area, group } = this.chosen, code = this.hovered ?? group, { places, levels } = this;
+    const test = code !== undefined ? (i) => levels[i] === code : area && ((i) => within(area, places[2 * i], places[2 * i + 1]));
+    this.lit = test ? Uint8Array.from(levels, (_, i) => test(i)) : null;
+    this.press();
+    this.redraw();
+  }
+
+  drawLegend(colours, dark) {
+    this.dark = dark;
+    this.legend.replaceChildren(...legendOf(this.head, colours));
+    this.press();
+  }
+
+  press() {
+    for (const each of this.legend.querySelectorAll("button"))
+      each.ariaPressed = Number(each.dataset.code) === this.chosen.group ? "true" : "false";
+  }
+
+  // ---- the pointer and the keys
+
+  listen() {
+    const { field, legend, tools } = this, on = (where, what, then) => where.addEventListener(what, then);
+    on(field, "pointerdown", (event) => this.down(event));
+    on(field, "pointermove", (event) => (this.drag ? this.dragged(event) : this.point(event)));
+    on(field, "pointerup", (event) => this.up(event));
+    on(field, "pointercancel", () => this.drop());
+    on(field, "pointerleave", () => this.point(null));
+    on(field, "wheel", (event) => {
+      if (!(event.ctrlKey || event.metaKey || event.altKey)) return; // the wheel alone moves the page
+      event.preventDefault();
+      this.zoom(Math.exp(-event.deltaY / 300), ...this.at(event));
+    });
+    on(field, "keydown", (event) => this.key(event));
+    on(tools, "click", ({ target }) => this.use(target.closest("button")?.dataset.use));
+    const code = ({ target }) => target.closest?.("button")?.dataset.code;
+    on(legend, "click", (event) => {
+      const found = code(event);
+      if (found !== undefined) this.choose(Number(found) === this.chosen.group ? {} : { group: Number(found) });
+    });
+    for (const [what, here] of [["pointerover", true], ["pointerout", false], ["focusin", true], ["focusout", false]])
+      on(legend, what, (event) => {
+        this.hovered = here && code(event) !== undefined ? Number(code(event)) : null;
+        this.light();
+      });
+  }
+
+  use(tool) {
+    if (tool === "move" || tool === "lasso") this.tool = tool;
+    if (tool === "in" || tool === "out") this.zoom(tool === "in" ? ZOOM : 1 / ZOOM);
+    if (tool === "home") this.home();
+    for (const each of this.tools.children)
+      if (each.ariaPressed) each.ariaPressed = each.dataset.use === this.tool ? "true" : "false";
+    this.field.classList.toggle("drawing", this.tool === "lasso");
+    this.redraw();
+  }
+
+  key(event) {
+    const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
+    const tool = { "+": "in", "=": "in", "-": "out", 0: "home" }[event.key];
+    if (!step && !tool && event.key !== "Escape") return;
+    event.preventDefault();
+    if (step) this.move(...step);
+    else if (tool) this.use(tool);
+    else if (this.drag) this.drop();
+    else this.choose({});
+  }
+
+  at(event) {
+    const { left, top } = this.field.getBoundingClientRect();
+    return [(event.clientX - left) * this.dense, (event.clientY - top) * this.dense];
+  }
+
+  down(event) {
+    if (event.button || !this.view) return;
+    this.field.setPointerCapture(event.pointerId);
+    const lasso = (this.tool === "lasso") !== event.shiftKey;
+    this.drag = { x: event.clientX, y: event.clientY, far: 0, lasso };
+    if (lasso) this.lasso = [this.at(event)];
+  }
+
+  dragged(event) {
+    const { drag } = this, dx = event.clientX - drag.x, dy = event.clientY - drag.y;
+    drag.far += Math.hypot(dx, dy);
+    if (drag.far < 4) return;
+    this.point(null);
+    [drag.x, drag.y] = [event.clientX, event.clientY];
+    if (!drag.lasso) return this.move(dx, dy);
+    this.lasso.push(this.at(event));
+    this.redraw();
+  }
+
+  up(event) {
+    const { drag, lasso, view } = this;
+    this.drop();
+    if (!drag) return;
+    if (drag.far < 4) return this.click(event);
+    if (!lasso || lasso.length < 3) return;
+    const every = Math.max(1, lasso.length / CORNERS);
+    const corners = Array.from({ length: Math.min(lasso.length, CORNERS) }, (_, at) => lasso[Math.floor(at * every)]);
+    this.choose({ area: corners.map(([x, y]) => [(x - view.ox) / view.sx, (y - view.oy) / view.sy]) });
+  }
+
+  drop() {
+    this.drag = this.lasso = undefined;
+    this.redraw();
+  }
+
+  click(event) {
+    const row = this.grid.nearest(...this.at(event), this.view, NEAR * this.dense), before = this.chosen.rows ?? [];
+    if (row < 0) return this.choose({});
+    if (!event.shiftKey) return this.choose({ rows: [row] });
+    this.choose({ rows: before.includes(row) ? before.filter((one) => one !== row) : [...before, row].slice(-MOST_CHOSEN) });
+  }
+
+  /** Tells what the point under the pointer is. */
+  point(event) {
+    const row = event && this.view ? this.grid.nearest(...this.at(event), this.view, NEAR * this.dense) : -1;
+    if (row === this.pointed) return;
+    this.pointed = row;
+    this.tip.hidden = row < 0 || !this.lines.length;
+    if (!this.tip.hidden) {
+      const [path, text] = this.lines[row].split("\t");
+      this.tip.replaceChildren(element("b", "", path), element("span", "told", this.told(row)), element("span", "", text));
+      const x = (this.places[2 * row] * this.view.sx + this.view.ox) / this.dense, wide = this.field.clientWidth;
+      const y = (this.places[2 * row + 1] * this.view.sy + this.view.oy) / this.dense;
+      const left = Math.min(Math.max(x + 14, 4), Math.max(wide - this.tip.offsetWidth - 4, 4));
+      const below = y + 14 + this.tip.offsetHeight < this.field.clientHeight;
+      Object.assign(this.tip.style, { left: `${left}px`, top: `${below ? y + 14 : Math.max(y - 14 - this.tip.offsetHeight, 4)}px` });
+    }
+    this.redraw();
+  }
+
+  told(row) {
+    const { groups, title, ramp, missing } = this.head, level = this.levels[row];
+    if (!ramp.length) return groups[level] ?? missing[0];
+    return `${title}: ${level === level ? Number(level.toPrecision(6)) : missing[0]}`;
+  }
+}
+
+/** Whether (x, y) lies within the corners (even-odd rule). */
+function within(corners, x, y) {
+  let inside = false;
+  for (let at = 0, last = corners.length - 1; at < corners.length; last = at++) {
+    const [ax, ay] = corners[at], [bx, by] = corners[last];
+    if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
+  }
+  return inside;
+}
+
+export default function ({ data, parentElement, setStateValue }) {
+  if (!MAPS.has(parentElement)) MAPS.set(parentElement, new PointMap(parentElement));
+  const map = MAPS.get(parentElement);
+  map.show(data, setStateValue);
+  return () => {
+    map.watcher.disconnect();
+    MAPS.delete(parentElement);
+  };
+}
