@@ -104,6 +104,15 @@ def test_what_has_no_masks_or_no_head_is_refused_with_what_to_choose(golden: Pat
     assert mask_vectors(loaded(f"{bare}#cot-bert"), [SENTENCE]).shape == (1, 2, 32)
 
 
+def test_the_head_of_the_base_reads_where_an_encoder_was_saved_without(golden: Path, tmp_path: Path) -> None:
+    tiny, bare = golden / "models" / "tiny-bert", headless(golden, tmp_path / "bare")
+    wanted = mask_words(loaded(f"{tiny}#cot-bert"), [SENTENCE], 3)
+    assert mask_words(loaded(f"{bare}#cot-bert"), [SENTENCE], 3, head=str(tiny)) == wanted
+    for head, said in ((golden / "models" / "tiny-roberta", "the head knows 601 tokens"), (bare, "no masked-language")):
+        with pytest.raises(SemsearchError, match=said):
+            mask_words(loaded(f"{bare}#cot-bert"), [SENTENCE], head=str(head))
+
+
 def loaded(name: str) -> Any:
     return Encoder.load(name, device="cpu")
 

@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import re
+import shutil
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ import pytest
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
+from pages import again, click, ended
 from streamlit.testing.v1 import AppTest
 
 from semsearch import SemsearchError, sts
@@ -129,6 +133,7 @@ def test_an_encoder_that_cannot_be_loaded_is_an_error_of_its_own(home: Path) -> 
     page = shown("hashing", "defualt", str(broken), s="a red car\na red cart")
     assert len(page.error) == 2
     assert "Did you mean" in page.error[0].value
+    assert "semsearch models list" not in words(page).replace("\\", "")
     assert "Traceback" not in words(page)
     assert titles(page) == ["hashing"]
 
@@ -177,11 +182,138 @@ def test_pairs_without_a_score_are_left_out_of_the_correlations_and_counted() ->
 
 
 def test_many_pairs_are_measured_as_one_at_a_time() -> None:
-    lines = [f"the number {number},the number {number * 7 % 50},{number % 6}" for number in range(150)]
+    lines = MANY.splitlines()[:150]
     page = pasted("\n".join(lines))
     listed = page.dataframe[1].value.sort_values("pair")
     found = sts([tuple(line.split(",")[:2]) for line in lines], encoder="hashing")
     assert listed["cosine hashing"].tolist() == pytest.approx(found.cosines)
+
+
+MANY = "".join(f"the number {at},the number {at * 7 % 50},{at % 6}\n" for at in range(300))
+WITH_JOBS = f"from semsearch_ui import jobs\njobs.show()\n{PROGRAM}"
+
+
+def given(page: AppTest) -> str:
+    """What the pairs of a page go by in its URL."""
+    (name,) = [page.query_params["set"]] if isinstance(page.query_params["set"], str) else page.query_params["set"]
+    return str(name)
+
+
+def test_many_pairs_are_measured_by_a_job_that_a_reload_finds() -> None:
+    page = pasted(MANY)
+    assert not page.dataframe
+    click(page, "Measure 300 pairs with hashing")
+    name = given(page)
+    assert ended(("Compare", name)) == "done"
+    reloaded = shown(kind="pairs", set=name)
+    assert reloaded.text_area(key="pairs").value == MANY
+    lines = [line.split(",") for line in MANY.splitlines()]
+    found = sts([(line[0], line[1]) for line in lines], encoder="hashing", gold=[float(line[2]) for line in lines])
+    for each in (again(page), reloaded):
+        assert each.dataframe[0].value["spearman"].tolist() == pytest.approx([found.spearman])
+        listed = each.dataframe[1].value.sort_values("pair")
+        assert listed["cosine hashing"].tolist() == pytest.approx(found.cosines)
+
+
+def test_an_encoder_is_shown_before_the_others_are_done_and_a_stop_keeps_what_was_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from semsearch_ui import measured
+
+    go, seen = threading.Event(), []
+    usual = measured._sts
+
+    def slow(pairs: Any, encoder: Any) -> Any:
+        if len(pairs) == 1:  # the pair that is looked at
+            return usual(pairs, encoder)
+        name = "hashing" if encoder.name == "hashing" else "default"
+        seen.append(name)
+        assert name == "hashing" or seen.count(name) < 2 or go.wait(60)
+        return usual(pairs, encoder)
+
+    monkeypatch.setattr(measured, "_sts", slow)
+    page = AppTest.from_string(WITH_JOBS, default_timeout=120)
+    page.query_params["m"], page.query_params["kind"] = ["hashing", "default"], "pairs"
+    page.run()
+    page.text_area(key="pairs").set_value(MANY).run()
+    click(page, "Measure 300 pairs with hashing and default")
+    until(lambda: seen.count("default") > 1)
+    assert again(page).dataframe[0].value["encoder"].tolist() == ["hashing"]
+    assert "1 of 2 encoders are done" in words(page)
+    page.button(key=next(each.key for each in page.button if each.label == "Stop")).click()
+    again(page)
+    go.set()
+    assert ended(("Compare", given(page))) == "stopped"
+    many = seen.count("default")
+    click(again(page), "Measure 300 pairs with default")
+    assert ended(("Compare", given(page))) == "done"
+    assert again(page).dataframe[0].value["encoder"].tolist() == ["hashing", "default"]
+    assert seen.count("default") == 5 and many < 5  # five windows of 64: none was measured twice
+
+
+def test_an_encoder_that_fails_on_many_pairs_keeps_no_other_from_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    from semsearch_ui import measured
+
+    usual = measured._sts
+
+    def failing(pairs: Any, encoder: Any) -> Any:
+        if encoder.name == "hashing":
+            raise SemsearchError("*no* luck.", "Try again.")
+        return usual(pairs, encoder)
+
+    monkeypatch.setattr(measured, "_sts", failing)
+    page = pasted(MANY, "hashing", "default")
+    click(page, "Measure 300 pairs")
+    assert ended(("Compare", given(page))) == "done"
+    assert again(page).dataframe[0].value["encoder"].tolist() == ["default"]
+    assert r"\*no\* luck" in page.error[0].value
+
+
+def until(true: Any) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_an_encoder_whose_folder_changes_is_loaded_anew(golden: Path, home: Path) -> None:
+    pytest.importorskip("torch")
+    from safetensors.numpy import load_file, save_file
+
+    from semsearch_ui import held
+
+    folder = Path(shutil.copytree(golden / "models" / "tiny-bert", home / "tiny"))
+    for file in (folder, *folder.glob("*")):
+        file.chmod(0o755)
+    name = f"{folder}#mean"
+    first = held.encoder(name)
+    assert held.encoder(name) is first
+    changed = {key: value * 2 for key, value in load_file(folder / "model.safetensors").items()}
+    save_file(changed, folder / "model.safetensors", {"format": "pt"})
+    second = held.encoder(name)
+    assert second is not first and second.fingerprint != first.fingerprint
+    assert held.encoder(name) is second
+
+
+def test_the_masks_of_cot_bert_are_compared_and_the_words_there_are_read(golden: Path) -> None:
+    pytest.importorskip("torch")
+    from semsearch import Encoder, mask_vectors, mask_words
+
+    name, texts = f"{golden / 'models' / 'tiny-bert'}#cot-bert", ["A man plays a guitar.", "A man is eating."]
+    page = shown(name, "hashing", s="\n".join(texts), masks="true")
+    encoder = Encoder.load(name)
+    compared, read = page.dataframe[1].value, page.dataframe[2].value
+    vectors = mask_vectors(encoder, texts)
+    vectors /= (vectors**2).sum(-1, keepdims=True) ** 0.5
+    a, b = vectors
+    wanted = [a[0] @ b[0], a[1] @ b[1], a[0] @ a[1], b[0] @ b[1]]
+    assert compared["cosine"].tolist() == pytest.approx([float(each) for each in wanted], abs=1e-5)
+    assert ["which is the vector" in told for told in compared["compared"]] == [False, True, False, False]
+    likeliest = mask_words(encoder, texts, 1)
+    assert [column[0].split("  ")[0] for column in (read[name] for name in read)] == [
+        likeliest[side][at][0].token for at in (0, 1) for side in (0, 1)
+    ]
+    assert "does not run in Torch" in page.info[0].value
 
 
 def test_an_uploaded_file_goes_before_the_box() -> None:

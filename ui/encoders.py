@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -105,11 +106,28 @@ def told(name: str) -> Iterator[None]:
     try:
         yield
     except SemsearchError as error:
-        st.error(held.plain(f"{short(name)}: {error.message} {error.fix}".strip()), icon=":material/error:")
+        st.error(held.plain(f"{short(name)}: {said(error)}"), icon=":material/error:")
     except Exception as error:  # a broken file can fail in any library that reads it
         LOG.exception("the encoder %r failed", name)
-        said = f"{short(name)} does not work: {type(error).__name__}. Check its files, or choose another one."
-        st.error(held.plain(said), icon=":material/error:")
+        why = f"{short(name)} does not work: {type(error).__name__}. Check its files, or choose another one."
+        st.error(held.plain(why), icon=":material/error:")
+
+
+def said(error: SemsearchError) -> str:
+    """An error with what to do on a page, where its own words are for the command line."""
+    text = f"{error.message} {error.fix}".strip()
+    for typed, seen in TYPED.items():
+        text = re.sub(typed, seen, text)
+    return text
+
+
+TYPED = {
+    r"semsearch models list": "the page Indexes & models",
+    r"semsearch templates list( --kind \w+)?": "the page Templates",
+    r"\bUse --template ": "Write MODEL#TEMPLATE with ",
+    r"--template (\S+)": r"MODEL#\1",
+    r"Fetch it once without --offline: semsearch models pull \S+": "Fetch it while the network is there",
+}
 
 
 def _here(name: str) -> bool:

@@ -15,7 +15,7 @@ import streamlit as st
 from semsearch import Encoder, Progress, SemsearchError, pearson, ranks, spearman, sts
 
 from . import held, jobs
-from .encoders import short
+from .encoders import said, short
 from .given import Given
 from .pairs import Pair
 
@@ -87,7 +87,7 @@ def begin(encoders: Mapping[str, Encoder], given: Given) -> None:
             except jobs.Stopped:
                 raise
             except SemsearchError as error:
-                problems.append(f"{short(name)}: {error.message} {error.fix}".strip())
+                problems.append(f"{short(name)}: {said(error)}")
             except Exception as error:  # one that fails must not keep the others from their turn
                 LOG.exception("the encoder %r failed", name)
                 problems.append(f"{short(name)} does not work: {type(error).__name__}. Check its files.")

@@ -1,4 +1,4 @@
-"""One pair of sentences: cosine and strength by every encoder, and what each token contributes."""
+"""One pair of sentences: cosine and strength by every encoder, what each token contributes, what [MASK] holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import streamlit as st
 
 from semsearch import Encoder, SemsearchError, token_contributions
 
-from . import charts, encoders, held, measured
+from . import charts, encoders, held, masks, measured
 from .pairs import Pair
 
 URL: Any = "query-params"
@@ -34,6 +34,12 @@ def show(chosen: dict[str, Encoder], first: str, second: str) -> None:
         help="The cosine of each token with the vector of its sentence, as a share of all. For models in Torch.",
     ):  # fmt: skip
         _tokens(chosen, (first, second))
+    if st.toggle(
+        "What stands at [MASK]", key="masks", bind=URL,
+        help="How the positions that a prompt reads compare, such as the first and the second [MASK] of CoT-BERT, and "
+        "the words that the model would fill in there. For BERT and RoBERTa in Torch.",
+    ):  # fmt: skip
+        masks.show(chosen, (first, second))
 
 
 def number(place: Any, label: str, key: str, most: int, usual: int) -> int:
@@ -50,7 +56,7 @@ def _tokens(chosen: dict[str, Encoder], texts: tuple[str, str]) -> None:
             try:
                 found = [token_contributions(encoder, text) for text in texts]
             except SemsearchError as error:
-                st.info(held.plain(f"{encoders.short(name)}: {error.message} {error.fix}"), icon=":material/info:")
+                st.info(held.plain(f"{encoders.short(name)}: {encoders.said(error)}"), icon=":material/info:")
                 continue
             for number, (place, parts) in enumerate(zip(st.columns(2), found, strict=True), 1):
                 core = 100 * sum(part.share for part in parts if part.core)

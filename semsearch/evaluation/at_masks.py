@@ -25,16 +25,17 @@ def mask_vectors(encoder: Encoder, texts: Sequence[str]) -> NDArray[np.float32]:
     return masks.states(encoder._engine, texts)  # type: ignore[no-any-return]
 
 
-def mask_words(encoder: Encoder, texts: Sequence[str], k: int = 10) -> list[list[list[Word]]]:
+def mask_words(encoder: Encoder, texts: Sequence[str], k: int = 10, head: str = "") -> list[list[list[Word]]]:
     """What the model would fill in: for each text and each [MASK], the k likeliest words, the likeliest first.
 
     Each has its `token`, and its `probability` in 0 … 1 among the whole vocabulary. They are read by the
-    masked-language-model head in the encoder's folder, from the last layer. Raises UsageError as mask_vectors does,
-    for a folder without such a head, and for k below 1.
+    masked-language-model head in the encoder's folder, from the last layer; where it has none, by that of the model
+    `head`, such as the one it was trained from, whose head has not seen the training. Raises UsageError as
+    mask_vectors does, where there is no such head or it does not fit, and for k below 1.
     """
     if k < 1:
         raise UsageError(f"{k} words cannot be read.", "Ask for one or more.")
-    return _masks(encoder).words(encoder._engine, texts, k)  # type: ignore[no-any-return]
+    return _masks(encoder).words(encoder._engine, texts, k, head)  # type: ignore[no-any-return]
 
 
 def _masks(encoder: Encoder) -> Any:

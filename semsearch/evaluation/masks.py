@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from semsearch import bundle as bundles
 from semsearch import pooling, weights
 from semsearch.batching import Tokenizer, by_length, padded
 from semsearch.errors import UsageError
@@ -25,13 +27,14 @@ from semsearch.methods import Batch
 from semsearch.methods._masks import part
 from semsearch.networks import loading
 from semsearch.networks.masked import Inputs
+from semsearch.reference import Reference
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TOKENS = 1024  # of a batch, padding included
 HEAD = re.compile(r"(cls\.predictions\.transform|lm_head)\.dense\.weight")
-_HEADS: WeakKeyDictionary[nn.Module, tuple[nn.Module, nn.Module]] = WeakKeyDictionary()  # of networks without their own
+_HEADS: WeakKeyDictionary[nn.Module, dict[str, tuple[nn.Module, nn.Module]]] = WeakKeyDictionary()  # what read before
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +72,14 @@ def states(engine: Any, texts: Sequence[str], layer: int | None = None) -> NDArr
     return found
 
 
-def words(engine: Any, texts: Sequence[str], k: int) -> list[list[list[Word]]]:
+def words(engine: Any, texts: Sequence[str], k: int, head: str = "") -> list[list[list[Word]]]:
     """The k likeliest words at every [MASK] of every text, the likeliest first: n lists of m lists.
 
     The head reads the last layer, on which it was trained, whichever layer the method reads. Raises UsageError as
-    states() does, and where the folder of the model has no masked-language-model head.
+    states() does, and where neither the folder of the model nor `head` has a masked-language-model head that fits.
     """
     hidden = torch.from_numpy(states(engine, texts, layer=-1))
-    transform, decoder = _head(engine)
+    transform, decoder = _head(engine, head)
     tokenizer = Tokenizer(engine.bundle.path("tokenizer"), engine.max_tokens, engine.bundle.tokens)
     found = []
     for row in hidden:
@@ -88,17 +91,40 @@ def words(engine: Any, texts: Sequence[str], k: int) -> list[list[list[Word]]]:
     return found
 
 
-def _head(engine: Any) -> tuple[nn.Module, nn.Module]:
-    """The two halves of the head, in float32: of the network, or else of its folder. Raises UsageError."""
+def _head(engine: Any, other: str) -> tuple[nn.Module, nn.Module]:
+    """The two halves of the head, in float32: the network's, its folder's, or that of `other`. Raises UsageError."""
     network, bundle = engine.network, engine.bundle
-    if network not in _HEADS:
-        if not any(map(HEAD.match, weights.names(bundle.folder / bundle.weights))):
+    kept = _HEADS.setdefault(network, {})
+    if other not in kept:
+        folder, weight = bundle.folder, bundle.weights
+        if not _has_head(folder / weight) and other:
+            reference = Reference.parse(other)
+            folder = bundles.find(reference.model, reference.revision)
+            weight = weights.find(folder)
+        if not _has_head(folder / weight):
             raise UsageError(
-                f"{engine.name} has no masked-language-model head in its folder, which alone reads words at [MASK].",
+                f"{other or engine.name} has no masked-language-model head in its folder, which alone reads words at "
+                "[MASK].",
                 "Choose a BERT or a RoBERTa as it was pretrained, with its head; a sentence encoder is saved without.",
             )
-        own = network.transform is not None and network.decoder is not None
+        own = network.transform is not None and network.decoder is not None and folder == bundle.folder
         if not own or next(network.parameters()).dtype != torch.float32:
-            network = loading.masked(bundle.folder, needs=("transform", "decoder"), device=engine.device)
-        _HEADS[engine.network] = (part(network, "transform"), part(network, "decoder"))
-    return _HEADS[engine.network]
+            network = loading.masked(folder, needs=("transform", "decoder"), device=engine.device)
+        kept[other] = _fitting(engine, part(network, "transform"), part(network, "decoder"))
+    return kept[other]
+
+
+def _fitting(engine: Any, transform: nn.Module, decoder: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """Both, where they read this network's states and know its vocabulary. Raises UsageError."""
+    theirs: Any = decoder.weight
+    wanted, got = tuple(engine.network.model.get_input_embeddings().weight.shape), tuple(theirs.shape)
+    if wanted != got:
+        raise UsageError(
+            f"the head knows {got[0]:,} tokens and is {got[1]} wide, {engine.name} has {wanted[0]:,} and {wanted[1]}.",
+            "Use the head of the model that it was trained from.",
+        )
+    return transform, decoder
+
+
+def _has_head(path: Path) -> bool:
+    return any(map(HEAD.match, weights.names(path)))
