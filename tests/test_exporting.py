@@ -49,6 +49,13 @@ SAMPLES = {  # method -> models and templates under which it is exported; as rel
     "static": ("tiny-bert#static", "tiny-bert#static-debiased"),
 }  # fmt: skip
 QUICK = ("static", "promptbert", "prompteol")
+OFTEN = (  # beside the first of each method; the rest is long
+    "tiny-roberta#cls",
+    "tiny-bert#head=pooler,template=promptbert-denoised",
+    "tiny-roberta#promptroberta-denoised",
+    "tiny-mistral#promptsth",
+    "tiny-bert#static-debiased",
+)
 TEXTS = (
     "A man is playing a guitar.",
     "a",
@@ -65,7 +72,8 @@ def _samples() -> Iterator[Any]:
     for method, names in SAMPLES.items():
         for name in names:
             quick = method in QUICK and name == names[0]
-            yield pytest.param(name, marks=() if quick else pytest.mark.slow)
+            often = name == names[0] or name in OFTEN
+            yield pytest.param(name, marks=() if quick else pytest.mark.slow if often else pytest.mark.long)
 
 
 @pytest.fixture(scope="module")
@@ -383,7 +391,7 @@ def test_minilm_in_8_bits_is_judged_by_sts(data: Path, tmp_path: Path) -> None:
     assert bundle.parity["stsb_dev"] == pytest.approx(bundle.parity["stsb_dev_fp32"], abs=0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_minilm_under_a_prompt_is_too_coarse_in_8_bits(tmp_path: Path) -> None:
     with pytest.raises(GateFailed, match="Spearman"):
         export(f"{models.minilm()}#promptbert", tmp_path / "out", "int8")
