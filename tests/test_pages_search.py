@@ -61,10 +61,11 @@ def titles(page: AppTest) -> list[str]:
 
 
 def html(page: AppTest) -> str:
-    """All that is shown as HTML, but for the fixed text that puts the cursor into the box."""
+    """All that is shown as HTML, but for the two scripts, which hold no data."""
+    from semsearch_ui.context import SCROLL
     from semsearch_ui.search import KEYS
 
-    return "".join(each.proto.body for each in page.get("html") if each.proto.body.strip() != KEYS.strip())
+    return "".join(each.proto.body for each in page.get("html") if each.proto.body not in (KEYS, SCROLL))
 
 
 def chosen(page: AppTest, label: str, at: int = 0) -> Any:
@@ -136,11 +137,11 @@ def test_a_filter_that_does_not_parse_is_a_sentence_and_no_traceback(where: str,
 
 def test_a_hit_opens_in_its_document_and_closes_again(notes: Path) -> None:
     page = shown("diesel engine")
-    pieces = len(page.get("html"))
+    assert html(page).count('class="passage whole"') == 0
     chosen(page, "Open").click().run()
-    assert len(page.get("html")) == pieces + 1
+    assert html(page).count('class="passage whole"') == 1
     chosen(page, "Close").click().run()
-    assert len(page.get("html")) == pieces
+    assert html(page).count('class="passage whole"') == 0
 
 
 def test_nothing_of_a_document_is_markup(notes: Path) -> None:
@@ -202,3 +203,185 @@ def test_a_download_runs_in_no_spreadsheet() -> None:
     assert found["path"].startswith("'=")
     assert found["text"] == "'-1+1,\"\nx"
     assert found["score"] == "-0.5"
+
+
+class Counting:
+    """What went through the encoders of the pages: the queries, one by one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from semsearch.encoder import Encoder
+
+        self.queries: list[str] = []
+        whole = Encoder.encode
+
+        def encode(encoder: Encoder, sentences: Any, *arguments: Any, **options: Any) -> Any:
+            self.queries += list(sentences) if options.get("role") == "query" else []
+            return whole(encoder, sentences, *arguments, **options)
+
+        monkeypatch.setattr(Encoder, "encode", encode)
+
+
+def foot(page: AppTest) -> str:
+    [told] = [each.value for each in page.caption if "encoded in" in each.value]
+    return str(told)
+
+
+def test_another_mode_weight_filter_or_number_of_hits_encodes_nothing_again(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counting = Counting(monkeypatch)
+    page = shown("diesel engine", weigh="true")
+    assert counting.queries == ["diesel engine"]
+    assert "query encoded in" in foot(page)
+    assert " ms · searched" in foot(page)
+    for change in (
+        lambda: page.slider(key="alpha").set_value(0.1),
+        lambda: page.number_input(key="k").set_value(3),
+        lambda: page.segmented_control(key="mode").set_value("semantic"),
+        lambda: page.multiselect(key="f.lang").set_value(["en"]),
+    ):
+        change().run()
+        assert not page.exception
+        assert "earlier search, not again" in foot(page)
+    assert counting.queries == ["diesel engine"]
+    page.multiselect(key="more").set_value(["fuel ^0.5"]).run()
+    assert counting.queries == ["diesel engine", "fuel"]
+
+
+def test_to_open_a_hit_searches_nothing_again(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = shown("diesel engine")
+    asked = []
+    monkeypatch.setattr(Index, "search", lambda *_, **__: asked.append(1))
+    chosen(page, "Open").click().run()
+    assert not page.exception
+    assert not asked
+    assert len(titles(page)) == 4
+
+
+def test_a_hit_says_what_meaning_and_what_words_gave_to_its_score(notes: Path) -> None:
+    page = shown("diesel engine")
+    shares = re.findall(r"meaning (\d+)%, words (\d+)%", html(page))
+    assert len(shares) >= 2
+    assert all(99 <= int(one) + int(other) <= 101 for one, other in shares)
+    assert int(shares[0][1]) > 0 == int(shares[-1][1])  # only the first has the words
+    assert "meaning" not in html(shown("diesel engine", mode="semantic"))
+
+
+def test_what_an_index_tells_of_kinds_dates_lists_and_flags_can_be_chosen(home: Path, tmp_path: Path) -> None:
+    import os
+    from datetime import date
+
+    files = tmp_path / "files"
+    files.mkdir()
+    for name, day in (("old.txt", 1_600_000_000), ("new.md", 1_700_000_000)):
+        (files / name).write_text("About a diesel engine.")
+        os.utime(files / name, (day, day))
+    with Index.create("notes", encoder="hashing") as index:
+        index.sync(files)
+        index.add([Document("a", "One diesel engine.", {"tags": ["x", "y"], "draft": True, "due": "2024-01-31"})])
+        index.add([Document("b", "Two of a diesel engine.", {"tags": ["z"], "draft": False, "due": "2024-03-01"})])
+        index.add([Document(f"m{n}", f"Bread {n}", {"author": f"Author {n}"}) for n in range(41)])
+    chosen_now: dict[str, tuple[str, Any]] = {
+        "b.loader": ("multiselect", ["markdown"]),
+        "f.tags": ("multiselect", ["y", "q"]),
+        "f.draft": ("segmented_control", "no"),
+        "f.due": ("date_input", (date(2024, 2, 1), date(2024, 3, 1))),
+        "f.author": ("text_input", "author 17"),
+    }
+    found = {"b.loader": "new.md", "f.tags": "a", "f.draft": "b", "f.due": "b", "f.author": "m17"}
+    for key, (kind, value) in chosen_now.items():
+        page = shown("diesel engine")
+        value = [one for one in value if one != "q"] if key == "f.tags" else value
+        getattr(page, kind)(key=key).set_value(value).run()
+        assert titles(page) == [f"**1. {found[key]}**"], key
+    page = shown("diesel engine")
+    page.date_input(key="b.date").set_value((date.fromtimestamp(1_600_000_000), date(2021, 1, 1))).run()
+    assert titles(page) == ["**1. old.txt**"]
+
+
+def test_a_field_that_one_of_two_indexes_has_keeps_the_other_from_nothing(notes: Path) -> None:
+    with Index.create("others", encoder="hashing") as index:
+        index.add([Document("o.txt", "A diesel engine in another index.")])
+    page = shown("diesel engine", **{"f.lang": "en"})
+    assert "**1. diesel.txt**" in titles(page)
+    assert any("others was not searched" in each.value for each in page.warning)
+    assert not page.error
+
+
+COPIES = [Document(f"{name}.txt", "Press the red button to stop the engine at once, then wait.") for name in "abc"]
+
+
+def test_near_copies_unfold_and_each_opens(home: Path) -> None:
+    with Index.create("notes", encoder="hashing") as index:
+        index.add([*COPIES, Document("d.txt", "Bread needs salt.")])
+    page = shown("red button engine")
+    assert titles(page)[0] == "**1. a.txt**"
+    assert not any("c.txt" in each.value.replace("\\", "") for each in page.caption)
+    chosen(page, "2 near copies").click().run()
+    assert all(any(name in each.value.replace("\\", "") for each in page.caption) for name in ("b.txt", "c.txt"))
+    chosen(page, "Open", 2).click().run()
+    assert not page.exception
+    assert html(page).count('class="passage whole"') == 1
+    chosen(page, "2 near copies").click().run()
+    assert not any("c.txt" in each.value.replace("\\", "") for each in page.caption)
+
+
+def test_the_other_passages_of_a_document_are_a_click_away(home: Path) -> None:
+    with Index.create("notes", encoder="hashing") as index:
+        parts = [f"Part {n} tells of a diesel engine. " + f"It has the mark {n}. " * 60 for n in range(3)]
+        index.add([Document("long.txt", "\n\n".join(parts)), Document("d.txt", "Bread needs salt.")])
+    page = shown("diesel engine")
+    [more] = [each for each in page.button if each.label.endswith("more in this document")]
+    count = int(more.label.split()[0])
+    before = html(page).count('class="passage"')
+    more.click().run()
+    assert html(page).count('class="passage"') == before + count
+
+
+def test_the_nearest_miss_is_shown_and_a_click_loosens(notes: Path) -> None:
+    page = shown("diesel engine", where="year > 3000", **{"f.lang": "de"})
+    assert any(each.value.startswith("**Nearest: diesel") for each in page.markdown)
+    chosen(page, "Search without the filters").click().run()
+    assert titles(page)[0] == "**1. diesel.txt**"
+    assert page.text_input(key="where").value == ""
+    assert page.multiselect(key="f.lang").value == []
+
+
+def test_least_strength_is_loosened_alone_where_that_is_enough(notes: Path) -> None:
+    page = shown("diesel engine", min="1", path="cars")
+    chosen(page, "Search without the least strength").click().run()
+    assert titles(page)[0] == "**1. diesel.txt**"
+    assert page.text_input(key="path").value == "cars"
+
+
+@pytest.fixture
+def papers(home: Path, tmp_path: Path) -> Path:
+    import filemaking
+
+    pytest.importorskip("pypdfium2")
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    told = ("Bread needs salt and time.", "A diesel engine ignites fuel.", "A knot holds a rope.")
+    filemaking.pdf(folder / "paper.pdf", [[one] * 45 for one in told])
+    with Index.create("notes", encoder="hashing") as index:
+        index.sync(folder)
+    return folder
+
+
+def test_a_pdf_opens_at_its_page_and_can_be_leafed_through(papers: Path) -> None:
+    page = shown("diesel engine ignites", group="passage")
+    chosen(page, "Open").click().run()
+    assert len(page.get("image")) == 1
+    assert any(each.value == "page 2 of 3" for each in page.caption)
+    chosen(page, "Next page").click().run()
+    assert any(each.value == "page 3 of 3 · the passage is on page 2" for each in page.caption)
+    assert chosen(page, "Next page").disabled
+
+
+def test_a_pdf_that_is_another_by_now_shows_its_text_and_says_why_not_its_page(papers: Path) -> None:
+    (papers / "paper.pdf").write_bytes(b"something else")
+    page = shown("diesel engine ignites", group="passage")
+    chosen(page, "Open").click().run()
+    assert not page.get("image")
+    assert any("another than it was" in each.value for each in page.info)
+    assert 'class="passage whole"' in html(page)

@@ -9,8 +9,17 @@ from semsearch import Hit, Index, SemsearchError
 from . import held, marked
 
 AROUND = 6_000  # letters shown before and behind the passage: a book of a megabyte would stop the browser
-OPEN, PAGE = "open hit", "page shown"
+OPEN, PAGE, TO_DRAW = "open hit", "page shown", "page to draw"
 HEIGHT = 420
+# The mark comes into view in its box, and the page stays where it is: fixed text, no data.
+SCROLL = """<script>
+(() => {
+  const mark = document.querySelector(".passage.whole mark");
+  let box = mark && mark.parentElement;
+  while (box && !/auto|scroll/.test(getComputedStyle(box).overflowY)) box = box.parentElement;
+  if (box) box.scrollTop += mark.getBoundingClientRect().top - box.getBoundingClientRect().top - 90;
+})();
+</script>"""
 
 
 def ask(index: str, hit: Hit) -> None:
@@ -33,10 +42,17 @@ def show(index: str, hit: Hit) -> None:
             _text(index, hit)
             return
         picture, text = st.columns(2)
-        with picture:
-            _picture(index, hit)
         with text:
             _text(index, hit)
+        st.session_state[TO_DRAW] = (picture, index, hit)  # behind all else: it takes a moment
+
+
+def draw() -> None:
+    """The page of the hit that is open, once the rest of the answer stands."""
+    if waiting := st.session_state.pop(TO_DRAW, None):
+        place, index, hit = waiting
+        with place, held.told():
+            _picture(index, hit)
 
 
 def _text(index: str, hit: Hit) -> None:
@@ -45,6 +61,7 @@ def _text(index: str, hit: Hit) -> None:
     with st.container(height=HEIGHT):
         st.caption(held.plain(hit.path) + (f" · page {hit.page}" if hit.page else ""))
         st.html(marked.passage(text[first:last], (0, 0), [(hit.start - first, hit.end - first)], whole=True))
+        st.html(SCROLL, unsafe_allow_javascript=True)
 
 
 def _picture(index: str, hit: Hit) -> None:
@@ -57,12 +74,12 @@ def _picture(index: str, hit: Hit) -> None:
         return
     with st.container(border=True):
         st.image(png, width="stretch", alt=f"page {page} of {pages}")
-    row = st.container(horizontal=True, vertical_alignment="center")
-    for label, icon, other in (("Page before", "chevron_left", page - 1), ("Page behind", "chevron_right", page + 1)):
+    away = "" if page == hit.page else f" · the passage is on page {hit.page}"
+    st.caption(f"page {page} of {pages}{away}")
+    row = st.container(horizontal=True)
+    for label, icon, other in (("Previous page", "arrow_back", page - 1), ("Next page", "arrow_forward", page + 1)):
         row.button(label, key=f"{label} {hit.id}", icon=f":material/{icon}:", type="tertiary", on_click=_turn,
                    args=(other,), disabled=not 1 <= other <= pages)  # fmt: skip
-    away = "" if page == hit.page else f" · the passage is on page {hit.page}"
-    row.caption(f"page {page} of {pages}{away}")
 
 
 def _page(hit: Hit) -> int:

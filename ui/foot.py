@@ -70,7 +70,8 @@ def _nearest(query: Query, names: Sequence[str]) -> Found | None:
 
 def foot(answer: Answer) -> None:
     """How many hits, how long it took and where; the hits as files."""
-    told = [f"{len(answer.found)} hits", _encoded(answer), f"searched in {_took(answer, 'search'):.1f} ms"]
+    many = len(answer.found)
+    told = [f"{many} hit{'' if many == 1 else 's'}", _encoded(answer), f"searched in {_took(answer, 'search'):.1f} ms"]
     row = st.container(horizontal=True, vertical_alignment="center")
     row.caption(" · ".join([*told, *_devices(answer)]))
     rows = [record(each) for each in answer.found]
@@ -83,12 +84,11 @@ def _took(answer: Answer, part: str) -> float:
 
 
 def _encoded(answer: Answer) -> str:
-    """How long that took; next to nothing where the encoder was not asked, because the same was asked before."""
-    told = f"query encoded in {_took(answer, 'encode'):.1f} ms"
+    """How long that took, if the encoder was asked at all."""
     if any(results.plan.get("encoded") for results in answer.results.values()):
-        return told
+        return f"query encoded in {_took(answer, 'encode'):.1f} ms"
     by_meaning = any(results.query.mode != "keyword" for results in answer.results.values())
-    return f"{told} ({'remembered' if by_meaning else 'words need none'})"
+    return "query encoded in an earlier search, not again" if by_meaning else "nothing encoded in a search by words"
 
 
 def _devices(answer: Answer) -> list[str]:

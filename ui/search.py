@@ -10,7 +10,7 @@ import streamlit as st
 
 from semsearch import Query, SemsearchError
 
-from . import answering, filtering, foot, held, hits
+from . import answering, context, filtering, foot, held, hits
 from .chips import Chip, chip
 
 MODES = ("hybrid", "semantic", "keyword")
@@ -56,6 +56,7 @@ def page() -> None:
         if not answer.found:
             foot.nothing(query, chosen)
         foot.foot(answer)
+        context.draw()
 
 
 def _no_index() -> None:
