@@ -26,8 +26,9 @@ def here(model: str) -> bool:
 
 
 def encoders() -> list[str]:
-    """Those of the catalogue that need no fetching, the usual one first."""
-    return [str(one["name"]) for one in Encoder.catalogue() if one["local"]]
+    """Those of the catalogue that need no fetching, the usual one first, and what was trained or exported here."""
+    made = [str(one["path"]) for one in Encoder.saved(Encoder.home()) if not one.get("problem")]
+    return [*(str(one["name"]) for one in Encoder.catalogue() if one["local"]), *made]
 
 
 def several(label: str, key: str, default: Sequence[str], **how: Any) -> list[str]:

@@ -30,7 +30,7 @@ def sts_tasks_of(_: Sequence[str]) -> None:
     there = sts_tasks(split=split)
     tasks = left.pills(
         "Tasks", there, selection_mode="multi", default=[one for one in there if one == "stsb"] or there[:1],
-        key="tasks", bind=URL, format_func=lambda task: TITLES.get(task, task.upper()),
+        key="tasks", bind=URL, wrap=True, format_func=lambda task: TITLES.get(task, task.upper()),
         help="All seven on the test split are what papers print as their average.",
     )  # fmt: skip
     names = at_hand.several("Encoders", "encoders", ["default", "cot-minilm"], bind=URL)

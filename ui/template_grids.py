@@ -8,7 +8,16 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import SemsearchError, keep_run, kept_runs, search_templates, sts_pairs, sts_tasks, template_grid
+from semsearch import (
+    Progress,
+    SemsearchError,
+    keep_run,
+    kept_runs,
+    search_templates,
+    sts_pairs,
+    sts_tasks,
+    template_grid,
+)
 
 from . import encoders, held, jobs, runs
 from .encoders import short
@@ -94,6 +103,7 @@ def _given(triples: Any, called: str) -> Given:
 def _start(model: str, pieces: Any, full: bool, on: Given) -> None:
     def work(told: jobs.Told) -> jobs.Outcome:
         both, gold, called = on
+        told(Progress(0, 1, "texts", "loading the model"))
         ranked = search_templates(model, both, gold, lists=pieces, full=full, step=told)
         rows = [
             {"template": one.text, "spearman": one.spearman if one.spearman == one.spearman else None,

@@ -1,0 +1,72 @@
+"""Evaluate and Templates in Debian's Chromium: the linter while one types, and runs that outlive the server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("selenium", reason="the browser is driven by selenium")
+from chromium import buttons, needs_chromium, serving, text, until
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from stsdata import tiny_sts
+
+from semsearch import Document, Index, kept_runs
+
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    with Index.create("notes", encoder="hashing", home=home) as index:
+        index.add([
+            Document("diesel.txt", "A diesel engine ignites fuel by compression. It has no spark plug at all."),
+            Document("bread.txt", "Bread needs salt and time and a hot oven. Yeast makes the dough rise slowly."),
+        ])  # fmt: skip
+    return home
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_sts(tmp_path_factory.mktemp("data"))
+
+
+def measure(browser: Any, url: str) -> None:
+    """Open the page, press Measure, wait for the runs."""
+    browser.get(url)
+    until(lambda: buttons(browser, "Measure") and buttons(browser, "Measure")[0].is_enabled())
+    buttons(browser, "Measure")[0].click()
+    until(lambda: "Two side by side" in text(browser))
+
+
+def test_runs_are_measured_in_the_browser_and_outlive_the_server(
+    browser: Any, home: Path, data: Path, request: pytest.FixtureRequest
+) -> None:
+    tasks = "evaluate?measure=STS+tasks&tasks=stsb&encoders=hashing&encoders=default"
+    with serving(home, SEMSEARCH_DATA=str(data)) as address:
+        measure(browser, f"{address}/{tasks}")
+        kept = list(kept_runs(home).values())
+        assert [run["encoder"] for run in kept] == ["hashing", "default"]
+        measure(browser, f"{address}/evaluate?measure=without+labels&index=notes&sample=2")
+    browser.get(f"{request.getfixturevalue('server')}/{tasks}")  # another server, of the same home
+    until(lambda: "Two side by side" in text(browser))
+    wanted = {f"{run['encoder']} · {run['time'][:19].replace('T', ' ')}" for run in kept}
+    until(lambda: wanted <= {each.get_attribute("value") for each in browser.find_elements(By.TAG_NAME, "input")})
+
+
+def test_a_template_is_checked_as_it_is_typed(browser: Any, server: str) -> None:
+    browser.get(f"{server}/templates")
+    box = until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[aria-label='Template']"))[0]
+    until(lambda: "Nothing is off with it" in text(browser) or "note" in text(browser))
+    box.send_keys(Keys.CONTROL, "a")
+    box.send_keys("<b>This</b> means [MASK]")
+    until(lambda: "There is no slot for the sentence" in text(browser))  # neither Enter nor Tab was pressed
+    assert browser.switch_to.active_element == box
+    box.send_keys(" [X] .")
+    until(lambda: "There is no slot for the sentence" not in text(browser))
+    assert box.get_attribute("value") == "<b>This</b> means [MASK] [X] ."
+    until(lambda: "[b]" in text(browser))  # its tokens
+    assert not browser.find_elements(By.CSS_SELECTOR, "[data-testid=stMarkdown] b")
