@@ -25,7 +25,7 @@ PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
 RAMP = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")  # viridis
 GREY = "#8a94a0"
 SHOWN = 160  # letters of a text under the pointer, and of its path
-LABEL = 28  # and of a group's name
+LABEL = 40  # and of a group's name
 RADII = ((500, 5.0), (5_000, 3.2), (30_000, 2.0), (10**9, 1.4))  # pixels, up to so many points
 HERE = Path(__file__).parent
 HTML = """
@@ -76,10 +76,15 @@ def packed(given: Points, placed: Floats, layout: str, colours: Colours, start: 
 def _texts(key: tuple[Any, ...], _sample: VectorSample) -> bytes:
     """A line for each point: its path, a tab, the beginning of its text."""
     lines = (
-        f"{' '.join(document.split())[-SHOWN:]}\t{' '.join(text[: 2 * SHOWN].split())[:SHOWN]}"
+        f"{' '.join(document.split())[-SHOWN:]}\t{_beginning(text)}"
         for document, text in zip(_sample.documents, _sample.texts, strict=True)
     )
     return zlib.compress("\n".join(lines).encode("utf-8", "replace"), 1)
+
+
+def _beginning(text: str) -> str:
+    line = " ".join(text[: 2 * SHOWN].split())
+    return line if len(line) <= SHOWN else f"{line[:SHOWN].rpartition(' ')[0] or line[:SHOWN]} …"
 
 
 def _head(given: Points, colours: Colours) -> dict[str, Any]:
