@@ -163,6 +163,13 @@ class Encoder:
         return keeping.saved(Path(folder).expanduser())
 
     @staticmethod
+    def here(name: str) -> bool:
+        """Whether `load` would fetch nothing. What is here may still be no encoder."""
+        from semsearch import keeping
+
+        return keeping.here(name)
+
+    @staticmethod
     def pull(name: str) -> Path | None:
         """Fetch the newest of a model of the hub; its folder, or None where it comes with semsearch.
 

@@ -26,6 +26,13 @@ def saved(folder: Path) -> list[dict[str, Any]]:
     return [_told(each, each.relative_to(folder).as_posix()) for each in found]
 
 
+def here(model: str) -> bool:
+    """Whether nothing has to be fetched for it."""
+    named, reference = hub_name(model)
+    revision = reference.revision or bundles.catalogue().get(reference.model, {}).get("revision", "")
+    return named is None or hub.local(named, revision) is not None
+
+
 def pull(model: str) -> Path | None:
     """Fetch the newest of a model of the hub, or of one revision; its folder. None for what is part of semsearch.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -187,6 +188,110 @@ def test_an_index_that_is_written_to_is_not_removed(notes: Path) -> None:
     assert notes.exists()
 
 
+def test_an_index_is_made_as_the_options_say(home: Path) -> None:
+    page = shown()
+    page.text_input(key="new.name").set_value("new")
+    page.selectbox(key="new.encoder").set_value("hashing")
+    page.selectbox(key="new.kind").set_value("markdown")
+    page.number_input(key="new.size").set_value(64)
+    page.number_input(key="new.overlap").set_value(8)
+    page.selectbox(key="new.backend").set_value("exact")
+    click(page, "Create it")
+    assert ended("new") == "done"
+    with Index.open("new") as index:
+        recipe = index.info()["recipe"]
+    assert recipe["splitter"] == {"kind": "markdown", "size": 64, "overlap": 8}
+    assert recipe["backend"] == "exact"
+
+
+def test_untouched_options_are_those_of_the_command_line(home: Path) -> None:
+    page = shown()
+    page.text_input(key="new.name").set_value("new")
+    page.selectbox(key="new.encoder").set_value("hashing")
+    click(page, "Create it")
+    assert ended("new") == "done"
+    Index.create("usual", encoder="hashing").close()
+    with Index.open("new") as made, Index.open("usual") as usual:
+        assert made.info()["recipe"] == usual.info()["recipe"]
+
+
+def test_options_that_cannot_be_are_a_sentence_and_nothing_is_made(home: Path) -> None:
+    page = shown()
+    page.text_input(key="new.name").set_value("new")
+    page.selectbox(key="new.encoder").set_value("hashing")
+    page.number_input(key="new.overlap").set_value(500)
+    assert "does not fit" in said(click(page, "Create it"))
+    assert not Index.names()
+
+
+def test_an_index_gets_another_name_and_the_page_follows(notes: Path, home: Path) -> None:
+    Index.create("alpha", encoder="hashing").close()
+    page = shown(index="notes")
+    page.text_input(key="new name notes").set_value("zeta")
+    click(page, "Rename it")
+    assert "notes is called zeta from now on" in said(page)
+    assert page.selectbox(key="index").value == "zeta"
+    assert [row["index"] for row in rows(page, "backend")] == ["alpha", "zeta"]
+    assert (home / "zeta" / "store.db").exists() and not (home / "notes").exists()
+    assert _texts("zeta") == ["A diesel engine.", "Bread and salt."]
+
+
+def _texts(name: str) -> list[str]:
+    with Index.open(name) as index:
+        return list(index.texts())
+
+
+@pytest.mark.parametrize(
+    ("new", "why"), [("notes", "already"), ("", "cannot be"), ("a/b", "cannot be"), ("alpha", "beside it already")]
+)
+def test_a_name_that_cannot_be_is_a_sentence(new: str, why: str, notes: Path) -> None:
+    Index.create("alpha", encoder="hashing").close()
+    page = shown(index="notes")
+    page.text_input(key="new name notes").set_value(new)
+    assert why in said(click(page, "Rename it"))
+    assert Index.names() == ["alpha", "notes"]
+
+
+def test_an_index_that_is_written_to_keeps_its_name(notes: Path) -> None:
+    page = shown()
+    page.text_input(key="new name notes").set_value("new")
+    with Index.open("notes", encoder="hashing") as other:
+        other.add([Document("x", "A text.")])
+        assert "is being written to" in said(click(page, "Rename it"))
+    assert Index.names() == ["notes"]
+
+
+@pytest.mark.parametrize("kind", ["dump", "folder"])
+def test_what_lies_elsewhere_on_this_machine_is_brought_in_and_stays_there(
+    kind: str, notes: Path, home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("elsewhere") / "there"
+    if kind == "dump":
+        with Index.open("notes") as index:
+            index.dump(place)
+    else:
+        shutil.copytree(notes, place)
+    Index.remove("notes")
+    page = shown()
+    page.text_input(key="dump.path").set_value(str(place))
+    page.text_input(key="dump.name").set_value("new")
+    click(page, "Restore it")
+    assert ended("new") == "done"
+    assert "2 documents are back" in said(again(page))
+    assert place.exists()
+    assert [each.name for each in home.iterdir() if each.name.startswith(".")] == []
+
+
+def test_a_place_where_nothing_is_is_a_sentence(home: Path) -> None:
+    page = shown()
+    page.text_input(key="dump.path").set_value("~nobody/<b>here</b>")
+    page.text_input(key="dump.name").set_value("new")
+    click(page, "Restore it")
+    assert ended("new") == "failed"
+    assert "there is no file" in said(again(page))
+    assert not Index.names()
+
+
 def test_an_index_that_goes_behind_the_page_is_a_sentence(notes: Path) -> None:
     page = shown()
     page.button(key="Compact").click()
@@ -197,7 +302,7 @@ def test_an_index_that_goes_behind_the_page_is_a_sentence(notes: Path) -> None:
 
 
 def test_the_catalogue_says_what_is_here_its_size_and_its_licence(home: Path) -> None:
-    known = {row["name"]: row for row in rows(shown(), "licence")}
+    known = {row["name"]: row for row in rows(shown(part="Encoders"), "licence")}
     assert [*known] == [each["name"] for each in Encoder.catalogue()]
     assert known["default"]["here"]
     assert known["default"]["on disk"] > 1_000_000

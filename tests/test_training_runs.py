@@ -129,6 +129,8 @@ def test_what_is_no_model_of_the_hub_is_neither_fetched_nor_removed(
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("SEMSEARCH_OFFLINE", "1")
+    assert Encoder.here("default") and Encoder.here("./folder")
+    assert not Encoder.here("hf:owner/name") and not Encoder.here("bge-small-en-v1.5#mean")
     assert Encoder.pull("default") is None
     for name in ("nosuch", "./folder"):
         with pytest.raises(UsageError, match="no model of the hub"):

@@ -1,4 +1,4 @@
-"""Indexes & models: which indexes there are and how each is served; checking, copying and removing one."""
+"""Indexes & models: the indexes there are, what encodes for them, and the making of new encoders."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError
 
-from . import held, jobs, making
+from . import encoders_part, exporting, held, jobs, making, naming, training
 from .documents import URL, size
-from .making import said, say
+
+INDEXES, ENCODERS, EXPORT, TRAIN = PARTS = ("Indexes", "Encoders", "Export", "Train")
 
 
 def page() -> None:
     """The page."""
     st.title("Indexes & models")
-    said()
+    jobs.refused()
+    part = st.segmented_control("What to look after", PARTS, default=INDEXES, key="part", bind=URL, required=True,
+                                label_visibility="collapsed")  # fmt: skip
+    parts = {ENCODERS: encoders_part.show, EXPORT: exporting.show, TRAIN: training.show}
+    parts.get(part or INDEXES, _indexes)()
+
+
+def _indexes() -> None:
     names = held.names()
     if names:
         _table(names)
@@ -27,12 +35,12 @@ def page() -> None:
             _index(name, held.index(name).info())
     else:
         st.info("There is no index yet. Create one, then add documents to it.", icon=":material/info:")
-    known = Encoder.catalogue()
     with st.expander("Create an index", icon=":material/add:", expanded=not names):
-        making.create(known)
-    with st.expander("Restore a dump", icon=":material/unarchive:"):
+        making.create(Encoder.catalogue(), making.saved())
+    with st.expander("Restore a dump, or bring in an index of another folder", icon=":material/unarchive:"):
         making.restore()
-    _catalogue(known)
+    st.caption(held.plain(f"Indexes of {Index.folder('x').parent.absolute()}. Those of another home: semsearch "
+                          "--home DIR ui"))  # fmt: skip
 
 
 def _table(names: list[str]) -> None:
@@ -66,25 +74,19 @@ def _row(name: str) -> dict[str, Any]:
 
 def _index(name: str, known: dict[str, Any]) -> None:
     """What can be done with the chosen index."""
+    cut = known["recipe"]["splitter"]
     for space in known["spaces"]:
         encoder = space["encoder"]
         st.caption(held.plain(
             f"{encoder['name']}, {space['dim']} numbers a passage, fingerprint {encoder['fingerprint'][:12]} · "
-            f"{space['vectors']:,} vectors served by {space['backend']}: {space['why']}"
+            f"{space['vectors']:,} vectors served by {space['backend']}: {space['why']} · cut by {cut['kind']}, "
+            f"{cut['size']} tokens, {cut['overlap']} shared"
         ))  # fmt: skip
-    busy = bool((job := jobs.of(name)) and job.state == "running")
     row = st.container(horizontal=True)
     for label, icon, work, told in ACTIONS:
         row.button(label, key=label, icon=f":material/{icon}:", on_click=_begin, args=(name, label, work), help=told,
-                   disabled=busy)  # fmt: skip
-    with st.expander("Remove this index", icon=":material/delete_forever:"):
-        st.markdown(
-            f"Removes {held.plain(name)} with its {known['documents']:,} documents, {size(known['bytes'])}. The files "
-            "that were indexed stay. This cannot be undone; a dump made before can be restored."
-        )
-        typed = st.text_input("Write its name to remove it", key=f"remove {name}", placeholder=name)
-        st.button("Remove it", key="really remove", type="primary", disabled=typed != name, on_click=_remove,
-                  args=(name,))  # fmt: skip
+                   disabled=jobs.busy(name))  # fmt: skip
+    naming.controls(name, known)
 
 
 def _compact(folder: Path) -> jobs.Outcome:
@@ -125,45 +127,7 @@ ACTIONS = (
 def _begin(name: str, what: str, work: Any) -> None:
     try:
         folder = Index.folder(name)
-        jobs.start(name, what, lambda _: work(folder), stoppable=False)
     except SemsearchError as error:
-        say("error", str(error))
-
-
-def _remove(name: str) -> None:
-    job = jobs.of(name)
-    if job and job.state == "running":
-        say("error", f"{name} is busy: {job.what.lower()} is still running. Wait for it, or stop it first.")
+        jobs.refuse(str(error))
         return
-    try:
-        held.release(name)
-        left = Index.remove(name)
-    except (SemsearchError, OSError) as error:
-        say("error", str(error))
-        return
-    jobs.forget(name)
-    rest = f" Other files in its folder were left: {', '.join(left[:5])}." if left else ""
-    say("success", f"{name} was removed; the files that were indexed stay.{rest}")
-
-
-def _catalogue(known: list[dict[str, Any]]) -> None:
-    st.subheader("Encoders")
-    st.caption("Known by name. What is not here is fetched when it is first used. Any other model works as well: by "
-               "its folder, or as hf:owner/name.")  # fmt: skip
-    rows = [
-        {
-            "name": each["name"],
-            "here": each["local"],
-            "on disk": each["bytes"] or None,
-            "size": each["size"],
-            "licence": each["licence"],
-            "what": each["description"],
-            "source": each["source"],
-        }
-        for each in known
-    ]
-    st.dataframe(rows, hide_index=True, placeholder="", column_config={
-        "on disk": st.column_config.NumberColumn(format="bytes"),
-        "what": st.column_config.TextColumn(width="large"),
-        "source": st.column_config.LinkColumn(),
-    })  # fmt: skip
+    jobs.begin(name, what, lambda _: work(folder), stoppable=False)
