@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,13 @@ def test_figures_on_your_queries_are_those_of_evaluate(judged: str, notes: Path)
             assert row["queries"] == 3
             assert 0 < row["ms"] <= row["ms, 95 %"]
     assert any(0 < row["nDCG@10"] < 1 for row in rows)
+
+
+def test_judgements_of_documents_by_other_names_are_told(notes: Path) -> None:
+    page = uploaded(QUERIES.encode(), b"q1 0 folder/petrol 1\n")
+    assert {row["nDCG@10"] for row in measured(page)} == {0}
+    assert re.search(r"The index calls one '\w+.txt', the judgements 'folder/petrol'", said(page))
+    assert "warnings" not in next(iter(kept_runs().values()))
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ def _start(names: Sequence[str], what: str, work: Work, stoppable: bool) -> None
 def made(names: Sequence[str], work: Work, told: jobs.Told) -> jobs.Outcome:
     """Every run is kept; what fails is told beside the others. Raises SemsearchError where nothing came of it."""
     problems: list[str] = []
+    warnings: list[str] = []
     lost: list[Run] = []
     for at, name in enumerate(names):
         try:
@@ -45,6 +46,7 @@ def made(names: Sequence[str], work: Work, told: jobs.Told) -> jobs.Outcome:
         except Exception as error:  # a broken file can fail in any library that reads it
             problems.append(f"{short(name)}: {_sentence(error)}")
             continue
+        warnings += [f"{short(name)}: {each}" for each in run.pop("warnings", [])]
         try:
             keep_run(run)
         except OSError as error:
@@ -53,7 +55,9 @@ def made(names: Sequence[str], work: Work, told: jobs.Told) -> jobs.Outcome:
     done = len(names) - len(problems) + len(lost)
     if not done:
         raise SemsearchError(" ".join(problems))
-    return jobs.Outcome(f"{done} measured; see the runs below, on the page Evaluate.", tuple(problems), value=lost)
+    return jobs.Outcome(
+        f"{done} measured; see the runs below, on the page Evaluate.", (*problems, *warnings), value=lost
+    )
 
 
 def lost() -> list[Run]:

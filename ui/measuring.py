@@ -66,7 +66,8 @@ def _given(rankings: list[list[str]], _: Any) -> list[list[str]]:
 
 def on_queries(texts: Mapping[str, str], grades: Mapping[str, Any], index: Index, told: Told) -> Run:
     """nDCG@10, recall@100, MRR@10 and MAP@100 of every mode, as `semsearch eval -n` gives them, and latency."""
-    rows, details = [], {}
+    rows: list[dict[str, Any]] = []
+    details = {}
     asked = [texts[query] for query in grades]
     for mode, answers, took in _answers(index, asked, told, k=DEEP, group="document"):
         rankings = [[hit.document for hit in results] for results in answers]
@@ -75,7 +76,16 @@ def on_queries(texts: Mapping[str, str], grades: Mapping[str, Any], index: Index
         rows.append({"mode": mode, **found, **_latency(took)})
     settings = {"k": DEEP, "sha256": digest([*sorted(texts.items()), *sorted(grades.items())])}
     asked_for = {query: texts[query] for query in grades}
-    return _run(index, "queries", settings, rows) | {"per_query": details, "queries": asked_for}
+    run = _run(index, "queries", settings, rows) | {"per_query": details, "queries": asked_for}
+    return run if any(row[f"recall@{DEEP}"] for row in rows) else run | {"warnings": [_unknown(grades, answers)]}
+
+
+def _unknown(grades: Mapping[str, Any], answers: Sequence[Results]) -> str:
+    """What is likely wrong where no query found any document that was judged relevant."""
+    judged = next((name for of in grades.values() for name in of), "")
+    called = next((hit.document for hits in answers for hit in hits), "")
+    like = f" The index calls one {called!r}, the judgements {judged!r}." if called and judged else ""
+    return f"no query found a document that was judged relevant.{like}"
 
 
 def on_itself(source: Path, sample: int, seed: int, index: Index, told: Told) -> Run:
