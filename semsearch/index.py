@@ -463,11 +463,14 @@ class Index:
 
     # ---- keeping
 
-    def verify(self) -> list[str]:
-        """Everything that is off: counts, checksums, orphan rows, caches against the store. Empty is good."""
+    def verify(self, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:
+        """Everything that is off: counts, checksums, orphan rows, caches against the store. Empty is good.
+
+        `progress` is called before each check; where it raises, no other is begun.
+        """
         from semsearch import verify
 
-        found = verify.verify(self._store)
+        found = verify.verify(self._store, progress)
         return found + [problem for space in self._store.spaces() for problem in caches.check(self._store, space)]
 
     def audit(self, *, sample: int = 200, k: int = 10) -> dict[str, Any]:

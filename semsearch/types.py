@@ -216,7 +216,7 @@ class Progress:
 
     done: int
     total: int
-    unit: Literal["bytes", "documents", "passages", "templates", "queries", "texts"]
+    unit: Literal["bytes", "documents", "passages", "templates", "queries", "texts", "checks"]
     item: str = ""
     passages: int = 0
 

@@ -20,6 +20,7 @@ from semsearch import schema, sqlite
 from semsearch.errors import Locked, SemsearchError
 from semsearch.rows import CJK, FLOAT16, identity, meta_hash, passage_crc, text_hash, unpack, vector_crc
 from semsearch.store import Store
+from semsearch.types import Progress
 
 MOST_OF_A_KIND = 5  # problems of one kind that are listed; more are counted
 SAMPLE = 200
@@ -27,10 +28,14 @@ _RUN = re.compile(f"[{CJK}]{{3}}")
 _WORD = re.compile(r"[^\W_]+")
 
 
-def verify(store: Store) -> list[str]:
+def verify(store: Store, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:
     """Everything that is off, a sentence each; an empty list is good. Nothing is changed. Raises Locked."""
+    problems: list[str] = []
     with store.snapshot():
-        return [problem for check in _CHECKS for problem in _shortened(_caught(check, store))]
+        for done, check in enumerate(_CHECKS):
+            progress(Progress(done, len(_CHECKS), "checks", _named(check)))
+            problems += _shortened(_caught(check, store))
+    return problems
 
 
 def _caught(check: Callable[[Store], Iterator[str]], store: Store) -> Iterator[str]:
@@ -41,7 +46,11 @@ def _caught(check: Callable[[Store], Iterator[str]], store: Store) -> Iterator[s
     except Locked:
         raise
     except (SemsearchError, TypeError, ValueError, AttributeError, OverflowError) as error:  # damage has any type
-        yield f"{check.__name__.strip('_').replace('_', ' ')}: {getattr(error, 'message', error)}"
+        yield f"{_named(check)}: {getattr(error, 'message', error)}"
+
+
+def _named(check: Callable[[Store], Iterator[str]]) -> str:
+    return check.__name__.strip("_").replace("_", " ")
 
 
 def _shortened(problems: Iterable[str]) -> Iterator[str]:

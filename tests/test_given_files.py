@@ -90,6 +90,14 @@ def test_deleting_says_how_far_it_is_and_deletes_nothing_where_it_is_stopped(not
     assert notes.delete(["n0000", "n0000", "gone"]) == 1
 
 
+def test_verifying_says_how_far_it_is(notes: Index) -> None:
+    notes.add([Document("a", "A text.")])
+    steps: list[Progress] = []
+    assert notes.verify(steps.append) == []
+    assert [step.done for step in steps] == list(range(steps[0].total))
+    assert {"documents", "vectors"} <= {step.item for step in steps}
+
+
 def test_documents_match_by_words_of_their_id_or_title_by_path_and_by_filter(notes: Index) -> None:
     notes.add([
         Document("cars/diesel", "x", {"year": 1990}, title="The DIESEL engine"),

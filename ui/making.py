@@ -81,7 +81,7 @@ def _create() -> None:
         Index.create(folder, encoder=encoder, splitter=splitter, backend=backend).close()
         return jobs.Outcome("It is there, and empty. Add documents on the page Documents.")
 
-    jobs.begin(name, f"Making it with {encoder}", work, stoppable=False)
+    jobs.begin(name, f"Making it with {encoder}", work, stoppable=False, about="it is there whole, or not at all")
 
 
 def _restore() -> None:
@@ -101,7 +101,7 @@ def _restore() -> None:
             index = stack.enter_context(Index.restore(_dump(given, Path(place, "dump")), folder))
             return jobs.Outcome(f"{len(index):,} documents are back.")
 
-    jobs.begin(name, "Restoring", work, stoppable=False)
+    jobs.begin(name, "Restoring", work, stoppable=False, about="it is there whole, or not at all")
 
 
 def _dump(given: str | bytes, file: Path) -> Path:

@@ -89,7 +89,7 @@ def _index(name: str, known: dict[str, Any]) -> None:
     naming.controls(name, known)
 
 
-def _compact(folder: Path) -> jobs.Outcome:
+def _compact(folder: Path, _: jobs.Told) -> jobs.Outcome:
     with Index.open(folder) as index:
         before = index.info()["bytes"]
         index.compact()
@@ -97,16 +97,16 @@ def _compact(folder: Path) -> jobs.Outcome:
         return jobs.Outcome(f"{size(before)} before, {size(index.info()['bytes'])} now.")
 
 
-def _verify(folder: Path) -> jobs.Outcome:
+def _verify(folder: Path, told: jobs.Told) -> jobs.Outcome:
     with Index.open(folder) as index:
-        problems = index.verify()
+        problems = index.verify(told)
     if not problems:
         return jobs.Outcome("Everything is in order.")
-    told = f"{len(problems):,} problems were found. Restore a dump or build the index anew; for a bad cache compact."
-    return jobs.Outcome(told, tuple(problems[:20]))
+    found = f"{len(problems):,} problems were found. Restore a dump or build the index anew; for a bad cache compact."
+    return jobs.Outcome(found, tuple(problems[:20]))
 
 
-def _dump(folder: Path) -> jobs.Outcome:
+def _dump(folder: Path, _: jobs.Told) -> jobs.Outcome:
     place = tempfile.TemporaryDirectory(prefix="semsearch-")  # gone with the message that offers the download
     file = Path(place.name, f"{folder.name}.dump")
     with Index.open(folder) as index:
@@ -122,6 +122,10 @@ ACTIONS = (
     ("Dump", "archive", _dump, "Packs the whole index into one file to download. `semsearch restore` makes an index "
      "of it again."),
 )  # fmt: skip
+UNSTOPPED = {
+    "Compact": "the database rewrites its file in one step",
+    "Dump": "the database copies its file in one step",
+}
 
 
 def _begin(name: str, what: str, work: Any) -> None:
@@ -130,4 +134,5 @@ def _begin(name: str, what: str, work: Any) -> None:
     except SemsearchError as error:
         jobs.refuse(str(error))
         return
-    jobs.begin(name, what, lambda _: work(folder), stoppable=False)
+    about = UNSTOPPED.get(what, "Nothing was changed.")
+    jobs.begin(name, what, lambda told: work(folder, told), stoppable=what not in UNSTOPPED, about=about)
