@@ -20,7 +20,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index, SemsearchError
-from semsearch_ui import clusters, later, space_canvas, space_chosen, space_points
+from semsearch_ui import clusters, later, space_canvas, space_chosen, space_points, space_umap
 
 PAGE = """
 import streamlit as st
@@ -336,7 +336,7 @@ def test_nothing_of_a_document_is_markup(home: Path, charts: list[Drawn]) -> Non
 def test_where_umap_is_missing_the_page_says_so_and_shows_pca(
     notes: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(space_points, "has_umap", lambda: False)
+    monkeypatch.setattr(space_umap, "installed", lambda: False)
     page = shown(layout="UMAP")
     assert "pip install umap-learn" in page.info[0].value
     assert len(charts[-1].places) == 15
@@ -353,18 +353,16 @@ class UMAP:
 
 
 def with_umap(monkeypatch: pytest.MonkeyPatch, folder: Path, body: str) -> None:
-    import sys
-
     (folder / "stub").mkdir()
     (folder / "stub" / "umap.py").write_text(UMAP.format(body=body), encoding="utf-8")
-    monkeypatch.syspath_prepend(folder / "stub")
-    monkeypatch.delitem(sys.modules, "umap", raising=False)
+    monkeypatch.syspath_prepend(folder / "stub")  # here, where it is looked for
+    monkeypatch.setenv("PYTHONPATH", str(folder / "stub"))  # there, where it runs
 
 
 def test_umap_is_computed_beside_the_page_and_then_shown(
     notes: Path, home: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_umap(monkeypatch, home, "return numpy.full((len(vectors), 2), 7 + self.told['random_state'])")
+    with_umap(monkeypatch, home, "print('hello'); return numpy.full((len(vectors), 2), 7 + self.told['random_state'])")
     waited(shown(layout="UMAP"))
     assert set(charts[-1].places[:, 0]) == {7}
 
@@ -376,6 +374,7 @@ def test_umap_that_fails_is_a_sentence_over_pca(
     page = waited(shown(layout="UMAP"))
     assert len(page.error) == 1
     assert "Traceback" not in page.error[0].value
+    assert "boom" in page.error[0].value
     assert len(set(charts[-1].places[:, 0])) > 1
 
 

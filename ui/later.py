@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Lock
+from concurrent.futures import Future, wait
+from queue import SimpleQueue
+from threading import Lock, Thread
 from time import monotonic
 from typing import Any
 
@@ -18,22 +19,38 @@ PATIENCE = 0.4  # seconds that a page waits for what is soon there
 
 
 class Later:
-    """One thread, and what it has made or is making, by what was asked; the oldest results are let go."""
+    """One thread, which ends with the server, and what it has made or is making, by what was asked; old ones go."""
 
     def __init__(self, line: str) -> None:
-        self._thread = ThreadPoolExecutor(1, f"later {line}")
+        self._asked: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
         self._made: dict[Hashable, Future[Any]] = {}
         self._lock = Lock()
+        Thread(target=self._work, name=f"later {line}", daemon=True).start()
 
     def __call__(self, asked: Hashable, work: Callable[[], Any]) -> Future[Any]:
         """The future of this work; what failed is begun anew when it is asked for again."""
         with self._lock:
-            known = self._made.pop(asked, None) or self._thread.submit(work)
+            known = self._made.pop(asked, None) or self._begin(work)
             if not (known.done() and known.exception()):
                 self._made[asked] = known
             while len(self._made) > KEPT:
                 self._made.pop(next(iter(self._made))).cancel()
             return known
+
+    def _begin(self, work: Callable[[], Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._asked.put((future, work))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            future, work = self._asked.get()
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except Exception as error:
+                    future.set_exception(error)
+            del future, work  # what it holds is large
 
 
 @st.cache_resource(show_spinner=False)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from semsearch import Index
 
-from . import held, later, space_canvas, space_chosen, space_listed, space_points
+from . import held, later, space_canvas, space_chosen, space_listed, space_points, space_umap
 from .clusters import Floats
 from .space_chosen import Chosen
 from .space_points import CLUSTER, Points
@@ -42,7 +42,7 @@ def _shown(name: str, row: Any) -> None:
         help=f"PCA: at once, and distances mean something. UMAP: shows neighbourhoods better; of up to "
         f"{space_points.MOST_UMAP:,} passages, in the background.",
     )  # fmt: skip
-    umap = layout == "UMAP" and space_points.has_umap()
+    umap = layout == "UMAP" and space_umap.installed()
     given = space_points.points(index, space_points.MOST_UMAP if umap else space_points.MOST)
     if len(given) < LEAST:
         st.info(_too_few(len(given)), icon=":material/info:")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ import streamlit as st
 
 from semsearch import Index, VectorSample
 
-from . import clusters, later
+from . import clusters, later, space_umap
 from .clusters import Codes, Floats
 
 MOST = 100_000  # points: scripts/bench_map.py measures what they ask of a browser
@@ -90,21 +88,9 @@ def principal(vectors: Floats) -> tuple[Floats, float]:
     return placed, float(spread[::-1][:2].sum() / spread.sum()) if spread.sum() > 0 else 1.0
 
 
-def has_umap() -> bool:
-    """Whether UMAP can be computed here."""
-    return find_spec("umap") is not None
-
-
 def umap(given: Points) -> tuple[tuple[Any, ...], Callable[[], Floats]]:
-    """What is asked for, and the work that gives (n, 2): UMAP (McInnes et al. 2018) by cosine, with a fixed seed."""
-    vectors = given.sample.vectors
-
-    def work() -> Floats:
-        near = min(15, len(vectors) - 1)
-        made = import_module("umap").UMAP(n_components=2, n_neighbors=near, metric="cosine", random_state=0)
-        return np.asarray(made.fit_transform(vectors), np.float32)
-
-    return ("umap", given.key), work
+    """What is asked for, and the work that gives (n, 2): where the points lie by UMAP."""
+    return ("umap", given.key), lambda: space_umap.placed(given.sample.vectors)
 
 
 def ways(index: Index) -> list[str]:
