@@ -23,7 +23,8 @@ def show(pairs: Sequence[Pair], found: Found) -> None:
     """The correlations, and under them the scatter and the distribution of each encoder."""
     known = [at for at, pair in enumerate(pairs) if pair.gold is not None]
     st.subheader("Against the scores of people")
-    rows = [{"encoder": name, "spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()]
+    labels = encoders.labels(found)
+    rows = [{"encoder": labels[name], "spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()]
     percent = {name: st.column_config.NumberColumn(f"{name.capitalize()}, %", format="%.2f") for name in MEASURES}
     st.dataframe(rows, column_config=percent, hide_index=True)
     without = len(pairs) - len(known)
@@ -51,7 +52,9 @@ def _scatter(name: str, one: Scored, pairs: Sequence[Pair], shown: Sequence[int]
          "cosine": round(one.cosines[at], 4)}
         for at in shown
     ]  # fmt: skip
-    return charts.scatter(points, encoders.short(name))
+    both = zip(MEASURES, (one.spearman, one.pearson), strict=True)
+    told = [f"{measure.capitalize()} {value:.2f} %" for measure, value in both if value is not None]
+    return charts.scatter(points, encoders.short(name), "; ".join([*told, "click a point to see its pair"]))
 
 
 def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], known: Sequence[int], shown: Sequence[int]) -> Any:

@@ -61,7 +61,7 @@ def _grid(cells: Any, texts: Sequence[str], title: str, colour: alt.Scale, ink: 
     return _titled(squares + values, title).properties(height=FRAME + (40 if many <= 14 else 24) * many)
 
 
-def scatter(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
+def scatter(rows: Sequence[Mapping[str, Any]], title: str, told: str) -> Chart:
     """The cosine of every pair above its gold score. Rows have number, first, second, gold and cosine.
 
     The point that is clicked is CHOSEN, by its number.
@@ -84,7 +84,7 @@ def scatter(rows: Sequence[Mapping[str, Any]], title: str) -> Chart:
             ],
         ),
         title,
-        "cosine against gold score; click a point to see its pair",
+        told,
     ).properties(height=320)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -31,13 +31,13 @@ def chosen() -> list[str]:
 
 def several(label: str, key: str, default: Sequence[str], *, most: int) -> list[str]:
     """Encoders that a person chooses, and the URL keeps under `key`: of those on this machine, or any that is named."""
-    left, right = st.columns((5, 1), vertical_alignment="bottom")
+    left, right = st.columns((4, 1), vertical_alignment="bottom")
     names = left.multiselect(
         label, offered(), default=list(default), key=key, bind=URL, accept_new_options=True, placeholder=WRITE,
         help="Besides these: the folder of a model, a name of the page Indexes & models, or MODEL#TEMPLATE, such as "
         "~/bert#cot-bert. Press Enter after it.",
     )  # fmt: skip
-    with right.popover("Under a template", icon=":material/add:", width="stretch"):
+    with right.popover("Template", icon=":material/add:", width="stretch", help="Add a model under a template."):
         _under_a_template(key)
     wanted = [name.strip() for name in dict.fromkeys(names) if name.strip()]
     if len(wanted) > most:
@@ -111,6 +111,16 @@ def told(name: str) -> Iterator[None]:
         LOG.exception("the encoder %r failed", name)
         why = f"{short(name)} does not work: {type(error).__name__}. Check its files, or choose another one."
         st.error(held.plain(why), icon=":material/error:")
+
+
+def labels(names: Collection[str]) -> dict[str, str]:
+    """A short name for each; the whole one where two have the same.
+
+    >>> labels(["/models/a/onnx", "/models/b/onnx", "/models/bert"])
+    {'/models/a/onnx': '/models/a/onnx', '/models/b/onnx': '/models/b/onnx', '/models/bert': 'bert'}
+    """
+    ends = [short(name) for name in names]
+    return {name: end if ends.count(end) == 1 else name for name, end in zip(names, ends, strict=True)}
 
 
 def said(error: SemsearchError) -> str:

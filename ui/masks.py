@@ -16,7 +16,7 @@ from . import encoders, held
 WORDS = 8
 SAME = 0.9999  # cosine from which on a state is the encoder's vector
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
-COLUMNS = {"cosine": st.column_config.NumberColumn("cosine", format="%.4f")}
+COLUMNS = {"cosine": st.column_config.NumberColumn("cosine", format="%.4f", width="small")}
 
 
 def show(chosen: Mapping[str, Encoder], texts: tuple[str, str]) -> None:
@@ -46,11 +46,11 @@ def cosines(encoder: Encoder, texts: tuple[str, str], vectors: Any) -> list[dict
         here = vectors[:, at]
         is_it = here.shape == whole.shape and min(_cosine(here[side], whole[side]) for side in (0, 1)) > SAME
         told = f"sentence 1 with sentence 2, at the {place}" + (", which is the vector" if is_it else "")
-        rows.append({"compared": told, "cosine": _cosine(*here)})
+        rows.append({"cosine": _cosine(*here), "compared": told})
     for at in range(1, len(named)):
         for side in (0, 1):
             told = f"{named[at - 1]} with {named[at]}, in sentence {side + 1}"
-            rows.append({"compared": told, "cosine": _cosine(vectors[side, at - 1], vectors[side, at])})
+            rows.append({"cosine": _cosine(vectors[side, at - 1], vectors[side, at]), "compared": told})
     return rows
 
 

@@ -24,9 +24,9 @@ COLUMNS: dict[str, Any] = {
 def show(chosen: dict[str, Encoder], first: str, second: str) -> None:
     """The pair, its table, and its tokens where they are asked for."""
     st.markdown(f"**1** {held.plain(first)}  \n**2** {held.plain(second)}")
-    rows = []
+    rows, labels = [], encoders.labels(chosen)
     for name, found in encoders.each(chosen, lambda encoder: measured.at_once(encoder, [Pair(first, second)])):
-        rows.append({"encoder": name, "cosine": found.cosines[0], "strength": found.strengths[0]})
+        rows.append({"encoder": labels[name], "cosine": found.cosines[0], "strength": found.strengths[0]})
     if rows:
         st.dataframe(rows, column_config=COLUMNS, hide_index=True)
     if st.toggle(

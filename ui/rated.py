@@ -122,7 +122,10 @@ def _listed(rows: Sequence[dict[str, Any]], order: Sequence[int], found: Found) 
     for name in found:
         label = encoders.short(name)
         columns[f"cosine {name}"] = st.column_config.NumberColumn(f"cosine · {label}", format="%.3f")
-        columns[f"strength {name}"] = st.column_config.NumberColumn(f"strength · {label}", format="%.2f")
+        without = all(row[f"strength {name}"] is None for row in rows)
+        columns[f"strength {name}"] = None if without else st.column_config.NumberColumn(
+            f"strength · {label}", format="%.2f"
+        )  # fmt: skip
         columns[f"off {name}"] = None if not scored else st.column_config.NumberColumn(
             f"ranks off · {label}", format="%+.0f %%",
             help="How much higher (+) or lower (−) the encoder ranks the pair than people do, in percent of all ranks.",

@@ -1,0 +1,100 @@
+"""The compare page in Debian's Chromium: maps beside each other, figures as the command line gives them, clicks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+pytest.importorskip("selenium", reason="the browser is driven by selenium")
+from chromium import needs_chromium, text, until
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+
+from semsearch import sts
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> **bold** $x$"
+PAIRS = f"""sentence1,sentence2,score
+a red car,a red car,5
+a red car,a red cart,3.5
+a diesel engine,a diesel motor,4
+a diesel engine,a bowl of soup,0.5
+"{HOSTILE.replace('"', '""')}",a bowl of soup,2
+"""
+TEXTS = ["a red car", "a red cart", "a bowl of soup"]
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+def opened(browser: Any, server: str, **url: Any) -> None:
+    browser.get(f"{server}/compare?{urlencode(url, doseq=True)}")
+
+
+def charts(browser: Any) -> list[Any]:
+    """The charts that are drawn."""
+    return list(browser.find_elements(By.CSS_SELECTOR, "[data-testid=stVegaLiteChart] svg.marks"))
+
+
+def uploaded(browser: Any, server: str, file: Path) -> None:
+    opened(browser, server, kind="pairs", m="hashing")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[type=file]"))[0].send_keys(str(file))
+    until(lambda: "Against the scores of people" in text(browser) and len(charts(browser)) == 2)
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    file = tmp_path / "rated.csv"
+    file.write_text(PAIRS, encoding="utf-8-sig")
+    return file
+
+
+def test_the_maps_of_two_encoders_stand_beside_each_other_and_their_difference_below(browser: Any, server: str) -> None:
+    opened(browser, server, m=["hashing", "cot-minilm"], s="\n".join(TEXTS))
+    until(lambda: len(charts(browser)) == 3)
+    left, right, apart = charts(browser)
+    assert left.location["y"] == right.location["y"] < apart.location["y"]
+    assert left.location["x"] < right.location["x"]
+    cosines = [sts([(TEXTS[0], TEXTS[1])], encoder=name).cosines[0] for name in ("hashing", "cot-minilm")]
+    for chart, cosine in zip((left, right), cosines, strict=True):
+        assert chart.text.count(f"{cosine:.2f}") >= 2
+    assert "cot-minilm − hashing" in apart.text
+    assert f"{cosines[1] - cosines[0]:+.2f}" in apart.text
+
+
+def test_an_uploaded_file_gives_the_figures_of_the_command_line_and_outlives_a_reload(
+    browser: Any, server: str, pairs: Path
+) -> None:
+    uploaded(browser, server, pairs)
+    command = [sys.executable, "-m", "semsearch", "sts", "--pairs", str(pairs), "-m", "hashing", "--json"]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["models"]["hashing"]
+    wanted = f"Spearman {found['spearman']:.2f} %; Pearson {found['pearson']:.2f} %"
+    until(lambda: wanted in charts(browser)[0].text)
+    browser.refresh()
+    until(lambda: "rated.csv, 5 pairs" in text(browser))
+    until(lambda: charts(browser) and wanted in charts(browser)[0].text)
+
+
+def test_a_click_on_a_point_opens_its_pair_and_nothing_of_a_cell_is_markup(
+    browser: Any, server: str, pairs: Path
+) -> None:
+    uploaded(browser, server, pairs)
+    points = charts(browser)[0].find_elements(By.CSS_SELECTOR, ".mark-symbol path")
+    assert len(points) == 5
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", points[4])
+    ActionChains(browser).move_to_element(points[4]).click().perform()
+    until(lambda: "Pair 5 · gold score 2" in text(browser))
+    until(lambda: "pair=5" in browser.current_url)
+    assert text(browser).count(f"1 {HOSTILE}") == 2  # under the chart, and where the pair is looked at
+    tip = until(lambda: browser.find_elements(By.ID, "vg-tooltip-element"))[0]
+    until(lambda: "<script>" in tip.text)
+    assert not browser.find_elements(By.CSS_SELECTOR, "#vg-tooltip-element img, [data-testid=stMain] img")
+    assert browser.title != "owned"
