@@ -1,0 +1,131 @@
+"""The search page in Debian's Chromium: filters, weighted chips, URLs that are shared, PDFs, and writers beside it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("selenium", reason="the browser is driven by selenium")
+import filemaking
+from chromium import ask, browsing, buttons, needs_chromium, text, until
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from semsearch import Document, Index
+
+MARKUP = "<img src=x onerror=\"document.title='owned'\">[a](javascript:alert(1)) **b**"
+SUBJECTS = ("diesel engine", "petrol engine", "steam engine", "bread and salt")
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home, files = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("files")
+    told = ("Bread needs salt and time.", "A zeppelin is lifted by hydrogen.", "A knot holds a rope.")
+    filemaking.pdf(files / "paper.pdf", [[one] * 45 for one in told])
+    (files / "a <b>name<b>.txt").write_text("A hostile name about volcanoes.", encoding="utf-8")
+    with Index.create("notes", home=home, encoder="hashing") as index:
+        index.sync(files)
+        for n, subject in enumerate(SUBJECTS * 3):
+            told = {"kind": subject, "tag": MARKUP if n else "t"}
+            index.add([Document(f"d{n}", f"Number {n} tells of a {subject}.", told)])
+    return home
+
+
+def first(browser: Any) -> str:
+    return str(until(lambda: browser.find_elements(By.CSS_SELECTOR, ".passage"))[0].text)
+
+
+def choose(browser: Any, label: str, value: str) -> None:
+    """Write into a box of several choices, as a person does: with the keyboard alone."""
+    box = until(lambda: browser.find_elements(By.CSS_SELECTOR, f"input[aria-label='{label}']"))[0]
+    box.send_keys(value, Keys.ENTER)
+
+
+def test_the_cursor_is_in_the_box_and_a_slash_brings_it_back(browser: Any, server: str) -> None:
+    browser.get(server)
+    until(lambda: browser.switch_to.active_element.get_attribute("aria-label") == "What are you looking for?")
+    browser.switch_to.active_element.send_keys("engine", Keys.ENTER)
+    until(lambda: "encoded in" in text(browser))
+    browser.execute_script("document.activeElement.blur()")
+    browser.find_element(By.TAG_NAME, "body").send_keys("/")
+    until(lambda: browser.switch_to.active_element.get_attribute("aria-label") == "What are you looking for?")
+
+
+def test_a_filter_and_a_weighted_chip_come_back_from_a_shared_url(browser: Any, server: str) -> None:
+    ask(browser, server, "engine")
+    choose(browser, "kind", "petrol")
+    until(lambda: "f.kind=" in browser.current_url and "petrol" in first(browser))
+    choose(browser, "Less like", "number 5 ^0.5")
+    until(lambda: "less=" in browser.current_url)
+    until(lambda: "3 hits" in text(browser))
+    url, found = browser.current_url, first(browser)
+    with browsing() as other:  # another person's browser
+        other.get(url)
+        until(lambda: "3 hits" in text(other))
+        assert first(other) == found
+        assert "number 5 ^0.5" in text(other)
+
+
+def test_no_value_of_the_metadata_and_no_file_name_is_markup(browser: Any, server: str) -> None:
+    ask(browser, server, "volcanoes")
+    until(lambda: "a <b>name<b>.txt" in text(browser))
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[aria-label='tag']"))[0].click()
+    until(lambda: MARKUP in text(browser))  # among the choices, letter by letter
+    assert browser.title != "owned"
+    assert not browser.find_elements(By.CSS_SELECTOR, "img[src='x'], a[href^='javascript']")
+
+
+def test_a_pdf_opens_at_its_page_with_its_passage_in_view(browser: Any, server: str) -> None:
+    ask(browser, server, "zeppelin hydrogen")
+    until(lambda: "paper.pdf · page 2" in text(browser))
+    until(lambda: buttons(browser, "Open"))[0].click()
+    picture = until(lambda: browser.find_elements(By.CSS_SELECTOR, "img[alt='page 2 of 3']"))[0]
+    until(lambda: picture.get_property("naturalWidth") == 1400)
+    in_view = """
+        const mark = document.querySelector(".passage.whole mark").getBoundingClientRect();
+        let box = document.querySelector(".passage.whole");
+        while (!/auto|scroll/.test(getComputedStyle(box).overflowY)) box = box.parentElement;
+        const frame = box.getBoundingClientRect();
+        return mark.top >= frame.top && mark.top < frame.bottom"""
+    until(lambda: browser.execute_script(in_view))
+    until(lambda: buttons(browser, "Next page"))[0].click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "img[alt='page 3 of 3']"))
+
+
+def test_searches_go_on_while_an_index_grows_and_find_what_is_new(browser: Any, server: str, home: Path) -> None:
+    """The writer is another Index than the page's; each of its batches is a commit."""
+    stop, written = threading.Event(), threading.Event()
+
+    def grow() -> None:
+        with Index.open(home / "notes", encoder="hashing") as index:
+            index.add([Document("balloon", "A balloon rises with hot air.")])
+            written.set()
+            batch = 0
+            while not stop.is_set():
+                batch += 1
+                index.add([Document(f"more{batch}.{n}", f"Filler {batch} {n} of cheese.") for n in range(20)])
+
+    writer = threading.Thread(target=grow)
+    ask(browser, server, "balloon")
+    assert "balloon rises" not in text(browser)
+    writer.start()
+    try:
+        assert written.wait(60)
+        for question, found in (("a balloon rises", "hot air"), ("steam engine", "steam"), ("bread and salt", "salt")):
+            box = until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[placeholder^='Ask in your own words']"))[
+                0
+            ]
+            box.send_keys(Keys.CONTROL, "a")
+            box.send_keys(question, Keys.ENTER)
+            until(lambda found=found: found in first(browser))
+        assert not browser.find_elements(
+            By.CSS_SELECTOR, "[data-testid='stException'], [data-testid='stAlertContentError']"
+        )
+        assert writer.is_alive()
+    finally:
+        stop.set()
+        writer.join(60)
