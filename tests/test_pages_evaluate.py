@@ -23,6 +23,7 @@ from semsearch import (
     drawn_sentences,
     evaluate,
     index_geometry,
+    keep_run,
     kept_runs,
     own_rank,
     own_recall,
@@ -242,6 +243,12 @@ def test_a_run_that_cannot_be_kept_is_shown_and_told(notes: Path) -> None:
     assert "could not be kept" in said(page)
 
 
+def test_a_file_that_is_no_run_of_these_pages_hides_no_other(notes: Path) -> None:
+    for strange in ({}, {"measure": "without labels"}, {"measure": "without labels", "rows": [1], "settings": {}}):
+        keep_run(strange)
+    assert len(measured(shown(measure="without labels"))) == 3
+
+
 def test_two_rows_are_held_against_each_other(notes: Path) -> None:
     with Index.create("others", encoder="hashing") as index:
         index.add(DOCUMENTS[:2])
@@ -348,7 +355,7 @@ def test_a_job_that_is_stopped_keeps_what_was_measured_before(notes: Path) -> No
             first_is_done.set()
             while True:
                 told(jobs.Progress(1, 2, "texts"))
-        return {"measure": "queries", "rows": [{"mode": "hybrid"}], "encoder": name}
+        return {"measure": "queries", "rows": [{"mode": "hybrid"}], "settings": {}, "encoder": name}
 
     job = jobs.start(KEY, "measuring", lambda told: making_runs.made(["first", "second"], work, told))
     assert first_is_done.wait(60)

@@ -39,12 +39,12 @@ class Row:
 def show(measure: str) -> None:
     """All runs of one measure, the newest first."""
     runs = {**kept_runs(), **{f"{NOT_KEPT} {at}": run for at, run in enumerate(making_runs.lost())}}
-    of_it = {name: run for name, run in reversed(runs.items()) if run.get("measure") == measure}
+    of_it = {name: run for name, run in reversed(runs.items()) if run.get("measure") == measure and sound(run)}
     st.subheader("Runs")
     if not of_it:
         st.caption("None of this kind yet. A run is kept until you delete it.")
         return
-    rows = [Row(name, run, figures) for name, run in of_it.items() for figures in run.get("rows", [])]
+    rows = [Row(name, run, figures) for name, run in of_it.items() for figures in run["rows"]]
     flat = table(rows)
     st.dataframe(flat, hide_index=True, placeholder="", height=min(TALL, 40 + 35 * len(flat)), column_config={
         "time": st.column_config.TextColumn("time (UTC)"),
@@ -57,6 +57,12 @@ def show(measure: str) -> None:
         side_by_side.show(rows, measure)
     _downloads(of_it, flat, measure)
     _deleted(of_it)
+
+
+def sound(run: Run) -> bool:
+    """Whether it is as these pages write it: a file may be anybody's."""
+    rows, how = run.get("rows"), run.get("settings")
+    return isinstance(rows, list) and all(isinstance(row, dict) for row in rows) and isinstance(how, dict)
 
 
 def table(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -73,7 +79,7 @@ def table(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def settings(run: Run) -> str:
     """How it was measured, in a few words."""
-    told = [f"{name} {value}" for name, value in run.get("settings", {}).items() if name not in QUIET]
+    told = [f"{name} {value}" for name, value in run["settings"].items() if name not in QUIET]
     many = f"{run['documents']:,} documents" if isinstance(run.get("documents"), int) else ""
     return ", ".join([*told, *([many] if many else [])])
 

@@ -85,7 +85,7 @@ def usual(rows: Sequence[Row]) -> tuple[int, int]:
 
 def differing(one: Row, other: Row) -> list[str]:
     """What was not the same when the two were measured."""
-    both = (one.of.get("settings", {}), other.of.get("settings", {}))
+    both = (one.of["settings"], other.of["settings"])
     names = [name for name in dict.fromkeys([*both[0], *both[1]]) if both[0].get(name) != both[1].get(name)]
     return ["other texts" if name == "sha256" else name for name in names]
 

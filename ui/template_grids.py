@@ -129,12 +129,14 @@ def _found() -> None:
     """The searches that are kept, the newest shown."""
     job = jobs.of(KEY)
     lost = [job.outcome.value] if job and job.outcome and job.outcome.value else []
-    kept = [run for run in kept_runs().values() if run.get("measure") == MEASURE]
+    kept = [run for run in kept_runs().values() if run.get("measure") == MEASURE and runs.sound(run)]
     known = [*reversed([*kept, *lost])]
     if not known:
         return
     labels = [f"{run.get('encoder')} · {runs.settings(run)} · {runs.time(run)}" for run in known]
-    at = st.selectbox("Search", range(len(known)), format_func=labels.__getitem__, key=f"search of {len(known)}")
+    at = st.selectbox(
+        "Searches that are kept", range(len(known)), format_func=labels.__getitem__, key=f"search of {len(known)}"
+    )
     rows = known[at].get("rows", [])
     if not rows:
         return
