@@ -13,7 +13,7 @@ from semsearch import Hit, Query, Results, SemsearchError
 
 from . import held, marked, narrow
 
-KEPT = "answer"
+KEPT, MARKED = "answer", "marked passages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,6 @@ class Found:
     index: str
     hit: Hit
     rank: int
-    html: str
     chip: str  # how a chip names it
 
 
@@ -46,7 +45,7 @@ def answer(query: Query, names: Sequence[str]) -> Answer:
     before, given = st.session_state.get(KEPT, (None, None))
     if given is None or before != now:
         given = asked(query, names)
-        st.session_state[KEPT] = (now, given)
+        st.session_state[KEPT], st.session_state[MARKED] = (now, given), {}
     return given  # type: ignore[no-any-return]
 
 
@@ -61,25 +60,32 @@ def asked(query: Query, names: Sequence[str]) -> Answer:
             errors[name] = error
     if errors and not results:
         raise next(iter(errors.values()))
-    found = [each for name in results for each in snippets(name, results[name], several=len(names) > 1)]
+    found = [each for name in results for each in _found(name, results[name], several=len(names) > 1)]
     if len(names) > 1:
         found.sort(key=lambda each: (-(each.hit.strength or 0), each.hit.rank))
     ranked = tuple(replace(each, rank=rank) for rank, each in enumerate(found[: query.k], 1))
     return Answer(ranked, results, {name: str(error) for name, error in errors.items()})
 
 
-def snippets(name: str, results: Results, *, several: bool) -> list[Found]:
-    """The hits of one index, each with its best sentence and the query's words marked."""
-    shown = zip(results, held.index(name).snippets(results), strict=True)
-    return [
-        Found(name, hit, hit.rank, marked.passage(hit.text, (at.start, at.end), at.words),
-              f"#{name}/{hit.id}" if several else f"#{hit.id}")
-        for hit, at in shown
-    ]  # fmt: skip
+def _found(name: str, results: Results, *, several: bool) -> list[Found]:
+    return [Found(name, hit, hit.rank, f"#{name}/{hit.id}" if several else f"#{hit.id}") for hit in results]
+
+
+def html(each: Found, query: Query) -> str:
+    """The hit's passage with its best sentence and the query's words marked, found when it is about to be shown.
+
+    The encoder reads every sentence of it; for all hits at once the first would wait for the last.
+    """
+    made = st.session_state.setdefault(MARKED, {})
+    key = (each.index, each.hit.id)
+    if key not in made:
+        at = held.index(each.index).snippet(each.hit, query)
+        made[key] = marked.passage(each.hit.text, (at.start, at.end), at.words)
+    return str(made[key])
 
 
 def within(each: Found, query: Query, documents: Sequence[str], **how: Any) -> list[Found]:
     """The hits of the same query in these documents of the hit's index alone."""
     where = narrow.joined([query.where, f"document in ({', '.join(map(narrow.quoted, documents))})"])
     results = held.index(each.index).search(replace(query, where=where, group="passage", **how))
-    return snippets(each.index, results, several="/" in each.chip)
+    return _found(each.index, results, several="/" in each.chip)

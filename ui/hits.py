@@ -39,7 +39,7 @@ def card(each: Found, query: Query, *, several: bool, lead: str = "") -> None:
         right.caption(_scores(hit))
         if bar := _parts(hit):
             right.html(bar)
-        st.html(each.html)
+        st.html(answering.html(each, query))
         _actions(each)
         context.show(each.index, hit)
         _unfolded(each, query)
@@ -132,7 +132,7 @@ def _unfolded(each: Found, query: Query) -> None:
                 strength = "" if found.hit.strength is None else f" · strength {found.hit.strength:.2f}"
                 row.caption(held.plain(f"{found.hit.path}{_place(found.hit)}{strength} · {found.chip}"))
                 _open(row.button, found)
-                st.html(found.html)
+                st.html(answering.html(found, query))
                 context.show(found.index, found.hit)
 
 
