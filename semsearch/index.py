@@ -307,6 +307,19 @@ class Index:
             raise UsageError(f"a sample of {most} passages was asked for.", "Ask for one or more.")
         return sampling.sample(self._store, self._used_space(), most, letters)
 
+    def skipped(self) -> list[Skipped]:
+        """What was left out, and why: at the last run that looked through all that is followed, and in the runs since.
+
+        Of two reasons for one file the newer counts.
+        """
+        found: dict[str, Skipped] = {}
+        for run in self._store.runs():
+            told = {each["path"]: Skipped(each["path"], each["reason"]) for each in run.get("skipped", ())}
+            found = {**told, **found}
+            if run.get("whole", True):
+                break
+        return list(found.values())
+
     def info(self) -> dict[str, Any]:
         """Counts, recipe, spaces, and which backend serves the index and why."""
         return describe.index(self._store)
@@ -410,7 +423,7 @@ class Index:
                 self._put_again(ingest, progress)
         if again and not options.dry_run:
             self._remember({**self._store.recipe(), "resplit": False})
-        return self._report(ingest, began, dry_run=options.dry_run)
+        return self._report(ingest, began, dry_run=options.dry_run, whole=not wanted or again)
 
     @_in_turn
     def delete(self, ids: Iterable[str], progress: Callable[[Progress], None] = lambda _: None) -> int:
@@ -604,10 +617,12 @@ class Index:
             if document is not None:
                 ingest.put(document, head=self._store.heads([uri]).get(uri))
 
-    def _report(self, ingest: Ingest, began: float, *, dry_run: bool = False) -> SyncReport:
+    def _report(self, ingest: Ingest, began: float, *, dry_run: bool = False, whole: bool = False) -> SyncReport:
         report = describe.run(self._store, ingest, time.perf_counter() - began, dry_run=dry_run)
         if not dry_run:
-            self._store.add_run({"at": datetime.now(UTC).isoformat(timespec="seconds"), **asdict(report)})
+            self._store.add_run(
+                {"at": datetime.now(UTC).isoformat(timespec="seconds"), **asdict(report), "whole": whole}
+            )
         return report
 
     def _after_writing(self) -> list[str]:

@@ -70,6 +70,14 @@ class Reader(Connected):
         rows = self._all("SELECT report FROM runs ORDER BY id DESC LIMIT 1")
         return self._parsed(rows[0][0]) if rows else None
 
+    def runs(self) -> Iterator[dict[str, Any]]:
+        """The reports of the runs that are remembered, newest first."""
+        numbers = [number for (number,) in self._all("SELECT id FROM runs ORDER BY id DESC")]
+        for number in numbers:  # one at a time: each may name thousands of files
+            yield from (
+                self._parsed(report) for (report,) in self._all("SELECT report FROM runs WHERE id = ?", (number,))
+            )
+
     def spaces(self) -> list[Space]:
         """The encoders whose vectors are here, oldest first."""
         sql = "SELECT id, fingerprint, name, dim, info, background, background_count FROM spaces ORDER BY id"

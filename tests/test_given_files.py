@@ -90,6 +90,18 @@ def test_deleting_says_how_far_it_is_and_deletes_nothing_where_it_is_stopped(not
     assert notes.delete(["n0000", "n0000", "gone"]) == 1
 
 
+def test_what_was_skipped_is_told_until_all_is_looked_through_again(notes: Index, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.pdf").write_bytes(b"%PDF broken")
+    assert notes.skipped() == []
+    notes.sync(tmp_path / "docs")
+    notes.add_files([("b.bin", io.BytesIO(bytes(range(256))))])
+    notes.add([Document("fine", "A text.")])
+    assert {each.path: each.reason[:11] for each in notes.skipped()} == {"a.pdf": "not a reada", "b.bin": "binary file"}
+    notes.sync()
+    assert [each.path for each in notes.skipped()] == ["a.pdf"]
+
+
 def test_verifying_says_how_far_it_is(notes: Index) -> None:
     notes.add([Document("a", "A text.")])
     steps: list[Progress] = []

@@ -50,7 +50,7 @@ def page() -> None:
         known = index.info()
         st.caption(_summary(known))
         adding.controls(name, known)
-        skipped.show(known["last_run"])
+        skipped.show(index)
         _documents(name, index, known["documents"])
 
 

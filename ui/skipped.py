@@ -1,25 +1,25 @@
-"""What the last run left out, and why."""
+"""What was left out, and why."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
+
+from semsearch import Index
 
 from . import spreadsheet
 
 MOST = 1_000  # rows in the browser at a time
 
 
-def show(last: dict[str, Any] | None) -> None:
+def show(index: Index) -> None:
     """A table that words and reasons narrow; nothing where nothing was skipped."""
-    skipped = (last or {}).get("skipped") or []
-    if not skipped:
+    rows = _rows(str(index.path), index.version, index)
+    if not rows:
         return
-    with st.expander(f"{len(skipped):,} skipped at the last run, and why", icon=":material/block:"):
-        rows = [{"what": each["path"], "why": each["reason"]} for each in skipped]
+    with st.expander(f"{len(rows):,} skipped at the last update or since, and why", icon=":material/block:"):
         left, right = st.columns(2)
         words = left.text_input("Skipped: words of path or reason", key="skipped.words", placeholder="pdf")
         why = right.multiselect("Skipped: reasons", _reasons(rows), key="skipped.why", placeholder="any")
@@ -31,6 +31,11 @@ def show(last: dict[str, Any] | None) -> None:
             f"CSV ({len(found):,})", lambda: spreadsheet.table(found, ["what", "why"]), "skipped.csv", "text/csv",
             icon=":material/download:", key="skipped.csv", on_click="ignore",
         )  # fmt: skip
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read
+def _rows(path: str, version: int, _index: Index) -> Sequence[dict[str, str]]:
+    return [{"what": each.path, "why": each.reason} for each in _index.skipped()]
 
 
 def _reasons(rows: Sequence[dict[str, str]]) -> list[str]:

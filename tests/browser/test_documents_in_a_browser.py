@@ -76,7 +76,7 @@ def test_a_folder_is_added_with_options_and_its_outcome_is_told(browser: Any, se
     exclude.send_keys("*.txt", Keys.ENTER)
     press(browser, "Add it")
     until(lambda: "1 added, 0 changed" in text(browser))
-    until(lambda: "1 skipped at the last run" in text(browser))
+    until(lambda: "1 skipped at the last update or since" in text(browser))
     opened(browser, server, title="zeppelins")
     assert "1 document. Tick rows" in text(browser)
     assert browser.title != "owned"
