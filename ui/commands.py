@@ -80,7 +80,7 @@ def stop(folder: Path, run: TrainingRun | None) -> None:
     if pid is not None and pid != os.getpid():
         started.stopping[str(folder)] = pid
         try:
-            os.kill(pid, signal.SIGINT)
+            os.kill(pid, signal.SIGTERM)  # a server in the background may have left SIGINT ignored
         except OSError as error:  # it has ended by itself, or is another user's
             raise SemsearchError(f"{folder.name} was not stopped: {error.strerror or error}.") from None
 

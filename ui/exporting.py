@@ -181,10 +181,12 @@ def _reports(exported: Sequence[Mapping[str, Any]]) -> None:
     path = st.selectbox("Export", by_path, key="exported", format_func=lambda one: by_path[one]["name"])
     made = by_path.get(path) or exported[0]
     parity = made["parity"]
-    passed = f"Passed: {parity['gate']}." if parity else "Nothing was measured."
-    st.success(held.plain(passed), icon=":material/check:") if parity else st.info(passed)
-    rows = [{"what": label, "figure": f"{parity[key]:,}" if key == "texts" else f"{parity[key]:g}"}
-            for key, label in MEASURED.items() if key in parity]  # fmt: skip
+    if parity.get("gate"):
+        st.success(held.plain(f"Passed: {parity['gate']}."), icon=":material/check:")
+    elif not parity:
+        st.info("Nothing was measured of it.", icon=":material/info:")
+    rows = [{"what": MEASURED.get(key, key), "figure": f"{value:,}" if key == "texts" else f"{value:g}"}
+            for key, value in parity.items() if isinstance(value, int | float)]  # fmt: skip
     if rows:
         st.dataframe(rows, hide_index=True, width="content")
     versions = ", ".join(f"{name} {version}" for name, version in parity.get("made_with", {}).items())
