@@ -333,6 +333,8 @@ def test_an_uploaded_file_goes_before_the_box() -> None:
         ("sentence1,score\nx,1\n", "no column sentence2"),
         ("a,b,score\nx,y,1\nx,y,z\n", "line 3: 'z' is not a score"),
         ("sentence1,sentence2,score\nx,y,high\n", "line 2: 'high' is not a score"),
+        ("left,right,how alike\nx,y,3\n", "line 1: 'how alike' is not a score.*If it is a heading: sentence1"),
+        ("x|y|z\n", "line 1: 'z' is not a score"),
         ("a,b,nan\n", "line 1: 'nan' is not a score"),
         ("x,  \n", "line 1 has no text as sentence2"),
         ('{"sentence1": "a"}\n', "line 1 has no text as sentence2"),
@@ -354,6 +356,9 @@ def test_what_is_wrong_with_pairs_is_said_with_the_line(text: str, said: str) ->
     [
         "a b,c d,4.5",
         "score;sentence2;sentence1\n4,5;c d;a b",
+        "a b|c d|4.5",
+        "a b;c d;4,5\r",
+        "Sentence 1,Sentence_2,similarity_score\ra b,c d,4.5\r",
         "id\tsentence1\tsentence2\tscore\n7\ta b\tc d\t4.5\n",
         '\ufeffSentence1,Sentence2,Score\r\n"a b","c d",4.5\r\n',
         '{"sentence1": "a b", "sentence2": "c d", "score": 4.5}',
@@ -364,6 +369,14 @@ def test_pairs_are_read_as_people_write_them(text: str) -> None:
     from semsearch_ui.pairs import Pair, read
 
     assert read(text) == [Pair("a b", "c d", 4.5)]
+
+
+def test_a_cell_holds_commas_and_every_kind_of_blank() -> None:
+    from semsearch_ui.pairs import Pair, read
+
+    assert read("Hello, you;Hi, you;3,5\nx;y;1") == [Pair("Hello, you", "Hi, you", 3.5), Pair("x", "y", 1)]
+    assert read("one\u2028two,three\x85four,1") == [Pair("one\u2028two", "three\x85four", 1)]
+    assert read('"one\ntwo",b,1\n') == [Pair("one\ntwo", "b", 1)]
 
 
 def test_a_bad_line_is_a_sentence_on_the_page() -> None:

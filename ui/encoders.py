@@ -16,7 +16,6 @@ from . import held, jobs
 
 BUILT_IN = ("default", "cot-minilm", "hashing")
 MOST = 6
-FETCHED = "hf:"
 MODELS = "Models"  # whose jobs fetch one
 WRITE = "A name, a folder, or FOLDER#TEMPLATE"
 URL: Any = "query-params"
@@ -45,14 +44,6 @@ def several(label: str, key: str, default: Sequence[str], *, most: int) -> list[
     if not wanted:
         st.info("Choose an encoder.", icon=":material/info:")
     return wanted[:most]
-
-
-def one(label: str, key: str, help_: str, *, place: Any = st, **how: Any) -> str:
-    """The encoder that a person chooses: one of those on this machine, or any that is named; "" for none."""
-    name = place.selectbox(
-        label, offered(), key=key, accept_new_options=True, placeholder=WRITE, help=help_, **how,
-    )  # fmt: skip
-    return (name or "").strip()
 
 
 def offered() -> list[str]:
@@ -143,28 +134,23 @@ TYPED = {
 def _here(name: str) -> bool:
     """Whether nothing has to be fetched, or a person said yes to it: a link alone must not start a download."""
     model = name.partition("#")[0].strip()
-    entry = {} if model in BUILT_IN else next((one for one in Encoder.catalogue() if one["name"] == model), {})
-    if entry.get("local", not model.startswith(FETCHED)):
+    if Encoder.here(model):
         return True
+    entry = next((one for one in Encoder.catalogue() if one["name"] == model), {})
     fetching = jobs.of((MODELS, model))
-    if not entry and fetching and fetching.state == "done":
-        return True
     size = f" ({entry['size']})" if entry.get("size") else ""
     row = st.container(horizontal=True, vertical_alignment="center")
     if fetching and fetching.state == "running":
         row.caption(held.plain(f"{name}{size} is being fetched; it is used as soon as it is here."))
         return False
-    row.caption(held.plain(f"{name}{size} is fetched from the Hugging Face hub where it is not on this machine."))
+    row.caption(held.plain(f"{name}{size} is not on this machine; it can be fetched from the Hugging Face hub."))
     row.button("Fetch and use it", key=f"fetch {name}", on_click=_fetch, args=(model,))
     return False
 
 
 def _fetch(model: str) -> None:
     def work(_: jobs.Told) -> jobs.Outcome:
-        if model.startswith(FETCHED):
-            Encoder.load(model)  # fetches what is not here, and does without the network where all of it is
-        else:
-            Encoder.pull(model)
+        Encoder.pull(model)
         return jobs.Outcome("It is here.")
 
     jobs.begin((MODELS, model), f"Fetching {model}", work, stoppable=False)

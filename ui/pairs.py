@@ -1,6 +1,6 @@
 """Pairs of sentences as people write and paste them.
 
-sentence1,sentence2,score            CSV, also with semicolons; the heading and the score can be left out
+sentence1,sentence2,score            CSV, also with ; or |; the heading and the score can be left out
 sentence1<TAB>sentence2<TAB>score    TSV: a quotation mark is a quotation mark
 {"sentence1": …, "sentence2": …}     JSON lines
 """
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +20,11 @@ from typing import Any
 from semsearch import SemsearchError
 
 MOST = 20_000
-SIDES = (("sentence1", "text1", "a"), ("sentence2", "text2", "b"), ("score", "gold", "label"))
+SIDES = (
+    ("sentence1", "text1", "sent1", "s1", "a"),
+    ("sentence2", "text2", "sent2", "s2", "b"),
+    ("score", "gold", "label", "similarity", "similarityscore"),
+)
 LETTERS = ("a", "b")  # a heading only where nothing but a score is beside them: they may as well be two texts
 WRITE = "Write: sentence1, sentence2, score"
 Row = tuple[int, Sequence[str]]
@@ -86,9 +92,11 @@ def _first(record: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 def _rows(text: str) -> Iterator[Row]:
     """Line number and cells of every row that is not blank."""
-    head = next(line for line in text.split("\n") if line.strip())
+    lines = io.StringIO(text, newline="")  # ends at \r, \n or both, and nowhere within a cell
+    head = next(line.strip("\r\n") for line in lines if line.strip())
+    lines.seek(0)
     quoting: Any = csv.QUOTE_NONE if "\t" in head else csv.QUOTE_MINIMAL
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=_delimiter(head), quoting=quoting)
+    reader = csv.reader(lines, delimiter=_delimiter(head), quoting=quoting)
     while True:
         number = reader.line_num + 1  # a quoted cell can go over several lines
         try:
@@ -104,15 +112,21 @@ def _rows(text: str) -> Iterator[Row]:
 def _delimiter(head: str) -> str:
     if "\t" in head:
         return "\t"
-    few = len(next(csv.reader([head]))) < 2
-    return ";" if few and len(next(csv.reader([head], delimiter=";"))) > 1 else ","
+    return min(",;|", key=lambda each: _unlike_a_pair(next(csv.reader([head], delimiter=each))))
+
+
+def _unlike_a_pair(cells: Sequence[str]) -> int:
+    """0 for two texts and a number, more for what is less like a pair."""
+    if len(cells) == 3:
+        return 0 if re.fullmatch(r"\s*[+-]?\d+([.,]\d+)?\s*", cells[2]) else 2
+    return {1: 4, 2: 1}.get(len(cells), 3)
 
 
 def _of_rows(rows: Iterator[Row]) -> Iterator[Pair]:
     number, row = next(rows)
     places = _heading(number, row)
     if places is None:
-        yield _of_row(number, row)
+        yield _of_row(number, row, first=True)
         places = ()
     for number, row in rows:
         yield _of_row(number, row, places)
@@ -120,7 +134,7 @@ def _of_rows(rows: Iterator[Row]) -> Iterator[Pair]:
 
 def _heading(number: int, row: Sequence[str]) -> Sequence[int | None] | None:
     """Where the columns are, by their names; None where the first row is no heading."""
-    names = [cell.strip().lower() for cell in row]
+    names = [re.sub(r"[\s_-]", "", cell).lower() for cell in row]
     if tuple(names[:2]) == LETTERS:
         return range(len(names)) if len(names) == 2 or (len(names) == 3 and names[2] in SIDES[2]) else None
     places = [
@@ -134,7 +148,7 @@ def _heading(number: int, row: Sequence[str]) -> Sequence[int | None] | None:
     return places
 
 
-def _of_row(number: int, row: Sequence[str], places: Sequence[int | None] = ()) -> Pair:
+def _of_row(number: int, row: Sequence[str], places: Sequence[int | None] = (), *, first: bool = False) -> Pair:
     if places:
         if len(row) <= max(place for place in places[:2] if place is not None):
             raise SemsearchError(f"line {number} has fewer columns than the heading.", WRITE)
@@ -145,7 +159,12 @@ def _of_row(number: int, row: Sequence[str], places: Sequence[int | None] = ()) 
             f"line {number} has {many}, where a pair has 2, or 3 with its score.",
             "Put a sentence with a comma in it in quotation marks, or use tabs.",
         )
-    return _pair(number, *row)
+    try:
+        return _pair(number, *row)
+    except SemsearchError as error:
+        if not first:
+            raise
+        raise SemsearchError(error.message, f"{error.fix}. If it is a heading: sentence1, sentence2, score") from None
 
 
 def _pair(number: int, first: Any, second: Any, score: Any = None) -> Pair:
