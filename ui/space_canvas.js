@@ -90,10 +90,8 @@ class PointMap {
       const layer = at === colours.length - 1 ? 0 : 1; // the grey ones lie below
       return [{ colour, shape, opacity: this.lit ? DIMMED : 0.8, layer }, { colour, shape, opacity: 1, layer: 2 }];
     });
-    const lookOf = new Uint8Array(count);
-    for (let i = 0; i < count; i++) lookOf[i] = 2 * this.bucket(this.levels[i]) + (this.lit?.[i] ? 1 : 0);
     this.size = radius * this.dense * Math.min(this.zoomed ** 0.25, 3);
-    this.raster.draw(this.places, this.view, looks, lookOf, this.size, background);
+    this.raster.draw(this.places, this.view, looks, this.lookOf, this.size, background);
     this.drawOver(style.color);
     if (dark !== this.dark) this.drawLegend(colours, dark);
     this.field.style.touchAction = this.tool === "lasso" || this.zoomed > 1 ? "none" : "pan-y";
@@ -109,10 +107,11 @@ class PointMap {
     return [...made, rgb(grey)];
   }
 
-  bucket(level) {
-    const { groups, ramp, low, high } = this.head;
-    if (!ramp.length) return level >= 0 ? level : groups.length;
-    return level === level ? Math.round(((level - low) / (high - low || 1)) * (SHADES - 1)) : SHADES;
+  /** Which of the colours each point has. */
+  buckets() {
+    const { groups, ramp, low, high } = this.head, share = (SHADES - 1) / (high - low || 1);
+    if (!ramp.length) return Uint8Array.from(this.levels, (level) => (level >= 0 ? level : groups.length));
+    return Uint8Array.from(this.levels, (level) => (level === level ? Math.round((level - low) * share) : SHADES));
   }
 
   /** What stands above the points: rings around single ones, and the lasso. */
@@ -141,7 +140,8 @@ class PointMap {
   light() {
     const { area, group } = this.chosen, code = this.hovered ?? group, { places, levels } = this;
     const test = code !== undefined ? (i) => levels[i] === code : area && ((i) => within(area, places[2 * i], places[2 * i + 1]));
-    this.lit = test ? Uint8Array.from(levels, (_, i) => test(i)) : null;
+    this.lit = Boolean(test);
+    this.lookOf = this.buckets().map((bucket, i) => 2 * bucket + (test?.(i) ? 1 : 0));
     this.press();
     this.redraw();
   }

@@ -71,13 +71,13 @@ class Raster {
   }
 
   stamped(places, view, looks, lookOf, radius) {
-    const { pixels, width } = this, wide = this.canvas.width, high = this.canvas.height;
+    const { pixels, width } = this, wide = this.canvas.width, high = this.canvas.height, { sx, sy, ox, oy } = view;
     const stamps = looks.map((look) => look && stamp(look.shape, radius, width, look.opacity));
     const colours = looks.map((look) => (look ? packed(look.colour) : 0));
     for (let i = 0; i < lookOf.length; i++) {
       const one = stamps[lookOf[i]];
       if (!one) continue;
-      const x = Math.round(places[2 * i] * view.sx + view.ox), y = Math.round(places[2 * i + 1] * view.sy + view.oy);
+      const x = Math.floor(places[2 * i] * sx + ox), y = Math.floor(places[2 * i + 1] * sy + oy);
       if (!(x >= 0 && y >= 0 && x < wide && y < high)) continue;
       const base = (y + MARGIN) * width + x + MARGIN, colour = colours[lookOf[i]];
       const rb = colour & 0xff00ff, g = colour & 0x00ff00, { offsets, weights } = one;
