@@ -258,8 +258,9 @@ class Index:
     def states(self, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:
         """What has become of the file that each document (of `ids`, or of all) came from, as it is on disk now.
 
-        "current": size and time are as when it was read. "changed": they are not, or not all of it was read. "gone":
-        it is not there. "unseen": its whole folder is away, or may not be looked into. "kept": no file is followed.
+        "current": size and time are as when it was read. "changed": they are not. "unfinished": something of it is not
+        in the index, and every update reads it again. "gone": it is not there. "unseen": its whole folder is away, or
+        may not be looked into. "kept": no file is followed.
         """
         from semsearch.states import states
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semsearch.ingest import UNFINISHED
 from semsearch.sync import UNSURE
 from semsearch.types import DocumentState
 
@@ -45,6 +46,6 @@ def _state(file: Path, mtime_ns: int, size: int) -> DocumentState:
         return "unseen" if "\\x" in str(file) else "gone"  # \\xe9 stands for a name that is not UTF-8
     except OSError:
         return "unseen"
-    if now.st_mtime_ns == mtime_ns and size in (now.st_size, UNSURE):
-        return "current"
-    return "changed"  # an update reads it, be it only to find that it is the same (or was not read to its end)
+    if size == UNFINISHED:
+        return "unfinished"
+    return "current" if now.st_mtime_ns == mtime_ns and size in (now.st_size, UNSURE) else "changed"

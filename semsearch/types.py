@@ -23,7 +23,7 @@ Role: TypeAlias = Literal["query", "passage"]
 Mode: TypeAlias = Literal["hybrid", "semantic", "keyword"]
 Group: TypeAlias = Literal["document", "passage"]
 Metadata: TypeAlias = Mapping[str, Any]  # JSON values only
-DocumentState: TypeAlias = Literal["current", "changed", "gone", "unseen", "kept"]
+DocumentState: TypeAlias = Literal["current", "changed", "unfinished", "gone", "unseen", "kept"]
 
 
 @dataclass(frozen=True, slots=True)

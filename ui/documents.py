@@ -17,16 +17,20 @@ ROWS = 200  # of the table at a time
 STATES = {
     "current": "as on disk",
     "changed": "changed since",
+    "unfinished": "partly read",
     "gone": "file is gone",
     "unseen": "folder is away",
     "kept": "kept here",
 }
-TOLD = (
-    "as on disk: size and time are as when it was read. changed since: they are not, or it was not read to its end; an "
-    "update reads it. file is gone: an update takes it out. folder is away: its whole folder is not there, or may not "
-    "be looked into; nothing is taken out. kept here: it was dropped or added, and comes from no followed file. no "
-    "text: nothing of it can be found."
-)
+TOLD = """
+- as on disk: size and time of the file are as when it was read
+- changed since: they are not; an update reads it
+- partly read: its reading was stopped, or some of it was skipped or deleted; every update reads it again
+- file is gone: an update takes the document out
+- folder is away: its whole folder is not there, or may not be looked into; nothing is taken out
+- kept here: it was dropped or added, and comes from no followed file
+- no text: nothing of it can be found
+"""
 COLUMNS = {
     "size": st.column_config.NumberColumn(format="bytes", help="Of the text that was read out of it"),
     "date": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", help="Of the file, UTC"),
