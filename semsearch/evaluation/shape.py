@@ -36,7 +36,7 @@ def pair_geometry(
     """Alignment of the pairs with a high gold score (0 … 5), and the shape of the space of all their texts.
 
     Uniformity is over all texts, repeated ones too, as papers take it; the rest is without them. `step` hears before
-    every 256 texts how many are done. Raises UsageError for fewer than three different texts.
+    every 128 texts how many are done. Raises UsageError for fewer than three different texts.
     """
     distinct = list(dict.fromkeys(text for pair in pairs for text in pair))
     place = {text: at for at, text in enumerate(distinct)}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from semsearch.evaluation.sts import Subset, TaskResult
     from semsearch.types import EncoderProtocol, Vectors
 
-WINDOW = 256  # texts between two steps
+WINDOW = 128  # texts between two steps: seconds of a large model on a CPU
 Step = Callable[[Progress], None]
 Embed = Callable[[Sequence[str]], "Vectors"]
 
@@ -52,7 +52,7 @@ def sts_task(
 ) -> TaskResult:
     """How well the cosines of `encoder` follow the scores of people on a task; `spearman.all` is what papers print.
 
-    `step` hears before every 256 texts how many are done, and may raise to end it. Raises UnknownName, UsageError,
+    `step` hears before every 128 texts how many are done, and may raise to end it. Raises UnknownName, UsageError,
     NotFound.
     """
     subsets = sts_pairs(task, data, split)

@@ -49,7 +49,7 @@ def search_templates(
     """The templates that were tried on `model`, best first: Spearman in percent of their cosines with `gold`.
 
     Greedily: first the relation, then the prefix, then the ending; or the `full` grid. `template` says whose method
-    and rules hold. `step` hears before every 256 texts which template is tried, and may raise to end it. Raises
+    and rules hold. `step` hears before every 128 texts which template is tried, and may raise to end it. Raises
     NotFound, UsageError, DeviceUnavailable, and MissingExtra without torch.
     """
     if len(pairs) < 2 or len(pairs) != len(gold):

@@ -45,7 +45,7 @@ def measure(browser: Any, url: str) -> None:
 def test_runs_are_measured_in_the_browser_and_outlive_the_server(
     browser: Any, home: Path, data: Path, request: pytest.FixtureRequest
 ) -> None:
-    tasks = "evaluate?measure=STS+tasks&tasks=stsb&encoders=hashing&encoders=default"
+    tasks = "evaluate?measure=STS+tasks&encoders=hashing&encoders=default"
     with serving(home, SEMSEARCH_DATA=str(data)) as address:
         measure(browser, f"{address}/{tasks}")
         kept = list(kept_runs(home).values())
