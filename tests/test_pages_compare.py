@@ -121,6 +121,15 @@ def test_a_url_with_values_that_cannot_be_is_no_error(url: dict[str, str]) -> No
     assert not shown(**url).error
 
 
+def test_numbers_stand_in_the_cells_where_they_can_be_read_and_a_scale_below_where_not() -> None:
+    from semsearch_ui.charts import FIGURES, heat
+
+    for many, read in ((FIGURES, True), (FIGURES + 1, False)):
+        spec = heat([[1.0] * many] * many, ["a"] * many, "t").to_dict()
+        assert ("layer" in spec) is read
+        assert (spec.get("encoding", {}).get("color", {}).get("legend") is None) is read
+
+
 def test_more_sentences_than_a_map_can_hold_are_cut_and_that_is_said() -> None:
     page = shown(s="\n".join(f"sentence {number}" for number in range(40)))
     assert "first 30 of 40" in page.warning[0].value

@@ -15,13 +15,14 @@ from .groups import Box
 
 BLUE, ORANGE, GREY = "#3b82c4", "#e08214", "#8a94a0"
 FRAME = 84  # what title and axis take of a chart's height
+FIGURES = 12  # sentences of a map whose cells have room for their numbers
 LABEL = 26  # letters of a sentence at an axis
 CHOSEN = "chosen"
 Chart = Any
 
 
 def heat(cells: Sequence[Sequence[float]], texts: Sequence[str], title: str, *, low: float = 0.0) -> Chart:
-    """Cosines (n, n) of texts, the value in every cell."""
+    """Cosines (n, n) of texts, the value in every cell that has room for it."""
     colour = alt.Scale(scheme="viridis", domain=[low, 1])
     return _grid(cells, texts, title, colour, ink=lambda value: "white" if value < (low + 1) / 2 else "black")
 
@@ -45,20 +46,24 @@ def _grid(cells: Any, texts: Sequence[str], title: str, colour: alt.Scale, ink: 
         for y, line in enumerate(cells) for x, value in enumerate(line)
     ]  # fmt: skip
     many = len(texts)
+    told = many <= FIGURES
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("column:O", sort=None, title=None, axis=alt.Axis(labelAngle=0, orient="top", labelOverlap=False)),
+        x=alt.X("column:O", sort=None, title=None, axis=alt.Axis(labelAngle=0, orient="top", labelOverlap=not told)),
         y=alt.Y("row:O", sort=None, title=None, axis=alt.Axis(labelLimit=190, labelOverlap=False)),
         tooltip=[
             alt.Tooltip("first:N"), alt.Tooltip("second:N"),
             alt.Tooltip("cosine:Q", title="difference" if sign else "cosine", format=f"{sign}.3f"),
         ],
     )  # fmt: skip
-    squares = base.mark_rect().encode(color=alt.Color("cosine:Q", scale=colour, legend=None))
-    values = base.mark_text(fontSize=13 if many <= 8 else 10 if many <= 14 else 7).encode(
+    legend = None if told else alt.Legend(title=None, orient="bottom", format=f"{sign}.1f")
+    squares = base.mark_rect().encode(color=alt.Color("cosine:Q", scale=colour, legend=legend))
+    if not told:
+        return _titled(squares, title, "point at a cell for its number").properties(height=FRAME + 60 + 20 * many)
+    values = base.mark_text(fontSize=13 if many <= 8 else 9).encode(
         text="told:N",
         color=alt.when(alt.datum.ink == "white").then(alt.value("white")).otherwise(alt.value("black")),
     )
-    return _titled(squares + values, title).properties(height=FRAME + (40 if many <= 14 else 24) * many)
+    return _titled(squares + values, title).properties(height=FRAME + 40 * many)
 
 
 def scatter(rows: Sequence[Mapping[str, Any]], title: str, told: str) -> Chart:
