@@ -55,7 +55,7 @@ def _grid(cells: Any, texts: Sequence[str], title: str, colour: alt.Scale, ink: 
             alt.Tooltip("cosine:Q", title="difference" if sign else "cosine", format=f"{sign}.3f"),
         ],
     )  # fmt: skip
-    legend = None if told else alt.Legend(title=None, orient="bottom", format=f"{sign}.1f")
+    legend = None if told else alt.Legend(title=None, orient="bottom", format="+.2f" if sign else ".1f")
     squares = base.mark_rect().encode(color=alt.Color("cosine:Q", scale=colour, legend=legend))
     if not told:
         return _titled(squares, title, "point at a cell for its number").properties(height=FRAME + 60 + 20 * many)
