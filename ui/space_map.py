@@ -16,8 +16,7 @@ from .space_points import CLUSTER, Points
 URL: Any = "query-params"
 LEAST = 3  # points: with fewer there is nothing to see
 UMAP_WAITS = (
-    "UMAP is being computed; until then this is PCA. 3,000 passages take about half a minute on one core, 10,000 a "
-    "minute or two; the first time after a start takes longer."
+    "UMAP is being computed; until then this is PCA. On one core 3,000 passages take 40 seconds, 10,000 a few minutes."
 )
 
 
