@@ -110,7 +110,12 @@ def measure(server: str, count: int) -> str:
     browser = chromium()
     try:
         url = f"{server}/map?index={name_of(count)}&by=folder"
-        first, again = (seconds(lambda: (browser.get(url), until(browser, DRAWN))) for _ in range(2))
+
+        def opened() -> None:
+            browser.get(url)
+            until(browser, DRAWN)
+
+        first, again = seconds(opened), seconds(opened)
         x, y, width, height = browser.execute_script(PLACE)
         time.sleep(2)  # texts under the pointer are unpacked meanwhile
         middle = (x + width / 2, y + height / 2)
@@ -126,7 +131,12 @@ def measure(server: str, count: int) -> str:
             hand("mouseReleased", 3 * MOVES, MOVES, 1)
 
         frames, draws = watched(browser, drag)
-        hovers, _ = watched(browser, lambda: [hand("mouseMoved", 4 * at - 120, at) for at in range(MOVES)])
+
+        def wander() -> None:
+            for at in range(MOVES):
+                hand("mouseMoved", 4 * at - 120, at)
+
+        hovers, _ = watched(browser, wander)
 
         def click() -> None:
             for kind in ("mousePressed", "mouseReleased"):
