@@ -88,6 +88,7 @@ def main() -> int:
         home = wanted.home or Path(scratch)
         for name, count in ((LARGE, wanted.passages), (SMALL, FEW)):
             build(home, name, count, wanted.encoder)
+        os.environ["SEMSEARCH_CACHE"] = str(Path(scratch) / "cache.db")  # no sentence was read in an earlier run
         figures = measured(home)
     figures |= {"machine": machine.describe(), "encoder": wanted.encoder, "load": os.getloadavg()[0]}
     print(told(figures))
@@ -156,9 +157,10 @@ def asked(browser: Any, question: str) -> dict[str, float]:
 
 def turned(browser: Any, mode: str) -> dict[str, float]:
     """Click on another mode of searching: the same."""
-    [button] = [each for each in browser.find_elements(By.TAG_NAME, "button") if each.text == mode]
+    found = f"return [...document.querySelectorAll('button')].find(each => each.textContent === '{mode}')"
+    button = until(lambda: browser.execute_script(found))
     browser.execute_script(WATCH, "click", "")
-    button.click()
+    browser.execute_script("arguments[0].click()", button)
     return seen(browser)
 
 
