@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Index.create("notes", home=home, encoder="hashing") as index:
         index.sync(files)
         for n, subject in enumerate(SUBJECTS * 3):
-            told = {"kind": subject, "tag": MARKUP if n else "t"}
-            index.add([Document(f"d{n}", f"Number {n} tells of a {subject}.", told)])
+            known = {"kind": subject, "tag": MARKUP if n else "t"}
+            index.add([Document(f"d{n}", f"Number {n} tells of a {subject}.", known)])
     return home
 
 
 def first(browser: Any) -> str:
     return str(until(lambda: browser.find_elements(By.CSS_SELECTOR, ".passage"))[0].text)
+
+
+def shows(browser: Any, words: str) -> bool:
+    return words in first(browser)
 
 
 def choose(browser: Any, label: str, value: str) -> None:
@@ -121,7 +126,7 @@ def test_searches_go_on_while_an_index_grows_and_find_what_is_new(browser: Any, 
             ]
             box.send_keys(Keys.CONTROL, "a")
             box.send_keys(question, Keys.ENTER)
-            until(lambda found=found: found in first(browser))
+            until(partial(shows, browser, found))
         assert not browser.find_elements(
             By.CSS_SELECTOR, "[data-testid='stException'], [data-testid='stAlertContentError']"
         )
