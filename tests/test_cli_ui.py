@@ -52,6 +52,7 @@ def test_it_binds_this_machine_alone_checks_the_host_and_sends_nothing(
         "server.enableAgentApi=false",
         "browser.gatherUsageStats=false",
         "client.showErrorDetails=none",
+        "client.disableDataExport=true",
         "server.allowedHosts=127.0.0.1",
     )
     assert not {f"--{each}" for each in wanted} - set(arguments)
