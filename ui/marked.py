@@ -24,7 +24,8 @@ def passage(text: str, sentence: tuple[int, int], words: Sequence[tuple[int, int
         styles[start:end] = [WORD] * (end - start)
     first, last = (0, len(text)) if whole else _shown(text, sentence[0])
     body = "".join(_runs(text, styles, first, last))
-    return f'{STYLE}<div class="passage{" whole" * whole}">{"… " if first else ""}{body}{" …" if last < len(text) else ""}</div>'
+    before, behind = "… " if first else "", " …" if last < len(text) else ""
+    return f'{STYLE}<div class="passage{" whole" * whole}">{before}{body}{behind}</div>'
 
 
 def _runs(text: str, styles: Sequence[str], first: int, last: int) -> Iterator[str]:
