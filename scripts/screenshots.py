@@ -1,6 +1,7 @@
 """Pictures of every page, light and dark, wide and narrow, of an index of scripts/sample.
 
 python scripts/screenshots.py -o DIR            needs chromium, its driver, and pip install '.[cpu,ui,dev]'
+python scripts/screenshots.py -o docs/pictures --readme         the four of the README, in few colours
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -23,65 +27,150 @@ from semsearch import Index
 
 HERE = Path(__file__).resolve().parent
 SIZES = {"wide": (1360, 1000), "narrow": (420, 900)}
-PAGES = {  # name: (path with its query, what is on the page when it is drawn)
-    "search": ("?q=how+is+the+fuel+of+a+diesel+set+on+fire", "encoded in"),
-    "compare": ("compare", "Compare"),
-    "documents": ("documents", "Documents"),
-    "map": ("map", "Map"),
-    "evaluate": ("evaluate", "Evaluate"),
-    "templates": ("templates", "Templates"),
-    "indexes": ("indexes", "Indexes"),
-}
+THEMES = ("light", "dark")
 PATIENCE, SETTLED = 120, 4  # seconds until a page is there, and until nothing on it moves
+QUESTION = "how+is+the+fuel+of+a+diesel+set+on+fire"
+PAIRS = """sentence1,sentence2,score
+A man plays the guitar.,Someone is making music.,3.8
+A plane is taking off.,An aeroplane leaves the ground.,5
+The dog sleeps on the sofa.,A dog is asleep on a couch.,4.8
+A woman slices an onion.,A woman is cutting vegetables.,3.6
+Two boys play football.,Children are at play outside.,3
+The bridge was closed by snow.,Snow shut the crossing.,4.4
+A cat drinks milk.,A dog chases a cat.,1.2
+He did not pass the exam.,He passed the exam.,1.8
+The shop opens at nine.,The shop shuts at nine.,2
+She paints the fence white.,The stock market fell on Monday.,0
+A child rides a horse.,A horse is ridden by a child.,5
+The kettle is boiling.,Water is being heated.,3.4
+"""
+
+
+class Scene(NamedTuple):
+    """A page as it is looked at: its address, what can be read on it once it is drawn, and what is done there first."""
+
+    path: str
+    sign: str
+    act: Callable[[Any], None] = lambda browser: None
+
+
+def _press(browser: Any, label: str) -> None:
+    """Click the first button that begins so, once it is there."""
+    xpath = f"//button[starts-with(normalize-space(.), {label!r}) or contains(., {label!r})]"
+    button = _awaited(lambda: [each for each in browser.find_elements(By.XPATH, xpath) if each.is_displayed()])[0]
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
+    time.sleep(SETTLED)
+
+
+def _upload_pairs(browser: Any) -> None:
+    file = Path(tempfile.mkdtemp()) / "pairs.csv"
+    file.write_text(PAIRS, encoding="utf-8")
+    _awaited(lambda: browser.find_elements(By.CSS_SELECTOR, "input[type=file]"))[0].send_keys(str(file))
+    _awaited(lambda: "Spearman" in _read(browser))
+    time.sleep(SETTLED)
+
+
+SCENES = {
+    "search": Scene(f"?q={QUESTION}&n=sample", "encoded in"),
+    "opened": Scene(f"?q={QUESTION}&n=sample", "encoded in", lambda browser: _press(browser, "Open")),
+    "nothing": Scene("?q=zeppelins&n=sample&min=0.95&path=*.md", "Nothing was found"),
+    "compare": Scene("compare", "cot-minilm"),
+    "pairs": Scene("compare?kind=pairs", "Pairs", _upload_pairs),
+    "documents": Scene("documents?index=sample", "Documents"),
+    "map": Scene("map?index=sample&by=folder", "the two axes"),
+    "evaluate": Scene("evaluate?index=sample", "Evaluate"),
+    "templates": Scene("templates", "Templates"),
+    "indexes": Scene("indexes?index=sample", "Encoders"),
+}
+README = {"search": "light", "compare": "light", "map": "dark", "pairs": "light"}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("-o", "--out", type=Path, required=True)
-    parser.add_argument("--page", choices=tuple(PAGES), action="append", default=[], help="one alone; repeatable")
+    parser.add_argument("--page", choices=tuple(SCENES), action="append", default=[], help="one alone; repeatable")
+    parser.add_argument("--home", type=Path, help="a home of indexes that has one named sample")
+    parser.add_argument("--readme", action="store_true", help="the pictures of the README")
     wanted = parser.parse_args()
     wanted.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as home:
-        with Index.create("sample", home=Path(home)) as index:
-            index.sync(HERE / "sample")
-        command = [sys.executable, "-m", "semsearch", "--home", home, "ui", "--no-browser"]
-        running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-        try:
-            assert running.stderr is not None
-            found = re.search(r"http://\S+", running.stderr.readline())
-            assert found, "the server did not start"
-            time.sleep(SETTLED)
-            for size, (width, height) in SIZES.items():
-                for theme in ("light", "dark"):
-                    shoot(found[0], wanted.page or list(PAGES), wanted.out, f"{size}-{theme}", width, height, theme)
-        finally:
-            running.terminate()
-            running.wait(30)
+    with tempfile.TemporaryDirectory() as own:
+        home = wanted.home or Path(own)
+        if not wanted.home:
+            with Index.create("sample", home=home) as index:
+                index.sync(HERE / "sample")
+        with served(home) as server:
+            if wanted.readme:
+                for name, theme in README.items():
+                    shoot(server, [name], wanted.out, "", (1360, 850), theme)
+                    few_colours(wanted.out / f"{name}.png")
+                return 0
+            for size, measures in SIZES.items():
+                for theme in THEMES:
+                    shoot(server, wanted.page or list(SCENES), wanted.out, f"-{size}-{theme}", measures, theme)
     return 0
 
 
-def shoot(server: str, pages: list[str], out: Path, suffix: str, width: int, height: int, theme: str) -> None:
-    """One picture of each page in one size and theme."""
+@contextmanager
+def served(home: Path) -> Iterator[str]:
+    """The address of the pages of that home, while they are served."""
+    command = [sys.executable, "-m", "semsearch", "--home", str(home), "ui", "--no-browser"]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    try:
+        assert running.stderr is not None
+        found = re.search(r"http://\S+", running.stderr.readline())
+        assert found, "the server did not start"
+        time.sleep(SETTLED)
+        yield found[0]
+    finally:
+        running.terminate()
+        running.wait(30)
+
+
+def shoot(server: str, scenes: list[str], out: Path, suffix: str, size: tuple[int, int], theme: str) -> None:
+    """One picture of each scene in one size and theme."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
-    for each in ("--no-sandbox", "--headless", "--disable-gpu", f"--window-size={width},{height}"):
+    for each in ("--no-sandbox", "--headless", "--hide-scrollbars", "--window-size={},{}".format(*size)):
         options.add_argument(each)
     browser: Any = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     try:
+        browser.execute_cdp_cmd(  # a window of its own has a least width
+            "Emulation.setDeviceMetricsOverride",
+            {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False},
+        )
         browser.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
         )
-        for name in pages:
-            path, sign = PAGES[name]
-            browser.get(f"{server}/{path}")
-            end = time.monotonic() + PATIENCE
-            while sign not in browser.find_element(By.TAG_NAME, "body").text and time.monotonic() < end:
-                time.sleep(0.3)
+        for name in scenes:
+            scene = SCENES[name]
+            browser.get(f"{server}/{scene.path}")
+            _awaited(lambda sign=scene.sign: sign in _read(browser))  # type: ignore[misc]
             time.sleep(SETTLED)
-            browser.save_screenshot(str(out / f"{name}-{suffix}.png"))
-            print(out / f"{name}-{suffix}.png")
+            scene.act(browser)
+            browser.save_screenshot(str(out / f"{name}{suffix}.png"))
+            print(out / f"{name}{suffix}.png")
     finally:
         browser.quit()
+
+
+def few_colours(file: Path) -> None:
+    """The same picture in 128 colours: a quarter of its size."""
+    with Image.open(file) as picture:
+        picture.convert("RGB").quantize(128).save(file, optimize=True)
+
+
+def _read(browser: Any) -> str:
+    return str(browser.find_element(By.TAG_NAME, "body").text)
+
+
+def _awaited(true: Callable[[], Any]) -> Any:
+    end = time.monotonic() + PATIENCE
+    while not (found := true()):
+        if time.monotonic() > end:
+            raise SystemExit("error: what should be on the page did not come")
+        time.sleep(0.3)
+    return found
 
 
 if __name__ == "__main__":

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 # Streamlit runs this file as a script, which is in no package
 from semsearch_ui import compare, documents, evaluate, jobs, models_page, search, space_map, templates_page
 
-st.set_page_config("semsearch", page_icon=":material/search:", layout="wide")
+ICON = Path(__file__).with_name("icon.png")  # a named one would be fetched from elsewhere
+st.set_page_config("semsearch", page_icon=ICON, layout="wide")
+st.html("<style>.stMainBlockContainer { padding-top: 3.5rem }</style>")  # 6rem of nothing else
 chosen = st.navigation(
     [
         st.Page(search.page, title="Search", icon=":material/search:", default=True),

@@ -30,6 +30,8 @@ FIXED = {
     "client.showErrorDetails": "none",
     "client.showErrorLinks": "false",
     "client.toolbarMode": "minimal",
+    "theme.light.primaryColor": "#0072B2",  # blue: red is for errors
+    "theme.dark.primaryColor": "#3D8BCB",
     "client.disableDataExport": "true",  # its CSV would hand formulas to a spreadsheet; the pages have their own
 }
 
