@@ -1,0 +1,108 @@
+"""The page of indexes and models in Chromium: an index from its making to its dump, and a run of training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("selenium", reason="the browser is driven by selenium")
+from checkpoints import copied
+from chromium import buttons, needs_chromium, text, until
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from semsearch import Index, training_run
+
+pytestmark = needs_chromium
+WORDS = ["diesel", "engine", "bread", "salt", "star", "planet", "river", "bridge", "winter", "cat", "dog", "music"]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home called `indexes`; models are made beside it. Without STS-B, which would take longest of all to score."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.delenv("SEMSEARCH_DATA", raising=False)
+        home = tmp_path_factory.mktemp("home") / "indexes"
+        home.mkdir()
+        yield home
+
+
+def opened(browser: Any, server: str, part: str) -> None:
+    browser.get(f"{server}/indexes?part={part}")
+
+
+def box(browser: Any, label: str) -> Any:
+    """The box with this label, once it can be typed in."""
+    places = f"input[aria-label^='{label}'], [aria-label^='{label}'] input"
+    return until(lambda: [each for each in browser.find_elements(By.CSS_SELECTOR, places) if each.is_displayed()])[0]
+
+
+def fill(browser: Any, label: str, value: str, key: str = Keys.TAB) -> None:
+    """Type into a box; again where the page was drawn anew under the typing."""
+
+    def typed() -> bool:
+        one = box(browser, label)
+        one.send_keys(Keys.CONTROL, "a")
+        one.send_keys(value)
+        found = one.get_attribute("value") == value
+        one.send_keys(key)
+        return bool(found)
+
+    until(typed)
+    time.sleep(0.3)  # the server takes it in
+
+
+def unfold(browser: Any, label: str) -> None:
+    until(lambda: [each for each in browser.find_elements(By.TAG_NAME, "summary") if label in each.text])[0].click()
+
+
+def press(browser: Any, label: str) -> None:
+    until(lambda: [each for each in buttons(browser, label) if each.is_displayed() and each.is_enabled()])[0].click()
+
+
+def test_an_index_is_made_with_options_renamed_and_dumped(browser: Any, server: str, home: Path) -> None:
+    opened(browser, server, "Indexes")
+    fill(browser, "Name", "notes")
+    fill(browser, "Encoder", "hashing", Keys.ENTER)
+    unfold(browser, "Options")
+    fill(browser, "Tokens of a passage", "64")
+    press(browser, "Create it")
+    until(lambda: "It is there, and empty" in text(browser))
+    with Index.open(home / "notes") as index:
+        assert index.info()["recipe"]["splitter"]["size"] == 64
+    unfold(browser, "Rename this index")
+    fill(browser, "Its new name", "letters")
+    press(browser, "Rename it")
+    until(lambda: "notes is called letters from now on" in text(browser))
+    assert Index.names(home) == ["letters"]
+    press(browser, "Dump")
+    press(browser, "Download")
+    until(lambda: [each for each in browser.downloads.iterdir() if each.name == "letters.dump" and each.stat().st_size])
+
+
+def test_a_run_is_watched_through_a_reload_until_it_is_done(
+    browser: Any, server: str, home: Path, golden: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    base = copied(golden, "tiny-bert", tmp_path / "bert")
+    lines = (" ".join(WORDS[(at * 5 + each * (1 + at % 3)) % 12] for each in range(7)) for at in range(40))
+    (tmp_path / "texts.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    opened(browser, server, "Train")
+    fill(browser, "Base model", str(base), Keys.ENTER)
+    fill(browser, "Name of the new encoder", "mine")
+    press(browser, "A file or folder")
+    fill(browser, "File or folder", str(tmp_path / "texts.txt"))
+    fill(browser, "Or steps", "40")
+    fill(browser, "Batch size", "4")
+    press(browser, "Train it")
+    until(lambda: "starting" in text(browser) or "running" in text(browser))
+    opened(browser, server, "Train")
+    until(lambda: "Best score" in text(browser))
+    until(lambda: len(browser.find_elements(By.CSS_SELECTOR, "[data-testid='stVegaLiteChart']")) >= 2)
+    assert "done · step 40 of 40" in text(browser)
+    run = training_run(home.parent / "models" / "mine")
+    assert (run.state, run.settings["method"], run.settings["recipe"]["batch"]) == ("done", "simcse", 4)
