@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
