@@ -2,11 +2,14 @@
 
 An open index sees what other processes commit at its next search. One that was removed, made anew or restored is
 another index under the same name: its file is another, and the old one is closed. An encoder whose folder was trained
-or exported into once more is another one too.
+or exported into once more is another one too. What is let go may serve somebody's search at this moment: it is closed a
+little later.
 """
 
 from __future__ import annotations
 
+import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +18,8 @@ import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError
 
-MOST = 16  # indexes, and encoders, that are open at once
+MOST_INDEXES, MOST_ENCODERS = 64, 16  # open at once; an index that nobody searches by meaning loads no encoder
+LINGER = 60.0  # seconds between letting go of an index and closing it: longer than a search takes
 QUERIES = 256  # texts whose vectors an index keeps: what is asked again, another way, is not encoded again
 State = tuple[tuple[str, int, int, int], ...]
 
@@ -32,7 +36,11 @@ def index(name: str) -> Index:
         made = (folder / "store.db").stat()
     except OSError:
         raise SemsearchError(f"there is no index {name!r} any more.", "Choose another one.") from None
-    return _index(str(folder), made.st_dev, made.st_ino)
+    path, file, known = str(folder), (made.st_dev, made.st_ino), _files()
+    if known.get(path, file) != file:
+        _index.clear(path, *known[path])  # made anew since: the old one would keep its room
+    known[path] = file
+    return _index(path, *file)
 
 
 def another(name: str) -> Index:
@@ -43,17 +51,31 @@ def another(name: str) -> Index:
     return Index.open(Index.folder(name), encoder=index(name).encoder)
 
 
-def release(name: str, now: Path | None = None) -> None:
-    """Close an index that is about to be removed, or lies in `now` since it was renamed: it would keep its room."""
-    folder = Index.folder(name)
-    with suppress(OSError):
-        made = ((now or folder) / "store.db").stat()
-        _index.clear(str(folder), made.st_dev, made.st_ino)
+def release(name: str) -> None:
+    """Close an index that is about to be removed or renamed, now: it would keep its room, and its name on Windows."""
+    path = str(Index.folder(name))
+    if file := _files().pop(path, None):
+        with suppress(SemsearchError):
+            _index(path, *file).close()
+        _index.clear(path, *file)
 
 
-@st.cache_resource(max_entries=MOST, show_spinner=False, on_release=lambda index: index.close())
+def _closed_later(index: Index) -> None:
+    """Close it once no search that has begun can still need it."""
+    timer = threading.Timer(LINGER, index.close)
+    timer.daemon = True
+    timer.start()
+
+
+@st.cache_resource(max_entries=MOST_INDEXES, show_spinner=False, on_release=_closed_later)
 def _index(folder: str, device: int, file: int) -> Index:
     return Index.open(Path(folder), remember=QUERIES)
+
+
+@st.cache_resource(show_spinner=False)
+def _files() -> dict[str, tuple[int, int]]:
+    """The file of each open index, by its folder: device and inode."""
+    return {}
 
 
 def encoder(name: str) -> Encoder:
@@ -65,7 +87,7 @@ def encoder(name: str) -> Encoder:
     return _encoder(name, state)
 
 
-@st.cache_resource(max_entries=MOST, show_spinner="Loading the encoder …")
+@st.cache_resource(max_entries=MOST_ENCODERS, show_spinner="Loading the encoder …")
 def _encoder(name: str, state: State) -> Encoder:
     return Encoder.load(name)
 
@@ -103,7 +125,11 @@ def told() -> Iterator[None]:
 def plain(text: str) -> str:
     """A text as Streamlit's Markdown shows it letter by letter: nothing in it is emphasis, a link, an image or HTML."""
     safe = "".join(f"\\{one}" if one in MARKUP else one for one in text)
-    return " ".join(safe.split("\n"))
+    return " ".join(LINKED.sub(rf"\g<0>{BREAK}", safe).split("\n"))
 
 
 MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$&\"'^=@/")
+# Escaped or not, an address and a mail address become links (remark-gfm looks for them once more when all else is
+# read), unless something stands within them: a letter of no width.
+LINKED = re.compile(r"(?:https?|www)(?=\\[:.])|\\@", re.IGNORECASE)
+BREAK = "\u2060"

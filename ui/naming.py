@@ -39,7 +39,8 @@ def _rename(name: str) -> None:
     if _busy(name):
         return
     try:
-        held.release(name, Index.rename(name, new))
+        held.release(name)
+        Index.rename(name, new)
     except SemsearchError as error:
         jobs.refuse(str(error))
         return

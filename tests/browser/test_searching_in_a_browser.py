@@ -18,6 +18,7 @@ from selenium.webdriver.common.keys import Keys
 from semsearch import Document, Index
 
 MARKUP = "<img src=x onerror=\"document.title='owned'\">[a](javascript:alert(1)) **b**"
+LINKS = "www.evil.example by me@evil.example, http: x.txt"
 SUBJECTS = ("diesel engine", "petrol engine", "steam engine", "bread and salt")
 pytestmark = needs_chromium
 
@@ -28,6 +29,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     told = ("Bread needs salt and time.", "A zeppelin is lifted by hydrogen.", "A knot holds a rope.")
     filemaking.pdf(files / "paper.pdf", [[one] * 45 for one in told])
     (files / "a <b>name<b>.txt").write_text("A hostile name about volcanoes.", encoding="utf-8")
+    (files / LINKS).write_text("Another name, about volcanoes too.", encoding="utf-8")
     with Index.create("notes", home=home, encoder="hashing") as index:
         index.sync(files)
         for n, subject in enumerate(SUBJECTS * 3):
@@ -78,10 +80,11 @@ def test_a_filter_and_a_weighted_chip_come_back_from_a_shared_url(browser: Any, 
 def test_no_value_of_the_metadata_and_no_file_name_is_markup(browser: Any, server: str) -> None:
     ask(browser, server, "volcanoes")
     until(lambda: "a <b>name<b>.txt" in text(browser))
+    until(lambda: LINKS in text(browser).replace("\u2060", ""))
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[aria-label='tag']"))[0].click()
     until(lambda: MARKUP in text(browser))  # among the choices, letter by letter
     assert browser.title != "owned"
-    assert not browser.find_elements(By.CSS_SELECTOR, "img[src='x'], a[href^='javascript']")
+    assert not browser.find_elements(By.CSS_SELECTOR, "img[src='x'], a[href^='javascript'], a[href*='evil']")
 
 
 def test_a_pdf_opens_at_its_page_with_its_passage_in_view(browser: Any, server: str) -> None:
