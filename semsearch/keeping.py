@@ -83,17 +83,19 @@ def size(folder: Path) -> int:
 
 
 def _told(folder: Path, name: str) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": name, "path": str(folder)}
+    told = {"name": name, "path": str(folder)}
     try:
-        bundle = bundles.read(folder)
-    except SemsearchError as error:
+        return {**told, **_shown(bundles.read(folder))}
+    except (SemsearchError, OSError, ValueError, TypeError, AttributeError) as error:  # damage has any type
         return {**told, "problem": str(error)}
+
+
+def _shown(bundle: bundles.Bundle) -> dict[str, Any]:
     shown = {
         key: getattr(bundle, key) for key in ("fingerprint", "method", "dim", "max_tokens", "precision", "licence")
     }
     weights = [each for each in bundle.files() if each.is_file()]
     return {
-        **told,
         **shown,
         "runs": "onnx" if bundle.weights.endswith(bundles.ONNX) else "torch",
         "bytes": sum(each.stat().st_size for each in weights),

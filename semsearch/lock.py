@@ -52,20 +52,37 @@ class WriterLock:
 
 
 def holder(folder: Path) -> int | None:
-    """The pid of who writes in `folder` now; None where nobody does, whatever a kill has left there."""
-    try:
-        pid = int((folder / PID).read_text(encoding="ascii"))
-        WriterLock(folder).release()
-    except Locked:
-        return pid
-    except (OSError, ValueError, SemsearchError):
+    """The pid of who writes in `folder` now; None where nobody does, whatever a kill has left there.
+
+    The lock is tried only where a pid stands, and what a kill has left is removed, so that whoever asks again and
+    again is in nobody's way.
+    """
+    if _written(folder / PID) is None:
         return None
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(folder / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return _written(folder / PID)  # read again: the one before may be of who was killed
+    except (OSError, NotImplementedError):
+        return None
+    with contextlib.suppress(OSError):
+        (folder / PID).unlink(missing_ok=True)
+    lock.release()
     return None
 
 
-def _holder(pid_file: Path) -> str:
+def _written(pid_file: Path) -> int | None:
     try:
-        pid = int(pid_file.read_text(encoding="ascii"))
-    except (OSError, ValueError):  # it has the lock and is just about to write its pid
+        return int(pid_file.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def _holder(pid_file: Path) -> str:
+    pid = _written(pid_file)
+    if pid is None:  # it has the lock and is just about to write its pid
         return "another process"
     return f"this process (pid {pid}), through another Index," if pid == os.getpid() else f"another process (pid {pid})"

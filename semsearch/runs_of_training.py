@@ -46,15 +46,14 @@ def training_run(folder: str | Path) -> TrainingRun:
     settings = _json(home / SETTINGS)
     if settings is None:
         raise NotFound(f"{path} holds no run of training.", "Begin one: semsearch train … -o DIR")
-    result, pid = _json(home / RESULT), lock.holder(home)
+    pid, result = lock.holder(home), _json(home / RESULT)  # in this order: the result is there before the lock is gone
     state: Literal["running", "stopped", "done"] = "running" if pid else "done" if result else "stopped"
     return TrainingRun(path, state, settings, lines(home / METRICS), result, pid)
 
 
 def training_runs(home: str | Path) -> list[TrainingRun]:
     """The runs in the folders of `home`, the latest first, each seed of several as one. What cannot be read is none."""
-    found = [(each, file.stat().st_mtime) for each, file in _found(Path(home).expanduser())]
-    return [each for each, _ in sorted(found, key=lambda item: -item[1])]
+    return [run for run, _ in sorted(_found(Path(home).expanduser()), key=lambda item: -item[1])]
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
@@ -66,11 +65,12 @@ def lines(file: Path) -> list[dict[str, Any]]:
     return [found for line in text.splitlines() if (found := _line(line)) is not None]
 
 
-def _found(home: Path) -> Iterator[tuple[TrainingRun, Path]]:
+def _found(home: Path) -> Iterator[tuple[TrainingRun, float]]:
+    """Each with the time at which it was begun, or begun again."""
     for pattern in (f"*/{RUN}/{SETTINGS}", f"*/seed-*/{RUN}/{SETTINGS}"):
         for file in home.glob(pattern):
             try:
-                yield training_run(file.parents[1]), file
+                yield training_run(file.parents[1]), file.stat().st_mtime
             except (NotFound, Corrupt, OSError):
                 continue
 

@@ -47,6 +47,27 @@ def test_it_says_whether_somebody_is_at_it_and_whether_it_is_done(tmp_path: Path
     assert (run.state, run.result) == ("done", {"score": 80.0, "step": 100})
 
 
+def test_asking_who_is_at_it_leaves_no_trace_and_stops_nobody(tmp_path: Path) -> None:
+    (tmp_path / PID).write_text("1\n")  # of one that was killed
+    assert holder(tmp_path) is None
+    assert not (tmp_path / PID).exists(), "the next one who asks need not try the lock"
+    lock = WriterLock(tmp_path)
+    assert [holder(tmp_path), holder(tmp_path)] == [os.getpid()] * 2
+    lock.release()
+
+
+def test_a_run_that_ends_while_it_is_read_is_done_and_not_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = begun(tmp_path / "a")
+
+    def ended(home: Path) -> None:
+        (home / "result.json").write_text('{"score": 80.0}')
+
+    monkeypatch.setattr("semsearch.lock.holder", ended)
+    assert training_run(folder).state == "done"
+
+
 def test_nobody_holds_a_folder_that_is_not_there(tmp_path: Path) -> None:
     assert holder(tmp_path / "no") is None
     assert not (tmp_path / "no").exists()
@@ -106,7 +127,12 @@ def test_a_trained_encoder_is_found_with_its_training_and_a_broken_one_says_so(g
     broken = tmp_path / "models" / "broken"
     broken.mkdir()
     (broken / "encoder.json").write_text("{}")
+    odd = json.loads((tmp_path / "models" / "mine" / "encoder.json").read_text())
+    odd["origin"]["trained"] = "by hand"
+    (tmp_path / "models" / "odd").mkdir()
+    (tmp_path / "models" / "odd" / "encoder.json").write_text(json.dumps(odd))
     found = {each["name"]: each for each in Encoder.saved(tmp_path / "models")}
+    assert found["odd"]["problem"]
     assert "cannot be read" in found["broken"]["problem"]
     mine = found["mine"]
     assert (mine["runs"], mine["dim"], mine["trained"]["score"]) == ("torch", 32, 2.0)
