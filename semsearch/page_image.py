@@ -59,17 +59,25 @@ def _content(root: Path, path: str, sha256: str) -> bytes:
     """The file, if it is the one that was read."""
     if Path(path).is_absolute() or ".." in Path(path).parts:
         raise NotFound(f"{path!r} is no file of the folder that is followed.", UPDATE)
-    try:
-        handle = os.open(root / path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with os.fdopen(handle, "rb") as file:
-            found = os.fstat(file.fileno())
-            regular = stat.S_ISREG(found.st_mode) and found.st_size <= MOST_BYTES
-            content = file.read(MOST_BYTES + 1) if regular else b""
+    try:  # looked at before it is opened: to open a device or a pipe can do something
+        content = _read(root / path) if _plain((root / path).stat()) else b""
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         raise NotFound(f"the file {path!r} is not there any more.", UPDATE) from error
     if hashlib.sha256(content).hexdigest() != sha256:
         raise NotFound(f"the file {path!r} is another than it was when it was indexed.", UPDATE)
     return content
+
+
+def _read(path: Path) -> bytes:
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(file.fileno())
+        return file.read(found.st_size) if _plain(found) else b""
+
+
+def _plain(found: os.stat_result) -> bool:
+    """A file with something in it: those of /proc are empty by their size, and to read one may wait for ever."""
+    return stat.S_ISREG(found.st_mode) and 0 < found.st_size <= MOST_BYTES
 
 
 def _drawn(content: bytes, document: str, page: int, width: int) -> PageImage:

@@ -26,7 +26,7 @@ def states(store: Store, ids: Sequence[str] | None = None) -> dict[str, Document
         if root not in folders:
             folders[root] = _there(root)
         if (root, path) not in files:
-            files[root, path] = _state(Path(root, path), mtime_ns, size) if folders[root] else "unseen"
+            files[root, path] = _state(Path(root), path, mtime_ns, size) if folders[root] else "unseen"
         found[document] = files[root, path]
     return found
 
@@ -38,12 +38,12 @@ def _there(folder: str) -> bool:
         return False
 
 
-def _state(file: Path, mtime_ns: int, size: int) -> DocumentState:
+def _state(folder: Path, path: str, mtime_ns: int, size: int) -> DocumentState:
     """Of a file in a folder that is there."""
     try:
-        now = file.stat()
+        now = (folder / path).stat()
     except FileNotFoundError:
-        return "unseen" if "\\x" in str(file) else "gone"  # \\xe9 stands for a name that is not UTF-8
+        return "unseen" if "\\x" in path else "gone"  # \\xe9 stands for a name that is not UTF-8
     except OSError:
         return "unseen"
     if size == UNFINISHED:

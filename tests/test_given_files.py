@@ -142,6 +142,16 @@ def test_the_state_of_a_document_is_that_of_its_file(notes: Index, tmp_path: Pat
     assert notes.states(["a.md"]) == {"a.md": "unseen"}
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no file may be called so there")
+def test_a_file_is_gone_whatever_its_folder_is_called(notes: Index, tmp_path: Path) -> None:
+    folder = tmp_path / "back\\xslash"
+    folder.mkdir()
+    (folder / "a.md").write_text("A.", encoding="utf-8")
+    notes.sync(folder)
+    (folder / "a.md").unlink()
+    assert notes.states() == {"a.md": "gone"}
+
+
 def test_an_index_of_given_files_alone_can_be_cut_anew(notes: Index) -> None:
     text = " ".join(f"Sentence number {number} says something." for number in range(100))
     notes.add([Document("long", text)])

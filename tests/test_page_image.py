@@ -66,15 +66,19 @@ def test_what_is_no_pdf_has_no_page(document: str, index: Path) -> None:
         notes.page_image(document, 1)
 
 
-@pytest.mark.parametrize("path", ["../secret.pdf", "/etc/passwd", "a\x00b", "pipe", "folder"])
-def test_an_index_cannot_name_a_file_outside_or_one_that_is_no_file(path: str, index: Path, files: Path) -> None:
+@pytest.mark.parametrize("path", ["../secret.pdf", "/etc/passwd", "a\x00b", "pipe", "folder", "empty"])
+def test_an_index_cannot_name_a_file_outside_or_one_that_is_no_file(
+    path: str, index: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever makes an index can write what they want into it, but not the checksum of what they do not know."""
     (files.parent / "secret.pdf").write_bytes((files / "two.pdf").read_bytes())  # its checksum is even the right one
     os.mkfifo(files / "pipe")
     (files / "folder").mkdir()
+    (files / "empty").touch()  # as those of /proc are by their size, whose reading may wait for ever
     with sqlite3.connect(index / "store.db") as store:
         store.execute("UPDATE sources SET path = ? WHERE loader = 'pdf'", (path,))
     store.close()
+    monkeypatch.setattr("semsearch.page_image._read", lambda path: pytest.fail(f"{path} was opened"))
     with Index.open(index) as notes, pytest.raises(NotFound):
         notes.page_image("two.pdf", 1)
 
