@@ -51,7 +51,7 @@ class Facet:
 
 
 def facets(connection: sqlite3.Connection) -> list[Facet]:
-    """Kind of file and date, then the metadata's keys, those of most documents first. Call it inside a snapshot.
+    """Kind of file and date, then the 24 metadata keys of the most documents. Call it inside a snapshot.
 
     What all documents share, and keys whose values are of several types, tell nothing apart and are left out.
     """

@@ -80,6 +80,8 @@ def test_the_space_of_pairs_is_measured_as_papers_do(data: Path, hashing: Any) -
 def test_too_few_texts_have_no_geometry(texts: list[str], hashing: Any) -> None:
     with pytest.raises(UsageError, match="no geometry"):
         text_geometry(hashing, texts)
+    with pytest.raises(UsageError, match="no geometry"):
+        pair_geometry(hashing, [(text, text) for text in texts], [5.0] * len(texts))
 
 
 def test_a_trained_folder_says_what_it_was_trained_from(tmp_path: Path) -> None:
@@ -93,5 +95,6 @@ def test_a_trained_folder_says_what_it_was_trained_from(tmp_path: Path) -> None:
     assert trained_from(str(given)) == "bert#cot-bert"
     for unknown in ("", "default", str(tmp_path), str(tmp_path / "none")):
         assert trained_from(unknown) == ""
-    (given / "encoder.json").write_text('{"origin": {"trained": "x"}}', "utf-8")
-    assert trained_from(str(given)) == ""
+    for odd in ('{"origin": {"trained": "x"}}', '{"origin": ["x"]}', "[]"):
+        (given / "encoder.json").write_text(odd, "utf-8")
+        assert trained_from(str(given)) == ""

@@ -8,8 +8,7 @@ from typing import Any
 
 from semsearch import bundle as bundles
 from semsearch.reference import Reference
-
-SETTINGS = Path("run") / "settings.json"  # beside the encoder: what `semsearch train` writes, with whole paths
+from semsearch.runs_of_training import RUN, SETTINGS
 
 
 def trained_from(name: str) -> str:
@@ -20,15 +19,17 @@ def trained_from(name: str) -> str:
     folder = Path(Reference.parse(name).model).expanduser() if name else Path()
     if not name or not folder.is_dir():
         return ""
-    told = _object(folder / SETTINGS) or _object(folder / bundles.MANIFEST).get("origin", {}).get("trained", {})
-    base = told.get("base") if isinstance(told, dict) else None
-    return str(base["name"]) if isinstance(base, dict) and isinstance(base.get("name"), str) else ""
+    base = _told(folder / RUN / SETTINGS, "base", "name")
+    base = base or _told(folder / bundles.MANIFEST, "origin", "trained", "base", "name")
+    return base if isinstance(base, str) else ""
 
 
-def _object(file: Path) -> dict[str, Any]:
-    """A JSON object; empty where there is none that can be read."""
+def _told(file: Path, *keys: str) -> Any:
+    """What a JSON file holds below these keys; None where it does not, or cannot be read."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return None
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found

@@ -38,7 +38,10 @@ def keep_run(run: Mapping[str, Any], home: Path | None = None) -> str:
 
 
 def kept_runs(home: Path | None = None) -> dict[str, dict[str, Any]]:
-    """Every run that was kept, by what it is called, the oldest first. One that cannot be read is left where it is."""
+    """Every run that was kept, by what it is called, the oldest first. One that cannot be read is left where it is.
+
+    What a run holds is shared between calls: do not change it.
+    """
     found = {}
     for file in sorted(((home or settings.home()) / FOLDER).glob(f"*{SUFFIX}")):
         if not NAME.fullmatch(file.stem):
@@ -64,6 +67,9 @@ def _read(file: str, changed: int) -> Any:
 def remove_run(name: str, home: Path | None = None) -> None:
     """Remove a run that was kept. Raises NotFound."""
     file = (home or settings.home()) / FOLDER / f"{name}{SUFFIX}"
-    if not NAME.fullmatch(name) or not file.is_file():
-        raise NotFound(f"no run is called {name!r}.", "It may have been removed already.")
-    file.unlink()
+    try:
+        if not NAME.fullmatch(name):
+            raise FileNotFoundError
+        file.unlink()
+    except FileNotFoundError:
+        raise NotFound(f"no run is called {name!r}.", "It may have been removed already.") from None

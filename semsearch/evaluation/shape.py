@@ -50,7 +50,7 @@ def pair_geometry(
 def text_geometry(encoder: EncoderProtocol, texts: Sequence[str], step: Step | None = None) -> SpaceShape:
     """The shape of the space of different texts, without alignment. Raises UsageError for fewer than three."""
     distinct = list(dict.fromkeys(texts))
-    vectors = watched(encoder, step, "", 0, len(distinct))(distinct) if distinct else np.empty((0, encoder.dim))
+    vectors = watched(encoder, step, "", 0, len(distinct))(distinct)
     return SpaceShape(geometry.describe(vectors, _words(distinct)), len(distinct), {})
 
 

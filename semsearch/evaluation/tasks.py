@@ -76,9 +76,9 @@ def watched(encoder: EncoderProtocol, step: Step | None, item: str, before: int,
 
 
 def in_windows(embed: Embed, texts: Sequence[str], tell: Callable[[int], None]) -> Vectors:
-    """What `embed` gives for the texts, one or more, (n, d); `tell` hears before every window how many are done."""
+    """What `embed` gives for n texts, (n, d); `tell` hears before every window of 128 how many are done."""
     parts = []
-    for start in range(0, len(texts), WINDOW):
+    for start in range(0, len(texts) or 1, WINDOW):
         tell(start)
         parts.append(embed(texts[start : start + WINDOW]))
     return np.concatenate(parts)
