@@ -276,7 +276,7 @@ class Index:
     def facets(self) -> list[Facet]:
         """What its documents can be told apart by, for filters: kind of file, date, and the keys of the metadata.
 
-        One pass over the documents: 0.3 s for 18,000 of them.
+        Three passes over the documents: 2 s for 100,000 of them with five keys each.
         """
         from semsearch import facets
 

@@ -139,12 +139,12 @@ class Reader(Connected):
         `path` is a pattern for the id or the source's path, as in `--path`; `ids` are the documents wanted.
         """
         with self.snapshot():
-            chosen = None if path is None else json.dumps(self._fitting(path))
+            places = None if path is None else json.dumps(self._fitting(path))
             these = None if ids is None else json.dumps(list(ids))
-            where = """(?1 IS NULL OR d.id IN (SELECT value FROM json_each(?1)))
-                AND (?2 IS NULL OR d.uri IN (SELECT value FROM json_each(?2)))"""
-            sql = f"{_LISTING} WHERE {where} ORDER BY d.uri LIMIT ?3 OFFSET ?4"
-            rows = self._all(sql, (chosen, these, limit, offset))
+            asked = [(column, given) for column, given in (("d.id", places), ("d.uri", these)) if given is not None]
+            where = " AND ".join(f"{column} IN (SELECT value FROM json_each(?))" for column, _ in asked) or "1"
+            sql = f"{_LISTING} WHERE {where} ORDER BY d.uri LIMIT ? OFFSET ?"
+            rows = self._all(sql, (*(given for _, given in asked), limit, offset))
         keys = ("id", "title", "size", "mtime", "loader", "metadata", "root", "path", "passages")
         return [dict(zip(keys, (*row[1:6], self._parsed(row[6]), *row[7:]), strict=True)) for row in rows]
 

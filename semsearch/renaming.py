@@ -7,6 +7,7 @@ the files are the same ones. To write, or to search a cache that was built since
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from semsearch.connected import DATABASE
@@ -30,8 +31,9 @@ def rename(folder: Path, target: Path) -> None:
         if os.name == "nt":  # which renames no folder with an open file in it
             lock.release()
         folder.rename(target)
-        (target / PID).unlink(missing_ok=True)
-        sync_folder(target.absolute().parent)
+        with suppress(OSError):  # it has its new name, and what fails here takes nothing from that
+            (target / PID).unlink(missing_ok=True)
+            sync_folder(target.absolute().parent)
     except OSError as error:
         raise SemsearchError(
             f"{folder.name} cannot be renamed to {target.name}: {error.strerror or error}.",
