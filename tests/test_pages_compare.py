@@ -199,7 +199,7 @@ def test_many_pairs_are_measured_as_one_at_a_time() -> None:
 
 
 MANY = "".join(f"the number {at},the number {at * 7 % 50},{at % 6}\n" for at in range(300))
-WITH_JOBS = f"from semsearch_ui import jobs\njobs.show()\n{PROGRAM}"
+WITH_JOBS = f"from semsearch_ui import jobs_shown\njobs_shown.show()\n{PROGRAM}"
 
 
 def given(page: AppTest) -> str:

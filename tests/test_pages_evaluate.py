@@ -31,7 +31,7 @@ from semsearch import (
     sts_task,
 )
 
-PROGRAM = "from semsearch_ui import evaluate, jobs\njobs.show()\nevaluate.page()"
+PROGRAM = "from semsearch_ui import evaluate, jobs_shown\njobs_shown.show()\nevaluate.page()"
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$"
 DOCUMENTS = [
     Document("diesel.txt", "A diesel engine ignites fuel by compression. It has no spark plug at all."),

@@ -13,8 +13,9 @@ from pages import ended
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Progress, SemsearchError
+from semsearch_ui import jobs, later
 
-PAGE = "from semsearch_ui import jobs\njobs.show()"
+PAGE = "from semsearch_ui import jobs_shown\njobs_shown.show()"
 
 
 @pytest.fixture(autouse=True)
@@ -26,8 +27,6 @@ def _forgotten() -> Iterator[None]:
 
 
 def test_a_job_of_a_key_gives_its_value_and_stands_beside_those_of_other_keys() -> None:
-    from semsearch_ui import jobs
-
     go, first, second = threading.Event(), ("Compare", "a"), ("Compare", "b")
     jobs.start(first, "Measuring", lambda _: jobs.Outcome("done", value=go.wait(60)))
     jobs.start(second, "Measuring", lambda _: jobs.Outcome("done", value=2))
@@ -41,8 +40,6 @@ def test_a_job_of_a_key_gives_its_value_and_stands_beside_those_of_other_keys() 
 
 
 def test_a_job_of_a_key_is_stopped_from_any_page_and_only_what_is_to_be_told_is_told() -> None:
-    from semsearch_ui import jobs
-
     stepped = threading.Event()
 
     def work(told: jobs.Told) -> jobs.Outcome:
@@ -65,10 +62,35 @@ def test_a_job_of_a_key_is_stopped_from_any_page_and_only_what_is_to_be_told_is_
 
 
 def test_only_the_last_jobs_of_keys_are_kept() -> None:
-    from semsearch_ui import jobs
-
     for number in range(jobs.KEPT + 3):
         jobs.start(("Compare", str(number)), "Measuring", lambda _: jobs.Outcome(""), told=False)
         assert ended(("Compare", str(number))) == "done"
     assert jobs.of(("Compare", "0")) is None
     assert jobs.of(("Compare", str(jobs.KEPT + 2))) is not None
+
+
+class Panic(BaseException):
+    """As Rust has them: no Exception."""
+
+
+def panicking() -> None:
+    raise Panic
+
+
+def test_a_fault_that_is_no_exception_ends_its_job_and_holds_up_nobody_else() -> None:
+    jobs.start(("Test", "panic"), "Falling", lambda told: panicking())
+    assert ended(("Test", "panic")) == "failed"
+    line = later.Later("test")
+    failed, next_ = line("one", panicking), line("two", lambda: 2)
+    assert isinstance(failed.exception(60), Panic) and next_.result(60) == 2
+
+
+def test_what_somebody_waits_for_is_kept_however_much_is_asked_beside_it() -> None:
+    line, go = later.Later("test"), threading.Event()
+    waiting = line("waiting", lambda: go.wait(60))
+    others = [line(number, lambda: 0) for number in range(later.KEPT)]
+    assert line("waiting", lambda: False) is waiting
+    go.set()
+    assert waiting.result(60) and [each.result(60) for each in others] == [0] * later.KEPT
+    line("one more", lambda: 0)
+    assert line(0, lambda: 1).result(60) == 1  # done, and the oldest: gone

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Encoder, Index
 
-PAGE = "from semsearch_ui import jobs, models_page\njobs.show()\nmodels_page.page()"
+PAGE = "from semsearch_ui import jobs_shown, models_page\njobs_shown.show()\nmodels_page.page()"
 HOSTILE = "<b>x"
 
 

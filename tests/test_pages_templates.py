@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from semsearch import Encoder, check_template, kept_runs, search_templates, sts, sts_pairs, templates
 
-PROGRAM = "from semsearch_ui import jobs, templates_page\njobs.show()\ntemplates_page.page()"
+PROGRAM = "from semsearch_ui import jobs_shown, templates_page\njobs_shown.show()\ntemplates_page.page()"
 KEY = ("Templates",)
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$"
 PAIRS = "a red car\ta red car\t5\na red car\ta red cart\t3\na diesel engine\ta bowl of soup\t0.5\n"

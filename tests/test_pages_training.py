@@ -22,7 +22,7 @@ from semsearch import Index
 from semsearch.errors import MissingExtra
 from semsearch.lock import WriterLock
 
-PAGE = "from semsearch_ui import jobs, models_page\njobs.show()\nmodels_page.page()"
+PAGE = "from semsearch_ui import jobs_shown, models_page\njobs_shown.show()\nmodels_page.page()"
 METHODS = [
     {"name": "simcse", "what": "A text twice.", "needs": "texts", "source": "Gao", "url": "https://x.org", "batch": 64,
      "rate": 3e-5, "epochs": 1, "tokens": 30, "options": {"temperature": 0.05}},

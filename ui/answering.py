@@ -24,6 +24,7 @@ class Found:
     hit: Hit
     rank: int
     chip: str  # how a chip names it
+    title: str = ""  # of its document, which may be one record of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,12 @@ def asked(query: Query, names: Sequence[str]) -> Answer:
 
 
 def _found(name: str, results: Results, *, several: bool) -> list[Found]:
-    return [Found(name, hit, hit.rank, f"#{name}/{hit.id}" if several else f"#{hit.id}") for hit in results]
+    documents = held.index(name).documents(ids=list({hit.document for hit in results}))
+    titles = {each["id"]: each["title"] or "" for each in documents}
+    return [
+        Found(name, hit, hit.rank, f"#{name}/{hit.id}" if several else f"#{hit.id}", titles.get(hit.document, ""))
+        for hit in results
+    ]
 
 
 def html(each: Found, query: Query) -> str:

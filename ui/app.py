@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 # Streamlit runs this file as a script, which is in no package
-from semsearch_ui import compare, documents, evaluate, jobs, models_page, search, space_map, templates_page
+from semsearch_ui import compare, documents, evaluate, jobs_shown, models_page, search, space_map, templates_page
 
 ICON = Path(__file__).with_name("icon.png")  # a named one would be fetched from elsewhere
 st.set_page_config("semsearch", page_icon=ICON, layout="wide")
@@ -23,5 +23,5 @@ chosen = st.navigation(
         st.Page(models_page.page, title="Indexes & models", icon=":material/database:", url_path="indexes"),
     ]
 )
-jobs.show()
+jobs_shown.show()
 chosen.run()

@@ -18,6 +18,7 @@ DATA = "SEMSEARCH_DATA"
 SPLITS = ("test", "dev", "train")
 SOURCES = ("STS-B test pairs", "your own pairs", "sentences of an index")
 LEAST = 3  # texts of a space
+MOST = 8  # encoders
 
 
 def sts_tasks_of(_: Sequence[str]) -> None:
@@ -33,7 +34,8 @@ def sts_tasks_of(_: Sequence[str]) -> None:
         key="tasks", bind=URL, wrap=True, format_func=lambda task: TITLES.get(task, task.upper()),
         help="All seven on the test split are what papers print as their average.",
     )  # fmt: skip
-    names = at_hand.several("Encoders", "encoders", ["default", "cot-minilm"], bind=URL)
+    names = at_hand.several("Encoders", "encoders", ("default", "cot-minilm"), most=MOST)
+    names = [name for name in names if at_hand.here(name)]
     if not tasks:
         st.info("Choose a task.", icon=":material/info:")
         return
@@ -49,10 +51,10 @@ def before_after(_: Sequence[str]) -> None:
     with right:
         after = at_hand.one(
             "After", "after", "The trained encoder. Where its folder says what it was trained from, that is offered.",
-            index=None, on_change=_base, bind=URL,
+            on_change=_base,
         )  # fmt: skip
     with left:
-        before = at_hand.one("Before", "before", "What it was before: its base.", index=None, bind=URL)
+        before = at_hand.one("Before", "before", "What it was before: its base.")
     base = trained_from(after)
     if base and base != before:
         row = st.container(horizontal=True, vertical_alignment="center")
@@ -105,7 +107,7 @@ def _of_index() -> making_runs.Work | None:
         st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
         return None
     left, right = st.columns([2, 1])
-    name = left.selectbox("Index", names, key="space index", bind=None) or names[0]
+    name = left.selectbox("Index", names, key="space index") or names[0]
     sample = int(right.number_input("Sentences", LEAST, 5_000, 1_000, key="space sentences"))
     st.caption("Without pairs that people found alike there is no alignment.")
 

@@ -6,72 +6,22 @@ import logging
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import streamlit as st
 
-from semsearch import Encoder, SemsearchError, templates
+from semsearch import Encoder, SemsearchError
 
-from . import held, jobs
+from . import at_hand, held
 
-BUILT_IN = ("default", "cot-minilm", "hashing")
 MOST = 6
-MODELS = "Models"  # whose jobs fetch one
-WRITE = "A name, a folder, or FOLDER#TEMPLATE"
-URL: Any = "query-params"
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 def chosen() -> list[str]:
     """The names that a person chose."""
-    return several("Encoders", "m", ("default", "cot-minilm"), most=MOST)
-
-
-def several(label: str, key: str, default: Sequence[str], *, most: int) -> list[str]:
-    """Encoders that a person chooses, and the URL keeps under `key`: of those on this machine, or any that is named."""
-    left, right = st.columns((4, 1), vertical_alignment="bottom")
-    names = left.multiselect(
-        label, offered(), default=list(default), key=key, bind=URL, accept_new_options=True, placeholder=WRITE,
-        help="Besides these: the folder of a model, a name of the page Indexes & models, or MODEL#TEMPLATE, such as "
-        "~/bert#cot-bert. Press Enter after it.",
-    )  # fmt: skip
-    with right.popover("Template", icon=":material/add:", width="stretch", help="Add a model under a template."):
-        _under_a_template(key)
-    wanted = [name.strip() for name in dict.fromkeys(names) if name.strip()]
-    if len(wanted) > most:
-        st.warning(f"The first {most} are compared. Take some away to see the others.", icon=":material/warning:")
-    if not wanted:
-        st.info("Choose an encoder.", icon=":material/info:")
-    return wanted[:most]
-
-
-def offered() -> list[str]:
-    """Those that need no fetching: what comes with semsearch, what was fetched, and what was made on the pages."""
-    fetched = [str(entry["name"]) for entry in Encoder.catalogue() if entry["local"] and "hub" in entry]
-    made = [str(entry["path"]) for entry in Encoder.saved(Encoder.home()) if not entry.get("problem")]
-    return [*BUILT_IN, *fetched, *made]
-
-
-def _under_a_template(key: str) -> None:
-    """A model and a template by hand: the same model can stand beside itself."""
-    known = [str(entry["name"]) for entry in Encoder.catalogue() if "hub" in entry]
-    model = st.selectbox(
-        "Model", known, index=None, key=f"{key} model", accept_new_options=True, placeholder="A folder, or a name",
-        help="A BERT, a RoBERTa or a decoder that runs in Torch; an encoder that was trained or exported has its "
-        "template built in.",
-    )  # fmt: skip
-    library = templates()
-    template = st.selectbox(
-        "Template", list(library), index=list(library).index("cot-bert"), key=f"{key} template",
-        format_func=lambda name: f"{name} — {next(iter(library[name].text.values()))}",
-    )  # fmt: skip
-    name = f"{(model or '').strip()}#{template}"
-    st.button("Add", key=f"{key} add", disabled=not model, on_click=_add, args=(key, name))
-
-
-def _add(key: str, name: str) -> None:
-    st.session_state[key] = [*(one for one in st.session_state[key] if one != name), name]
+    return at_hand.several("Encoders", "m", ("default", "cot-minilm"), most=MOST)
 
 
 def loaded(names: Sequence[str]) -> dict[str, Encoder]:
@@ -79,7 +29,7 @@ def loaded(names: Sequence[str]) -> dict[str, Encoder]:
     found = {}
     for name in names:
         with told(name):
-            if _here(name):
+            if at_hand.here(name):
                 found[name] = held.encoder(name)
     return found
 
@@ -116,7 +66,7 @@ def labels(names: Collection[str]) -> dict[str, str]:
 
 def said(error: SemsearchError) -> str:
     """An error with what to do on a page, where its own words are for the command line."""
-    text = f"{error.message} {error.fix}".strip()
+    text = str(error)
     for typed, seen in TYPED.items():
         text = re.sub(typed, seen, text)
     return text
@@ -129,31 +79,6 @@ TYPED = {
     r"--template (\S+)": r"MODEL#\1",
     r"Fetch it once without --offline: semsearch models pull \S+": "Fetch it while the network is there",
 }
-
-
-def _here(name: str) -> bool:
-    """Whether nothing has to be fetched, or a person said yes to it: a link alone must not start a download."""
-    model = name.partition("#")[0].strip()
-    if Encoder.here(model):
-        return True
-    entry = next((one for one in Encoder.catalogue() if one["name"] == model), {})
-    fetching = jobs.of((MODELS, model))
-    size = f" ({entry['size']})" if entry.get("size") else ""
-    row = st.container(horizontal=True, vertical_alignment="center")
-    if fetching and fetching.state == "running":
-        row.caption(held.plain(f"{name}{size} is being fetched; it is used as soon as it is here."))
-        return False
-    row.caption(held.plain(f"{name}{size} is not on this machine; it can be fetched from the Hugging Face hub."))
-    row.button("Fetch and use it", key=f"fetch {name}", on_click=_fetch, args=(model,))
-    return False
-
-
-def _fetch(model: str) -> None:
-    def work(_: jobs.Told) -> jobs.Outcome:
-        Encoder.pull(model)
-        return jobs.Outcome("It is here.")
-
-    jobs.begin((MODELS, model), f"Fetching {model}", work, stoppable=False)
 
 
 def short(name: str) -> str:

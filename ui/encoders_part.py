@@ -10,10 +10,10 @@ import streamlit as st
 from semsearch import Encoder, SemsearchError
 
 from . import held, jobs, later
+from .at_hand import MODELS
 from .documents import size
 
 HUB = "hf:"
-KEY = "Models"  # of its jobs
 FIGURES = (
     ("name", "Name"), ("method", "Method"), ("dim", "Numbers of a vector"), ("max_tokens", "Tokens that are read"),
     ("precision", "Precision"), ("device", "Runs on"), ("provider", "By"), ("fingerprint", "Fingerprint"),
@@ -126,7 +126,7 @@ def _facts(told: dict[str, Any], what: str) -> None:
 
 def _hub(model: str, much: str) -> None:
     row = st.container(horizontal=True, vertical_alignment="center")
-    busy, here, much = jobs.busy((KEY, model)), Encoder.here(model), f" ({much})" if much else ""
+    busy, here, much = jobs.busy((MODELS, model)), Encoder.here(model), f" ({much})" if much else ""
     row.button(
         "Fetch its newest" if here else "Fetch it", key="pull", icon=":material/download:", disabled=busy,
         on_click=_begin, args=(model, "Fetching", _pulled),
@@ -140,7 +140,7 @@ def _hub(model: str, much: str) -> None:
 
 
 def _begin(model: str, what: str, work: Callable[[str], jobs.Outcome]) -> None:
-    jobs.begin((KEY, model), f"{what} {model}", lambda _: work(model), stoppable=False)
+    jobs.begin((MODELS, model), f"{what} {model}", lambda _: work(model), stoppable=False)
 
 
 def _pulled(model: str) -> jobs.Outcome:

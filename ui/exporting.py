@@ -14,7 +14,7 @@ import streamlit as st
 
 from semsearch import Encoder, Progress, SemsearchError
 
-from . import commands, held, jobs
+from . import at_hand, commands, held, jobs
 from .documents import size
 
 KEY = "Export"
@@ -42,18 +42,8 @@ def show() -> None:
     saved = Encoder.saved(Encoder.home())
     st.caption("Writes a model of PyTorch as a folder that ONNX Runtime runs, without PyTorch. It is measured first, "
                "against PyTorch on the same texts; where it is off, nothing is written.")  # fmt: skip
-    _form(_sources(saved))
+    _form(at_hand.in_torch())
     _reports([each for each in saved if each.get("runs") == "onnx"])
-
-
-def _sources(saved: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """What can be exported: own encoders of PyTorch, then the catalogue's of the hub."""
-    names = {each["path"]: f"{each['name']} (yours)" for each in saved if each.get("runs") == "torch"}
-    for each in Encoder.catalogue():
-        if "hub" in each:
-            much = "" if each["local"] else f" ({each['size']} are fetched first)"
-            names[each["name"]] = f"{each['name']}{much}"
-    return names
 
 
 def _form(sources: dict[str, str]) -> None:

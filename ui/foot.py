@@ -14,7 +14,10 @@ from semsearch import Query
 from . import answering, filtering, held, hits, spreadsheet
 from .answering import Answer, Found
 
-COLUMNS = ("rank", "index", "id", "path", "line", "page", "heading", "strength", "score", "cosine", "bm25", "text")
+COLUMNS = (
+    "rank", "index", "id", "title", "document", "path", "line", "page", "heading", "strength", "score", "cosine", "bm25",
+    "text",
+)  # fmt: skip
 
 
 def nothing(query: Query, names: Sequence[str]) -> None:
@@ -100,9 +103,10 @@ def _devices(answer: Answer) -> list[str]:
 def record(each: Found) -> dict[str, Any]:
     """A hit as downloads have it."""
     hit = each.hit
-    told = {name: getattr(hit, name) for name in ("id", "path", "line", "page", "heading", "strength", "score", "text")}
+    named = ("id", "document", "path", "line", "page", "heading", "strength", "score", "text")
+    told = {name: getattr(hit, name) for name in named}
     scores = {name: hit.scores.get(name) for name in ("cosine", "bm25")}
-    return {"rank": each.rank, "index": each.index, **told, **scores, "metadata": dict(hit.metadata)}
+    return {"rank": each.rank, "index": each.index, "title": each.title, **told, **scores, "metadata": dict(hit.metadata)}
 
 
 def table(rows: Iterable[dict[str, Any]]) -> str:

@@ -32,8 +32,8 @@ def card(each: Found, query: Query, *, several: bool, lead: str = "") -> None:
     hit = each.hit
     with st.container(border=True):
         left, right = st.columns([5, 2], vertical_alignment="center")
-        left.markdown(f"**{lead or f'{each.rank}.'} {held.plain(_title(hit))}**")
-        left.caption(held.plain((f"{each.index} · " if several else "") + f"{hit.path}{_place(hit)}"))
+        left.markdown(f"**{lead or f'{each.rank}.'} {held.plain(_title(each))}**")
+        left.caption(held.plain((f"{each.index} · " if several else "") + f"{hit.document}{_place(hit)}"))
         if hit.strength is not None:
             right.progress(min(1.0, max(0.0, hit.strength)), text=f"strength {hit.strength:.2f}")
         right.caption(_scores(hit))
@@ -45,8 +45,11 @@ def card(each: Found, query: Query, *, several: bool, lead: str = "") -> None:
         _unfolded(each, query)
 
 
-def _title(hit: Hit) -> str:
-    return hit.heading or str(hit.metadata.get("title") or hit.path.rsplit("/", 1)[-1])
+def _title(each: Found) -> str:
+    """The title of the document, or the name of its file, and the heading that the passage stands under."""
+    hit = each.hit
+    title = each.title or str(hit.metadata.get("title") or hit.path.rsplit("/", 1)[-1])
+    return title if hit.heading in (None, title) else f"{title} · {hit.heading}"
 
 
 def _place(hit: Hit) -> str:

@@ -33,8 +33,9 @@ class Later:
             known = self._made.pop(asked, None) or self._begin(work)
             if not (known.done() and known.exception()):
                 self._made[asked] = known
-            while len(self._made) > KEPT:
-                self._made.pop(next(iter(self._made))).cancel()
+            done = [one for one, future in self._made.items() if future.done() and one != asked]
+            for one in done[: max(0, len(self._made) - KEPT)]:  # never what somebody still waits for
+                del self._made[one]
             return known
 
     def _begin(self, work: Callable[[], Any]) -> Future[Any]:
@@ -45,11 +46,10 @@ class Later:
     def _work(self) -> None:
         while True:
             future, work = self._asked.get()
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(work())
-                except Exception as error:
-                    future.set_exception(error)
+            try:
+                future.set_result(work())
+            except BaseException as error:  # or the line would end here, and all that wait in it wait forever
+                future.set_exception(error)
             del future, work  # what it holds is large
 
 

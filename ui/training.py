@@ -11,7 +11,7 @@ import streamlit as st
 
 from semsearch import Encoder, SemsearchError, templates, training_methods
 
-from . import commands, held, jobs, later, training_options, training_shown
+from . import at_hand, commands, held, jobs, later, training_options, training_shown
 from .documents import URL
 
 INDEX, PLACE, UPLOAD = SOURCES = ("An index", "A file or folder of this machine", "A file to upload")
@@ -36,7 +36,7 @@ def _form(methods: Mapping[str, Mapping[str, Any]]) -> None:
     ) or usual]  # fmt: skip
     st.caption(f"{held.plain(method['what'])} [{held.plain(method['source'])}]({method['url']})")
     left, right = st.columns(2)
-    bases = _bases()
+    bases = at_hand.in_torch()
     left.selectbox(
         "Base model (--base)", bases, key="train.base", index=None, accept_new_options=True,
         format_func=lambda name: bases.get(name, name), placeholder="~/bert-base-uncased, hf:owner/name",
@@ -52,17 +52,6 @@ def _form(methods: Mapping[str, Mapping[str, Any]]) -> None:
     st.button("Train it", key="train.go", type="primary", icon=":material/play_arrow:", on_click=_begin,
               args=(method["name"],), help="Takes minutes for small data on a good machine, hours for much. It goes on "
               "while you use the other pages, and can be stopped and resumed.")  # fmt: skip
-
-
-def _bases() -> dict[str, str]:
-    """What can be trained on: own encoders of PyTorch, then the catalogue's of the hub."""
-    own = {each["path"]: f"{each['name']} (yours)" for each in Encoder.saved(Encoder.home())
-           if each.get("runs") == "torch"}  # fmt: skip
-    hub = [each for each in Encoder.catalogue() if "hub" in each]
-    return own | {
-        each["name"]: each["name"] if each["local"] else f"{each['name']} ({each['size']} are fetched first)"
-        for each in hub
-    }
 
 
 def _data(method: Mapping[str, Any]) -> None:
