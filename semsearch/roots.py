@@ -14,7 +14,7 @@ from typing import Any
 from semsearch.errors import NotFound, UsageError
 from semsearch.loaders import Fields
 from semsearch.split import Splitter
-from semsearch.walk import Rules
+from semsearch.walk import Rules, guard
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,37 @@ class Roots:
         taken = {prefix for _, prefix in bases}
         names = ["", *(f"{base.name or 'root'}{n}/" for n in ("", *(f"-{i}" for i in range(2, len(taken) + 3))))]
         return Roots((*kept, root), (*bases, (str(base), next(name for name in names if name not in taken))))
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What one update does: what to look through (absolute paths) and how, and the index's recipe from now on.
+
+    `anew`: every document is cut again, for passages of two sizes in one index would not compete fairly.
+    """
+
+    roots: Roots
+    scopes: Sequence[Path]
+    options: SyncOptions
+    recipe: dict[str, Any]
+    anew: bool
+
+
+def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) -> Update:
+    """The update with these paths (none: of all that is followed) of an index with this recipe.
+
+    An index that follows nothing can be cut anew too. Raises UsageError, NotFound, GuardRail.
+    """
+    known = Roots.of(recipe)
+    alone = options.splitter is not None and not (paths or known.roots)
+    roots, scopes = (known, []) if alone else plan(paths, options, known)
+    for scope in scopes:
+        guard(scope, None, yes=options.yes)  # before it is followed: what is refused stays refused
+    split = asdict(options.splitter) if options.splitter else recipe["splitter"]
+    anew = recipe.get("resplit", False) or split != recipe["splitter"]
+    if anew:
+        scopes, options = [Path(root.path) for root in roots.roots], replace(options, force=True)
+    return Update(roots, scopes, options, {**recipe, **roots.to_json(), "splitter": split, "resplit": anew}, anew)
 
 
 def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roots, list[Path]]:

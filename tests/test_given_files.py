@@ -55,6 +55,25 @@ def test_given_files_are_read_as_they_are_told(notes: Index) -> None:
     assert notes.get("x.csv")["text"].startswith("a,b")
 
 
+def test_a_dry_run_of_given_files_says_what_it_would_do_and_does_nothing(notes: Index) -> None:
+    notes.add([Document("a.md", "One.")])
+    runs = len(notes.skipped())
+    report = notes.add_files([*given(a_md="Two.", b_md="Two."), ("c.bin", io.BytesIO(bytes(range(256))))],
+                             options=SyncOptions(dry_run=True))  # fmt: skip
+    assert (report.changed, report.added, [each.path for each in report.skipped]) == (1, 1, ["c.bin"])
+    assert (notes.get("a.md")["text"], len(notes), len(notes.skipped())) == ("One.", 1, runs)
+
+
+def test_standard_input_takes_nothing_from_a_followed_folder(notes: Index, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("From the folder.", encoding="utf-8")
+    notes.sync(tmp_path / "docs")
+    rows = b'{"id": "a.md", "text": "Piped."}\n{"id": "b", "text": "Piped."}\n'
+    report = notes.add_stream(io.BytesIO(rows), SyncOptions(kind="jsonl"))
+    assert (report.added, [each.path for each in report.skipped]) == (1, ["a.md"])
+    assert notes.get("a.md")["text"] == "From the folder."
+
+
 def test_adding_files_says_how_far_it_is(notes: Index) -> None:
     steps: list[Progress] = []
     notes.add_files(given(a_md="One.", b_md="Two."), steps.append)

@@ -12,7 +12,7 @@ import pytest
 
 from semsearch import Document, Encoder, Index
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.errors import NotFound, UsageError
+from semsearch.errors import GuardRail, NotFound, UsageError
 from semsearch.loaders import Fields
 from semsearch.split import Splitter
 from semsearch.sync import SyncOptions
@@ -310,3 +310,32 @@ def test_the_same_text_is_embedded_once_across_indexes(tmp_path: Path, notes: Pa
     with Index.create(tmp_path / "two", encoder=Encoder.load("default", cache=cache)) as two:
         report = two.sync(notes)
     assert (report.added, report.passages, report.embedded) == (2, 2, 0)
+
+
+def test_what_is_refused_is_not_followed(index: Index, notes: Path) -> None:
+    index.sync(notes)
+    with pytest.raises(GuardRail):
+        index.sync("/")
+    assert [root["path"] for root in index.info()["recipe"]["roots"]] == [str(notes)]
+    assert index.sync().unchanged == 2
+
+
+def test_a_folder_that_another_follows_before_the_lock_is_ours_stays_followed(
+    tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "x.txt").write_text("Something else.")
+    Index.create(tmp_path / "index", encoder="hashing").close()
+    lock = Index._write
+
+    def slowly(index: Index) -> None:
+        monkeypatch.undo()
+        with Index.open(tmp_path / "index") as another:
+            another.sync(other)
+        lock(index)
+
+    monkeypatch.setattr(Index, "_write", slowly)
+    with Index.open(tmp_path / "index") as index:
+        index.sync(notes)
+        assert {root["path"] for root in index.info()["recipe"]["roots"]} == {str(notes), str(other)}
