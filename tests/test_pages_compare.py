@@ -458,6 +458,18 @@ def test_a_download_runs_in_no_spreadsheet() -> None:
     assert written([{"=x": 1}], ["=x"]).startswith("'=x")
 
 
+def test_a_download_holds_every_pair_and_the_correlations() -> None:
+    from semsearch_ui.measured import Scored
+    from semsearch_ui.pairs import Pair
+    from semsearch_ui.rated import _json, table
+
+    found = {"m": Scored((0.5,), (None,), 80.0, 70.0, (None,))}
+    rows = table([Pair("a", "b", 2.0)], found)
+    assert json.loads(_json(rows, found)) == {
+        "schema": 1, "models": {"m": {"spearman": 80.0, "pearson": 70.0}}, "pairs": rows
+    }  # fmt: skip
+
+
 def test_boxes_stand_for_whole_scores_and_for_even_groups_of_another_scale() -> None:
     from semsearch_ui.groups import boxes
 

@@ -179,8 +179,10 @@ def test_an_index_that_is_written_to_is_not_removed(notes: Path) -> None:
     jobs.start("notes", "Update", lambda _: jobs.Outcome(str(go.wait(60))))
     click(page, "Remove it")
     assert "busy" in said(page)
+    assert all(one.disabled for one in again(page).button if one.label in ("Remove it", "Rename it"))
     go.set()
     ended("notes")
+    again(page)
     with Index.open("notes", encoder="hashing") as other:
         other.add([Document("x", "A text.")])
         click(page, "Remove it")

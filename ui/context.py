@@ -68,7 +68,7 @@ def _picture(index: str, hit: Hit) -> None:
     """The page, and the ones before and behind it; or why there is none."""
     opened = held.index(index)
     try:
-        png, page, pages = _drawn(str(opened.path), opened.version, hit.document, _page(hit), opened)
+        png, page, pages = _drawn(held.state(opened), hit.document, _page(hit), opened)
     except SemsearchError as error:
         st.info(held.plain(f"The page cannot be shown: {error}"), icon=":material/hide_image:")
         return
@@ -91,6 +91,6 @@ def _turn(page: int) -> None:
 
 
 @st.cache_data(max_entries=32, show_spinner="Drawing the page …")
-def _drawn(path: str, version: int, document: str, page: int, _index: Index) -> tuple[bytes, int, int]:
+def _drawn(state: tuple[str, int, int], document: str, page: int, _index: Index) -> tuple[bytes, int, int]:
     found = _index.page_image(document, page)
     return found.png, found.page, found.pages

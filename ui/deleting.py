@@ -28,7 +28,8 @@ def buttons(name: str, chosen: Sequence[str], shown: Sequence[str]) -> None:
             "update brings what lies in followed folders back, unless it is excluded there."
         )
         row = st.container(horizontal=True)
-        row.button(f"Delete {what}", key="delete", type="primary", on_click=_delete, args=(name, doomed))
+        row.button(f"Delete {what}", key="delete", type="primary", disabled=jobs.busy(name),
+                   on_click=_delete, args=(name, doomed))  # fmt: skip
         row.button("Keep", key="keep", on_click=_keep)
 
 

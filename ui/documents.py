@@ -108,7 +108,7 @@ def _filters() -> tuple[str, str, str, str]:
 
 def _found(index: Index, words: str, glob: str, where: str, state: str) -> Sequence[str]:
     """Ids of the documents that fit."""
-    fitting = _matching(str(index.path), index.version, words, glob, where, index)
+    fitting = _matching(held.state(index), words, glob, where, index)
     if not state:
         return fitting
     states = index.states(fitting if len(fitting) < ROWS else None)
@@ -116,7 +116,7 @@ def _found(index: Index, words: str, glob: str, where: str, state: str) -> Seque
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read: 100,000 ids need no copy
-def _matching(path: str, version: int, words: str, glob: str, where: str, _index: Index) -> Sequence[str]:
+def _matching(state: tuple[str, int, int], words: str, glob: str, where: str, _index: Index) -> Sequence[str]:
     return _index.matching(words=words.split(), path=glob or None, where=where or None)
 
 

@@ -54,8 +54,8 @@ def _form(sources: dict[str, str]) -> None:
                        help="A folder of PyTorch weights, a name of the catalogue, hf:owner/name; with #TEMPLATE "
                        "another way to read it.")  # fmt: skip
         right.text_input("Name of the export", key="export.name", placeholder="bert-int8",
-                         help=f"A folder of this name is made in {Encoder.home()}. Left empty, it is called like the "
-                         "model and the precision.")  # fmt: skip
+                         help=f"A folder of this name is made in {held.plain(str(Encoder.home()))}. Left empty, it is "
+                         "called like the model and the precision.")  # fmt: skip
         st.radio("Precision", DTYPES, key="export.dtype", format_func=lambda one: DTYPES[one])
         with st.expander("Options", icon=":material/tune:"):
             _options()

@@ -21,7 +21,7 @@ from semsearch import Encoder, Index, SemsearchError
 MOST_INDEXES, MOST_ENCODERS = 64, 16  # open at once; an index that nobody searches by meaning loads no encoder
 LINGER = 60.0  # seconds between letting go of an index and closing it: longer than a search takes
 QUERIES = 256  # texts whose vectors an index keeps: what is asked again, another way, is not encoded again
-State = tuple[tuple[str, int, int, int], ...]
+Model = tuple[tuple[str, int, int, int], ...]
 
 
 def names() -> list[str]:
@@ -32,15 +32,17 @@ def names() -> list[str]:
 def index(name: str) -> Index:
     """An index of the home, open. Raises SemsearchError where there is none any more."""
     folder = Index.folder(name)
-    try:
-        made = (folder / "store.db").stat()
-    except OSError:
-        raise SemsearchError(f"there is no index {name!r} any more.", "Choose another one.") from None
-    path, file, known = str(folder), (made.st_dev, made.st_ino), _files()
+    path, file, known = str(folder), _file(folder), _files()
     if known.get(path, file) != file:
         _index.clear(path, *known[path])  # made anew since: the old one would keep its room
     known[path] = file
     return _index(path, *file)
+
+
+def state(index: Index) -> tuple[str, int, int]:
+    """What tells the index as it is now from all that lay there before. Raises SemsearchError where it is gone."""
+    folder = Path(index.path)
+    return str(folder), _file(folder)[1], index.version
 
 
 def another(name: str) -> Index:
@@ -58,6 +60,15 @@ def release(name: str) -> None:
         with suppress(SemsearchError):
             _index(path, *file).close()
         _index.clear(path, *file)
+
+
+def _file(folder: Path) -> tuple[int, int]:
+    """Device and inode of an index's store."""
+    try:
+        made = (folder / "store.db").stat()
+    except OSError:
+        raise SemsearchError(f"there is no index {folder.name!r} any more.", "Choose another one.") from None
+    return made.st_dev, made.st_ino
 
 
 def _closed_later(index: Index) -> None:
@@ -80,24 +91,24 @@ def _files() -> dict[str, tuple[int, int]]:
 
 def encoder(name: str) -> Encoder:
     """An encoder by its name, loaded once; again where the files of its folder are others than they were."""
-    state, known = _state(name), _states()
-    if known.get(name, state) != state:
+    files, known = _files_of_model(name), _models()
+    if known.get(name, files) != files:
         _encoder.clear(name, known[name])  # or both would take memory
-    known[name] = state
-    return _encoder(name, state)
+    known[name] = files
+    return _encoder(name, files)
 
 
 @st.cache_resource(max_entries=MOST_ENCODERS, show_spinner="Loading the encoder …")
-def _encoder(name: str, state: State) -> Encoder:
+def _encoder(name: str, files: Model) -> Encoder:
     return Encoder.load(name)
 
 
 @st.cache_resource(show_spinner=False)
-def _states() -> dict[str, State]:
+def _models() -> dict[str, Model]:
     return {}
 
 
-def _state(name: str) -> State:
+def _files_of_model(name: str) -> Model:
     """Size and times of every file of the model's folder and of its template, where the name has them."""
     model, _, template = name.partition("#")
     folder = Path(model.strip()).expanduser()
@@ -119,7 +130,7 @@ def told() -> Iterator[None]:
     try:
         yield
     except SemsearchError as error:
-        st.error(plain(f"{error.message} {error.fix}".strip()), icon=":material/error:")
+        st.error(plain(str(error)), icon=":material/error:")
 
 
 def plain(text: str) -> str:

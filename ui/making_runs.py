@@ -79,6 +79,6 @@ def part(told: jobs.Told, at: int, of: int, name: str = "") -> jobs.Told:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, SemsearchError):
-        return f"{error.message} {error.fix}".strip()
+        return str(error)
     LOG.error("a measure failed", exc_info=error)
     return f"it does not work: {type(error).__name__}. The log of the server has the details."

@@ -20,14 +20,15 @@ def controls(name: str, known: dict[str, Any]) -> None:
     )
     form.text_input("Its new name", value=name, key=f"new name {name}")
     form.caption("All that it holds stays. A command or a link with the old name does not find it any more.")
-    form.form_submit_button("Rename it", icon=":material/check:", on_click=_rename, args=(name,))
+    busy = jobs.busy(name)
+    form.form_submit_button("Rename it", icon=":material/check:", disabled=busy, on_click=_rename, args=(name,))
     with right.expander("Remove this index", icon=":material/delete_forever:"):
         st.markdown(
             f"Removes {held.plain(name)} with its {known['documents']:,} documents, {size(known['bytes'])}. The files "
             "that were indexed stay. This cannot be undone; a dump made before can be restored."
         )
         typed = st.text_input("Write its name to remove it", key=f"remove {name}", placeholder=name)
-        st.button("Remove it", key="really remove", type="primary", disabled=typed != name, on_click=_remove,
+        st.button("Remove it", key="really remove", type="primary", disabled=busy or typed != name, on_click=_remove,
                   args=(name,))  # fmt: skip
 
 

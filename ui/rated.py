@@ -145,8 +145,13 @@ def _listed(rows: Sequence[dict[str, Any]], order: Sequence[int], found: Found) 
 
 
 def _downloads(rows: Sequence[dict[str, Any]], found: Found) -> None:
-    whole = {name: {"spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()}
-    said = json.dumps({"schema": 1, "models": whole, "pairs": rows}, ensure_ascii=False, indent=1)
+    """Both files are written when they are asked for: 20,000 pairs take a while."""
     row = st.container(horizontal=True, vertical_alignment="center")
-    row.download_button("JSON", said, "pairs.json", "application/json")
-    row.download_button("CSV", spreadsheet.table(rows, list(rows[0])), "pairs.csv", "text/csv")
+    row.download_button("JSON", lambda: _json(rows, found), "pairs.json", "application/json", on_click="ignore")
+    row.download_button("CSV", lambda: spreadsheet.table(rows, list(rows[0])), "pairs.csv", "text/csv",
+                        on_click="ignore")  # fmt: skip
+
+
+def _json(rows: Sequence[dict[str, Any]], found: Found) -> str:
+    whole = {name: {"spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()}
+    return json.dumps({"schema": 1, "models": whole, "pairs": rows}, ensure_ascii=False, indent=1)

@@ -9,14 +9,14 @@ import streamlit as st
 
 from semsearch import Index
 
-from . import spreadsheet
+from . import held, spreadsheet
 
 MOST = 1_000  # rows in the browser at a time
 
 
 def show(index: Index) -> None:
     """A table that words and reasons narrow; nothing where nothing was skipped."""
-    rows = _rows(str(index.path), index.version, index)
+    rows = _rows(held.state(index), index)
     if not rows:
         return
     with st.expander(f"{len(rows):,} skipped at the last update or since, and why", icon=":material/block:"):
@@ -34,7 +34,7 @@ def show(index: Index) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read
-def _rows(path: str, version: int, _index: Index) -> Sequence[dict[str, str]]:
+def _rows(state: tuple[str, int, int], _index: Index) -> Sequence[dict[str, str]]:
     return [{"what": each.path, "why": each.reason} for each in _index.skipped()]
 
 

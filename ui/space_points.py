@@ -12,7 +12,7 @@ import streamlit as st
 
 from semsearch import Index, VectorSample
 
-from . import clusters, later, space_umap
+from . import clusters, held, later, space_umap
 from .clusters import Codes, Floats
 
 MOST = 100_000  # points: scripts/bench_map.py measures what they ask of a browser
@@ -52,12 +52,8 @@ class Colours:
 
 def points(index: Index, most: int) -> Points:
     """The passages of an index; of more than `most` a fixed sample."""
-    key = (*_key(index), most)
+    key = (*held.state(index), most)
     return Points(key, _sample(key, index))
-
-
-def _key(index: Index) -> tuple[str, int, int]:
-    return str(index.path), (index.path / "store.db").stat().st_ino, index.version
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the vectors …")  # shared and only read
@@ -95,7 +91,7 @@ def umap(given: Points) -> tuple[tuple[Any, ...], Callable[[], Floats]]:
 
 def ways(index: Index) -> list[str]:
     """What the points can be coloured by."""
-    return [CLUSTER, FOLDER, *_kinds(_key(index), index)]
+    return [CLUSTER, FOLDER, *_kinds(held.state(index), index)]
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -115,7 +111,7 @@ def colours(given: Points, index: Index, way: str, k: int) -> Colours:
         return found or Colours(way, codes=np.full(len(given), -1, np.int64))
     if way == FOLDER:
         return _folders(given.key, given.sample)
-    return _values(given.key, *_kinds(_key(index), index)[way], given.sample)
+    return _values(given.key, *_kinds(held.state(index), index)[way], given.sample)
 
 
 def _clusters(vectors: Floats, texts: Sequence[str], k: int) -> Colours:

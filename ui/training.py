@@ -44,7 +44,7 @@ def _form(methods: Mapping[str, Mapping[str, Any]]) -> None:
         "how it is read, such as ~/bert#mean; else it is as the method's paper has it.",
     )  # fmt: skip
     right.text_input("Name of the new encoder", key="train.name", placeholder="mine",
-                     help=f"A folder of this name is made in {Encoder.home()}.")  # fmt: skip
+                     help=f"A folder of this name is made in {held.plain(str(Encoder.home()))}.")  # fmt: skip
     _data(method)
     _figures(method)
     with st.expander("More options", icon=":material/tune:"):
