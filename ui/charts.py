@@ -18,6 +18,7 @@ FRAME = 84  # what title and axis take of a chart's height
 FIGURES = 12  # sentences of a map whose cells have room for their numbers
 LABEL = 26  # letters of a sentence at an axis
 CHOSEN = "chosen"
+ROOMY = alt.Axis(minExtent=42)  # else a chart that is fitted to its place is cut where a label grows
 Chart = Any
 
 
@@ -79,7 +80,7 @@ def scatter(rows: Sequence[Mapping[str, Any]], title: str, told: str) -> Chart:
             opacity=alt.when(chosen).then(alt.value(1)).otherwise(alt.value(0.45)),
             size=alt.when(chosen).then(alt.value(140)).otherwise(alt.value(42)),
             x=alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=8)),
-            y=alt.Y("cosine:Q", title="cosine", scale=alt.Scale(zero=False, padding=8)),
+            y=alt.Y("cosine:Q", title="cosine", axis=ROOMY, scale=alt.Scale(zero=False, padding=8)),
             tooltip=[
                 alt.Tooltip("number:Q", title="pair"),
                 alt.Tooltip("first:N"),
@@ -96,7 +97,7 @@ def scatter(rows: Sequence[Mapping[str, Any]], title: str, told: str) -> Chart:
 def by_gold(points: Sequence[Mapping[str, Any]], boxes: Sequence[Box], title: str, told: str) -> Chart:
     """CoT-BERT's figure 3: predictions stretched to 0 … 1 above gold scores, and a box for each group of scores."""
     x = alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=18))
-    y = alt.Y("stretched:Q", title="cosine, stretched", scale=alt.Scale(domain=[0, 1]))
+    y = alt.Y("stretched:Q", title="cosine, stretched", axis=ROOMY, scale=alt.Scale(domain=[0, 1]))
     dots = alt.Chart(alt.Data(values=list(points))).mark_circle(size=16, opacity=0.3, color=BLUE).encode(x=x, y=y)
     values = [{name: getattr(box, name) for name in Box.__slots__} for box in boxes]
     drawn = alt.Chart(alt.Data(values=values)).encode(
