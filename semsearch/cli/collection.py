@@ -90,14 +90,24 @@ def rm(
 
 def rename(
     ctx: typer.Context,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The index.", autocompletion=complete_index, show_default=False)
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAME]",
+            help="The index; may be left out where only one exists.",
+            autocompletion=complete_index,
+            show_default=False,
+        ),
     ],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="What it is called from now on.", show_default=False)],
+    second: Annotated[
+        str | None, typer.Argument(metavar="NEW", help="What it is called from now on.", show_default=False)
+    ] = None,
+    named: NameOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Give an index another name; all that it holds stays."""
-    folder = existing(ctx.obj, name)
+    name, new = (None, first) if second is None else (first, second)
+    folder = existing(ctx.obj, pick(ctx.obj, name, named))
     from semsearch.index import Index
 
     path = Index.rename(folder, new)
