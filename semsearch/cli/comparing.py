@@ -11,8 +11,9 @@ from semsearch.cli import eval_sts, show
 from semsearch.cli.batch import read_pairs, read_texts
 from semsearch.cli.common import DeviceOption, DtypeOption, JsonFlag, LayerOption, TemplateOption, TrustFlag, loaded
 from semsearch.cli.eval_sts import How
-from semsearch.cli.evaluating import DataOption, FigureOption, ReportOption, data_folder, named, ready
+from semsearch.cli.evaluating import DataOption, FigureOption, ReportOption, named, ready
 from semsearch.errors import UnknownName, UsageError
+from semsearch.settings import data_folder
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder

@@ -27,13 +27,13 @@ from semsearch.cli.evaluating import (
     ModelsOption,
     ReportOption,
     Watch,
-    data_folder,
     encoders,
     named,
     ready,
     tell,
 )
 from semsearch.errors import UsageError
+from semsearch.settings import data_folder
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder

@@ -20,13 +20,13 @@ from semsearch.cli.evaluating import (
     ModelsOption,
     ReportOption,
     Watch,
-    data_folder,
     encoders,
     named,
     ready,
     save,
 )
 from semsearch.errors import MissingExtra
+from semsearch.settings import data_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

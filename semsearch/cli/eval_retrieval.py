@@ -17,13 +17,13 @@ from semsearch.cli.evaluating import (
     ModelsOption,
     ReportOption,
     Watch,
-    data_folder,
     encoders,
     named,
     ready,
     tell,
 )
 from semsearch.errors import NotFound, UsageError
+from semsearch.settings import data_folder
 from semsearch.types import Mode
 
 if TYPE_CHECKING:

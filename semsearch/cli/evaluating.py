@@ -15,8 +15,7 @@ from semsearch import settings
 from semsearch.cli import show
 from semsearch.cli.common import Command, Options, complete_index, loaded
 from semsearch.errors import UsageError
-from semsearch.settings import DATA as DATA
-from semsearch.settings import data_folder as data_folder
+from semsearch.settings import DATA
 
 if TYPE_CHECKING:
     from semsearch.encoder import Encoder

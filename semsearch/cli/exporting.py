@@ -11,8 +11,8 @@ import typer
 
 from semsearch.cli import show
 from semsearch.cli.common import JsonFlag, LayerOption, Options, TemplateOption, TrustFlag, opened
-from semsearch.cli.evaluating import DATA
 from semsearch.errors import NotFound, UsageError
+from semsearch.settings import DATA
 
 if TYPE_CHECKING:
     from semsearch.bundle import Bundle

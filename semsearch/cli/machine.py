@@ -25,8 +25,8 @@ from semsearch.cli.common import (
     confirm,
     loaded,
 )
-from semsearch.cli.evaluating import DATA
 from semsearch.errors import NotFound
+from semsearch.settings import DATA
 
 NAMES = "A name, a folder, hf:owner/name, or one of them with #TEMPLATE."
 HUB_NAMES = "A name of `models list`, or hf:owner/name[@revision]."

@@ -10,12 +10,12 @@ import typer
 from semsearch import settings
 from semsearch.cli import show
 from semsearch.cli.common import DeviceOption, JsonFlag, Options, TemplateOption, TrustFlag
-from semsearch.cli.evaluating import DATA
 from semsearch.cli.training_data import Source
 from semsearch.cli.training_dev import Chooser
 from semsearch.cli.training_goal import Goal
 from semsearch.cli.training_plan import Plan, teacher_of
 from semsearch.errors import UsageError
+from semsearch.settings import DATA
 
 if TYPE_CHECKING:
     from semsearch.train import Result, Summary

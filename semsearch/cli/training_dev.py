@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from semsearch.cli import show
 from semsearch.cli.common import Options
-from semsearch.cli.evaluating import DATA
 from semsearch.errors import NotFound, UsageError
+from semsearch.settings import DATA
 
 if TYPE_CHECKING:
     from semsearch.examples import Examples
