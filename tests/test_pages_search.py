@@ -75,7 +75,14 @@ def chosen(page: AppTest, label: str, at: int = 0) -> Any:
 def test_without_an_index_the_page_says_how_to_make_one(home: Path) -> None:
     page = shown()
     assert "no index yet" in page.info[0].value
-    assert "semsearch index" in page.code[0].value
+    assert "the page Indexes & models" in page.info[0].value
+    assert page.code[0].value == f"semsearch --home {home} index ~/notes"  # of this home, not the usual one
+
+
+def test_an_empty_index_is_no_reason_to_try_other_words(home: Path) -> None:
+    Index.create("notes", encoder="hashing").close()
+    page = shown("fuel")
+    assert [each.value for each in page.info] == ["There is no document in here yet. Add some on the page Documents."]
 
 
 def test_a_question_shows_its_hits_with_place_strength_and_marked_words(notes: Path) -> None:
@@ -154,7 +161,8 @@ def test_nothing_of_a_document_is_markup(notes: Path) -> None:
         assert not each.allow_html
         assert "](javascript" not in each.value
         assert "<script" not in each.value.replace("\\<", "")
-    assert any(r"\=cmd\.txt" in each.value for each in page.markdown)
+    assert any(r"\<script\>" in each.value for each in page.markdown)  # its title
+    assert any(r"\=cmd\.txt" in each.value for each in page.caption)
 
 
 def test_an_index_that_was_made_anew_is_the_one_that_is_searched(notes: Path) -> None:
@@ -385,3 +393,17 @@ def test_a_pdf_that_is_another_by_now_shows_its_text_and_says_why_not_its_page(p
     assert not page.get("image")
     assert any("another than it was" in each.value for each in page.info)
     assert 'class="passage whole"' in html(page)
+
+
+def test_a_hit_is_told_by_its_documents_title_and_which_record_of_a_file_it_is(notes: Path, tmp_path: Path) -> None:
+    file = tmp_path / "papers.csv"
+    file.write_text("id,title,abstract\n7,Of carburettors,How air and fuel are mixed.\n8,Of brakes,How a car stops.\n")
+    with Index.create("papers", encoder="hashing") as index:
+        index.sync(file)
+    page = shown("fuel", n="papers", mode="keyword")
+    assert titles(page) == ["**1. Of carburettors**"]
+    assert any("papers.csv · 7" in each.value.replace("\\", "") for each in page.caption)
+
+
+def test_a_passage_is_read_from_its_own_side(notes: Path) -> None:
+    assert "unicode-bidi: plaintext" in html(shown("diesel engine"))

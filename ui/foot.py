@@ -15,13 +15,16 @@ from . import answering, filtering, held, hits, spreadsheet
 from .answering import Answer, Found
 
 COLUMNS = (
-    "rank", "index", "id", "title", "document", "path", "line", "page", "heading", "strength", "score", "cosine", "bm25",
-    "text",
+    "rank", "index", "id", "title", "document", "path", "line", "page", "heading", "strength", "score", "cosine",
+    "bm25", "text",
 )  # fmt: skip
 
 
 def nothing(query: Query, names: Sequence[str]) -> None:
     """What to loosen, with a button that does it, and what would be nearest then."""
+    if not any(held.index(name).info()["documents"] for name in names):
+        st.info("There is no document in here yet. Add some on the page Documents.", icon=":material/info:")
+        return
     st.info("Nothing was found.", icon=":material/search_off:")
     for what, (other, loosen) in _looser(query, names).items():
         if other == query:
@@ -106,7 +109,8 @@ def record(each: Found) -> dict[str, Any]:
     named = ("id", "document", "path", "line", "page", "heading", "strength", "score", "text")
     told = {name: getattr(hit, name) for name in named}
     scores = {name: hit.scores.get(name) for name in ("cosine", "bm25")}
-    return {"rank": each.rank, "index": each.index, "title": each.title, **told, **scores, "metadata": dict(hit.metadata)}
+    metadata = dict(hit.metadata)
+    return {"rank": each.rank, "index": each.index, "title": each.title, **told, **scores, "metadata": metadata}
 
 
 def table(rows: Iterable[dict[str, Any]]) -> str:

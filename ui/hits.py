@@ -33,7 +33,7 @@ def card(each: Found, query: Query, *, several: bool, lead: str = "") -> None:
     with st.container(border=True):
         left, right = st.columns([5, 2], vertical_alignment="center")
         left.markdown(f"**{lead or f'{each.rank}.'} {held.plain(_title(each))}**")
-        left.caption(held.plain((f"{each.index} · " if several else "") + f"{hit.document}{_place(hit)}"))
+        left.caption(held.plain((f"{each.index} · " if several else "") + f"{_source(hit)}{_place(hit)}"))
         if hit.strength is not None:
             right.progress(min(1.0, max(0.0, hit.strength)), text=f"strength {hit.strength:.2f}")
         right.caption(_scores(hit))
@@ -50,6 +50,11 @@ def _title(each: Found) -> str:
     hit = each.hit
     title = each.title or str(hit.metadata.get("title") or hit.path.rsplit("/", 1)[-1])
     return title if hit.heading in (None, title) else f"{title} · {hit.heading}"
+
+
+def _source(hit: Hit) -> str:
+    """Its file, and which record of it."""
+    return hit.document if hit.document.startswith(hit.path) else f"{hit.path} · {hit.document}"
 
 
 def _place(hit: Hit) -> str:
@@ -90,8 +95,8 @@ def _actions(each: Found) -> None:
     for kind, icon in (("more", "add"), ("less", "remove")):
         row.button(f"{kind.capitalize()} like this", key=f"{kind} {key}", icon=f":material/{icon}:", type="tertiary",
                    on_click=_add_chip, args=(kind, each.chip),
-                   help=f"Adds {each.chip} as a chip above, which pulls the search {'to' if kind == 'more' else 'from'}"
-                   " this passage.")  # fmt: skip
+                   help=f"Adds {held.plain(each.chip)} as a chip above, which pulls the search "
+                   f"{'to' if kind == 'more' else 'from'} this passage.")  # fmt: skip
     folded = {
         "rest": f"{hit.more_in_document} more in this document" if hit.more_in_document else "",
         "copies": f"{len(hit.near_copies)} near {'copies' if len(hit.near_copies) > 1 else 'copy'}"

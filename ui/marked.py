@@ -9,7 +9,7 @@ from itertools import groupby
 BEFORE, LONGEST = 80, 420  # letters shown before the best sentence, and in all
 PLAIN, SENTENCE, WORD = "", "sentence", "word"
 STYLE = """<style>
-.passage { white-space: pre-line; overflow-wrap: anywhere; line-height: 1.5; }
+.passage { white-space: pre-line; overflow-wrap: anywhere; line-height: 1.5; unicode-bidi: plaintext; }
 .passage .sentence { font-weight: 600; }
 .passage mark { font-weight: 600; color: inherit; background: rgb(250 190 40 / 38%); border-radius: 3px; }
 .passage .around { opacity: 0.78; }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from semsearch import Query, SemsearchError
+from semsearch import Index, Query, SemsearchError
 
 from . import answering, context, filtering, foot, held, hits
 from .chips import Chip, chip
@@ -60,8 +61,9 @@ def page() -> None:
 
 
 def _no_index() -> None:
-    st.info("There is no index yet. Make one from a folder of yours, then reload this page:", icon=":material/info:")
-    st.code("semsearch index ~/notes", language="sh")
+    st.info("There is no index yet. Make one on the page Indexes & models, and add your documents on the page "
+            "Documents. Or type, in a terminal:", icon=":material/info:")  # fmt: skip
+    st.code(f"semsearch --home {shlex.quote(str(Index.folder('x').parent.absolute()))} index ~/notes", language="sh")
 
 
 def _indexes(names: Sequence[str]) -> list[str]:
