@@ -1,12 +1,42 @@
-"""What the tests of the pages share: a page that is drawn, and the end of a job."""
+"""What the tests of the pages share: a home of indexes, a page that is drawn, and the end of a job."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
+
+
+@contextmanager
+def at_home(home: Path, place: Path, monkeypatch: pytest.MonkeyPatch, *jobs: str | tuple[str, ...]) -> Iterator[None]:
+    """The pages show the indexes of `home`, seen from `place`; behind it these jobs have ended and nothing is kept."""
+    import streamlit as st
+
+    monkeypatch.setenv("SEMSEARCH_HOME", str(home))
+    monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
+    monkeypatch.chdir(place)
+    yield
+    for each in jobs:
+        ended(each)
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+def opened(program: str, **url: Any) -> AppTest:
+    """The page, opened at a URL."""
+    from streamlit.testing.v1 import AppTest
+
+    page = AppTest.from_string(program, default_timeout=120)
+    for name, value in url.items():
+        page.query_params[name] = value
+    return again(page)
 
 
 def again(page: AppTest) -> AppTest:

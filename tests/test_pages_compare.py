@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
-from pages import again, click, ended
+from pages import again, at_home, click, ended, opened
 from streamlit.testing.v1 import AppTest
 
 from semsearch import SemsearchError, sts
@@ -37,24 +37,13 @@ compare.page()
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    import streamlit as st
-
-    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    st.cache_resource.clear()
-    st.cache_data.clear()
+    with at_home(tmp_path, tmp_path, monkeypatch):
+        yield tmp_path
 
 
 def shown(*encoders: str, **url: Any) -> AppTest:
     """The page, opened at a URL."""
-    page = AppTest.from_string(PROGRAM, default_timeout=120)
-    page.query_params["m"] = list(encoders or ("hashing",))
-    for name, value in url.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception
-    return page
+    return opened(PROGRAM, m=list(encoders or ("hashing",)), **url)
 
 
 def pasted(text: str, *encoders: str, **url: Any) -> AppTest:

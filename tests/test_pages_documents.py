@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import again, click, ended
+from pages import again, at_home, click, ended, opened
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
@@ -27,15 +27,8 @@ DOCUMENTS = [
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    import streamlit as st
-
-    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    ended("notes")
-    st.cache_resource.clear()
-    st.cache_data.clear()
+    with at_home(tmp_path / "home", tmp_path, monkeypatch, "notes"):
+        yield tmp_path
 
 
 @pytest.fixture
@@ -58,10 +51,7 @@ def folder(home: Path) -> Path:
 
 def shown(**url: str) -> AppTest:
     """The page, opened at a URL."""
-    page = AppTest.from_string(PAGE, default_timeout=60)
-    for name, value in url.items():
-        page.query_params[name] = value
-    return again(page)
+    return opened(PAGE, **url)
 
 
 def table(page: AppTest, column: str = "id") -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import again, click, ended
+from pages import again, at_home, click, ended, opened
 from stsdata import PAIRS, tiny_sts
 
 pytest.importorskip("streamlit")
@@ -50,16 +50,9 @@ KEY = ("Evaluate",)
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    import streamlit as st
-
-    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
     monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
-    monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    ended(KEY)
-    st.cache_resource.clear()
-    st.cache_data.clear()
+    with at_home(tmp_path, tmp_path, monkeypatch, KEY):
+        yield tmp_path
 
 
 @pytest.fixture
@@ -71,10 +64,7 @@ def notes(home: Path) -> Path:
 
 def shown(**url: str) -> AppTest:
     """The page, opened at a URL."""
-    page = AppTest.from_string(PROGRAM, default_timeout=120)
-    for name, value in url.items():
-        page.query_params[name] = value
-    return again(page)
+    return opened(PROGRAM, **url)
 
 
 def measured(page: AppTest) -> list[dict[str, Any]]:
@@ -118,6 +108,13 @@ def test_figures_on_your_queries_are_those_of_evaluate(judged: str, notes: Path)
             assert row["queries"] == 3
             assert 0 < row["ms"] <= row["ms, 95 %"]
     assert any(0 < row["nDCG@10"] < 1 for row in rows)
+
+
+def test_a_copy_that_is_folded_into_a_hit_is_found_too(notes: Path) -> None:
+    with Index.open("notes") as index:
+        index.add([Document("copy.txt", DOCUMENTS[1].text)])
+    rows = measured(uploaded(QUERIES.encode(), b"q1 0 petrol.txt 1\nq1 0 copy.txt 1\n"))
+    assert [row["recall@100"] for row in rows] == [1, 1, 1]
 
 
 def test_judgements_of_documents_by_other_names_are_told(notes: Path) -> None:

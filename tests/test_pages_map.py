@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pages import again
+from pages import again, at_home, opened
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index, SemsearchError
@@ -42,12 +41,8 @@ DOCUMENTS = [
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
-    monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    st.cache_resource.clear()
-    st.cache_data.clear()
+    with at_home(tmp_path, tmp_path, monkeypatch):
+        yield tmp_path
 
 
 @pytest.fixture
@@ -91,10 +86,8 @@ def made(documents: list[Document], name: str = "notes") -> Path:
 
 
 def shown(**url: str) -> AppTest:
-    page = AppTest.from_string(PAGE, default_timeout=60)
-    for name, value in url.items():
-        page.query_params[name] = value
-    return again(page)
+    """The page, opened at a URL."""
+    return opened(PAGE, **url)
 
 
 def waited(page: AppTest) -> AppTest:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import again, click, ended
+from pages import again, at_home, click, ended, opened
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
@@ -23,16 +23,8 @@ HOSTILE = "<b>x"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    import streamlit as st
-
-    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
-    monkeypatch.setenv("SEMSEARCH_EMBEDDING_CACHE_MB", "0")
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    for name in ("notes", "new", HOSTILE):
-        ended(name)
-    st.cache_resource.clear()
-    st.cache_data.clear()
+    with at_home(tmp_path, tmp_path, monkeypatch, "notes", "new", HOSTILE):
+        yield tmp_path
 
 
 @pytest.fixture
@@ -43,10 +35,8 @@ def notes(home: Path) -> Path:
 
 
 def shown(**url: str) -> AppTest:
-    page = AppTest.from_string(PAGE, default_timeout=60)
-    for name, value in url.items():
-        page.query_params[name] = value
-    return again(page)
+    """The page, opened at a URL."""
+    return opened(PAGE, **url)
 
 
 def rows(page: AppTest, column: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import again, click, ended
+from pages import again, at_home, click, ended, opened
 from stsdata import tiny_sts
 
 pytest.importorskip("streamlit")
@@ -28,15 +28,9 @@ TEXT = 'This sentence : "[X]" means [MASK] .'
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    import streamlit as st
-
-    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
     monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    ended(KEY)
-    st.cache_resource.clear()
-    st.cache_data.clear()
+    with at_home(tmp_path, tmp_path, monkeypatch, KEY):
+        yield tmp_path
 
 
 @pytest.fixture
@@ -48,10 +42,7 @@ def bert(golden: Path) -> str:
 
 def shown(**url: Any) -> AppTest:
     """The page, opened at a URL."""
-    page = AppTest.from_string(PROGRAM, default_timeout=120)
-    for name, value in url.items():
-        page.query_params[name] = value
-    return again(page)
+    return opened(PROGRAM, **url)
 
 
 def said(page: AppTest) -> str:

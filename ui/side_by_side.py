@@ -49,7 +49,7 @@ def show(rows: Sequence[Row], measure: str) -> None:
     st.subheader("Two side by side")
     left, right = st.columns(2)
     first, second = usual(rows)
-    labels = [row.label for row in rows]
+    labels = [f"{at} · {row.label}" for at, row in enumerate(rows, 1)]  # runs of one second are called the same
     numbers = range(len(rows))
     a = left.selectbox("From", numbers, first, format_func=labels.__getitem__, key=f"of {measure} {len(rows)}")
     b = right.selectbox("To", numbers, second, format_func=labels.__getitem__, key=f"to {measure} {len(rows)}")
