@@ -70,7 +70,7 @@ def on_queries(texts: Mapping[str, str], grades: Mapping[str, Any], index: Index
     details = {}
     asked = [texts[query] for query in grades]
     for mode, answers, took in _answers(index, asked, told, k=DEEP, group="document"):
-        rankings = [[hit.document for hit in results] for results in answers]
+        rankings = [[name for hit in results for name in (hit.document, *hit.near_copies)] for results in answers]
         found = evaluate(partial(_given, rankings), texts, grades, DEEP)
         details[mode] = found.pop("per_query")
         rows.append({"mode": mode, **found, **_latency(took)})
