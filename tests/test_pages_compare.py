@@ -94,6 +94,13 @@ def test_the_encoders_that_ship_stand_side_by_side_with_their_difference() -> No
     assert rows["strength"].tolist()[1] == pytest.approx(found.strengths[0], abs=1e-2)
 
 
+def test_differences_of_all_encoders_are_coloured_by_one_scale() -> None:
+    page = shown("hashing", "default", "cot-minilm", s="a red car\na red cart\nsoup")
+    scales = [spec["layer"][0]["encoding"]["color"]["scale"]["domain"] for spec in charts(page)[-2:]]
+    cells = [abs(cell["cosine"]) for at in (3, 4) for cell in drawn(page, at)]
+    assert scales[0] == scales[1] == pytest.approx([-max(cells), max(cells)], abs=1e-4)
+
+
 def test_the_cells_of_a_map_are_the_cosines() -> None:
     page = shown(s="a red car\na red cart\nsoup")
     cells = {(cell["row"][0], cell["column"]): cell["cosine"] for cell in drawn(page, 0)}

@@ -28,9 +28,8 @@ def heat(cells: Sequence[Sequence[float]], texts: Sequence[str], title: str, *, 
     return _grid(cells, texts, title, colour, ink=lambda value: "white" if value < (low + 1) / 2 else "black")
 
 
-def apart(cells: Sequence[Sequence[float]], texts: Sequence[str], title: str) -> Chart:
-    """Differences of cosines (n, n), 0 in the middle of the colours."""
-    most = max((abs(value) for row in cells for value in row), default=0) or 0.01
+def apart(cells: Sequence[Sequence[float]], texts: Sequence[str], title: str, *, most: float) -> Chart:
+    """Differences of cosines (n, n), 0 in the middle of the colours and `most`, above 0, at their ends."""
     colour = alt.Scale(scheme="blueorange", domain=[-most, most], domainMid=0)
     return _grid(
         cells, texts, title, colour, ink=lambda value: "white" if abs(value) > 0.75 * most else "black", sign="+"

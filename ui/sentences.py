@@ -13,6 +13,7 @@ from . import charts, encoders, held, measured, onepair
 MOST = 30
 LETTERS = 4_000  # the sentences are part of the URL, and a server takes an address of some kilobytes
 ACROSS = 2
+LEAST_APART = 0.01  # a difference of cosines that has the full colour where none is larger
 URL: Any = "query-params"
 EXAMPLE = "A man is playing a guitar.\nSomeone plays an instrument.\nA man is not playing a guitar.\nThe soup is cold."
 Cells = list[list[float]]
@@ -52,11 +53,14 @@ def _maps(found: Mapping[str, Cells], texts: Sequence[str]) -> None:
     st.subheader("Where encoders differ")
     said = f"The cosine less that of {encoders.short(base)}: orange is more likeness, blue is less."
     st.caption(held.plain(said))
-    drawn = []
-    for name, others in islice(found.items(), 1, None):
-        less = [[b - a for a, b in zip(row, other, strict=True)] for row, other in zip(cells, others, strict=True)]
-        drawn.append(charts.apart(less, texts, f"{encoders.short(name)} − {encoders.short(base)}"))
-    _side_by_side(drawn, half=True)
+    less = {
+        f"{encoders.short(name)} − {encoders.short(base)}": [
+            [b - a for a, b in zip(row, other, strict=True)] for row, other in zip(cells, others, strict=True)
+        ]
+        for name, others in islice(found.items(), 1, None)
+    }
+    most = max(LEAST_APART, *(abs(value) for one in less.values() for row in one for value in row))
+    _side_by_side([charts.apart(one, texts, title, most=most) for title, one in less.items()], half=True)
 
 
 def _side_by_side(drawn: Sequence[Any], *, half: bool = False) -> None:
