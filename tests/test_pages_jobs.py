@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -94,3 +95,16 @@ def test_what_somebody_waits_for_is_kept_however_much_is_asked_beside_it() -> No
     assert waiting.result(60) and [each.result(60) for each in others] == [0] * later.KEPT
     line("one more", lambda: 0)
     assert line(0, lambda: 1).result(60) == 1  # done, and the oldest: gone
+
+
+def test_what_a_job_or_a_click_says_leaves_the_page_under_it_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
+    page = AppTest.from_string("from semsearch_ui import jobs\njobs.refused()\nimport streamlit as st\nst.title('x')")
+    page.run()
+    before = len(page.main.children)
+    page.session_state["refused"] = "no"
+    page.run()
+    assert page.error[0].value == "no"
+    assert len(page.main.children) == before == 2

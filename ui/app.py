@@ -23,5 +23,6 @@ chosen = st.navigation(
         st.Page(models_page.page, title="Indexes & models", icon=":material/database:", url_path="indexes"),
     ]
 )
-jobs_shown.show()
+with st.container():  # whatever it shows, the page under it keeps its place, and forms that are open stay so
+    jobs_shown.show()
 chosen.run()

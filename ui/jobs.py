@@ -149,10 +149,11 @@ def note(done: str) -> None:
 
 def refused() -> None:
     """Why the last click did nothing, or what it has done, said once."""
+    place = st.container()  # always: the forms under it stay open
     if why := st.session_state.pop("refused", ""):
-        st.error(held.plain(why), icon=":material/error:")
+        place.error(held.plain(why), icon=":material/error:")
     if done := st.session_state.pop("noted", ""):
-        st.success(held.plain(done), icon=":material/check:")
+        place.success(held.plain(done), icon=":material/check:")
 
 
 def busy(name: str | Key) -> bool:
