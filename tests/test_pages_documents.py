@@ -477,6 +477,23 @@ def test_nothing_of_a_document_or_a_file_name_is_markup(notes: Path, folder: Pat
         assert not each.allow_html
 
 
+@pytest.mark.parametrize("removed", [False, True])
+def test_an_index_that_is_not_there_is_never_replaced_by_another(notes: Path, removed: bool) -> None:
+    if removed:
+        with Index.create("old", encoder="hashing") as index:
+            index.add(DOCUMENTS)
+        page = shown(index="old")
+        assert ids(page)
+        Index.remove("old")
+        again(page)
+    else:
+        page = shown(index="old")
+    assert "There is no index old any more." in said(page)
+    assert page.selectbox(key="index").value is None and not page.dataframe and not page.button
+    page.selectbox(key="index").select("notes")
+    assert ids(again(page)) and "any more" not in said(page)
+
+
 def test_an_index_that_is_removed_behind_the_page_is_a_sentence(notes: Path) -> None:
     page = shown()
     Index.remove("notes")

@@ -86,6 +86,17 @@ def test_a_fault_that_is_no_exception_ends_its_job_and_holds_up_nobody_else() ->
     assert isinstance(failed.exception(60), Panic) and next_.result(60) == 2
 
 
+def test_work_ends_without_a_word_where_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(told: jobs.Told) -> jobs.Outcome:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    monkeypatch.setattr(jobs, "ending", lambda: True)
+    for each in (work, lambda told: told(Progress(1, 2, "texts", ""))):
+        job = jobs.Job(("Compare", "x"), "Measuring")
+        job.run(each)
+        assert (job.state, job.error) == ("stopped", "")
+
+
 def test_what_somebody_waits_for_is_kept_however_much_is_asked_beside_it() -> None:
     line, go = later.Later("test"), threading.Event()
     waiting = line("waiting", lambda: go.wait(60))

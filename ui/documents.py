@@ -10,7 +10,7 @@ import streamlit as st
 
 from semsearch import Index
 
-from . import adding, deleting, held, passages, skipped, spreadsheet
+from . import adding, choosing, deleting, held, passages, skipped, spreadsheet
 
 URL: Any = "query-params"
 ROWS = 200  # of the table at a time
@@ -48,7 +48,9 @@ def page() -> None:
     if not names:
         st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
         return
-    name = st.selectbox("Index", names, key="index", bind=URL) or names[0]
+    name = choosing.index(names)
+    if name is None:
+        return
     with held.told():
         index = held.index(name)
         known = index.info()

@@ -11,7 +11,7 @@ import streamlit as st
 
 from semsearch import Index
 
-from . import encoder_measures, held, jobs, making_runs, measuring, runs
+from . import choosing, encoder_measures, held, jobs, making_runs, measuring, runs
 from .making_runs import Run
 
 URL: Any = "query-params"
@@ -51,6 +51,7 @@ def _indexes() -> list[str]:
     if not names:
         st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
         return []
+    choosing.told_of("index", names)
     chosen = st.multiselect(
         "Indexes", names, default=names[:1], key="index", bind=URL, placeholder="Choose one or several",
         help="Several are measured one after the other, on the same queries: the same documents under other encoders, "

@@ -73,9 +73,9 @@ class Job:
         return self.about or (STAYS if isinstance(self.of, str) else "")
 
     def tell(self, step: Progress) -> None:
-        """What the work calls with each step. Raises Stopped where it was asked to stop."""
+        """What the work calls with each step. Raises Stopped where it was asked to stop, or the server ends."""
         self.progress = step
-        if self.stop.is_set():
+        if self.stop.is_set() or ending():
             raise Stopped
 
     def run(self, work: Callable[[Told], Outcome]) -> None:
@@ -86,6 +86,9 @@ class Job:
         except Stopped:
             self.state = "stopped"
         except BaseException as error:  # tokenizers and torch have faults of their own that are no Exception
+            if ending():  # nothing can be begun any more, whatever it was
+                self.state = "stopped"
+                return
             self.error = sentence(error)
             self.state = "failed"
 
@@ -96,6 +99,11 @@ class Jobs:
 
     of: dict[str | Key, Job] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def ending() -> bool:
+    """Whether the server is on its way out."""
+    return not threading.main_thread().is_alive()
 
 
 @st.cache_resource(show_spinner=False)

@@ -22,7 +22,7 @@ def create(known: Sequence[dict[str, Any]], saved: Sequence[dict[str, Any]]) -> 
     """A form for a name, an encoder of the catalogue `known` or of those `saved` here, and how it is made."""
     names = {each["name"]: _offered(each) for each in known}
     names |= {each["path"]: f"{each['name']} (yours)" for each in saved if "problem" not in each}
-    with st.form("create", border=False, clear_on_submit=True):
+    with st.form("create", border=False):
         left, right = st.columns(2)
         left.text_input("Name", key="new.name", placeholder="notes")
         right.selectbox("Encoder", [*names], key="new.encoder", format_func=lambda name: names.get(name, name),
@@ -55,7 +55,7 @@ def _options() -> None:
 
 def restore() -> None:
     """A form for a dump, or a place on this machine, and a name."""
-    with st.form("restore", border=False, clear_on_submit=True):
+    with st.form("restore", border=False):
         st.file_uploader("A file that a dump has written", key="dump.file")
         left, right = st.columns(2)
         left.text_input("Or where on this machine it lies: a dump, or the folder of an index", key="dump.path",
@@ -82,6 +82,7 @@ def _create() -> None:
         return jobs.Outcome("It is there, and empty. Add documents on the page Documents.")
 
     jobs.begin(name, f"Making it with {encoder}", work, stoppable=False, about="it is there whole, or not at all")
+    state["new.name"] = ""  # only now: what is refused can be mended where it stands
 
 
 def _restore() -> None:
@@ -102,6 +103,7 @@ def _restore() -> None:
             return jobs.Outcome(f"{len(index):,} documents are back.")
 
     jobs.begin(name, "Restoring", work, stoppable=False, about="it is there whole, or not at all")
+    state["dump.name"] = state["dump.path"] = ""
 
 
 def _dump(given: str | bytes, file: Path) -> Path:

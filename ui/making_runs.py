@@ -44,6 +44,8 @@ def made(names: Sequence[str], work: Work, told: jobs.Told) -> jobs.Outcome:
         except jobs.Stopped:
             raise
         except Exception as error:  # a broken file can fail in any library that reads it
+            if jobs.ending():
+                raise jobs.Stopped from None
             problems.append(f"{short(name)}: {_sentence(error)}")
             continue
         warnings += [f"{short(name)}: {each}" for each in run.pop("warnings", [])]

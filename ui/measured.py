@@ -89,6 +89,8 @@ def begin(encoders: Mapping[str, Encoder], given: Given) -> None:
             except SemsearchError as error:
                 problems.append(f"{short(name)}: {said(error)}")
             except Exception as error:  # one that fails must not keep the others from their turn
+                if jobs.ending():
+                    raise jobs.Stopped from None
                 LOG.exception("the encoder %r failed", name)
                 problems.append(f"{short(name)} does not work: {type(error).__name__}. Check its files.")
         return jobs.Outcome("The figures are on the page Compare.", tuple(problems))

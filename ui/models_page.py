@@ -10,7 +10,7 @@ import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError
 
-from . import encoders_part, exporting, held, jobs, making, naming, training
+from . import choosing, encoders_part, exporting, held, jobs, making, naming, training
 from .documents import URL, size
 
 INDEXES, ENCODERS, EXPORT, TRAIN = PARTS = ("Indexes", "Encoders", "Export", "Train")
@@ -30,9 +30,10 @@ def _indexes() -> None:
     names = held.names()
     if names:
         _table(names)
-        name = st.selectbox("Index", names, key="index", bind=URL) or names[0]
+        name = choosing.index(names)
         with held.told():
-            _index(name, held.index(name).info())
+            if name is not None:
+                _index(name, held.index(name).info())
     else:
         st.info("There is no index yet. Create one, then add documents to it.", icon=":material/info:")
     with st.expander("Create an index", icon=":material/add:", expanded=not names):
@@ -94,7 +95,9 @@ def _compact(folder: Path, _: jobs.Told) -> jobs.Outcome:
         before = index.info()["bytes"]
         index.compact()
     with Index.open(folder) as index:  # closed in between: the log is folded in
-        return jobs.Outcome(f"{size(before)} before, {size(index.info()['bytes'])} now.")
+        after = index.info()["bytes"]
+    larger = " There was nothing to give back, and the vector cache was written." if after > before else ""
+    return jobs.Outcome(f"{size(before)} before, {size(after)} now.{larger}")
 
 
 def _verify(folder: Path, told: jobs.Told) -> jobs.Outcome:

@@ -60,6 +60,7 @@ def _remove(name: str) -> None:
         jobs.refuse(str(error))
         return
     jobs.forget(name)
+    st.session_state["index"] = None  # not another one unasked
     rest = f" Other files in its folder were left: {', '.join(left[:5])}." if left else ""
     jobs.note(f"{name} was removed; the files that were indexed stay.{rest}")
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from semsearch import Index, Query, SemsearchError
 
-from . import answering, context, filtering, foot, held, hits
+from . import answering, choosing, context, filtering, foot, held, hits
 from .chips import Chip, chip
 
 MODES = ("hybrid", "semantic", "keyword")
@@ -67,6 +67,7 @@ def _no_index() -> None:
 
 
 def _indexes(names: Sequence[str]) -> list[str]:
+    choosing.told_of("n", names)
     if len(names) == 1:
         return list(names)
     chosen = st.multiselect("Indexes", names, key="n", bind=URL, placeholder="All of them", default=[])

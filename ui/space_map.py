@@ -8,7 +8,7 @@ import streamlit as st
 
 from semsearch import Index
 
-from . import held, later, space_canvas, space_chosen, space_listed, space_points, space_umap
+from . import choosing, held, later, space_canvas, space_chosen, space_listed, space_points, space_umap
 from .clusters import Floats
 from .space_chosen import Chosen
 from .space_points import CLUSTER, Points
@@ -28,9 +28,10 @@ def page() -> None:
         st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
         return
     row = st.container(horizontal=True, vertical_alignment="top")
-    name = row.selectbox("Index", names, key="index", bind=URL, on_change=_forget, args=space_chosen.ALL, width=180)
+    name = choosing.index(names, row, on_change=_forget, args=space_chosen.ALL, width=180)
     with held.told():
-        _shown(name or names[0], row)
+        if name is not None:
+            _shown(name, row)
 
 
 def _shown(name: str, row: Any) -> None:
