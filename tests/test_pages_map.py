@@ -195,13 +195,18 @@ def test_dates_are_years_with_a_fraction(home: Path, charts: list[Drawn]) -> Non
 
 @pytest.mark.parametrize(
     "url",
-    [{"by": "gone"}, {"layout": "x"}, {"clusters": "-4"}, {"index": "no"}, {"group": "g"}, {"area": "1,2_x,3_nan,0"},
+    [{"by": "gone"}, {"layout": "x"}, {"clusters": "-4"}, {"group": "g"}, {"area": "1,2_x,3_nan,0"},
      {"points": "4,x,-1,99999999999999999999999999"}],
 )  # fmt: skip
 def test_a_url_with_values_that_cannot_be_is_no_error(url: dict[str, str], notes: Path, charts: list[Drawn]) -> None:
     page = shown(**url)
     assert not page.error
     assert charts
+
+
+def test_an_index_that_is_not_there_is_never_replaced_by_another(notes: Path, charts: list[Drawn]) -> None:
+    page = shown(index="no")
+    assert "There is no index no any more" in page.warning[0].value and not charts
 
 
 def test_a_chosen_point_is_listed_with_a_way_to_search_for_it(notes: Path, charts: list[Drawn]) -> None:
