@@ -255,6 +255,15 @@ def test_pdf_pages_and_outline_are_marks(tmp_path: Path) -> None:
     assert headings(document)[2][1] == "Fuel"
 
 
+@pytest.mark.parametrize(("given", "title"), [("Untitled", ""), ("A Title of the Unknown", "A Title of the Unknown")])
+def test_a_pdf_that_nobody_named_is_not_called_untitled(given: str, title: str) -> None:
+    from types import SimpleNamespace
+
+    from semsearch.loaders.pdf import _title
+
+    assert _title(SimpleNamespace(get_metadata_dict=lambda: {"Title": given})) == title
+
+
 def test_words_hyphenated_at_a_line_end_are_joined_with_care(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     lines = ["An exam-", "ple of a well-", "known rule. It is well-known. From A-", "Z and 10-", "20."]

@@ -307,6 +307,19 @@ def test_what_an_index_tells_of_kinds_dates_lists_and_flags_can_be_chosen(home: 
     assert titles(page) == ["**1. old.txt**"]
 
 
+def test_that_one_index_has_no_good_match_is_said_only_where_none_has() -> None:
+    from semsearch_ui import answering, hits
+
+    class Said(list[str]):
+        warnings: tuple[str, ...] = ()
+
+    good, poor = Said(["hit"]), Said(["hit"])
+    poor.warnings = ("no good match: the best strength is 0.10.", "a scan was slow")
+    both = answering.Answer((), {"notes": good, "others": poor}, {})
+    assert hits._warnings(both) == ["others: a scan was slow"]
+    assert len(hits._warnings(answering.Answer((), {"others": poor}, {}))) == 2
+
+
 def test_a_field_that_one_of_two_indexes_has_keeps_the_other_from_nothing(notes: Path) -> None:
     with Index.create("others", encoder="hashing") as index:
         index.add([Document("o.txt", "A diesel engine in another index.")])

@@ -16,15 +16,23 @@ UNFOLDED = "unfolded hit"
 MOST_UNFOLDED = 30
 CHANNELS = {"cosine": ("meaning", "#0072B2"), "bm25": ("words", "#E69F00")}  # Okabe & Ito 2008: for every eye
 SCORES = {"cosine": "cosine", "bm25": "BM25"}
+POOR = "no good match"
 
 
 def show(query: Query, answer: Answer) -> None:
     """Every warning, and every hit."""
-    told = [f"{name}: {warning}" for name, results in answer.results.items() for warning in results.warnings]
-    for warning in [*told, *(f"{name} was not searched: {why}" for name, why in answer.refused.items())]:
+    for warning in [*_warnings(answer), *(f"{name} was not searched: {why}" for name, why in answer.refused.items())]:
         st.warning(held.plain(warning), icon=":material/warning:")
     for each in answer.found:
         card(each, query, several=len(answer.results) > 1)
+
+
+def _warnings(answer: Answer) -> list[str]:
+    """What the indexes say of their hits; that one has no good match only where none has."""
+    told = [(name, warning) for name, results in answer.results.items() for warning in results.warnings]
+    poor = {name for name, warning in told if warning.startswith(POOR)}
+    good = any(results and name not in poor for name, results in answer.results.items())
+    return [f"{name}: {warning}" for name, warning in told if not (good and warning.startswith(POOR))]
 
 
 def card(each: Found, query: Query, *, several: bool, lead: str = "") -> None:

@@ -22,6 +22,7 @@ SUFFIXES = (".pdf",)
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
 _BROKEN_WORD = re.compile(r"(\w+)(?:[\x02\ufffe]|[-\u00ad\u2010]\n)(?=(\w+))")  # PDFium joins lines with \x02 or \ufffe
 _COMPOUND = re.compile(r"\w+[-\u2010]\w+")
+_NO_TITLES = frozenset({"untitled", "untitled document", "unknown"})
 _ALONE = Lock()
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # letters of symbol fonts without a meaning
 
@@ -43,7 +44,7 @@ def _read(path: Path) -> Document:
     try:
         pages, broken = _pages(pdf, pdfium.PdfiumError)
         metadata = {"author": author} if (author := _property(pdf, "Author")) else {}
-        title, outline = _property(pdf, "Title"), _outline(pdf)
+        title, outline = _title(pdf), _outline(pdf)
     finally:
         pdf.close()
     text, marks = _joined(pages, outline)
@@ -124,6 +125,12 @@ def _outline(pdf: Any) -> dict[int, list[str]]:
     except Exception:  # PDFium's helpers fail in their own ways on broken outlines; the text is what counts
         return {}
     return titles
+
+
+def _title(pdf: Any) -> str:
+    """The one in its properties, unless it is what programs write where nobody gave one."""
+    title = _property(pdf, "Title")
+    return "" if title.casefold() in _NO_TITLES else title
 
 
 def _property(pdf: Any, name: str) -> str:
