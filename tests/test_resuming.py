@@ -276,6 +276,7 @@ def test_a_folder_that_was_only_begun_is_begun_again(tmp_path: Path) -> None:
     assert metrics.read(folder.home) == []
 
 
+@pytest.mark.long
 def test_a_run_killed_at_any_moment_comes_to_the_same(golden: Path, tmp_path: Path) -> None:
     """SIGKILL before one file operation after the other, and SIGTERM in a step; see killing.py."""
     if sys.platform == "win32":

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,7 +36,10 @@ needs_chromium = pytest.mark.skipif(
 @contextmanager
 def serving(home: Path, **environment: str) -> Iterator[str]:
     """The address of a server of that home of indexes, while it runs."""
-    command = [sys.executable, "-m", "semsearch", "--home", str(home), "ui", "--no-browser"]
+    with socket.socket() as probe:  # one of its own: two that start at once find the same one free
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    command = [sys.executable, "-m", "semsearch", "--home", str(home), "ui", "--no-browser", "--port", port]
     running = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=os.environ | environment
     )

@@ -60,6 +60,7 @@ def press(browser: Any, label: str) -> None:
     until(pressed)
 
 
+@pytest.mark.long
 def test_a_folder_is_added_with_options_and_its_outcome_is_told(browser: Any, server: str, tmp_path: Path) -> None:
     (tmp_path / HOSTILE.replace("/", "")).write_text("# About zeppelins\n\nThey float.\n", encoding="utf-8")
     (tmp_path / "left-out.txt").write_text("No.", encoding="utf-8")
@@ -82,6 +83,7 @@ def test_a_folder_is_added_with_options_and_its_outcome_is_told(browser: Any, se
     assert browser.title != "owned"
 
 
+@pytest.mark.long
 def test_a_dropped_file_becomes_a_document_that_can_be_downloaded_as_a_row_and_deleted(
     browser: Any, server: str, tmp_path: Path
 ) -> None:
@@ -108,6 +110,7 @@ def test_a_dropped_file_becomes_a_document_that_can_be_downloaded_as_a_row_and_d
     assert browser.title != "owned"
 
 
+@pytest.mark.long
 def test_everything_is_read_again_while_one_searches_in_another_tab_reloads_and_stops_it(
     browser: Any, server: str, home: Path, files: Path
 ) -> None:

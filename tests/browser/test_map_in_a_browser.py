@@ -107,6 +107,7 @@ def test_a_click_on_a_point_reads_its_passage_and_leads_to_a_search_in_the_same_
     assert len(browser.window_handles) == 1
 
 
+@pytest.mark.long
 def test_a_group_of_the_legend_is_listed_kept_in_the_url_and_chosen_again_from_it(browser: Any, server: str) -> None:
     page = Map(browser, server, "?by=topic+(metadata)")
     assert sorted(page.legend()) == sorted(["<i>odd</i>", *TOPICS])
@@ -120,6 +121,7 @@ def test_a_group_of_the_legend_is_listed_kept_in_the_url_and_chosen_again_from_i
     assert "group=birds" in browser.current_url
 
 
+@pytest.mark.long
 def test_a_lasso_lists_what_lies_in_it_and_the_url_brings_it_back(browser: Any, server: str) -> None:
     page = Map(browser, server, "?by=folder")
     spots, size = page.spots(), page.one(".field").size

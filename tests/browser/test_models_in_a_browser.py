@@ -84,6 +84,7 @@ def test_an_index_is_made_with_options_renamed_and_dumped(browser: Any, server: 
     until(lambda: [each for each in browser.downloads.iterdir() if each.name == "letters.dump" and each.stat().st_size])
 
 
+@pytest.mark.long
 def test_a_run_is_watched_through_a_reload_until_it_is_done(
     browser: Any, server: str, home: Path, golden: Path, tmp_path: Path
 ) -> None:
