@@ -122,7 +122,7 @@ def test_everything_is_read_again_while_one_searches_in_another_tab_reloads_and_
     first = browser.current_window_handle
     browser.switch_to.new_window("tab")
     browser.get(f"{server}/?q=how+does+a+diesel+engine+ignite")
-    until(lambda: "1. diesel.txt" in text(browser) and buttons(browser, "Stop"))
+    until(lambda: "diesel.txt" in text(browser) and buttons(browser, "Stop"))
     browser.get(f"{server}/?q=long+table&mode=keyword")
     until(lambda: "of a long table" in text(browser) and buttons(browser, "Stop"))
     browser.close()
