@@ -18,17 +18,15 @@ import random
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
+from pages_served import served
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -68,19 +66,10 @@ def main() -> int:
         home = wanted.home or Path(empty)
         for count in wanted.points:
             make(home, count)
-        command = [sys.executable, "-m", "semsearch", "--home", str(home), "ui", "--no-browser"]
-        running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-        try:
-            assert running.stderr is not None
-            found = re.search(r"http://\S+", running.stderr.readline())
-            assert found, "the server did not start"
-            listening(found[0])
+        with served(home) as server:
             print("points   first s  again s  draw ms  frame ms      hover ms      click s")
             for count in wanted.points:
-                print(measure(found[0], count), flush=True)
-        finally:
-            running.terminate()
-            running.wait(30)
+                print(measure(server, count), flush=True)
     return 0
 
 
@@ -174,15 +163,6 @@ def chromium() -> Any:
     for each in ("--no-sandbox", "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1360,1000"):
         options.add_argument(each)
     return webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-
-
-def listening(server: str) -> None:
-    """Wait until the server answers."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        with suppress(OSError), urlopen(f"{server}/_stcore/health", timeout=5):
-            return
-        time.sleep(0.2)
 
 
 def until(browser: Any, script: str) -> None:

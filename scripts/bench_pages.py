@@ -16,9 +16,7 @@ import argparse
 import json
 import lzma
 import os
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +28,7 @@ from statistics import median
 from typing import Any
 
 import machine
+from pages_served import served
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -117,7 +116,7 @@ def paragraphs() -> Iterator[Document]:
 def measured(home: Path) -> dict[str, Any]:
     """Medians in ms; the first question warms everything up and does not count."""
     took: dict[str, dict[str, list[float]]] = {name: {} for name in (LARGE, SMALL, "search")}
-    with serving(home) as server, browsing() as one, browsing() as other, Index.open(home / LARGE) as index:
+    with served(home) as server, browsing() as one, browsing() as other, Index.open(home / LARGE) as index:
         pages = {LARGE: one, SMALL: other}  # a browser each: one that lies behind another window paints nothing
         for name, browser in pages.items():
             opened(browser, f"{server}/?n={name}")
@@ -197,23 +196,6 @@ def until(true: Callable[[], Any]) -> Any:
             sys.exit("error: the page did not answer.")
         time.sleep(0.05)
     return found
-
-
-@contextmanager
-def serving(home: Path) -> Iterator[str]:
-    """The address of a server of these indexes."""
-    command = [sys.executable, "-m", "semsearch", "--home", str(home), "ui", "--no-browser"]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    try:
-        assert running.stderr is not None
-        found = re.search(r"http://\S+", running.stderr.readline())
-        if not found:
-            sys.exit("error: the server did not start.")
-        time.sleep(5)
-        yield found[0]
-    finally:
-        running.terminate()
-        running.wait(30)
 
 
 @contextmanager

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import argparse
 import csv
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pages_served import served
 from PIL import Image
 from selenium import webdriver
 from selenium.webdriver import ActionChains
@@ -127,22 +125,6 @@ def main() -> int:
                 for theme in THEMES:
                     shoot(server, wanted.page or list(SCENES), wanted.out, f"-{size}-{theme}", measures, theme)
     return 0
-
-
-@contextmanager
-def served(home: Path) -> Iterator[str]:
-    """The address of the pages of that home, while they are served."""
-    command = [sys.executable, "-m", "semsearch", "--home", str(home), "ui", "--no-browser"]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    try:
-        assert running.stderr is not None
-        found = re.search(r"http://\S+", running.stderr.readline())
-        assert found, "the server did not start"
-        time.sleep(SETTLED)
-        yield found[0]
-    finally:
-        running.terminate()
-        running.wait(30)
 
 
 def shoot(server: str, scenes: list[str], out: Path, suffix: str, size: tuple[int, int], theme: str) -> None:

@@ -42,6 +42,11 @@ def measure(browser: Any, url: str) -> None:
     until(lambda: "Two side by side" in text(browser))
 
 
+def values(browser: Any) -> list[str]:
+    """What stands in the boxes of the page."""
+    return [each.get_attribute("value") or "" for each in browser.find_elements(By.TAG_NAME, "input")]
+
+
 @pytest.mark.long
 def test_runs_are_measured_in_the_browser_and_outlive_the_server(
     browser: Any, home: Path, data: Path, request: pytest.FixtureRequest
@@ -55,8 +60,7 @@ def test_runs_are_measured_in_the_browser_and_outlive_the_server(
     browser.get(f"{request.getfixturevalue('server')}/{tasks}")  # another server, of the same home
     until(lambda: "Two side by side" in text(browser))
     wanted = {f"{run['encoder']} · {run['time'][:19].replace('T', ' ')}" for run in kept}
-    inputs = lambda: [each.get_attribute("value") or "" for each in browser.find_elements(By.TAG_NAME, "input")]  # noqa: E731
-    until(lambda: all(any(value.endswith(run) for value in inputs()) for run in wanted))
+    until(lambda: all(any(value.endswith(run) for value in values(browser)) for run in wanted))
 
 
 def test_a_template_is_checked_as_it_is_typed(browser: Any, server: str) -> None:
