@@ -32,8 +32,10 @@ from typing import Any
 import machine
 import numpy as np
 
-from semsearch import Encoder, backends, plugins
-from semsearch.vectors import unit_rows
+from semsearch import Encoder
+from semsearch.utils import plugins
+from semsearch.utils.vectors import unit_rows
+from semsearch.vector_index import backends
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 STATIC = "weights/potion-base-4m-int8"  # model2vec: a row of a table for each token, averaged

@@ -26,9 +26,9 @@ from typing import Any
 import machine
 
 from semsearch import Encoder, Index
+from semsearch.chunking.splitter import Splitter
 from semsearch.errors import SemsearchError
 from semsearch.evaluation import retrieval
-from semsearch.split import Splitter
 from semsearch.types import Mode
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")

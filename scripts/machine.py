@@ -1,5 +1,5 @@
 """What a published figure has to name, under the name that the scripts beside this one import."""
 
-from semsearch.evaluation.machine import caption, describe
+from semsearch.evaluation.environment import caption, describe
 
 __all__ = ["caption", "describe"]

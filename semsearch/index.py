@@ -15,16 +15,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch import caches, settings
+from semsearch import settings
 from semsearch.changing import Changing
 from semsearch.errors import NotFound, UsageError
-from semsearch.lock import LOCK, PID, WriterLock
 from semsearch.opened import load
-from semsearch.store import Store
+from semsearch.stores.local.store import Store
 from semsearch.types import EncoderProtocol
+from semsearch.utils.writer_lock import LOCK, PID, WriterLock
+from semsearch.vector_index import cache_files
 
 if TYPE_CHECKING:
-    from semsearch.split import Splitter
+    from semsearch.chunking.splitter import Splitter
 
 
 class Index(Changing):
@@ -50,7 +51,7 @@ class Index(Changing):
 
         Raises UsageError where one exists, unless `exist_ok`, which opens it.
         """
-        from semsearch.split import Splitter
+        from semsearch.chunking.splitter import Splitter
 
         folder = settings.index_folder(name, home)
         if exist_ok and settings.is_index(folder):
@@ -116,7 +117,7 @@ class Index(Changing):
         try:
             store = folder / settings.STORE_FILE
             store.unlink(missing_ok=True)  # from here on it is no index
-            for file in [*folder.glob(f"{settings.STORE_FILE}-*"), *folder.glob(caches.FILES)]:
+            for file in [*folder.glob(f"{settings.STORE_FILE}-*"), *folder.glob(cache_files.FILES)]:
                 file.unlink(missing_ok=True)
         finally:
             lock.release()
@@ -133,7 +134,7 @@ class Index(Changing):
 
         Raises NotFound, Locked, UsageError for what cannot be a name or is one already.
         """
-        from semsearch.renaming import rename
+        from semsearch.stores.local.renaming import rename
 
         folder = settings.index_folder(name, home)
         if Path(new).name != new:
@@ -145,10 +146,10 @@ class Index(Changing):
     @classmethod
     def restore(cls, file: Path, name: str | Path, *, home: Path | None = None) -> Index:
         """A new index out of a dump. Raises UsageError where one exists, Corrupt for a damaged file."""
-        from semsearch import dump
+        from semsearch.stores.local import backup
 
         folder = settings.index_folder(name, home)
-        dump.restore(file, folder)
+        backup.restore(file, folder)
         return cls.open(folder)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Self
 
+from semsearch.encoders.query_cache import Remembered
 from semsearch.errors import EncoderMismatch
-from semsearch.remembered import Remembered
-from semsearch.session import Session
-from semsearch.store import Space, Store
+from semsearch.search.session import Session
+from semsearch.stores.local.store import Space, Store
 from semsearch.types import EncoderProtocol
 
 if TYPE_CHECKING:
-    from semsearch.encoder import Encoder
+    from semsearch.encoders.encoder import Encoder
 
 
 class Opened:
@@ -101,6 +101,6 @@ class Opened:
 
 def load(name: str) -> Encoder:
     """The encoder of this name, as the settings have it run."""
-    from semsearch.encoder import Encoder
+    from semsearch.encoders.encoder import Encoder
 
     return Encoder.configured(name)

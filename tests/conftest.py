@@ -10,9 +10,9 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from commandline import CommandLine
+    from helpers.commandline import CommandLine
 
-    from semsearch.encoder import Encoder
+    from semsearch.encoders.encoder import Encoder
     from semsearch.encoders.hashing import HashingEncoder
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -31,7 +31,7 @@ def hashing() -> HashingEncoder:
 @pytest.fixture(scope="session")
 def default_encoder() -> Encoder:
     """The encoder that ships with the package, without an embedding cache."""
-    from semsearch.encoder import Encoder
+    from semsearch.encoders.encoder import Encoder
 
     return Encoder.load("default")
 
@@ -57,7 +57,7 @@ def golden(data: Path) -> Path:
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     """The command line of a user with no settings, in an empty folder, with the encoder that needs no model."""
-    from commandline import CommandLine
+    from helpers.commandline import CommandLine
 
     for name in [name for name in os.environ if name.startswith("SEMSEARCH_") and name != "SEMSEARCH_DATA"]:
         monkeypatch.delenv(name)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from semsearch import Document, Index
+from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.split import Splitter, passages
 from semsearch.types import Role
 
 if TYPE_CHECKING:

@@ -7,7 +7,14 @@ from pathlib import Path
 import streamlit as st
 
 # Streamlit runs this file as a script, which is in no package
-from semsearch_ui import compare, documents, evaluate, jobs_shown, models_page, search, space_map, templates_page
+from semsearch_ui.compare import page as compare
+from semsearch_ui.documents import page as documents
+from semsearch_ui.evaluate import page as evaluate
+from semsearch_ui.map import page as space_map
+from semsearch_ui.models import page as models_page
+from semsearch_ui.search import page as search
+from semsearch_ui.shared import job_list
+from semsearch_ui.templates import page as templates_page
 
 ICON = Path(__file__).with_name("icon.png")  # a named one would be fetched from elsewhere
 st.set_page_config("semsearch", page_icon=ICON, layout="wide")
@@ -24,5 +31,5 @@ chosen = st.navigation(
     ]
 )
 with st.container():  # whatever it shows, the page under it keeps its place, and forms that are open stay so
-    jobs_shown.show()
+    job_list.show()
 chosen.run()

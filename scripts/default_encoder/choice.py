@@ -11,7 +11,7 @@ import numpy as np
 
 from default_encoder.texts import DATA
 from semsearch.evaluation import retrieval, sts
-from semsearch.train.selection import Scored
+from semsearch.training.selection import Scored
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors

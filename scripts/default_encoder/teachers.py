@@ -11,12 +11,12 @@ import numpy as np
 import tokenizers
 from safetensors.numpy import load_file
 
-from semsearch.evaluation import whitening
+from semsearch.evaluation.papers import whitening
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.train.loop import Teacher
+    from semsearch.training.loop import Teacher
 
 
 class Static:

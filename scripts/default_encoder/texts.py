@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from semsearch.examples import Examples
+from semsearch.training.datasets.dataset import Examples
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 WHITENED = 5_000  # sentences that whitening is fitted on

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from reproduction.jobs import Absent
 from semsearch.evaluation import sts
-from semsearch.examples import Examples
+from semsearch.training.datasets.dataset import Examples
 
 WIKI = ("wiki1m_for_simcse.txt", "wiki_sentences_1m/wiki1m.txt.xz", "wiki_sentences_1m/wiki1m.txt")
 CHINESE = {"atec": "ATEC", "bq": "BQ", "lcqmc": "LCQMC", "pawsx": "PAWSX", "stsb-cn": "STS-B", "nli-cn": "NLI"}

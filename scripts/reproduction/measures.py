@@ -14,10 +14,10 @@ import numpy as np
 from reproduction import data as sources
 from reproduction.jobs import Absent
 from reproduction.tables import MEANS, TOP
-from semsearch import bundle as bundles
-from semsearch.encoder import Encoder
+from semsearch.encoders.encoder import Encoder
 from semsearch.evaluation import geometry, sts
-from semsearch.reference import Reference
+from semsearch.models import bundle as bundles
+from semsearch.models.model_ref import Reference
 
 DRAWN = 2024  # the seed by which pairs are drawn
 WIKI_WORDS = 32  # of a sentence for anisotropy, in lower case, as PromptBERT's code has it
@@ -107,8 +107,8 @@ class Ruler:
         """Accuracy in percent. Classifiers learn for hours on a CPU, so the small setting has none."""
         if self.pairs:
             raise Absent("the small setting leaves out the transfer tasks")
-        from semsearch.encoders._device import torch_device
-        from semsearch.evaluation import transfer
+        from semsearch.encoders.device import torch_device
+        from semsearch.evaluation.papers import transfer
 
         protocol = transfer.FULL.with_hidden(HIDDEN)
         return transfer.run_task(name, self.data, encoder, protocol, device=torch_device(self.device)).accuracy
@@ -116,7 +116,7 @@ class Ruler:
 
 def _token_anisotropy(encoder: Encoder) -> float:
     """The mean cosine between the word vectors of two tokens."""
-    from semsearch.networks import loading
+    from semsearch.models.networks import loading
 
     asked = Reference.parse(encoder.reference)
     network = loading.masked(bundles.find(asked.model, asked.revision))
@@ -128,14 +128,14 @@ def _words(encoder: Encoder, sentence: str, device: str) -> str:
     import torch
     from tokenizers import Tokenizer
 
-    from semsearch import checkpoints
-    from semsearch.encoders._device import torch_device
-    from semsearch.encoders.torch_encoder import TorchEncoder
-    from semsearch.networks import loading
+    from semsearch.encoders.device import torch_device
+    from semsearch.encoders.torch import TorchEncoder
+    from semsearch.models import hf_config
+    from semsearch.models.networks import loading
 
     asked = Reference.parse(encoder.reference)
     folder = bundles.find(asked.model, asked.revision)
-    bundle = checkpoints.describe(folder, asked)
+    bundle = hf_config.describe(folder, asked)
     network: Any = loading.masked(folder, needs=("transform", "decoder"), device=torch_device(device))
     vectors = TorchEncoder(bundle, device=device, network=network).vectors([sentence], bundle.prompts["passage"])
     with torch.inference_mode():

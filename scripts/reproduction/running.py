@@ -20,10 +20,10 @@ from reproduction import data as sources
 from reproduction.jobs import Absent, Job, Setting, content, reference, template
 from reproduction.measures import Ruler
 from reproduction.tables import MEANS, Figure
-from semsearch.encoder import Encoder
+from semsearch.encoders.encoder import Encoder
 from semsearch.errors import SemsearchError
 from semsearch.evaluation import sts
-from semsearch.examples import Examples
+from semsearch.training.datasets.dataset import Examples
 
 AS_IS = -1  # the seed of what chance has no part in
 SECONDS = "train-seconds"  # measured while training
@@ -109,8 +109,8 @@ class Workshop:
 
     def _trained(self, job: Job, seed: int, folder: Path) -> float:
         """Train into `folder`, going on where it was cut off; seconds it took."""
-        from semsearch.train import Settings, train
-        from semsearch.train.selection import Scored
+        from semsearch.training.selection import Scored
+        from semsearch.training.trainer import Settings, train
 
         self._check_device(job)
         options = {name: template(value) if isinstance(value, str) else value for name, value in job.options.items()}
@@ -134,7 +134,7 @@ class Workshop:
 
     def _fitted(self, job: Job, seed: int, encoder: Encoder) -> tuple[Encoder, float]:
         """The encoder with post-processing behind it, and the seconds that fitting took."""
-        from semsearch.evaluation import fitting
+        from semsearch.evaluation.papers import fitting
 
         texts = examples(job.data, self.data, self._most).columns["anchor"]
         begun = time.perf_counter()

@@ -14,33 +14,33 @@ import typer
 from semsearch.cli.common import Command, Group
 
 TABLE = {  # name: (module.function, the first line of its help)
-    "index": ("indexing.index", "Index files, or update an index."),
-    "watch": ("indexing.watch", "Keep an index in line with its files, until Ctrl-C."),
-    "query": ("searching.query", "Find the passages closest in meaning to TEXT."),
-    "similar": ("searching.similar", "Find what is closest to a passage, a document or a file."),
-    "embed": ("encoding.embed", "Print the vectors of texts."),
-    "sts": ("comparing.sts", "Compare texts: cosine, and strength against unrelated texts."),
-    "list": ("listing.list_", "The indexes there are."),
-    "info": ("listing.info", "What an index holds, how it was made, what was skipped."),
-    "get": ("listing.get", "Print a passage or a document."),
-    "delete": ("collection.delete", "Take documents out of an index; their files stay."),
-    "rm": ("collection.rm", "Remove a whole index; the files that were indexed stay."),
-    "rename": ("collection.rename", "Give an index another name; all that it holds stays."),
-    "compact": ("collection.compact", "Give back the space of what was deleted."),
-    "verify": ("collection.verify", "Check an index against its checksums. Exit 5 if anything is off."),
-    "dump": ("collection.dump", "Write an index to one file."),
-    "restore": ("collection.restore", "Make a new index out of a dump."),
-    "audit": ("checking.audit", "Recall and speed of the vector index against exact search."),
-    "eval": ("checking.eval_", "Measure an index on your own queries and judgements."),
-    "doctor": ("doctor.doctor", "Check this installation. Exit 1 if something is broken."),
-    "config": ("machine.config", "Every setting, its value and where that came from."),
-    "models": ("machine.models", "The encoders there are."),
-    "ui": ("pages.ui", "Search, compare sentences and look at indexes in the browser."),
-    "train": ("training.train", "Train an encoder on your own text."),
-    "export": ("exporting.export", "Write MODEL as a folder that ONNX Runtime can run, without Torch."),
-    "templates": ("templates.templates", "Prompt templates: the papers' and your own."),
+    "index": ("indexes.index.index", "Index files, or update an index."),
+    "watch": ("indexes.index.watch", "Keep an index in line with its files, until Ctrl-C."),
+    "query": ("search.query.query", "Find the passages closest in meaning to TEXT."),
+    "similar": ("search.query.similar", "Find what is closest to a passage, a document or a file."),
+    "embed": ("encoders.embed.embed", "Print the vectors of texts."),
+    "sts": ("encoders.sts.sts", "Compare texts: cosine, and strength against unrelated texts."),
+    "list": ("indexes.listing.list_", "The indexes there are."),
+    "info": ("indexes.listing.info", "What an index holds, how it was made, what was skipped."),
+    "get": ("indexes.listing.get", "Print a passage or a document."),
+    "delete": ("indexes.maintenance.delete", "Take documents out of an index; their files stay."),
+    "rm": ("indexes.maintenance.rm", "Remove a whole index; the files that were indexed stay."),
+    "rename": ("indexes.maintenance.rename", "Give an index another name; all that it holds stays."),
+    "compact": ("indexes.maintenance.compact", "Give back the space of what was deleted."),
+    "verify": ("indexes.maintenance.verify", "Check an index against its checksums. Exit 5 if anything is off."),
+    "dump": ("indexes.maintenance.dump", "Write an index to one file."),
+    "restore": ("indexes.maintenance.restore", "Make a new index out of a dump."),
+    "audit": ("evaluate.index.audit", "Recall and speed of the vector index against exact search."),
+    "eval": ("evaluate.index.eval_", "Measure an index on your own queries and judgements."),
+    "doctor": ("doctor.doctor.doctor", "Check this installation. Exit 1 if something is broken."),
+    "config": ("encoders.models.config", "Every setting, its value and where that came from."),
+    "models": ("encoders.models.models", "The encoders there are."),
+    "ui": ("ui.ui", "Search, compare sentences and look at indexes in the browser."),
+    "train": ("train.train.train", "Train an encoder on your own text."),
+    "export": ("encoders.export.export", "Write MODEL as a folder that ONNX Runtime can run, without Torch."),
+    "templates": ("encoders.templates.templates", "Prompt templates: the papers' and your own."),
 }
-KINDS = {"eval": "evaluating.Evaluate"}  # commands that are more than one: module.class
+KINDS = {"eval": "evaluate.tasks.Evaluate"}  # commands that are more than one: module.class
 
 
 class Commands(MutableMapping[str, Any]):
@@ -84,11 +84,11 @@ class Root(Group):
 
 def _build(name: str) -> Any:
     """The command called `name`. Raises KeyError where there is none."""
-    module, _, function = TABLE[name][0].partition(".")
+    module, _, function = TABLE[name][0].rpartition(".")
     found = getattr(import_module(f"semsearch.cli.{module}"), function)
     if isinstance(found, typer.Typer):  # a group of its own
         return typer.main.get_command(found)
-    kind, _, special = KINDS.get(name, "").partition(".")
+    kind, _, special = KINDS.get(name, "").rpartition(".")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, cls=getattr(import_module(f"semsearch.cli.{kind}"), special) if kind else Command)(found)
     return typer.main.get_command(alone)

@@ -19,12 +19,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from semsearch import settings
-from semsearch.cli import show
-from semsearch.cli.values import lightened
+from semsearch.cli.output import text
+from semsearch.cli.parameter_types import lightened
 from semsearch.errors import NotFound, SemsearchError, UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from semsearch.encoder import Encoder
+    from semsearch.encoders.encoder import Encoder
     from semsearch.index import Index
 
 EVERYWHERE = ("home", "offline", "quiet", "verbose")  # global options that may also follow the command
@@ -84,7 +84,7 @@ def _warnings(options: Options) -> Iterator[None]:
     class Told(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if not options.quiet:
-                show.warn([record.getMessage()])
+                text.warn([record.getMessage()])
 
     told, log = Told(logging.WARNING), logging.getLogger("semsearch")
     log.addHandler(told)
@@ -186,7 +186,7 @@ def remembered(folder: Path) -> str:
 
 def trusted(model: str) -> Encoder:
     """An encoder whose own code may run, with the embedding cache."""
-    from semsearch.encoder import Encoder
+    from semsearch.encoders.encoder import Encoder
 
     return Encoder.configured(model, trust_remote_code=True)
 
@@ -203,7 +203,7 @@ def loaded(
 ) -> Encoder:
     """The encoder that flags and settings ask for. Without the embedding cache, which rounds what it keeps."""
     chosen = settings.load({"model": model, "device": device, "home": options.home})
-    from semsearch.encoder import Encoder
+    from semsearch.encoders.encoder import Encoder
 
     return Encoder.load(
         chosen.model,
@@ -219,7 +219,7 @@ def loaded(
 def end_with(failure: SemsearchError) -> NoReturn:
     """Say on stderr what failed, behind all that stdout was told, and end the command with its exit code."""
     sys.stdout.flush()
-    show.trouble(failure)
+    text.trouble(failure)
     raise typer.Exit(failure.exit_code)
 
 

@@ -16,9 +16,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from semsearch import __version__
-from semsearch.cli import show
 from semsearch.cli.commands import Root
 from semsearch.cli.common import Options
+from semsearch.cli.output import text
 from semsearch.errors import NotFound, SemsearchError, UsageError
 
 BROKEN_PIPE = 128 + 13  # what a shell reports for a program that SIGPIPE ended
@@ -108,9 +108,9 @@ def _fail(error: Exception, args: Sequence[str]) -> int:
             import traceback
 
             traceback.print_exception(error)
-        show.trouble(told)
+        text.trouble(told)
         if _wants_json(args):
-            show.emit({"error": show.error_object(told)})
+            text.emit({"error": text.error_object(told)})
         sys.stdout.flush()
     except OSError:  # nobody listens, or the disk that stdout goes to is full: which may be what happened above
         _drop_stdout()

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semsearch.bundle import Cuts
+from semsearch.models.bundle import Cuts
 from semsearch.prompts import Prompt
-from semsearch.vectors import unit_rows
+from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

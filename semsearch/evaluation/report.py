@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from semsearch.errors import NotFound, UsageError
-from semsearch.evaluation import machine
-from semsearch.weights import hashed
+from semsearch.evaluation import environment
+from semsearch.models.safetensors_files import hashed
 
 SCHEMA = 1
 SUFFIX = ".json"
@@ -65,8 +65,8 @@ def run(
         "scores": finite(scores),
         "took_s": round(took_s, 3),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "semsearch": machine.version("semsearch"),
-        "machine": machine.describe(),
+        "semsearch": environment.version("semsearch"),
+        "machine": environment.describe(),
     }
 
 

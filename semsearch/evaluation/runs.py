@@ -15,8 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from semsearch import durable, settings
+from semsearch import settings
 from semsearch.errors import NotFound, UsageError
+from semsearch.utils import atomic_write
 
 FOLDER = ".evaluations"
 SUFFIX = ".json"
@@ -33,7 +34,7 @@ def keep_run(run: Mapping[str, Any], home: Path | None = None) -> str:
         content = json.dumps(dict(run), ensure_ascii=False, indent=1, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise UsageError(f"the run is no JSON: {error}.", "Keep texts, finite numbers, lists and objects.") from None
-    durable.write(folder / f"{name}{SUFFIX}", content + "\n")
+    atomic_write.write(folder / f"{name}{SUFFIX}", content + "\n")
     return name
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch import strength
-from semsearch.encoder import Encoder
+from semsearch.encoders.encoder import Encoder
 from semsearch.errors import NotFound, UnknownName, UsageError
+from semsearch.utils import calibration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,7 +95,7 @@ def sts(
     loaded = Encoder.load(encoder) if isinstance(encoder, str | Path) else encoder
     values = cosines(pairs, loaded)
     background: Sequence[float] = getattr(loaded, "background", ())
-    strengths = strength.of(values, background).tolist() if len(background) else [None] * len(values)
+    strengths = calibration.of(values, background).tolist() if len(background) else [None] * len(values)
     scored = gold is not None and len(pairs) > 1
     return StsResult(
         pairs=tuple((a, b) for a, b in pairs),

@@ -18,15 +18,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch import bundle as bundles
 from semsearch.errors import MissingExtra, UnknownName, UsageError
-from semsearch.export.folder import check, replaced
-from semsearch.reference import Reference
+from semsearch.export.atomic_folder import check, replaced
+from semsearch.models import bundle as bundles
+from semsearch.models.model_ref import Reference
 
 if TYPE_CHECKING:
-    from semsearch.bundle import Bundle
-    from semsearch.encoder import Encoder
-    from semsearch.evaluation.fitting import Fit
+    from semsearch.encoders.encoder import Encoder
+    from semsearch.evaluation.papers.fitting import Fit
+    from semsearch.models.bundle import Bundle
 
 DTYPES = ("fp32", "fp16", "int8")
 TARGETS = ("onnx", "torch")
@@ -72,7 +72,7 @@ def export(
     else:
         engine = model._engine
     if post is not None:
-        from semsearch.evaluation import fitting
+        from semsearch.evaluation.papers import fitting
 
         engine = fitting.fitted_engine(engine, post, report)
     return export_engine(engine, out, dtype, to=to, data=data, force=force, report=report)
@@ -91,9 +91,10 @@ def export_engine(
     """`export` for what runs inside an encoder: a TorchEncoder or a CausalEncoder, for ONNX in full precision."""
     _exportable(engine, to)
     with replaced(Path(out), force=force, source=engine.bundle.folder) as place:
-        from semsearch.export import checkpoint, making  # torch, onnx and onnxruntime: seconds
+        from semsearch.export import onnx as making
+        from semsearch.export import torch_folder  # torch, onnx and onnxruntime: seconds
 
-        bundle = checkpoint.made(engine, place) if to == "torch" else making.made(engine, place, dtype, data, report)
+        bundle = torch_folder.made(engine, place) if to == "torch" else making.made(engine, place, dtype, data, report)
         written = bundles.write(bundle, place)
     return replace(written, folder=Path(out))
 
@@ -106,17 +107,17 @@ def versions() -> dict[str, str]:
 
 def _opened(reference: Reference, trust: bool) -> Any:
     """What runs `reference` in Torch and full precision."""
-    from semsearch import engines
+    from semsearch.encoders import factory
 
-    if reference.model == engines.HASHING:
+    if reference.model == factory.HASHING:
         raise UsageError(f"{reference.model} has no model to export.", "Name a folder, or see: semsearch models list")
     folder = bundles.find(reference.model, reference.revision)
     saved = (folder / bundles.MANIFEST).is_file()
     if saved and bundles.read(folder).weights.endswith(bundles.ONNX):
         raise UsageError(f"{reference.model} is exported already.", "Name the model that it was made from.")
     if saved or reference.dtype:
-        return engines.opened(reference, device="cpu", backend="torch", trust=trust)[0]
-    engine: Any = engines.opened(reference.with_(dtype="fp32"), device="cpu", backend="torch", trust=trust)[0]
+        return factory.opened(reference, device="cpu", backend="torch", trust=trust)[0]
+    engine: Any = factory.opened(reference.with_(dtype="fp32"), device="cpu", backend="torch", trust=trust)[0]
     engine.bundle = replace(engine.bundle, name=str(Reference.parse(engine.bundle.name).with_(dtype="")))
     return engine
 

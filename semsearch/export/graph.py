@@ -19,11 +19,11 @@ import torch
 from torch import Tensor, nn
 
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.methods import Batch
+from semsearch.models.methods import Batch
 
 if TYPE_CHECKING:
-    from semsearch.batching import Frame
-    from semsearch.methods import Method
+    from semsearch.models.methods import Method
+    from semsearch.models.tokenization import Frame
 
 OPSET = 20  # the first with Gelu as one operator
 MOST_BYTES = 2_000_000_000  # protobuf cannot hold 2 GiB: weights beyond this lie in a file of their own

@@ -16,8 +16,8 @@ from onnx import numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
-from semsearch import bundle as bundles
 from semsearch.export import graph as graphs
+from semsearch.models import bundle as bundles
 
 SLOW_FUSIONS = ["SkipLayerNormFusion"]  # on AVX2 65 us, Add and LayerNormalization 22 us, for 24 tokens x 384
 CHOSEN: dict[str, Any] = {"weight_type": QuantType.QInt8, "reduce_range": True}  # 7 bits: see scripts/export_default.py

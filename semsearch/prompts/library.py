@@ -17,9 +17,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch import methods, plugins
 from semsearch.errors import NotFound, UnknownName, UsageError
+from semsearch.models import methods
 from semsearch.prompts import MASK, SLOT, Prompt, parse
+from semsearch.utils import plugins
 
 if TYPE_CHECKING:
     from semsearch.types import Role

@@ -18,7 +18,7 @@ from semsearch.prompts import MARKS, MASK, SLOT, parse
 from semsearch.prompts.library import Template, drafted, templates
 
 if TYPE_CHECKING:
-    from semsearch.batching import Tokenizer
+    from semsearch.models.tokenization import Tokenizer
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -131,7 +131,7 @@ def _options(template: Template) -> Finding | None:
     known = (one.options for one in templates().values() if one.method == template.method)
     if template.options in ({}, {"count": masks}, *known):
         return None
-    from semsearch import methods
+    from semsearch.models import methods
 
     try:
         methods.make(template.method, template.options)

@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
 from chromium import buttons, needs_chromium, serving, text, until
+from helpers.stsdata import tiny_sts
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from stsdata import tiny_sts
 
 from semsearch import Document, Index, kept_runs
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
-from checkpoints import copied
 from chromium import buttons, needs_chromium, text, until
+from helpers.checkpoints import copied
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 

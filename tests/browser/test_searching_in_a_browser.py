@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
-import filemaking
 from chromium import ask, browsing, buttons, needs_chromium, text, until
+from helpers import filemaking
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 

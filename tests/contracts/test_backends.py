@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semsearch import backends, plugins
 from semsearch.errors import Corrupt, SemsearchError
-from semsearch.vectors import unit_rows
+from semsearch.utils import plugins
+from semsearch.utils.vectors import unit_rows
+from semsearch.vector_index import backends
 
 NAMES = plugins.names(backends)
 ROUNDING = 0.01  # eight bits a dimension

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-import models
 import numpy as np
 import pytest
+from helpers import models
 
-from semsearch import encoders, plugins
+from semsearch import encoders
 from semsearch.prompts import Prompt
+from semsearch.utils import plugins
 
 TEXTS = (
     "A diesel engine ignites its fuel by compression.",

@@ -6,14 +6,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import models
 import numpy as np
 import pytest
+from helpers import models
 
-from semsearch import methods, plugins
-from semsearch.batching import padded
-from semsearch.encoder import Encoder
+from semsearch.encoders.encoder import Encoder
+from semsearch.models import methods
+from semsearch.models.tokenization import padded
 from semsearch.prompts import library
+from semsearch.utils import plugins
 
 torch = pytest.importorskip("torch")
 WITHOUT_TEMPLATE = {"sentence_transformer"}  # folders say themselves how they are read

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semsearch import plugins
+from semsearch.utils import plugins
 
 torch = pytest.importorskip("torch")
-from semsearch import methods, objectives  # noqa: E402  (needs torch)
-from semsearch.encoder import Encoder  # noqa: E402
+from semsearch.encoders.encoder import Encoder  # noqa: E402
 from semsearch.errors import UnknownName, UsageError  # noqa: E402
-from semsearch.examples import Examples  # noqa: E402
-from semsearch.objectives import Recipe, Shape  # noqa: E402
+from semsearch.models import methods  # noqa: E402
 from semsearch.prompts import library  # noqa: E402
-from semsearch.train import Settings, train  # noqa: E402
+from semsearch.training import objectives  # noqa: E402  (needs torch)
+from semsearch.training.datasets.dataset import Examples  # noqa: E402
+from semsearch.training.objectives import Recipe, Shape  # noqa: E402
+from semsearch.training.trainer import Settings, train  # noqa: E402
 
 COLUMNS = ("anchor", "positive", "negative")
 ROWS, DIM, DEPTH = 6, 16, 3

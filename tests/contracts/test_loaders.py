@@ -7,12 +7,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from filemaking import sample
+from helpers.filemaking import sample
 
-from semsearch import loaders, plugins
+from semsearch.documents import loaders
+from semsearch.documents.loaders import Fields
 from semsearch.errors import Unreadable, UsageError
-from semsearch.loaders import Fields
 from semsearch.types import Document, Mark, Skipped
+from semsearch.utils import plugins
 
 NAMES = plugins.names(loaders)
 SQL = Fields(sql="SELECT * FROM notes")

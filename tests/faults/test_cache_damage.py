@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from vectorstores import add, new, some_vectors
+from helpers.vectorstores import add, new, some_vectors
 
-from semsearch import Document, Index, caches, nearest
+from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.nearest import Nearest
-from semsearch.store import Space, Store
+from semsearch.stores.local.store import Space, Store
+from semsearch.vector_index import cache_files, searcher
+from semsearch.vector_index.searcher import Nearest
 
 Damage = Callable[[Path], None]
 KILLS = 25
@@ -27,7 +28,7 @@ KILLS = 25
 @pytest.fixture(autouse=True)
 def cached_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes of this size are otherwise read from the store."""
-    monkeypatch.setattr(nearest, "SMALL", -1)
+    monkeypatch.setattr(searcher, "SMALL", -1)
 
 
 @pytest.fixture(params=["flat", "compressed", "ivf", "exact"])
@@ -40,7 +41,7 @@ def notes(tmp_path: Path, backend: str) -> Iterator[tuple[Store, Space]]:
     """Two caches, and passages newer than both."""
     store, space = new(tmp_path / "notes", 800)
     for turn in range(2):
-        caches.rebuild(store, space, backend)
+        cache_files.rebuild(store, space, backend)
         add(store, space, 100, name=f"more{turn}", seed=turn + 1)
     yield store, space
     store.close()
@@ -111,12 +112,12 @@ def test_without_a_sound_cache_the_store_answers_until_the_next_build(
         damage(store.folder / row.file)
     plan = assert_right(store, space)
     assert plan["pass"] == "exact" and "semsearch compact" in plan["warnings"][-1]
-    assert len(caches.check(store, space)) == 2
-    assert "missing" in str(caches.why_rebuild(store, space, backend))
-    caches.rebuild(store, space, backend)
+    assert len(cache_files.check(store, space)) == 2
+    assert "missing" in str(cache_files.why_rebuild(store, space, backend))
+    cache_files.rebuild(store, space, backend)
     plan = assert_right(store, space)
     assert (plan["pass"], plan["cached"], plan["warnings"]) == ("cache+tail", 1000, [])
-    assert caches.check(store, space) == [] and len(store.caches(space.id)) == 1
+    assert cache_files.check(store, space) == [] and len(store.caches(space.id)) == 1
 
 
 def test_a_file_swapped_for_another_sound_one_is_not_used(notes: tuple[Store, Space]) -> None:
@@ -136,10 +137,10 @@ def test_every_flipped_bit_is_noticed(notes: tuple[Store, Space]) -> None:
         data = bytearray(whole)
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         path.write_bytes(data)
-        opened = caches.open_newest(store, space)
+        opened = cache_files.open_newest(store, space)
         assert opened.row != row and len(opened.warnings) == 1
     path.write_bytes(whole)
-    assert caches.open_newest(store, space).row == row
+    assert cache_files.open_newest(store, space).row == row
 
 
 def test_a_reader_that_may_not_rename_still_does_not_use_it(
@@ -160,9 +161,9 @@ def _refused(self: Path, target: Path) -> None:
 REBUILD = """
 import sys
 from pathlib import Path
-from vectorstores import add
-from semsearch import caches
-from semsearch.store import Store
+from helpers.vectorstores import add
+from semsearch.vector_index import cache_files as caches
+from semsearch.stores.local.store import Store
 with Store.open(Path(sys.argv[1]), write=True) as store:
     space = store.spaces()[0]
     print("ready", flush=True)
@@ -176,7 +177,7 @@ with Store.open(Path(sys.argv[1]), write=True) as store:
 
 def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path) -> None:
     store, space = new(tmp_path / "notes", 800)
-    caches.rebuild(store, space)
+    cache_files.rebuild(store, space)
     store.close()
     chance = random.Random(4)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
@@ -190,17 +191,17 @@ def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path) -> None:
             plan = assert_right(reader, space)
             assert plan["pass"] == "cache+tail" and plan["warnings"] == []
     with Store.open(store.folder, write=True) as writer:
-        caches.rebuild(writer, space)
+        cache_files.rebuild(writer, space)
         assert {path.name for path in writer.folder.glob("vectors-*")} == {c.file for c in writer.caches(space.id)}
-        assert caches.check(writer, space) == []
+        assert cache_files.check(writer, space) == []
         assert writer.counts()["passages"] > 800
 
 
 def test_a_small_index_notices_a_damaged_cache_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest, "SMALL", 10_000)
+    monkeypatch.setattr(searcher, "SMALL", 10_000)
     with Index.create(tmp_path / "notes", encoder=HashingEncoder()) as index:
         index.add([Document("a", "Diesel engines ignite by compression."), Document("b", "Bread needs salt.")])
-    (cache,) = (tmp_path / "notes").glob(caches.FILES)
+    (cache,) = (tmp_path / "notes").glob(cache_files.FILES)
     damaged = bytearray(cache.read_bytes())
     damaged[-1] ^= 1
     cache.write_bytes(damaged)

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 import writers
-from stores import entry
+from helpers.stores import entry
 
-from semsearch.store import Store
-from semsearch.verify import verify
+from semsearch.stores.local.store import Store
+from semsearch.stores.local.verify import verify
 
 KILLS = int(os.environ.get("SEMSEARCH_KILLS", "20"))
 

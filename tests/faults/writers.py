@@ -8,9 +8,9 @@ from pathlib import Path
 
 import filelock  # noqa: F401  here, so that a kill does not fall on its import
 import sqlite_utils  # noqa: F401
-from stores import DIM, entry
+from helpers.stores import DIM, entry
 
-from semsearch.store import Store
+from semsearch.stores.local.store import Store
 
 
 def write(folder: Path, begin: int, acknowledge: Connection) -> None:

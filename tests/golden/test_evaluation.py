@@ -11,7 +11,7 @@ import pytest
 
 from semsearch.errors import UsageError
 from semsearch.evaluation import geometry, sts
-from semsearch.vectors import unit_rows
+from semsearch.utils.vectors import unit_rows
 
 Space = tuple[Any, Any, Any, dict[str, float]]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models import described
+from helpers.models import described
 
 from semsearch.prompts import library
 
-causal_encoder: Any = pytest.importorskip("semsearch.encoders.causal_encoder")
+causal_encoder: Any = pytest.importorskip("semsearch.encoders.causal")
 
 TEMPLATES = {
     "PromptEOL": "prompteol",

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import models
 import numpy as np
 import pytest
+from helpers import models
 
-from semsearch.batching import Tokenizer
+from semsearch.models.tokenization import Tokenizer
 from semsearch.prompts import Prompt, library
 
 pytest.importorskip("torch")
@@ -71,7 +71,7 @@ def arrays(golden: Path) -> Mapping[str, Any]:
 
 def encoder(folder: Path, template: str, options: Mapping[str, Any]) -> tuple[Any, Prompt]:
     """The model in `folder` under a template of the library, and its prompt."""
-    from semsearch.encoders.torch_encoder import TorchEncoder
+    from semsearch.encoders.torch import TorchEncoder
 
     one = library.find(template)
     prompt = one.prompts["passage"]

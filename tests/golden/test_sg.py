@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from semsearch import pooling  # noqa: E402  (needs torch)
-from semsearch.networks import loading  # noqa: E402
-from semsearch.networks.masked import Inputs  # noqa: E402
-from semsearch.objectives import Shape, _guided, make  # noqa: E402
+from semsearch.models import pooling  # noqa: E402  (needs torch)
+from semsearch.models.networks import loading  # noqa: E402
+from semsearch.models.networks.masked import Inputs  # noqa: E402
+from semsearch.training.objectives import Shape, _guided, make  # noqa: E402
 
 EQUAL = {"rtol": 1e-6, "atol": 1e-10}
 ONE_LAYER: Mapping[str, Callable[..., Any]] = {

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from semsearch.errors import UsageError
-from semsearch.evaluation import whitening
+from semsearch.evaluation.papers import whitening
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,1 @@
+"""From a document to passages: `document.text[start:end] == passage.text`."""

@@ -1,0 +1,1 @@
+"""`doctor`: what this installation is made of and what is broken."""

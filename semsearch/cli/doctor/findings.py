@@ -1,0 +1,139 @@
+"""What `doctor` makes of a machine's facts: builds, wheels that overwrite each other, CUDA majors that do not fit.
+
+Figures: docs/gpu.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from semsearch.cli.doctor.facts import Facts
+
+GPU_EXTRA = "pip install 'semsearch[gpu]'"  # brings FAISS, ONNX Runtime and torch for CUDA 12
+MAJOR = 12  # of that extra
+DRIVERS = {11: 450, 12: 525, 13: 580}  # the oldest driver of a CUDA major (NVIDIA, minor version compatibility)
+OPTIONAL = ("transformers", "onnx", "onnxscript", "bitsandbytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report. `state`: ok, note (works, but worth knowing) or broken."""
+
+    check: str
+    state: str
+    detail: str
+    fix: str = ""
+
+
+def gpu(facts: Facts) -> Iterator[Finding]:
+    """The GPUs that the driver shows, and why it shows none where a card is there."""
+    known, state = facts.driver, "broken" if facts.asked else "note"
+    runs = f"driver {known.version or 'of unknown version'}" + (f" (CUDA {known.cuda})" if known.cuda else "")
+    if known.gpus:
+        names = ", ".join(name if n == 1 else f"{n} x {name}" for name, n in Counter(known.gpus).items())
+        yield Finding("gpu", "ok", f"{names}, {runs}")
+    elif known.trouble:
+        fix = "Start the machine anew after an update of the driver; nvidia-smi has to list the GPU."
+        yield Finding("gpu", state, f"{runs} fails: {known.trouble}", fix)
+    elif known.cuda:
+        yield Finding("gpu", state, f"{runs} shows no GPU", "Check CUDA_VISIBLE_DEVICES and nvidia-smi.")
+    elif facts.card:
+        fix = "Install NVIDIA's driver, or start the container with its GPUs (docker run --gpus all)."
+        yield Finding("gpu", state, "an NVIDIA card is there, its driver is not", fix)
+    else:
+        yield Finding("gpu", "broken" if facts.asked else "ok", "none", "Use --device cpu." if facts.asked else "")
+
+
+def libraries(facts: Facts) -> Iterator[Finding]:
+    """FAISS, ONNX Runtime and torch: one wheel each, and a GPU build where a GPU is meant."""
+    for module in ("faiss", "onnxruntime", "torch"):
+        wheels = facts.owners.get(module, ())
+        listed = ", ".join(f"{wheel} {facts.wheels.get(wheel, '')}".strip() for wheel in wheels)
+        if len(wheels) > 1:
+            again = f"pip uninstall -y {' '.join(wheels)} && {_install(facts)}"
+            yield Finding(module, "broken", f"{listed} own the same module", again)
+        elif module in facts.builds:
+            yield _build(facts, module, listed or f"{facts.builds[module].version}".strip() or "of unknown origin")
+        elif module == "torch":
+            yield Finding(module, "ok", "not installed; only models that are no ONNX bundle need it")
+        else:
+            yield Finding(module, "broken", "not installed", _install(facts))
+
+
+def optional(facts: Facts) -> Iterator[Finding]:
+    """What only some models and commands need."""
+    for name in OPTIONAL:
+        yield Finding(name, "ok", facts.wheels.get(name, "not installed"))
+
+
+def cuda(facts: Facts) -> Iterator[Finding]:
+    """The CUDA majors of the builds, of the driver and of NVIDIA's own wheels fit each other."""
+    found = [*_driver(facts), *_files(facts), *_majors(facts)]
+    majors = sorted(set(majors_of(facts).values()))
+    yield from found
+    if majors and not found:
+        yield Finding("cuda", "ok", f"every GPU build is for CUDA {majors[0]}")
+
+
+def majors_of(facts: Facts) -> dict[str, int]:
+    """The CUDA major of each GPU build that names one."""
+    known = {part: build.cuda.partition(".")[0] for part, build in facts.builds.items() if build.gpu}
+    return {part: int(major) for part, major in known.items() if major.isdigit()}
+
+
+def _build(facts: Facts, module: str, listed: str) -> Finding:
+    build = facts.builds[module]
+    if build.gpu:
+        return Finding(module, "ok", f"{listed}, GPU build" + (f" for CUDA {build.cuda}" if build.cuda else ""))
+    if not facts.meant or (facts.asked and not (facts.driver.present or facts.card)):  # the line `gpu` says it
+        return Finding(module, "ok", f"{listed}, CPU build")
+    encoders = [facts.builds[part] for part in ("torch", "onnxruntime") if part in facts.builds]
+    state = "broken" if facts.asked and module != "faiss" and not any(one.gpu for one in encoders) else "note"
+    why = "a GPU was asked for" if facts.asked else "a GPU is there" if facts.driver.gpus else "others are GPU builds"
+    wheels = " ".join(facts.owners.get(module, ())) or module
+    return Finding(module, state, f"{listed}, CPU build, though {why}", f"pip uninstall -y {wheels} && {GPU_EXTRA}")
+
+
+def _driver(facts: Facts) -> Iterator[Finding]:
+    """Builds for a CUDA that the driver cannot run."""
+    newest = facts.driver.cuda.partition(".")[0]
+    for part, major in majors_of(facts).items():
+        if facts.driver.present and newest.isdigit() and major > int(newest):
+            runs = f"the driver{f' {facts.driver.version}' if facts.driver.version else ''} runs {facts.driver.cuda}"
+            fix = f"Install a driver of {DRIVERS.get(major, max(DRIVERS.values()))} or later"
+            wheels = " ".join(facts.owners.get(part, ())) or part
+            fix += f", or: pip uninstall -y {wheels} && {GPU_EXTRA}" if int(newest) >= MAJOR and major > MAJOR else "."
+            yield Finding("cuda", "broken" if facts.asked else "note", f"{part} is for CUDA {major}, {runs}", fix)
+
+
+def _files(facts: Facts) -> Iterator[Finding]:
+    for pair in facts.clashes:
+        fix = f"pip uninstall -y {' '.join(pair)} && {GPU_EXTRA}"
+        yield Finding("cuda", "broken", f"{' and '.join(pair)} install the same files over one another", fix)
+
+
+def _majors(facts: Facts) -> Iterator[Finding]:
+    """Builds for several CUDA majors, or libraries of a major that no build uses."""
+    majors = majors_of(facts)
+    if len(set(majors.values())) > 1:
+        said = ", ".join(f"{part} for CUDA {major}" for part, major in majors.items())
+        others = [part for part, major in majors.items() if major != MAJOR]
+        wheels = " ".join(wheel for part in others for wheel in facts.owners.get(part, (part,)))
+        yield Finding("cuda", "note", f"{said}: each loads libraries of its own, and some share a name",
+                      f"pip uninstall -y {wheels} && {GPU_EXTRA}")  # fmt: skip
+        return
+    spare = [
+        wheel
+        for wheels in facts.libraries().values()
+        for major, wheel in sorted(wheels.items())
+        if len(wheels) > 1 and majors and major not in majors.values()
+    ]
+    if spare and not facts.clashes:
+        yield Finding("cuda", "note", "NVIDIA's libraries are here for two CUDA majors, and one is not used",
+                      f"pip uninstall -y {' '.join(sorted(spare))}")  # fmt: skip
+
+
+def _install(facts: Facts) -> str:
+    return GPU_EXTRA if facts.meant else "pip install 'semsearch[cpu]'"

@@ -1,0 +1,1 @@
+"""Commands about encoders: embed, sts, export, models, templates."""

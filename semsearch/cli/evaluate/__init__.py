@@ -1,0 +1,1 @@
+"""`eval` and `audit`: measurements."""

@@ -1,0 +1,1 @@
+"""Commands about indexes: index, watch, list, info, get, delete, maintenance."""

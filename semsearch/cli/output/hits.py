@@ -1,0 +1,244 @@
+"""The formats of an answer. JSON is for programs and holds everything; the others hold a line a hit.
+
+CSV and TSV cells are written as they are, also those that begin with = + - or @: a spreadsheet that is to
+open text from strangers has to import the columns as text.
+"""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from semsearch.cli.output import text as show
+from semsearch.types import Hit, Results
+
+if TYPE_CHECKING:
+    from semsearch.search.snippets import Snippet
+
+Format: TypeAlias = Literal["auto", "table", "json", "jsonl", "csv", "tsv", "md", "paths", "trec"]
+COLUMNS = ("query", "rank", "strength", "score", "path", "line", "page", "heading", "document", "id", "text")
+BOLD, DIM, WORD, PLACE, OFF = "\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[36m", "\x1b[0m"
+CONTEXT = 60  # characters shown before the matching sentence
+SNIPPET = 320  # characters of a snippet: three or four lines of a terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The results of one query, under the id that a batch file gave it.
+
+    `snippets` finds the best sentence of every hit: start, end and words, offsets into the hit's text.
+    """
+
+    id: str
+    results: Results
+    head: Mapping[str, Any]
+    snippets: Callable[[Results], Sequence[Snippet]]
+
+
+def as_object(answer: Answer, *, explain: bool = False) -> dict[str, Any]:
+    """The contract's object for one query."""
+    results = answer.results
+    shown = {
+        "schema": 1,
+        "query": results.query.text,
+        **answer.head,
+        "mode": results.query.mode,
+        "took_ms": {name: round(ms, 3) for name, ms in results.took_ms.items()},
+        "hits": [hit_object(hit) for hit in results],
+        "warnings": list(results.warnings),
+    }
+    return {**shown, "explain": explanation(results)} if explain else shown
+
+
+def hit_object(hit: Hit) -> dict[str, Any]:
+    names = ("rank", "id", "score", "strength", "path", "document", "start", "end", "line", "page", "heading", "text")
+    shown = {name: getattr(hit, name) for name in names}
+    shown["score"] = round(hit.score, 6)
+    shown["strength"] = None if hit.strength is None else round(hit.strength, 4)
+    shown["scores"] = {name: round(value, 6) for name, value in hit.scores.items()}
+    shown["metadata"] = dict(hit.metadata)
+    shown["more_in_document"] = hit.more_in_document
+    return {**shown, "near_copies": list(hit.near_copies)} if hit.near_copies else shown
+
+
+def explanation(results: Results) -> dict[str, Any]:
+    """How the answer came about: plan, filters and times."""
+    query = results.query
+    asked = {
+        name: getattr(query, name) for name in ("where", "path", "must", "more", "less", "like") if getattr(query, name)
+    }
+    return {"plan": dict(results.plan), "filter": asked, "took_ms": dict(results.took_ms)}
+
+
+def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: bool) -> None:
+    """Print the answers. `batch`: there may be several queries, so each line says whose it is."""
+    if shape == "json":
+        named = [(answer.id, as_object(answer, explain=explain)) for answer in answers]
+        objects = [{"id": id_, **shown} if batch else shown for id_, shown in named]
+        show.emit({"schema": 1, "queries": objects} if batch else objects[0])
+        return
+    writers: dict[str, Callable[..., None]] = {
+        "table": partial(_table, explain=explain),
+        "jsonl": _jsonl,
+        "csv": _csv,
+        "tsv": _tsv,
+        "md": _md,
+        "paths": _paths,
+        "trec": _trec,
+    }
+    writers[shape](answers, batch)
+
+
+def _jsonl(answers: Iterable[Answer], batch: bool) -> None:
+    for answer in answers:
+        if batch:
+            print(show.dumps({"id": answer.id, **as_object(answer)}))
+            continue
+        for hit in answer.results:
+            print(show.dumps(hit_object(hit)))
+
+
+def _csv(answers: Iterable[Answer], batch: bool) -> None:
+    _cells(answers, batch, csv.writer(sys.stdout, lineterminator="\n").writerow)
+
+
+def _tsv(answers: Iterable[Answer], batch: bool) -> None:
+    _cells(answers, batch, lambda row: print("\t".join(row)))  # safe() left no tab inside a cell
+
+
+def _cells(answers: Iterable[Answer], batch: bool, writerow: Callable[[list[str]], Any]) -> None:
+    columns = COLUMNS if batch else COLUMNS[1:]
+    writerow(list(columns))
+    for answer in answers:
+        for hit in answer.results:
+            row = {**hit_object(hit), "query": answer.id}
+            writerow(["" if row[name] is None else show.safe(str(row[name])) for name in columns])
+
+
+def _paths(answers: Iterable[Answer], batch: bool) -> None:
+    for path in dict.fromkeys(hit.path for answer in answers for hit in answer.results):
+        print(show.safe(path))
+
+
+def _trec(answers: Iterable[Answer], batch: bool) -> None:
+    for answer in answers:
+        for hit in answer.results:
+            name = hit.document
+            if answer.results.query.group == "passage":
+                name = f"{name}:{hit.start}-{hit.end}"  # trec_eval takes each name once
+            print(f"{_word(answer.id)} Q0 {_word(name)} {hit.rank} {hit.score:.6f} semsearch")
+
+
+def _word(text: str) -> str:
+    """A TREC file's columns are parted by spaces."""
+    return show.safe(text).replace(" ", "%20")
+
+
+def _md(answers: Iterable[Answer], batch: bool) -> None:
+    for answer in answers:
+        if batch:
+            print(f"## {_markdown(answer.results.query.text)}\n")
+        for hit in answer.results:
+            heading = f" — {_markdown(hit.heading)}" if hit.heading else ""
+            print(f"{hit.rank}. **{_markdown(place(hit))}**{heading}{_strength(hit)}")
+            print(f"   > {_markdown(hit.text)}\n")
+
+
+def _markdown(text: str) -> str:
+    """One line in which Markdown finds no HTML, link or emphasis of the document's own."""
+    return "".join("\\" + c if c in "\\`*_[]<>#|" else c for c in show.safe(text))
+
+
+def _strength(hit: Hit) -> str:
+    return "" if hit.strength is None else f" (strength {hit.strength:.2f})"
+
+
+def place(hit: Hit) -> str:
+    """Where to look: path:line, path p.N, or the path alone; of a record also its number or id."""
+    if hit.document != hit.path:
+        return hit.document if hit.document.startswith(f"{hit.path}#") else f"{hit.path} [{hit.document}]"
+    if hit.page is not None:
+        return f"{hit.path} p.{hit.page}"
+    return f"{hit.path}:{hit.line}" if hit.line is not None else hit.path
+
+
+def _table(answers: Iterable[Answer], batch: bool, *, explain: bool) -> None:
+    width = max(40, min(shutil.get_terminal_size().columns, 120))
+    colour = show.colours()
+    for answer in answers:
+        if batch:
+            print(_dressed(f"{show.safe(answer.id)}: {show.safe(answer.results.query.text)}", BOLD, colour))
+        for hit, found in zip(answer.results, answer.snippets(answer.results), strict=True):
+            print(_headline(hit, colour))
+            if explain:
+                print(_dressed("     " + "  ".join(f"{name} {v:.4f}" for name, v in hit.scores.items()), DIM, colour))
+            for line in _snippet_lines(hit, found, width - 5, colour):
+                print("     " + line)
+        if not answer.results.hits:
+            show.note("no hits")
+
+
+def _headline(hit: Hit, colour: bool) -> str:
+    strength = "   -" if hit.strength is None else f"{hit.strength:4.2f}"
+    heading = f"  {show.safe(hit.heading)}" if hit.heading else ""
+    more = [f"+{hit.more_in_document} more in this document"] if hit.more_in_document else []
+    more += (
+        [f"+{len(hit.near_copies)} near copies: {', '.join(map(show.safe, hit.near_copies[:3]))}"]
+        if hit.near_copies
+        else []
+    )
+    line = f"{hit.rank:>3}  {strength}  {hit.score:7.4f}  {_dressed(show.safe(place(hit)), PLACE, colour)}{heading}"
+    return line + (_dressed(f"  ({'; '.join(more)})", DIM, colour) if more else "")
+
+
+def _snippet_lines(hit: Hit, found: Snippet, width: int, colour: bool) -> Iterator[str]:
+    """The matching sentence with a little of what stands around it: sentence bold, matched words coloured."""
+    styles = [DIM] * len(hit.text)
+    styles[found.start : found.end] = [BOLD] * (found.end - found.start)
+    for start, end in found.words:
+        styles[start:end] = [WORD] * (end - start)
+    first = _word_start(hit.text, found.start - CONTEXT)
+    last = _word_start(hit.text, first + SNIPPET) if first + SNIPPET < len(hit.text) else len(hit.text)
+    shown = [("… ", DIM)] if first else []
+    shown += [(show.safe(c), style) for c, style in zip(hit.text[first:last], styles[first:last], strict=True)]
+    shown += [(" …", DIM)] if last < len(hit.text) else []
+    for line in _wrapped(shown, width):
+        yield "".join(
+            _dressed("".join(t for t, _ in run), style, colour) for style, run in groupby(line, lambda p: p[1])
+        )
+
+
+def _word_start(text: str, at: int) -> int:
+    """The first word boundary at or before `at`, not far from it: CJK text has none."""
+    if at <= 0:
+        return 0
+    space = max(text.rfind(" ", max(0, at - 30), at), text.rfind("\n", max(0, at - 30), at))
+    return space + 1 if space >= 0 else at
+
+
+def _wrapped(pieces: Sequence[tuple[str, str]], width: int) -> Iterator[list[tuple[str, str]]]:
+    """Lines of at most `width` columns, broken at spaces where there are any."""
+    line: list[tuple[str, str]] = []
+    used = 0
+    for text, style in pieces:
+        if text == " " and (not line or line[-1][0].endswith(" ")):
+            continue
+        line.append((text, style))
+        used += show.columns(text)
+        if used > width:
+            at = next((i for i in range(len(line) - 1, 0, -1) if line[i][0] == " "), len(line) - 1)
+            yield line[:at]
+            line = line[at + 1 :] if line[at][0] == " " else line[at:]
+            used = sum(show.columns(t) for t, _ in line)
+    if line:
+        yield line
+
+
+def _dressed(text: str, style: str, colour: bool) -> str:
+    return f"{style}{text}{OFF}" if colour and text else text

@@ -1,0 +1,108 @@
+"""Files of many queries, texts, pairs and judgements."""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from semsearch.errors import NotFound, UsageError
+from semsearch.evaluation.queries import from_record, questions
+from semsearch.evaluation.queries import record as record_of
+from semsearch.types import Query
+
+Asked: TypeAlias = tuple[str, Query]  # a query's id and the query
+
+
+def read_lines(file: str) -> Iterator[tuple[int, str]]:
+    """(line number, line) of a UTF-8 file, or of stdin for `-`. Raises NotFound, UsageError."""
+    if file != "-" and not Path(file).exists():
+        raise NotFound(f"{file} does not exist.", "Check the spelling, or the folder you are in.")
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8 (byte {error.start}).", "Convert it: iconv -t utf-8") from None
+    for number, line in enumerate(text.split("\n"), 1):
+        yield number, line.removesuffix("\r")
+
+
+def read_texts(file: str) -> list[str]:
+    """The texts of a file, one a line, blank ones too: row n of the vectors is line n. JSON lines give `text`."""
+    lines = [line for _, line in read_lines(file)]
+    if lines and not lines[-1]:
+        lines.pop()  # what follows the last newline is no line
+    if file.endswith((".jsonl", ".ndjson")):
+        return [from_record(file, number, line)[1] for number, line in enumerate(lines, 1) if line.strip()]
+    return lines
+
+
+def read_queries(file: str) -> list[tuple[str, str]]:
+    """(id, text) of each query: one a line, id<TAB>text, or JSON lines with `_id` or `id`, and `text` or `query`.
+
+    Without an id a query is called by its line number. Blank lines are left out.
+    """
+    return questions(read_lines(file), file)
+
+
+def read_qrels(file: str) -> dict[str, dict[str, int]]:
+    """query id -> document id -> grade: TREC (`qid 0 docid grade`) or tab-separated (`qid docid grade`, BEIR)."""
+    from semsearch.evaluation.retrieval import judgements
+
+    return judgements(read_lines(file), file)
+
+
+def read_pairs(file: str) -> list[tuple[str, str, float | None]]:
+    """(a, b, gold score or None) of each pair: tab-separated, CSV, or JSON lines.
+
+    A record has a (or sentence1), b (or sentence2) and score; rows have them in this order.
+    """
+    lines = [(number, line) for number, line in read_lines(file) if line.strip()]
+    if not lines:
+        raise UsageError(f"{file} holds no pair.", "Write `text<TAB>text` a line.")
+    if lines[0][1].lstrip().startswith("{"):
+        return [_pair_of_record(file, number, line) for number, line in lines]
+    delimiter = "\t" if "\t" in lines[0][1] else ","
+    plain = (line + "\n" for _, line in lines)
+    rows = list(csv.reader(plain, "excel" if delimiter == "," else _Tabs))
+    if rows[0][:2] in (["a", "b"], ["sentence1", "sentence2"]) and rows[0][2:] in ([], ["score"]):
+        rows, lines = rows[1:], lines[1:]
+    return [_pair_of_row(f"{file}:{number}", row) for row, (number, _) in zip(rows, lines, strict=False)]
+
+
+class _Tabs(csv.Dialect):
+    """Tab-separated as STS files are: a quotation mark is a quotation mark."""
+
+    delimiter = "\t"
+    lineterminator = "\n"
+    quoting = csv.QUOTE_NONE
+
+
+def _pair_of_row(where: str, row: list[str]) -> tuple[str, str, float | None]:
+    if len(row) not in (2, 3):
+        raise UsageError(f"{where}: {len(row)} columns where a pair has 2, or 3 with its score.", "See sts --help.")
+    return row[0], row[1], _score(where, row[2]) if len(row) == 3 else None
+
+
+def _pair_of_record(file: str, number: int, line: str) -> tuple[str, str, float | None]:
+    record = record_of(file, number, line)
+    first, second = (next((record[key] for key in keys if key in record), None) for keys in _SIDES)
+    if not isinstance(first, str) or not isinstance(second, str):
+        raise UsageError(f"{file}:{number}: a pair needs the texts a and b.", 'Write {"a": "…", "b": "…"}.')
+    score = record.get("score")
+    return first, second, None if score is None else _score(f"{file}:{number}", score)
+
+
+def _score(where: str, value: Any) -> float:
+    try:
+        score = float(value)
+    except (TypeError, ValueError):
+        score = math.nan
+    if not math.isfinite(score):
+        raise UsageError(f"{where}: {value!r} is not a score.", "Write a number.")
+    return score
+
+
+_SIDES = (("a", "sentence1", "text1"), ("b", "sentence2", "text2"))

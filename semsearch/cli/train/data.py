@@ -1,0 +1,112 @@
+"""Where `train` has its examples from, and what is said of them on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from semsearch.cli.common import Options, existing
+from semsearch.cli.output import text as show
+from semsearch.errors import UsageError
+
+if TYPE_CHECKING:
+    from semsearch.cli.train.plan import Plan
+    from semsearch.training.datasets.dataset import Examples
+
+LISTED = 5  # reasons why records were left out
+SAMPLE = 1000  # texts whose length is looked at
+TOKENS_A_WORD = 1.4  # of English by WordPiece, roughly
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file, a folder or an index, and how it is read."""
+
+    options: Options
+    data: Path | None
+    index: str | None
+    columns: tuple[str, ...]
+    labels: str | None
+    unit: Literal["sentences", "passages"] | None
+    limit: int | None
+    yes: bool
+
+    def read(self, prefer: Literal["score", "label"] = "score") -> Examples:
+        """All of it. Raises NotFound, UsageError."""
+        if self.data is not None and self.index is not None:
+            raise UsageError("--data and --from-index do not go together.", "Train on one, then on the other.")
+        if self.data is None and self.index is None:
+            raise UsageError("what is to be trained on?", "Say --data FILE, or --from-index NAME.")
+        from semsearch.cli.encoders.template_search import check_split
+        from semsearch.training import datasets
+
+        if self.index is not None:
+            return self._passages(datasets.of_texts)
+        assert self.data is not None
+        check_split(self.data, "an encoder", yes=True)
+        return datasets.read(
+            self.data,
+            columns=datasets.roles(self.columns),
+            labels=[each.strip() for each in self.labels.split(",")] if self.labels else (),
+            prefer=prefer,
+            unit=self.unit or "sentences",
+            limit=self.limit,
+            yes=self.yes,
+        )
+
+    def fitted(self, examples: Examples, plan: Plan) -> Examples:
+        """The examples as the method reads them; says what they are and what was left out."""
+        from semsearch.training import datasets
+
+        if plan.labels == "class" and any(label != int(label) for label in examples.labels or ()):
+            examples = self.read("label")
+        found, made = datasets.fitted(examples, plan.uses, plan.labels)
+        if not self.options.quiet:
+            self._tell(examples, found, made, plan)
+        return found
+
+    def _passages(self, of_texts: Callable[..., Examples]) -> Examples:
+        for flag, value in (("--columns", self.columns), ("--labels", self.labels)):
+            if value:
+                raise UsageError(f"the passages of an index have no {flag[2:]}.", f"Leave out {flag}.")
+        existing(self.options, str(self.index))
+        from semsearch.index import Index
+
+        with Index.open(str(self.index), home=self.options.folder()) as index:
+            return of_texts(index.texts(), f"index {self.index}", unit=self.unit or "passages", limit=self.limit)
+
+    def _tell(self, examples: Examples, found: Examples, made: str, plan: Plan) -> None:
+        show.note(f"data: {examples.source}, {kind(examples)}")
+        if made:
+            show.note(f"read as {kind(found)}: {made}")
+        skipped = found.skipped
+        for reason, count in list(skipped.items())[:LISTED]:
+            show.note(f"left out {count:,}: {reason}")
+        if len(skipped) > LISTED:
+            show.note(f"left out {sum(list(skipped.values())[LISTED:]):,} for other reasons")
+        _tell_length(found, plan)
+
+
+def kind(examples: Examples) -> str:
+    """
+    >>> from semsearch.training.datasets.dataset import Examples
+    >>> kind(Examples({"anchor": ["a"], "positive": ["b"]}, [1.0]))
+    '1 pair with labels'
+    """
+    noun = {1: "text", 2: "pair", 3: "triplet"}[len(examples.columns)]
+    return show.count(len(examples), noun) + ("" if examples.labels is None else " with labels")
+
+
+def _tell_length(examples: Examples, plan: Plan) -> None:
+    """A hint where most of a text would not be read."""
+    from statistics import median
+
+    longest = list(examples.columns.values())[-1][:SAMPLE]
+    words: Any = median(len(text.split()) for text in longest) if longest else 0
+    if words * TOKENS_A_WORD > 1.5 * plan.tokens:
+        show.note(
+            f"half of the texts have {words:.0f} words or more, and training reads the first {plan.tokens} tokens: "
+            "--tokens reads more, --unit sentences cuts documents shorter"
+        )

@@ -1,0 +1,105 @@
+"""What `train` goes on to: an export of the encoder, and an index made with it."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semsearch import settings
+from semsearch.cli.common import Options, existing_paths, remembered
+from semsearch.cli.output import text
+from semsearch.errors import MissingExtra, UsageError
+from semsearch.models.model_ref import Reference
+
+if TYPE_CHECKING:
+    from semsearch.types import SyncReport
+
+FOLDER = "onnx"
+DTYPES = {"onnx": "fp32", "onnx-int8": "int8"}
+
+
+@dataclass(slots=True)
+class Goal:
+    """`out` is the folder of the run, `name` that of the index."""
+
+    options: Options
+    out: Path
+    export: str | None
+    index: Path | None
+    name: str | None
+    data: Path | None
+
+    def check(self, *, force: bool) -> None:
+        """Raises, before anything is trained, for what could not be done afterwards."""
+        if self.export is not None:
+            from semsearch.export import PACKAGES
+
+            for package in PACKAGES:
+                if importlib.util.find_spec(package) is None:
+                    raise MissingExtra(f"--export (without {package})", "train")
+        if self.index is None:
+            if self.name is not None:
+                raise UsageError(f"-n {self.name} names an index, and nothing is to be indexed.", "Say --index PATH.")
+            return
+        existing_paths([str(self.index)])
+        if self.name is None:
+            from semsearch.cli.indexes.naming import usual_name
+
+            self.name = usual_name(self.options, [self.index], from_stdin=False)
+        folder = settings.index_folder(self.name, self.options.folder())
+        if settings.is_index(folder) and (force or not self._is_ours(remembered(folder))):
+            other = "the encoder that is to be replaced" if force else "another encoder"
+            raise UsageError(
+                f"an index called {self.name} exists, and was built with {other}.",
+                f"Say -n with another name, or remove it first: semsearch rm {self.name}",
+            )
+
+    def reach(self, encoder: Path, *, trust: bool) -> dict[str, Any]:
+        """Export and index the encoder as asked; what came of both, None where nothing was asked."""
+        exported = None if self.export is None else self._exported(encoder, trust=trust)
+        used = Path(exported["folder"]) if exported else encoder
+        return {"export": exported, "index": None if self.index is None else self._indexed(used, self.index)}
+
+    def _exported(self, encoder: Path, *, trust: bool) -> dict[str, Any]:
+        from semsearch.cli.encoders.export import judged_by
+        from semsearch.export import export
+        from semsearch.models import bundle as bundles
+
+        out, dtype = self.out.expanduser() / FOLDER, DTYPES[str(self.export)]
+        source = bundles.read(encoder)
+        if (out / bundles.MANIFEST).is_file():
+            there = bundles.read(out)
+            same = there.origin.get("weights_sha256") == source.weights_sha256
+            if same and there.precision == dtype:
+                return {"folder": str(out), "fingerprint": there.fingerprint, "dtype": dtype}
+        found = export(
+            str(encoder),
+            out,
+            dtype,
+            data=judged_by(self.data, dtype),
+            force=True,
+            trust_remote_code=trust,
+            report=(lambda step: None) if self.options.quiet else text.note,
+        )
+        return {"folder": str(out), "fingerprint": found.fingerprint, "dtype": dtype}
+
+    def _indexed(self, encoder: Path, path: Path) -> dict[str, Any]:
+        from semsearch.cli.output.progress import reported
+        from semsearch.index import Index
+
+        assert self.name is not None
+        folder = settings.index_folder(self.name, self.options.folder())
+        opened = Index.open(folder) if settings.is_index(folder) else Index.create(folder, encoder=str(encoder))
+        with opened as index, reported(self.options, self.name) as report:
+            done: SyncReport = index.sync([path], None, report)
+        if done.skipped and not self.options.quiet:
+            text.note(f"skipped {text.count(len(done.skipped), 'item')}, see `semsearch info {self.name}`")
+        counted = ("added", "changed", "unchanged", "moved", "deleted")
+        documents = {key: getattr(done, key) for key in counted} | {"skipped": len(done.skipped)}
+        return {"name": self.name, "documents": documents, "passages": done.passages, "vectors": done.vectors}
+
+    def _is_ours(self, encoder: str) -> bool:
+        """Whether an index was built with what an earlier run of this command left."""
+        return Path(Reference.parse(encoder).model).is_relative_to(self.out.expanduser().resolve())

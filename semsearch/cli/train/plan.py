@@ -1,0 +1,195 @@
+"""What `train` is told of the run itself: method, base, settings, options of the method, teacher.
+
+Checked before torch is imported, as far as that can be known.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semsearch.cli.output import text
+from semsearch.errors import MissingExtra, UnknownName, UsageError
+from semsearch.models.model_ref import Reference
+from semsearch.training.catalogue import NEEDS
+from semsearch.utils import plugins
+
+if TYPE_CHECKING:
+    from semsearch.cli.common import Options
+    from semsearch.settings import Settings as Usual
+    from semsearch.training.loop import Teacher
+    from semsearch.training.trainer import Settings
+
+TAUGHT = "distil"
+WORDS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One or several runs. `told` are KEY=VALUE of the method, `given` settings by name, None where nothing is said."""
+
+    method: str
+    base: str
+    template: str | None = None
+    seeds: tuple[int, ...] = (0,)
+    told: tuple[str, ...] = ()
+    dims: tuple[int, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)
+    device: str | None = None
+
+    @property
+    def reference(self) -> str:
+        """The base and how it is read, as one name."""
+        return str(Reference.parse(self.base).with_(template=self.template))
+
+    def check(self, out: Path, teacher: str | None, *, force: bool) -> None:
+        """Raises UnknownName, NotFound, UsageError, MissingExtra for what cannot be, whatever the data."""
+        known = [name.replace("_", "-") for name in plugins.names(_objectives())]
+        if self.method.replace("_", "-") not in known:
+            raise UnknownName("training method", self.method, known)
+        if teacher is not None and self.method != TAUGHT:
+            raise UsageError(f"{self.method} has no teacher.", f"Leave out --teacher, or say --method {TAUGHT}.")
+        for word in self.told:
+            if not all(word.partition("=")):
+                raise UsageError(f"--set {word!r} sets nothing.", "Write --set KEY=VALUE.")
+        for package in NEEDS:
+            if importlib.util.find_spec(package) is None:
+                raise MissingExtra(f"train (without {package})", "train")
+        _check_base(Reference.parse(self.reference))
+        _check_folder(out, force=force)
+
+    def jobs(self, out: Path, *, force: bool) -> list[str]:
+        """What the runs are called that are not done yet."""
+        if len(self.seeds) == 1:
+            return [self.method]
+        ends = {seed: out.expanduser() / f"seed-{seed}" / "run" / "result.json" for seed in self.seeds}
+        left = [seed for seed, end in ends.items() if force or not end.is_file()]
+        return [f"{self.method} seed {seed}" for seed in left or self.seeds]
+
+    def settings(self, usual: Usual) -> Settings:
+        """As `training.trainer` takes them. Raises UnknownName, UsageError for what the method does not know."""
+        from semsearch.training.trainer import Settings
+
+        given = {name: value for name, value in self.given.items() if value is not None}
+        found = Settings(
+            method=self.method,
+            base=self.reference,
+            seed=self.seeds[0],
+            options=self.options(),
+            dims=self.dims,
+            device=usual.device,
+            threads=usual.threads,
+            **given,
+        )
+        found.recipe()  # raises for a figure that cannot be
+        return found
+
+    def options(self) -> dict[str, Any]:
+        """The method's own, each of the type of what holds where nothing is said."""
+        from semsearch.training import objectives
+
+        known = objectives.options_of(self.method)
+        found: dict[str, Any] = {}
+        for word in self.told:
+            key, _, value = word.partition("=")
+            if key not in known:
+                raise UnknownName(f"option of {self.method}", key, known)
+            found[key] = _typed(key, value, known[key])
+        return found
+
+    def uses(self, columns: Sequence[str]) -> list[str]:
+        """Which columns the method reads of those there are."""
+        return [view.column for view in self._objective(columns).views]
+
+    @property
+    def tokens(self) -> int:
+        """Of a text, that are read in training."""
+        from semsearch.training import objectives
+
+        return int(self.given.get("tokens") or objectives.kind(self.method).recipe.tokens)
+
+    @property
+    def labels(self) -> Any:
+        """What the method reads as labels: none, score, class, teacher."""
+        from semsearch.training import objectives
+
+        return objectives.kind(self.method).labels
+
+    def _objective(self, columns: Sequence[str]) -> Any:
+        from semsearch.training import objectives
+
+        shape = objectives.Shape(width=8, depth=2, dim=8, columns=tuple(columns), classes=2)
+        return objectives.make(self.method, shape, self.options())
+
+
+def teacher_of(
+    plan: Plan, name: str | None, device: str, options: Options, *, trust: bool
+) -> tuple[Teacher | None, str]:
+    """What teaches, where the method wants it, and its name: as told, else the base averaged over its tokens."""
+    if plan.labels != "teacher":
+        return None, ""
+    from semsearch.encoders.encoder import Encoder
+
+    called = name or _usual_teacher(Reference.parse(plan.base))
+    encoder = Encoder.load(called, device=device, trust_remote_code=trust)
+    if not options.quiet:
+        text.note(f"teacher: {called}")
+    return encoder.encode, called
+
+
+def _usual_teacher(base: Reference) -> str:
+    """The base under `mean`; a trained encoder as it was trained."""
+    from semsearch.models import bundle as bundles
+
+    plain = replace(base, template="", layer=None, options={})
+    saved = (bundles.find(base.model, base.revision) / bundles.MANIFEST).is_file()
+    return str(plain if saved else plain.with_(template="mean"))
+
+
+def _objectives() -> Any:
+    """The package of objectives without its code, which would import torch."""
+    found = importlib.util.find_spec("semsearch.training.objectives")
+    assert found is not None
+    return importlib.util.module_from_spec(found)
+
+
+def _check_base(reference: Reference) -> None:
+    """Raises NotFound, and UsageError for what has no weights that can be trained."""
+    from semsearch.encoders.factory import HASHING
+    from semsearch.models import bundle as bundles
+
+    if reference.model == HASHING:
+        raise UsageError(f"{HASHING} has no weights to train.", "Name a model: a folder, or hf:owner/name.")
+    folder = bundles.find(reference.model, reference.revision)
+    if (folder / bundles.MANIFEST).is_file() and bundles.read(folder).weights.endswith(bundles.ONNX):
+        raise UsageError(
+            f"{reference.model} is an exported encoder: ONNX weights cannot be trained.",
+            "Name the model it was made from: a folder with config.json and model.safetensors, or hf:owner/name.",
+        )
+
+
+def _check_folder(out: Path, *, force: bool) -> None:
+    """UsageError where `out` holds what is no run; the rest of it is checked by the run itself."""
+    folder = out.expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{out} is a file.", "Name a folder: -o DIR")
+    ours = ("run", "summary.json")
+    there = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    if there and not any(each in ours or each.startswith("seed-") for each in there):
+        raise UsageError(f"{out} is not empty, and holds no run.", "Name another folder: -o DIR")
+
+
+def _typed(key: str, value: str, like: Any) -> Any:
+    """`value` as the type of `like`. Raises UsageError.
+
+    >>> _typed("third", "no", True), _typed("temperature", "1", 0.05), _typed("rank", "8", 64)
+    (False, 1.0, 8)
+    """
+    try:
+        return WORDS[value.lower()] if isinstance(like, bool) else type(like)(value)
+    except (KeyError, ValueError):
+        wanted = {bool: "true or false", int: "a whole number", float: "a number"}[type(like)]
+        raise UsageError(f"--set {key}={value} cannot be.", f"It has to be {wanted}.") from None

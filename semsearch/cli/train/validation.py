@@ -1,0 +1,110 @@
+"""What a run's checkpoints are chosen by: STS-B dev, a file, or a slice of the data itself."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semsearch.cli.common import Options
+from semsearch.cli.output import text
+from semsearch.errors import NotFound, UsageError
+from semsearch.settings import DATA
+
+if TYPE_CHECKING:
+    from semsearch.training.datasets.dataset import Examples
+    from semsearch.training.selection import Dev
+
+STSB, HELD_OUT, NONE = "stsb", "held-out", "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """`told`: stsb, a file, held-out[:N], none; None for STS-B dev where it is known, else a slice of the data."""
+
+    options: Options
+    told: str | None
+    folder: Path | None
+    yes: bool
+
+    def check(self) -> None:
+        """Raises NotFound, UsageError, GuardRail for what cannot be, whatever the data."""
+        self._held_out()
+        if self.told is None or self.told in (STSB, NONE) or self.told.partition(":")[0] == HELD_OUT:
+            return
+        from semsearch.cli.encoders.template_search import check_split
+
+        path = Path(self.told).expanduser()
+        if not path.exists():
+            raise NotFound(f"{self.told} does not exist.", f"Name a file, or {STSB}, {HELD_OUT}[:N] or {NONE}.")
+        check_split(path, "an encoder", yes=self.yes)
+
+    def chosen(self, examples: Examples) -> tuple[Examples, Dev | None]:
+        """The examples that are left to train on, and what judges; says which on stderr."""
+        left, dev, told = self._chosen(examples)
+        if not self.options.quiet:
+            text.note(f"dev: {told}")
+        return left, dev
+
+    def _chosen(self, examples: Examples) -> tuple[Examples, Dev | None, str]:
+        count = self._held_out()
+        if self.told == NONE:
+            return examples, None, "none; the last encoder is kept"
+        if self.told == STSB or (self.told is None and self._stsb_is_known()):
+            return examples, self._stsb(), "STS-B dev"
+        if self.told is None or count is not None:
+            return self._slice(examples, count or 0)
+        from semsearch.training import datasets
+        from semsearch.training.validation import dev_of
+
+        path = Path(self.told)
+        dev = dev_of(datasets.read(path, yes=self.yes), path.name)
+        return examples, dev, dev.measure
+
+    def _slice(self, examples: Examples, count: int) -> tuple[Examples, Dev | None, str]:
+        from semsearch.training.validation import held_out, usual
+
+        count = count or usual(len(examples))
+        try:
+            left, dev = held_out(examples, count)
+        except UsageError as error:
+            if self.told is not None:
+                raise
+            return examples, None, f"none, since {error.message} The last encoder is kept."
+        alike = len(examples) - len(left) - count
+        more = f"; {alike:,} more share a text with them, and are left out" if alike else ""
+        return left, dev, f"{dev.measure}: {count:,} of {len(examples):,} examples{more}"
+
+    def _held_out(self) -> int | None:
+        """N of held-out:N, 0 of held-out; None for anything else. Raises UsageError."""
+        word, colon, number = (self.told or "").partition(":")
+        if word != HELD_OUT:
+            return None
+        if colon and not (number.isdecimal() and int(number) > 1):
+            raise UsageError(f"--dev {self.told} holds out nothing.", "Write --dev held-out:200")
+        return int(number or 0)
+
+    def _stsb(self) -> Dev:
+        from semsearch.evaluation.sts import task_pairs
+        from semsearch.training.selection import Scored
+
+        place = self.folder or os.environ.get(DATA)
+        if not place:
+            raise UsageError("where is STS-B?", f"Say --data-dir DIR, or set {DATA}.")
+        try:
+            dev = task_pairs("stsb", Path(place), "dev")["dev"]
+        except NotFound as error:  # other commands have another flag for it
+            raise NotFound(error.message, "Give the folder that holds STS/ and SICK/: --data-dir DIR.") from error
+        return Scored(dev.pairs, dev.gold)
+
+    def _stsb_is_known(self) -> bool:
+        if self.folder is None and not os.environ.get(DATA):
+            return False
+        try:
+            self._stsb()
+        except NotFound:
+            if self.folder is not None:
+                raise
+            return False
+        return True

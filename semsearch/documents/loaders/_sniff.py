@@ -1,0 +1,60 @@
+"""What a file without a telling name is, by its first bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+from semsearch.documents.loaders._decode import looks_binary
+from semsearch.errors import Unreadable
+
+HEAD_BYTES = 8192
+_HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
+_ZIPPED = {"word/document.xml": "docx", "content.xml": "odt"}  # the member that tells the type
+
+
+def kind_of_bytes(path: Path) -> str:
+    """The loader for the content of `path`. Raises Unreadable for bytes that are no text of any kind."""
+    head = _head(path)
+    if b"%PDF-" in head[:1024]:  # the standard allows 1,024 bytes of anything before it
+        return "pdf"
+    if head.startswith(b"SQLite format 3\0"):
+        return "sqlite"
+    if head.startswith(b"PK\x03\x04"):
+        return _kind_of_zip(path)
+    if looks_binary(head):
+        raise Unreadable("binary file")
+    return "html" if _HTML.match(head.removeprefix(b"\xef\xbb\xbf")) else "text"
+
+
+def records_on_stdin(path: Path) -> bool:
+    """Whether the first line is a JSON object (cut after 8 KB: an opening brace and a quote will do)."""
+    line, end, _ = _head(path).removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
+    if not line.startswith(b"{"):
+        return False
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return not end and re.match(rb'\{\s*"', line) is not None and len(line) > HEAD_BYTES // 2
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except OSError as error:
+        raise Unreadable(error.strerror or str(error)) from error
+
+
+def _kind_of_zip(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        names = set()
+    for member, kind in _ZIPPED.items():
+        if member in names:
+            return kind
+    raise Unreadable("binary file (archive)")

@@ -1,0 +1,87 @@
+"""Markdown: the text is the file's, its headings are marks, a front matter becomes metadata.
+
+Of YAML only what a front matter plainly holds is read: `key: value`, `[a, b]` and "- item" lists. Nested
+mappings and multi-line strings are left out of the metadata; their text stays searchable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semsearch.documents.loaders._decode import decode
+from semsearch.documents.loaders._fields import Fields
+from semsearch.documents.loaders._scalar import number_or_text
+from semsearch.types import Document, Mark
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+SUFFIXES = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
+_FRONT = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S | re.M)
+_PAIR = re.compile(r"([\w][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*))?$")
+_ITEM = re.compile(r"[ \t]*-[ \t]+(.+)$")
+_LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
+_EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`")
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+
+def load(path: Path, fields: Fields) -> Iterator[Document]:
+    text, note = decode(path.read_bytes())
+    front = _FRONT.match(text)
+    data = _pairs(front.group(1)) if front else {}
+    marks = _headings(text, front.end() if front else 0)
+    title = data.pop("title", None) or (marks[0].heading if marks else None)
+    yield Document("", text, {**data, **note}, None if title is None else str(title), marks, lines=True)
+
+
+def _headings(text: str, begin: int) -> tuple[Mark, ...]:
+    """Every heading from offset `begin` on; a `#` in fenced code is none."""
+    lines = text[begin:].split("\n")
+    offsets = list(accumulate((len(line) + 1 for line in lines), initial=begin))
+    tokens = _parser().parse("\n".join(lines))
+    pairs = pairwise(tokens)
+    found = [(t.map[0], inner.content) for t, inner in pairs if t.type == "heading_open" and t.map]
+    return tuple(Mark(offsets[line], heading=name) for line, content in found if (name := _plain(content)))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # 0.1 s
+
+    return MarkdownIt("commonmark").disable(["inline"])  # block structure is all we need
+
+
+def _plain(heading: str) -> str:
+    return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", heading)).split())
+
+
+def _pairs(block: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    key = ""
+    for line in block.split("\n"):
+        if (item := _ITEM.match(line)) and key:
+            listed = found.setdefault(key, [])
+            if isinstance(listed, list):
+                listed.append(_value(item.group(1)))
+        elif pair := _PAIR.match(line):
+            key, value = pair.group(1), (pair.group(2) or "").strip()
+            if value and value[0] not in "|>{&*!":  # block strings, mappings, anchors: not plain
+                found[key] = _value(value)
+        elif line[:1].strip():
+            key = ""
+    return found
+
+
+def _value(text: str) -> Any:
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    if text.startswith("[") and text.endswith("]"):
+        return [_value(part) for part in text[1:-1].split(",") if part.strip()]
+    text = text.split(" #", 1)[0].rstrip()
+    return _WORDS[text.lower()] if text.lower() in _WORDS else number_or_text(text)

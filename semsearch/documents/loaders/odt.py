@@ -1,0 +1,84 @@
+"""OpenDocument text: paragraphs, lists and tables in reading order, headings as marks.
+
+Source: OASIS OpenDocument 1.3 part 3. Headers, footers, notes and deleted text are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from semsearch.documents.loaders._fields import Fields
+from semsearch.documents.loaders._writer import TextWriter
+from semsearch.documents.loaders._zipped_xml import Archive
+from semsearch.errors import Unreadable
+from semsearch.types import Document
+
+SUFFIXES = (".odt", ".ott")
+_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+_MANIFEST = "{urn:oasis:names:tc:opendocument:xmlns:manifest:1.0}"
+_DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
+_SKIP = {f"{_TEXT}tracked-changes", f"{_TEXT}note", f"{_OFFICE}annotation", f"{_OFFICE}forms"}
+
+
+def load(path: Path, fields: Fields) -> Iterator[Document]:
+    with Archive(path, "ODT") as archive:
+        if "META-INF/manifest.xml" in archive and any(
+            archive.xml("META-INF/manifest.xml").iter(f"{_MANIFEST}encryption-data")
+        ):
+            raise Unreadable("encrypted ODT: it needs a password")
+        body = archive.xml("content.xml").find(f"{_OFFICE}body")
+        meta = archive.xml("meta.xml") if "meta.xml" in archive else None
+    writer = TextWriter()
+    if body is not None:
+        _write(body, writer)
+    text, marks = writer.finish()
+    named = (meta.findtext(f".//{_DC_TITLE}") or "").strip() if meta is not None else ""
+    yield Document("", text, title=named or next((m.heading for m in marks), None), marks=marks)
+
+
+def _write(body: Element, writer: TextWriter) -> None:
+    stack: list[tuple[Element, bool]] = [(body, False)]
+    while stack:
+        element, in_list = stack.pop()
+        if element.tag == f"{_TEXT}h":
+            writer.heading(_text(element))
+        elif element.tag == f"{_TEXT}p" and in_list:
+            writer.block(f"- {_text(element)}" if _text(element).strip() else "", gap="\n")
+        elif element.tag == f"{_TEXT}p":
+            writer.block(_text(element))
+        elif element.tag == f"{_TABLE}table":
+            writer.block("\n".join(_row(row) for row in element.iter(f"{_TABLE}table-row")))
+        elif element.tag not in _SKIP:
+            inside = in_list or element.tag == f"{_TEXT}list"
+            stack.extend((child, inside) for child in reversed(element))
+
+
+def _row(row: Element) -> str:
+    cells = row.iter(f"{_TABLE}table-cell")
+    return " | ".join(" ".join(" ".join(_text(p).split()) for p in cell.iter(f"{_TEXT}p")) for cell in cells)
+
+
+def _text(paragraph: Element) -> str:
+    """The words of one paragraph: text:s is spaces, text:tab a tab, text:line-break a line."""
+    parts: list[str] = []
+    stack: list[Element | str] = [paragraph]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            parts.append(item)
+        elif item.tag not in _SKIP:
+            parts.append(_blank(item) + (item.text or ""))
+            for child in reversed(item):
+                stack += [child.tail or "", child]
+    return "".join(parts)
+
+
+def _blank(element: Element) -> str:
+    if element.tag == f"{_TEXT}s":
+        count = element.get(f"{_TEXT}c", "1")
+        return " " * min(int(count) if count.isdigit() else 1, 100)
+    return {f"{_TEXT}tab": "\t", f"{_TEXT}line-break": "\n"}.get(element.tag, "")

@@ -1,0 +1,140 @@
+"""PDF: the text of every page, pages as marks, headings from the outline where the page shows them.
+
+Words hyphenated at a line end are joined, unless the document writes them with the hyphen elsewhere.
+Scans have no text and are refused: there is no OCR. PDFium is not made for threads, so one file is read at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from semsearch.documents.loaders._decode import newlines
+from semsearch.documents.loaders._fields import Fields
+from semsearch.documents.loaders._writer import TextWriter
+from semsearch.errors import Unreadable
+from semsearch.types import Document, Mark
+
+SUFFIXES = (".pdf",)
+_PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
+_BROKEN_WORD = re.compile(r"(\w+)(?:[\x02\ufffe]|[-\u00ad\u2010]\n)(?=(\w+))")  # PDFium joins lines with \x02 or \ufffe
+_COMPOUND = re.compile(r"\w+[-\u2010]\w+")
+_NO_TITLES = frozenset({"untitled", "untitled document", "unknown"})
+_ALONE = Lock()
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # letters of symbol fonts without a meaning
+
+
+def load(path: Path, fields: Fields) -> Iterator[Document]:
+    with _ALONE:
+        document = _read(path)
+    yield document
+
+
+def _read(path: Path) -> Document:
+    pdfium = _pdfium()
+    try:
+        pdf = pdfium.PdfDocument(path)
+    except pdfium.PdfiumError as error:
+        if getattr(error, "err_code", None) == _PASSWORD_ERROR:
+            raise Unreadable("encrypted PDF: it needs a password") from error
+        raise Unreadable(f"not a readable PDF: {error}") from error
+    try:
+        pages, broken = _pages(pdf, pdfium.PdfiumError)
+        metadata = {"author": author} if (author := _property(pdf, "Author")) else {}
+        title, outline = _title(pdf), _outline(pdf)
+    finally:
+        pdf.close()
+    text, marks = _joined(pages, outline)
+    if not text:
+        raise Unreadable(f"not a readable PDF: {broken}" if broken else "no text in this PDF (a scan?)")
+    return Document("", text, metadata | ({"unreadable_pages": broken} if broken else {}), title or None, marks)
+
+
+def _pdfium() -> Any:
+    try:
+        import pypdfium2
+    except ImportError as error:
+        raise Unreadable("needs semsearch[docs]") from error
+    return pypdfium2
+
+
+def _pages(pdf: Any, error_type: type[Exception]) -> tuple[list[str], list[int]]:
+    """The raw text of every page, and the numbers of pages that PDFium cannot read."""
+    texts, broken = [], []
+    for number in range(1, len(pdf) + 1):
+        try:
+            page = pdf[number - 1]
+            text_page = page.get_textpage()
+            texts.append(newlines(text_page.get_text_bounded()))
+            text_page.close()
+            page.close()
+        except error_type:
+            texts.append("")
+            broken.append(number)
+    return texts, broken
+
+
+def _joined(pages: list[str], outline: dict[int, list[str]]) -> tuple[str, tuple[Mark, ...]]:
+    compounds = {word.lower() for page in pages for word in _COMPOUND.findall(page)}
+    writer = TextWriter()
+    for number, page in enumerate(pages, start=1):
+        writer.page(number, _CONTROL.sub(" ", _mend(page, compounds)))
+    text, marks = writer.finish()
+    return text, tuple(_with_headings(text, marks, outline))
+
+
+def _with_headings(text: str, pages: tuple[Mark, ...], outline: dict[int, list[str]]) -> Iterator[Mark]:
+    """The marks of the pages, and one for every outline entry whose words stand on its page, in their order."""
+    heading: str | None = None
+    ends = [mark.start for mark in pages[1:]] + [len(text)]
+    for mark, end in zip(pages, ends, strict=True):
+        places = {mark.start: heading}
+        at = mark.start
+        for title in outline.get(mark.page or 0, []):
+            if found := _flexible(title).search(text, at, end):
+                at, heading = found.start(), title
+                places[at] = title
+        yield from (Mark(start, mark.page, name) for start, name in places.items())
+
+
+def _flexible(title: str) -> re.Pattern[str]:
+    return re.compile(r"\s+".join(map(re.escape, title.split())), re.I)
+
+
+def _mend(page: str, compounds: set[str]) -> str:
+    def join(match: re.Match[str]) -> str:
+        first, second = match.groups()
+        whole = second[:1].islower() and f"{first}-{second}".lower() not in compounds
+        return first if whole else f"{first}-"
+
+    return _BROKEN_WORD.sub(join, page)
+
+
+def _outline(pdf: Any) -> dict[int, list[str]]:
+    """Titles of the outline by page number, from 1. A damaged outline counts as none."""
+    titles: dict[int, list[str]] = {}
+    try:
+        for bookmark in pdf.get_toc(max_depth=6):
+            target, title = bookmark.get_dest(), " ".join(bookmark.get_title().split())
+            page = target.get_index() if target else None
+            if title and page is not None:
+                titles.setdefault(page + 1, []).append(title)
+    except Exception:  # PDFium's helpers fail in their own ways on broken outlines; the text is what counts
+        return {}
+    return titles
+
+
+def _title(pdf: Any) -> str:
+    """The one in its properties, unless it is what programs write where nobody gave one."""
+    title = _property(pdf, "Title")
+    return "" if title.casefold() in _NO_TITLES else title
+
+
+def _property(pdf: Any, name: str) -> str:
+    try:
+        return " ".join(str(pdf.get_metadata_dict().get(name) or "").split())
+    except Exception:  # broken metadata must not cost the text
+        return ""

@@ -1,0 +1,84 @@
+"""SQLite: the rows of one SELECT. The file is opened read-only; nothing but reading is allowed to the query."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from semsearch.documents.loaders._fields import Fields
+from semsearch.documents.loaders._records import check_columns, no_text_field, text_field_of, to_document
+from semsearch.errors import Unreadable, UsageError
+from semsearch.types import Document, Skipped
+
+SUFFIXES = (".sqlite", ".sqlite3", ".db", ".db3")
+RECORDS = True
+_MAGIC = b"SQLite format 3\0"
+_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+
+
+def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
+    """Raises UsageError for a query that fails or lacks a named column, Unreadable for another kind of file."""
+    with path.open("rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise Unreadable("not an SQLite database")
+    if not fields.sql:
+        raise Unreadable('an SQLite database: say what to read with --sql "SELECT …"')
+    with closing(_open(path)) as connection:
+        yield from _documents(connection, path.name, fields, fields.sql)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    connection.execute("PRAGMA trusted_schema=OFF")  # a view in the file must not call functions with side effects
+    connection.execute("PRAGMA cell_size_check=ON")
+    connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY)
+    return connection
+
+
+def _documents(connection: sqlite3.Connection, name: str, fields: Fields, sql: str) -> Iterator[Document | Skipped]:
+    try:
+        cursor = connection.execute(sql)
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        raise _failure(error, name) from error
+    if cursor.description is None:
+        raise UsageError("--sql has to be one SELECT.", 'For instance: --sql "SELECT id, text FROM notes"')
+    columns = [column[0] for column in cursor.description]
+    check_columns(columns, fields, f"the query on {name}")
+    if text_field_of(columns, fields) is None:
+        raise UsageError(f"the query on {name} gives {no_text_field(columns, fields)}.", "Name one with --text-field.")
+    for number, row in enumerate(_rows(cursor), start=1):
+        yield to_document(_record(columns, row), fields, number, name)
+
+
+def _rows(cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+    try:
+        yield from cursor
+    except sqlite3.Error as error:
+        raise Unreadable(f"the database is damaged: {error}") from error
+
+
+def _record(columns: list[str], row: tuple[Any, ...]) -> dict[str, Any]:
+    """Bytes that are UTF-8 count as text, others are left out."""
+    return {name: _text(value) for name, value in zip(columns, row, strict=True)}
+
+
+def _text(value: Any) -> Any:
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _failure(error: Exception, name: str) -> Exception:
+    text = str(error)
+    if "not a database" in text or "malformed" in text:
+        return Unreadable(f"the database is damaged: {text}")
+    if "authoriz" in text or "prohibited" in text:
+        return UsageError("--sql may only read: one SELECT.", f"SQLite says: {text}.")
+    return UsageError(f"--sql failed on {name}: {text}.", "Check the names of tables and columns.")

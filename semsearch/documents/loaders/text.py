@@ -1,0 +1,27 @@
+"""Plain text and source code: the text is the file's, line by line.
+
+The charset is detected; metadata says `charset` where it was guessed and `replaced` where bytes were lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from semsearch.documents.loaders._decode import decode
+from semsearch.documents.loaders._fields import Fields
+from semsearch.types import Document
+
+_SUFFIXES = """
+    .txt .text .rst .log .tex .org .adoc .asciidoc .textile .wiki .srt .vtt .po .bib .nfo .diff .patch
+    .json .yaml .yml .toml .ini .cfg .conf .properties .env .xml .rss .atom .opml
+    .py .pyi .ipynb .js .mjs .cjs .jsx .ts .tsx .vue .svelte .css .scss .less .c .h .cc .cpp .cxx .hh .hpp .cs .java .kt
+    .kts .scala .groovy .go .rs .rb .php .pl .pm .r .jl .lua .swift .m .mm .dart .ex .exs .erl .hs .ml .mli .fs .clj
+    .el .lisp .scm .vim .sh .bash .zsh .fish .ps1 .bat .cmd .sql .graphql .proto .tf .cmake .mk .gradle
+"""
+SUFFIXES = tuple(_SUFFIXES.split())
+
+
+def load(path: Path, fields: Fields) -> Iterator[Document]:
+    text, note = decode(path.read_bytes())
+    yield Document(id="", text=text, metadata=note, lines=True)

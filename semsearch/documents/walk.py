@@ -1,0 +1,212 @@
+"""Which files below a folder are to be read, in a fixed order, and which were skipped for what reason.
+
+Left out in silence: what globs and ignore files leave out, hidden names, version control folders, indexes of
+semsearch, and links to what is found in its own place anyway. Everything else that cannot be read is a Skipped
+with its reason.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from semsearch.documents.ignore import IgnoreRules
+from semsearch.errors import GuardRail, NotFound
+from semsearch.types import Skipped
+from semsearch.utils.globs import path_regex
+
+MAX_BYTES = 10 * 2**20
+MAX_FILES = 100_000  # more than that is usually the wrong folder
+VERSION_CONTROL = {".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS", ".fossil"}
+AN_INDEX = {"store.db", "writer.lock"}  # a folder with both is an index of ours, perhaps the one being written
+NOBODY_WROTE = {"__pycache__", "node_modules"}
+STREAMED = (".jsonl", ".ndjson", ".jsonlines", ".csv", ".tsv", ".tab", ".db", ".db3", ".sqlite", ".sqlite3")
+_KINDS = {
+    "image": "png jpg jpeg gif bmp tif tiff webp ico heic heif avif psd xcf raw cr2 nef",
+    "audio": "mp3 wav flac ogg oga opus m4a aac wma aiff mid midi",
+    "video": "mp4 m4v mkv mov avi webm wmv flv mpg mpeg 3gp",
+    "archive": "zip gz tgz bz2 tbz xz txz zst 7z rar tar jar war whl egg deb rpm dmg iso cab apk",
+    "program": "exe dll so dylib o a lib pyc pyo pyd class wasm msi node",
+    "font": "ttf otf woff woff2 eot",
+    "data": "npy npz pkl pickle parquet feather h5 hdf5 onnx pt pth safetensors faiss gguf mdb sqlite-wal sqlite-shm",
+}
+BINARY = {f".{suffix}": kind for kind, suffixes in _KINDS.items() for suffix in suffixes.split()}
+_SPECIAL = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`include`: globs, one of which a file has to match; `exclude`: globs of files and folders to leave out.
+
+    `streamed`: suffixes without a size cap, because their files are read record by record.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    use_ignore_files: bool = True
+    max_bytes: int = MAX_BYTES
+    streamed: tuple[str, ...] = STREAMED
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file to read. `relative` is its path below the root with "/", and can be printed and stored."""
+
+    path: Path
+    relative: str
+    size: int
+    mtime_ns: int
+
+
+def files(root: Path, rules: Rules) -> Iterator[Found | Skipped]:
+    """The files at or below `root`: by name within each folder, links last.
+
+    Raises NotFound if there is nothing at `root`.
+    """
+    try:
+        status = root.stat()
+    except OSError as error:
+        raise NotFound(f"{root} cannot be read: {error.strerror}.", "Check the path.") from error
+    if stat.S_ISDIR(status.st_mode):
+        yield from _Walk(root, rules).everything()
+    else:
+        yield _judged(root, printable(root.name), status, rules)
+
+
+def guard(root: Path, count: int | None, *, yes: bool) -> None:
+    """Raises GuardRail for "/", a home folder or more than MAX_FILES files, unless the user said yes."""
+    if yes:
+        return
+    place = root.resolve()
+    if place in (Path(place.anchor), Path.home().resolve(), Path.home().resolve().parent):
+        raise GuardRail(f"{place} is a whole disk or home folder.", "Name a folder in it, or add --yes.")
+    if count is not None and count > MAX_FILES:
+        fix = "Name a smaller folder, use --include or --exclude, or add --yes."
+        raise GuardRail(f"{root} has more than {MAX_FILES:,} files to index.", fix)
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen(Skipped):
+    """A folder that could not be listed, or a file of unknown state: what lies there may still be there."""
+
+
+def printable(name: str) -> str:
+    """`name` with bytes that are not UTF-8 written as \\xe9: printable, and storable in SQLite."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace") if not name.isascii() else name
+
+
+class _Walk:
+    def __init__(self, root: Path, rules: Rules) -> None:
+        self._root = root
+        self._real_root = root.resolve()
+        self._rules = rules
+        self._hidden = _hidden_names(rules.include)
+        self._links: list[_Entry] = []
+        self._given: set[tuple[int, int]] = set()  # (device, inode) of every file so far
+
+    def everything(self) -> Iterator[Found | Skipped]:
+        """Depth first without recursion, for a folder may be a thousand deep; links when all else is known."""
+        ignored = IgnoreRules.above(self._real_root) if self._rules.use_ignore_files else IgnoreRules()
+        stack = [_Entry(self._root, "", is_folder=True, is_link=False, ignored=ignored)]
+        while stack:
+            entry = stack.pop()
+            try:
+                if entry.is_folder:
+                    stack.extend(sorted(self._inside(entry), key=lambda e: e.relative, reverse=True))
+                elif entry.is_link:
+                    self._links.append(entry)
+                else:
+                    yield self._file(entry, entry.path.lstat())
+            except OSError as error:
+                yield Unseen(printable(entry.relative) or ".", f"cannot be read: {error.strerror}")
+        for entry in self._links:
+            yield from self._link(entry)
+
+    def _inside(self, folder: _Entry) -> Iterator[_Entry]:
+        real = self._real_root / folder.relative
+        ignored = folder.ignored.entering(real) if self._rules.use_ignore_files else folder.ignored
+        with os.scandir(folder.path) as scanned:
+            entries = list(scanned)
+        if {entry.name for entry in entries} >= AN_INDEX:
+            return
+        for found in entries:
+            relative = f"{folder.relative}/{found.name}" if folder.relative else found.name
+            is_folder = found.is_dir(follow_symlinks=False)
+            entry = _Entry(folder.path / found.name, relative, is_folder, found.is_symlink(), ignored)
+            if self._is_wanted(entry, found.name):
+                yield entry
+
+    def _is_wanted(self, entry: _Entry, name: str) -> bool:
+        if name in VERSION_CONTROL or (name.startswith(".") and not _fits(self._hidden, name)):
+            return False
+        if _fits(self._rules.exclude, entry.relative):
+            return False
+        if self._rules.include and not entry.is_folder and not _fits(self._rules.include, entry.relative):
+            return False
+        if not self._rules.use_ignore_files:
+            return True
+        real = str(self._real_root / entry.relative)
+        return not (entry.is_folder and name in NOBODY_WROTE) and not entry.ignored.ignores(real, entry.is_folder)
+
+    def _link(self, entry: _Entry) -> Iterator[Found | Skipped]:
+        try:
+            status = entry.path.stat()
+            inside = entry.path.resolve().is_relative_to(self._real_root)
+        except (OSError, RuntimeError):  # RuntimeError: how Python 3.11 tells a loop
+            yield Skipped(printable(entry.relative), "a link to nothing")
+            return
+        if not inside:
+            yield Skipped(printable(entry.relative), "a link out of the folder")
+        elif not stat.S_ISDIR(status.st_mode) and (status.st_dev, status.st_ino) not in self._given:
+            yield self._file(entry, status)
+
+    def _file(self, entry: _Entry, status: os.stat_result) -> Found | Skipped:
+        self._given.add((status.st_dev, status.st_ino))
+        return _judged(entry.path, printable(entry.relative), status, self._rules)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: Path
+    relative: str
+    is_folder: bool
+    is_link: bool
+    ignored: IgnoreRules
+
+
+def _judged(path: Path, relative: str, status: os.stat_result, rules: Rules) -> Found | Skipped:
+    """A file with its size, or why not: judged by name and status, nothing is opened."""
+    special = next((words for is_special, words in _SPECIAL if is_special(status.st_mode)), None)
+    suffix = path.suffix.lower()
+    if special:
+        return Skipped(relative, f"{special}, not a file")
+    if suffix in BINARY and not _fits(rules.include, relative):
+        return Skipped(relative, f"binary file ({BINARY[suffix]})")
+    if status.st_size > rules.max_bytes and suffix not in rules.streamed:
+        limit = f"{rules.max_bytes / 2**20:g} MB"
+        return Skipped(relative, f"{_megabytes(status.st_size)} is over the limit of {limit} (--max-file-size)")
+    return Found(path, relative, status.st_size, status.st_mtime_ns)
+
+
+def _fits(patterns: tuple[str, ...], path: str) -> bool:
+    return any(path_regex(pattern).match(path) for pattern in patterns)
+
+
+def _hidden_names(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """The names in `patterns` that begin with a dot: hidden files and folders that are asked for."""
+    parts = {part for pattern in patterns for part in pattern.split("/")}
+    return tuple(part for part in parts if part.startswith(".") and part not in (".", ".."))
+
+
+def _megabytes(size: int) -> str:
+    """Rounded up, so that a file just over the limit does not seem to be at it."""
+    return f"{math.ceil(size / 2**20 * 10) / 10:.1f} MB"

@@ -1,0 +1,458 @@
+"""Encoder: text to unit vectors, under the names that sentence-transformers has.
+
+What turns text into vectors is one of encoders/; this is its public face: names and folders, roles and prompts,
+texts embedded once, and the shapes people expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+
+import numpy as np
+
+from semsearch import settings
+from semsearch.encoders import factory
+from semsearch.errors import MissingExtra, UnknownName, UsageError
+from semsearch.models.model_ref import Reference
+from semsearch.prompts import Prompt
+from semsearch.utils.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.encoders.embedding_cache import VectorCache
+    from semsearch.models.bundle import Cuts
+    from semsearch.types import Role, Vectors
+
+WINDOW = 1024  # texts between two steps of the progress bar, and that a crash can cost
+ROLES: Mapping[str, Role] = {"query": "query", "passage": "passage", "document": "passage"}
+
+
+class Engine(Protocol):
+    """What a file of encoders/ offers: embed() is the only way from text to vectors."""
+
+    name: str
+    fingerprint: str
+    dim: int
+    max_tokens: int
+    background: tuple[float, ...]
+
+    @property
+    def prompts(self) -> Mapping[Role, Prompt]: ...
+    @property
+    def cuts(self) -> Cuts: ...
+    @property
+    def info(self) -> Mapping[str, Any]: ...
+    def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors: ...
+    def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
+
+
+class Encoder:
+    """Turns text into (n, d) float32 rows of length 1, so that a dot product is a cosine.
+
+    >>> encoder = Encoder.load("hashing")
+    >>> encoder.encode(["a diesel engine", "a bowl of soup"]).shape
+    (2, 256)
+    >>> encoder.encode("a diesel engine").shape
+    (256,)
+    """
+
+    def __init__(self, engine: Engine, cache: VectorCache | None = None, reference: str = "") -> None:
+        self._engine = engine
+        self._cache = cache
+        self.name, self.fingerprint, self.dim = engine.name, engine.fingerprint, engine.dim
+        self.max_tokens = engine.max_tokens
+        self.reference = reference or engine.name  # what `load` takes to give this encoder again, from any folder
+        self.embedded = 0  # texts that went through the model since loading; the others came from the cache
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path = "default",
+        *,
+        device: str = "auto",
+        backend: str = "auto",
+        threads: int = 0,
+        cache: Path | None = None,
+        cache_mb: int = 1024,
+        template: str | None = None,
+        dtype: str | None = None,
+        layer: int | None = None,
+        options: Mapping[str, Any] | None = None,
+        truncate_dim: int | None = None,
+        trust_remote_code: bool = False,
+    ) -> Encoder:
+        """The encoder called `name`: "default", another name of the catalogue, a folder, or hf:owner/name.
+
+        A folder holds a bundle, or a Hugging Face or sentence-transformers model, which is read under `template`: a
+        name of the library, a TOML file, or a text with [X]. `dtype` is fp32, bf16, fp16 or, for decoders, nf4;
+        `layer` and `options` are those of the template's method; `truncate_dim` keeps the first numbers of every
+        vector, for an encoder trained so that they serve (Matryoshka). All of them can be part of the name, as in
+        "bert#cot-bert" or "bert#dim=64,template=mean". `device` is auto, cpu, cuda or cuda:N; `threads` 0 means one
+        worker a core; `backend` is auto, onnx or torch. With `cache`, passages are embedded once, ever: their vectors
+        are kept in that SQLite file, `cache_mb` megabytes at most. Code that comes with a model runs with
+        `trust_remote_code` only.
+
+        Raises NotFound, UsageError, DeviceUnavailable, and MissingExtra where a model needs torch.
+
+        >>> Encoder.load("defualt")
+        Traceback (most recent call last):
+        ...
+        semsearch.errors.NotFound: no encoder is called 'defualt'. Did you mean 'default'? Choose from: ...
+        """
+        asked = Reference.parse(name).with_(
+            template=template, dtype=dtype, layer=layer, options=options, dim=truncate_dim
+        )
+        engine, lasting = factory.opened(
+            asked, device=device, backend=backend, threads=threads, trust=trust_remote_code
+        )
+        if cache is None:
+            return cls(engine, reference=str(lasting))
+        from semsearch.encoders.embedding_cache import VectorCache  # sqlite3: 20 ms that a query does not need
+
+        return cls(engine, VectorCache(cache, engine.dim, cache_mb << 20), str(lasting))
+
+    @classmethod
+    def configured(cls, name: str, *, trust_remote_code: bool = False) -> Encoder:
+        """`load` as the settings say, with the embedding cache of this user."""
+        chosen = settings.load()
+        most = chosen.embedding_cache_mb
+        return cls.load(
+            name,
+            device=chosen.device,
+            threads=chosen.threads,
+            cache=settings.cache_file() if most else None,
+            cache_mb=most,
+            trust_remote_code=trust_remote_code,
+        )
+
+    @staticmethod
+    def catalogue() -> list[dict[str, Any]]:
+        """The encoders that are known by name: name, whether it is here (`local`) with its `bytes`, licence, size …
+
+        Nothing is fetched and nothing is loaded.
+        """
+        from semsearch.models import bundle, hub
+
+        known = []
+        for name, entry in bundle.catalogue().items():
+            inside = bundle.MODELS / entry["folder"] if "folder" in entry else None
+            folder = hub.local(entry["hub"]) if "hub" in entry else inside
+            here = "hub" not in entry or folder is not None
+            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) if folder else 0
+            known.append({"name": name, "local": here, "bytes": size if here else None, **entry})
+        return known
+
+    @staticmethod
+    def home() -> Path:
+        """Where the pages put encoders that are trained or exported: `models`, beside the home of indexes or in it."""
+        from semsearch.encoders import local_models
+
+        return local_models.home()
+
+    @staticmethod
+    def saved(folder: str | Path) -> list[dict[str, Any]]:
+        """The encoders in the folders of `folder`: name, path, fingerprint, width, `bytes`, what runs it, `parity` …
+
+        Nothing is loaded. One that cannot be read has its `problem` instead.
+        """
+        from semsearch.encoders import local_models
+
+        return local_models.saved(Path(folder).expanduser())
+
+    @staticmethod
+    def here(name: str) -> bool:
+        """Whether `load` would fetch nothing. What is here may still be no encoder."""
+        from semsearch.encoders import local_models
+
+        return local_models.here(name)
+
+    @staticmethod
+    def pull(name: str) -> Path | None:
+        """Fetch the newest of a model of the hub; its folder, or None where it comes with semsearch.
+
+        Configuration, tokenizer and safetensors; never code. Raises UsageError, NotFound where it cannot be had.
+        """
+        from semsearch.encoders import local_models
+
+        return local_models.pull(name)
+
+    @staticmethod
+    def remove(name: str) -> int:
+        """Take a model of the hub off this machine, for other programs too; the bytes that freed.
+
+        Raises UsageError for what is no model of the hub, NotFound where it is not here.
+        """
+        from semsearch.encoders import local_models
+
+        return local_models.remove(name)
+
+    def __repr__(self) -> str:
+        return f"Encoder({self.name!r}, dim={self.dim}, device={self.device!r})"
+
+    @property
+    def background(self) -> tuple[float, ...]:
+        """Quantiles of the cosine of unrelated texts, for strength; a model that brings none is asked once."""
+        if self._engine.background or not hasattr(self._engine, "bundle"):
+            return self._engine.background
+        from semsearch.encoders import background as unrelated
+
+        prompt = self._engine.prompts["passage"]
+        return unrelated.background(self.fingerprint, lambda texts: self._engine.embed(texts, prompt))
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Name, fingerprint, method, width, limits, prompts, licence, source, and the device that really runs."""
+        return dict(self._engine.info)
+
+    @property
+    def cuts(self) -> Cuts:
+        """How many passages were cut since loading, and how many of their tokens (`passages`, `tokens`)."""
+        return self._engine.cuts
+
+    @property
+    def device(self) -> str:
+        """The device that really runs: cpu, or cuda:N."""
+        return str(self._engine.info["device"])
+
+    def close(self) -> None:
+        """Let go of the embedding cache's file; the next passage opens it again."""
+        if self._cache is not None:
+            self._cache.close()
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text alone, without prompt and special tokens.
+
+        >>> Encoder.load("hashing").count_tokens(["three small words", ""])
+        [3, 0]
+        """
+        return self._engine.count_tokens(texts)
+
+    @overload
+    def encode(
+        self,
+        sentences: str,
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        batch_size: int | None = ...,
+        show_progress_bar: bool | None = ...,
+        output_value: str | None = ...,
+        precision: Literal["float32"] = ...,
+        convert_to_numpy: Literal[True] = ...,
+        convert_to_tensor: Literal[False] = ...,
+        device: str | None = ...,
+        normalize_embeddings: bool = ...,
+        truncate_dim: int | None = ...,
+        *,
+        role: Role = ...,
+        **other: Any,
+    ) -> NDArray[np.float32]: ...
+    @overload
+    def encode(
+        self,
+        sentences: Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        batch_size: int | None = ...,
+        show_progress_bar: bool | None = ...,
+        output_value: str | None = ...,
+        precision: Literal["float32"] = ...,
+        convert_to_numpy: Literal[True] = ...,
+        convert_to_tensor: Literal[False] = ...,
+        device: str | None = ...,
+        normalize_embeddings: bool = ...,
+        truncate_dim: int | None = ...,
+        *,
+        role: Role = ...,
+        **other: Any,
+    ) -> Vectors: ...
+    @overload
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        batch_size: int | None = ...,
+        show_progress_bar: bool | None = ...,
+        output_value: str | None = ...,
+        precision: str = ...,
+        convert_to_numpy: bool = ...,
+        convert_to_tensor: bool = ...,
+        device: str | None = ...,
+        normalize_embeddings: bool = ...,
+        truncate_dim: int | None = ...,
+        *,
+        role: Role = ...,
+        **other: Any,
+    ) -> Any: ...
+    def encode(
+        self,
+        sentences: str | Sequence[str] | None = None,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        output_value: str | None = "sentence_embedding",
+        precision: str = "float32",
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: str | None = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        *,
+        role: Role = "passage",
+        **other: Any,
+    ) -> Any:
+        """n texts -> (n, d) float32 unit rows in their order, (0, d) for none; a str gives (d,).
+
+        The arguments are those of sentence-transformers. `prompt` is put before each text; without it `prompt_name`
+        (query, document) or `role` chooses one of the encoder's own. `batch_size` is a cap, for speed only. Rows
+        have length 1 already; `normalize_embeddings` matters together with `truncate_dim`, which keeps the first
+        columns. `convert_to_tensor` gives a torch tensor, and `convert_to_numpy=False` a list of them.
+
+        >>> Encoder.load("hashing").encode(["soup"], prompt_name="query", truncate_dim=16).shape
+        (1, 16)
+        """
+        given = other.pop("inputs", None) if sentences is None else sentences
+        texts = _strings(given)
+        _refuse(other, output_value, device, self.device)
+        chosen = self._prompt(prompt, prompt_name, role)
+        with _progress(bool(show_progress_bar), len(texts)) as step:
+            vectors = self._embed(texts, chosen, batch_size, step, cached=role != "query")
+        if truncate_dim is not None:
+            vectors = np.ascontiguousarray(vectors[:, :truncate_dim])
+            vectors = unit_rows(vectors) if normalize_embeddings else vectors
+        rows = _quantised(vectors, precision)
+        result = rows[0] if isinstance(given, str) else rows
+        return result if convert_to_numpy and not convert_to_tensor else _tensors(result, convert_to_tensor)
+
+    def encode_query(self, sentences: str | Sequence[str], *arguments: Any, **options: Any) -> Any:
+        """`encode` under the prompt for queries.
+
+        >>> Encoder.load("hashing").encode_query("diesel").shape
+        (256,)
+        """
+        return self.encode(sentences, *arguments, **{"role": "query", **options})
+
+    def encode_document(self, sentences: str | Sequence[str], *arguments: Any, **options: Any) -> Any:
+        """`encode` under the prompt for passages, which is also that of plain `encode`."""
+        return self.encode(sentences, *arguments, **{"role": "passage", **options})
+
+    def similarity(self, a: Any, b: Any) -> Vectors:
+        """Cosines (n, m) of vectors a (n, d) and b (m, d); one vector (d,) counts as one row.
+
+        >>> encoder = Encoder.load("hashing")
+        >>> encoder.similarity(encoder.encode("soup"), encoder.encode(["soup", "knots"])).round(2).tolist()
+        [[1.0, 0.0]]
+        """
+        left, right = (unit_rows(np.atleast_2d(np.asarray(each, dtype=np.float32))) for each in (a, b))
+        return np.asarray(left @ right.T, dtype=np.float32)
+
+    def _prompt(self, prompt: str | None, name: str | None, role: Role) -> Prompt:
+        if prompt is not None:
+            return Prompt(before=prompt)
+        if name is not None and name not in ROLES:
+            raise UnknownName("prompt", name, ROLES)
+        return self._engine.prompts[ROLES[name or role]]
+
+    def _embed(
+        self, texts: Sequence[str], prompt: Prompt, batch_size: int | None, step: Callable[[int], None], *, cached: bool
+    ) -> Vectors:
+        """Distinct texts in windows, each from the cache or from the engine, put back to where they stood."""
+        places = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+        distinct = list(places)
+        vectors = np.empty((len(distinct), self.dim), dtype=np.float32)
+        for start in range(0, len(distinct), WINDOW):
+            window = distinct[start : start + WINDOW]
+            vectors[start : start + len(window)] = self._window(window, prompt, batch_size, cached=cached)
+            step(len(window))
+        step(len(texts) - len(distinct))
+        return vectors if len(distinct) == len(texts) else vectors[[places[text] for text in texts]]
+
+    def _window(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None, *, cached: bool) -> Vectors:
+        if self._cache is None or not cached:
+            self.embedded += len(texts)
+            return self._engine.embed(texts, prompt, batch_size)
+        from semsearch.encoders.embedding_cache import rounded
+
+        identity = repr((self.fingerprint, *_identity(prompt)))
+        known = self._cache.get(identity, texts)
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        for at, vector in known.items():
+            vectors[at] = vector
+        missing = [at for at in range(len(texts)) if at not in known]
+        if missing:
+            self.embedded += len(missing)
+            vectors[missing] = self._engine.embed([texts[at] for at in missing], prompt, batch_size)
+            self._cache.put(identity, [texts[at] for at in missing], vectors[missing])
+        return rounded(vectors)
+
+
+def _identity(prompt: Prompt) -> tuple[Any, ...]:
+    """Everything that a prompt does to a text."""
+    told = prompt.as_dict()
+    before, after = told.pop("before"), told.pop("after")
+    return (before, after, *sorted(told.items()))
+
+
+def _strings(texts: Any) -> list[str]:
+    """A string, or any iterable of strings, as a list."""
+    if texts is None:
+        raise UsageError("encode: no sentences were given.")
+    strings = [texts] if isinstance(texts, str) else list(texts)
+    for at, text in enumerate(strings):
+        if not isinstance(text, str):
+            raise UsageError(f"text {at} is not a string but {type(text).__name__}.")
+    return strings
+
+
+def _refuse(other: Mapping[str, Any], output_value: str | None, device: str | None, runs_on: str) -> None:
+    """UsageError for what sentence-transformers can and this cannot, and for what neither knows."""
+    wanted = {key: value for key, value in other.items() if value is not None}
+    for key in ("pool", "chunk_size"):
+        if wanted.pop(key, None) is not None:
+            raise UsageError(f"encode: {key} is not supported.", "All cores are used as it is; see `threads` of load.")
+    if wanted:
+        raise UsageError(f"encode: unknown arguments {', '.join(sorted(wanted))}.")
+    if output_value != "sentence_embedding":
+        raise UsageError(f"encode: output_value {output_value!r} is not supported.", "Use 'sentence_embedding'.")
+    if device is not None and str(device).partition(":")[0] != runs_on.partition(":")[0]:
+        raise UsageError(f"encode: this encoder was loaded on {runs_on}.", f"Encoder.load(name, device={device!r})")
+
+
+def _quantised(vectors: Vectors, precision: str) -> NDArray[Any]:
+    """float32 as it is; one bit a component, as sentence-transformers packs it, for binary and ubinary."""
+    if precision == "float32":
+        return vectors
+    bits = np.packbits(vectors > 0, axis=1)
+    if precision == "ubinary":
+        return bits
+    if precision == "binary":
+        return (bits.astype(np.int16) - 128).astype(np.int8)
+    raise UsageError(f"encode: precision {precision!r} is not supported.", "Choose from: float32, binary, ubinary.")
+
+
+def _tensors(vectors: NDArray[Any], whole: bool) -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtra("a torch tensor", "train") from error
+    tensor = torch.from_numpy(np.ascontiguousarray(vectors))
+    return tensor if whole or tensor.ndim == 1 else list(tensor)
+
+
+@contextmanager
+def _progress(show: bool, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr, where one was asked for."""
+    if not show:
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("Encoding", total=total)
+        yield lambda count: bar.advance(task, count)

@@ -1,0 +1,221 @@
+"""OnnxEncoder: a bundle on ONNX Runtime and tokenizers, without torch.
+
+On a CPU, one session of one thread is run by one worker a core. int8 takes one text a run: dynamic quantisation has
+one activation scale for a whole batch, so that any other form would make a vector depend on its neighbours (cosine
+down to 0.979 in a batch of 16); it is also the fastest. fp32 takes small batches of texts of like length. ONNX
+Runtime falls back to the CPU in silence, so the provider that really runs is read back.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout, suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnxruntime as ort
+
+from semsearch.encoders import device as _device
+from semsearch.encoders import gpu_driver
+from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
+from semsearch.models import bundle as bundles
+from semsearch.models.bundle import Bundle, Cuts
+from semsearch.models.postprocessing import TRUNCATE
+from semsearch.models.tokenization import Tokenizer, by_length, padded
+from semsearch.prompts import Prompt
+from semsearch.utils.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from semsearch.types import Role, Vectors
+
+CPU_TEXTS = 8  # in a batch of fp32; 4 to 16 measured alike and fastest, 1 and 32 take 1.1 to 1.3 times as long
+CPU_TOKENS = 512
+GPU_TEXTS = 256
+GPU_TOKENS = 32_768
+QUIET = 3  # log severity: errors only
+AGAIN = "Copy the encoder's folder again, or export it again."
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+
+class OnnxEncoder:
+    """Runs a bundle. Its `encode` is that of types.EncoderProtocol; `embed` takes any prompt."""
+
+    def __init__(self, bundle: Bundle, *, device: str = "auto", threads: int = 0) -> None:
+        self.bundle = bundle
+        self.name, self.fingerprint, self.dim = bundle.name, bundle.fingerprint, bundle.dim
+        self.max_tokens, self.background, self.prompts = bundle.max_tokens, bundle.background, bundle.prompts
+        self._cut = bundle.post[-1].dim if bundle.post and bundle.post[-1].kind == TRUNCATE else None
+        self._threads = threads or _device.cores()
+        self._session = _session(bundle, _device.parse(device))
+        self.provider: str = self._session.get_providers()[0]
+        self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
+
+    @property
+    def cuts(self) -> Cuts:
+        """What was cut so far."""
+        return self._tokenizer.cuts
+
+    @property
+    def device(self) -> str:
+        """The device that really runs: cpu or cuda:N."""
+        if self.provider != CUDA:
+            return "cpu"
+        return f"cuda:{self._session.get_provider_options()[self.provider].get('device_id', '0')}"
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What `semsearch info` shows of this encoder."""
+        return self.bundle.running(self.device, self.provider)
+
+    def encode(self, texts: Sequence[str], *, role: Role = "passage") -> Vectors:
+        """n texts -> (n, dim) float32 unit rows in their order."""
+        return self.embed(texts, self.prompts[role])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text alone, without prompt and special tokens."""
+        return self._tokenizer.count(texts)
+
+    def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
+        """n texts under `prompt` -> (n, dim) float32 unit rows in their order.
+
+        `batch_size` caps the texts of a batch; it changes the speed only, and int8 takes one text at a time anyhow.
+        Raises UsageError where the graph is for another prompt.
+        """
+        self._check(prompt)
+        rows = self._tokenizer.ids(texts, prompt)
+        vectors = np.empty((len(rows), self.dim), dtype=np.float32)
+        most_texts, most_tokens = self._budget(batch_size)
+        batches = list(by_length([len(row) for row in rows], most_texts=most_texts, most_tokens=most_tokens))
+
+        def fill(batch: Any) -> None:
+            vectors[batch] = self._run([rows[at] for at in batch])
+
+        _each(fill, batches, self._threads if self.device == "cpu" else 1)
+        return vectors
+
+    def _check(self, prompt: Prompt) -> None:
+        """UsageError where the graph was not made for `prompt`: it reads other [MASK]s, or counts other tokens."""
+        own = self.prompts.values()
+        only = self.bundle.origin.get("for_its_prompts_only", False)
+        sides = {(each.before, each.after) for each in own}
+        if {each.masks for each in own} != {prompt.masks} or (only and (prompt.before, prompt.after) not in sides):
+            raise UsageError(
+                f"encoder {self.name} was exported for its own prompt, and cannot read {prompt.text!r}.",
+                "Leave out the prompt, or export the model with that template.",
+            )
+
+    def _budget(self, batch_size: int | None) -> tuple[int, int]:
+        """Most texts and most tokens of one batch."""
+        if self.bundle.precision == "int8":
+            return 1, self.max_tokens
+        texts, tokens = (CPU_TEXTS, CPU_TOKENS) if self.device == "cpu" else (GPU_TEXTS, GPU_TOKENS)
+        return min(texts, batch_size or texts), tokens
+
+    def _run(self, rows: Sequence[Sequence[int]]) -> Vectors:
+        """One batch; where memory does not hold it, its halves."""
+        ids, mask = padded(rows)
+        try:
+            vectors = np.asarray(self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
+            whole = self._cut is None or vectors.shape[1] <= self._cut  # or the graph was shortened itself
+            return vectors if whole else unit_rows(vectors[:, : self._cut])
+        except Exception as error:  # onnxruntime raises a class of its own for every status code
+            if not _device.out_of_memory(error):
+                raise SemsearchError(f"encoder {self.name} failed on {self.device}: {error}") from error
+            if len(rows) == 1:
+                raise _device.too_large(self.device, len(rows[0])) from error
+        half = len(rows) // 2
+        return np.concatenate([self._run(rows[:half]), self._run(rows[half:])])
+
+
+def available() -> list[str]:
+    """The providers of this build of ONNX Runtime; whether one starts shows only in a session."""
+    return list(ort.get_available_providers())
+
+
+def shipped() -> OnnxEncoder:
+    """The default encoder."""
+    return OnnxEncoder(bundles.read("default"))
+
+
+def _session(bundle: Bundle, device: str) -> Any:
+    """A session, on the GPU only where it really started there.
+
+    auto takes the CPU where the GPU is of no use, and says so; cuda and cuda:N raise DeviceUnavailable.
+    """
+    providers = _providers(bundle, device)
+    if len(providers) == 1:
+        return _opened(bundle, providers)
+    with redirect_stdout(io.StringIO()) as said:  # ONNX Runtime prints there what went wrong with CUDA
+        with suppress(Exception):  # 1.21 and later; where it fails, the session tells
+            ort.preload_dlls()  # CUDA's libraries lie among the wheels, where the loader does not look
+        try:
+            session = _opened(bundle, providers)
+            why = f"ONNX Runtime fell back to {session.get_providers()[0]}"
+        except Corrupt as error:
+            session, why = None, _device.first_line(error.__cause__)
+    if session is not None and session.get_providers()[0] == CUDA:
+        return session
+    on_cpu = _opened(bundle, [CPU])  # so that a broken file is not blamed on the device
+    if said.getvalue().strip():
+        why += f" ({_device.first_line(said.getvalue())})"
+    if device != "auto":
+        raise _device.absent(device, why)
+    _device.fell_back("ONNX Runtime", why)
+    return on_cpu
+
+
+def _opened(bundle: Bundle, providers: Sequence[Any]) -> Any:
+    options = ort.SessionOptions()
+    options.log_severity_level = QUIET
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # the workers are the threads
+    if len(providers) == 1 and bundle.precision != "fp16":
+        # the export did the fusions for the CPU: a session opens in 26 ms, not in 47
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    weights = bundle.path("weights")
+    _check_files(bundle)
+    try:
+        return ort.InferenceSession(weights, options, providers, enable_fallback=0)
+    except Exception as error:  # onnxruntime raises a class of its own for every status code
+        raise Corrupt(f"ONNX Runtime {ort.__version__} cannot load encoder {bundle.name}: {error}") from error
+
+
+def _check_files(bundle: Bundle) -> None:
+    """The weights that lie beside a large model.onnx. Raises NotFound, Corrupt."""
+    for name, wanted in bundle.origin.get("files", {}).items():
+        path = bundle.folder / name
+        if not path.is_file():
+            raise NotFound(f"the encoder {bundle.name} lacks a part of its weights: {path}.", AGAIN)
+        if bundles.sha256(path) != wanted:
+            raise Corrupt(f"the weights of encoder {bundle.name} are not what was written: {path}.", AGAIN)
+
+
+def _providers(bundle: Bundle, device: str) -> list[Any]:
+    """What ONNX Runtime is asked to run on. int8 has kernels for the CPU only."""
+    has_cuda = CUDA in available()
+    unfit = not has_cuda or bundle.precision == "int8"
+    if device == "cpu" or (device == "auto" and (unfit or not gpu_driver.driver().present)):
+        return [CPU]
+    if not has_cuda:
+        raise _device.absent(device, "this ONNX Runtime has no CUDA (semsearch[gpu] has, in place of semsearch[cpu])")
+    if bundle.precision == "int8":
+        raise _device.absent(
+            device, f"encoder {bundle.name} is int8, which runs on a CPU only (an fp32 export runs on both)"
+        )
+    card = {"device_id": _device.number(device), "arena_extend_strategy": "kSameAsRequested"}  # the card is shared
+    return [(CUDA, card), CPU]
+
+
+def _each(work: Callable[[Any], None], batches: Sequence[Any], workers: int) -> None:
+    """Do `work` for every batch on `workers` threads; ONNX Runtime lets go of the interpreter while it computes.
+
+    The pool lives for one call (0.1 ms): one that is kept would hang after a fork.
+    """
+    if workers == 1 or len(batches) < 2:
+        for batch in batches:
+            work(batch)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(work, batches):
+            pass

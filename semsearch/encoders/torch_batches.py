@@ -1,0 +1,185 @@
+"""What the encoders that run on torch share: rows of tokens in batches of like length, bounded by their tokens, and
+halved where memory does not hold one.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from semsearch.encoders import device as _device
+from semsearch.errors import UsageError
+from semsearch.models import methods, postprocessing
+from semsearch.models.bundle import Bundle, Cuts
+from semsearch.models.methods import Batch, Method
+from semsearch.models.networks import loading
+from semsearch.models.networks import post as steps
+from semsearch.models.tokenization import Tokenizer, by_length, padded
+from semsearch.prompts import Prompt
+from semsearch.utils.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.types import Role, Vectors
+
+CPU_TOKENS = 1024  # in a batch, padding included; 512 to 2048 measured alike, 256 and 4096 slower
+GPU_TOKENS = 65_536
+MOST_TEXTS = 512
+
+Rows = Sequence[Sequence[int]]
+
+
+class TorchEngine(ABC):
+    """Runs a bundle whose weights are safetensors. `embed` takes any prompt; `vectors` leaves their length as it is.
+
+    `width` is that of the method's own vectors, `dim` what post-processing leaves of it.
+    """
+
+    def __init__(
+        self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False, network: Any = None
+    ) -> None:
+        """`network`: one that is loaded already, and may go on learning; see forget()."""
+        if threads:
+            torch.set_num_threads(threads)
+        self.bundle = bundle
+        self.method = methods.make(bundle.method, bundle.options)
+        _check(self.method, bundle, trust)
+        self.device = _device.torch_device(device)
+        self.network = self._opened(bundle, trust) if network is None else network
+        self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
+        self.prompts = bundle.prompts
+        self.max_tokens = bundle.max_tokens
+        self.post: Any = None  # float32 modules, one for each step of bundle.post
+        self.width = self.vectors([""], bundle.prompts["passage"]).shape[1]
+        self._settle(bundle, steps.opened(bundle, self.device))
+
+    @abstractmethod
+    def _opened(self, bundle: Bundle, trust: bool) -> Any:
+        """The network, on `device`."""
+
+    @abstractmethod
+    def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Any) -> Batch:
+        """What the method is given."""
+
+    def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Any]]:
+        """Indices of rows that run together, what of them is run, and what stands before it."""
+        yield np.arange(len(rows)), rows, None
+
+    def followed_by(self, module: Any, fitted: Mapping[str, Any]) -> TorchEngine:
+        """The same engine with one more step behind it; `fitted` says on what that was fitted."""
+        engine, bundle = copy.copy(self), self.bundle
+        added = replace(bundle, post=(*bundle.post, steps.step(module, fitted)), parity={}, background=())
+        engine._settle(added.sealed(), torch.nn.Sequential(*(self.post or ()), module.to(self.device)))
+        return engine
+
+    def cut(self, dim: int) -> TorchEngine:
+        """The same engine with the first `dim` numbers of its vectors. Raises UsageError for more than there are."""
+        if dim == self.dim:
+            return self
+        engine, modules = copy.copy(self), list(self.post or ())
+        if modules and isinstance(modules[-1], steps.Truncation):
+            modules.pop()
+        engine._settle(self.bundle.shortened(dim), torch.nn.Sequential(*modules, steps.Truncation(dim)))
+        return engine
+
+    def _settle(self, bundle: Bundle, modules: torch.nn.Sequential) -> None:
+        """Have `modules`, the steps of `bundle`, behind the method. A step that takes nothing away is none."""
+        kept = postprocessing.settled(bundle.post, self.width)
+        if len(kept) < len(bundle.post):
+            stays = [any(step is one for one in kept) for step in bundle.post]
+            modules = torch.nn.Sequential(*(each for each, here in zip(modules, stays, strict=True) if here))
+            bundle = replace(bundle, post=kept).sealed()
+        self.post = modules if kept else None
+        self.dim = kept[-1].dim if kept else self.width
+        self.bundle = replace(bundle, dim=self.dim)
+        self.background = bundle.background
+        self.name, self.fingerprint = bundle.name, bundle.fingerprint
+
+    def forget(self) -> None:  # noqa: B027  (not every engine keeps something)
+        """Drop what was computed from the weights, which have changed since."""
+
+    @property
+    def cuts(self) -> Cuts:
+        """What was cut so far."""
+        return self._tokenizer.cuts
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What `semsearch info` shows of this encoder."""
+        running = self.bundle.running(self.device, f"torch {torch.__version__}")
+        return running | {"options": dict(self.bundle.options)}
+
+    def encode(self, texts: Sequence[str], *, role: Role = "passage") -> Vectors:
+        """n texts -> (n, dim) float32 unit rows in their order."""
+        return self.embed(texts, self.prompts[role])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text alone, without prompt and special tokens."""
+        return self._tokenizer.count(texts)
+
+    def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
+        """n texts under `prompt` -> (n, dim) float32 unit rows in their order. `batch_size` is for speed only."""
+        return unit_rows(self.vectors(texts, prompt, batch_size))
+
+    def vectors(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> NDArray[np.float32]:
+        """n texts under `prompt` -> (n, dim) float32, as the method and the steps behind it give them.
+
+        Raises UsageError where the prompt has not the [MASK]s that the method reads.
+        """
+        if self.method.masks != prompt.masks and (self.method.masks is not None or not prompt.masks):
+            raise UsageError(
+                f"method {self.bundle.method} reads {self.method.masks} [MASK]s, and the prompt has {prompt.masks}.",
+                "Use a template of that method: semsearch templates list",
+            )
+        rows = self._tokenizer.ids(texts, prompt)
+        tokens = CPU_TOKENS if self.device == "cpu" else GPU_TOKENS
+        found: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+        for places, some, past in self._parted(rows, prompt):
+            for batch in by_length([len(row) for row in some], most_texts=batch_size or MOST_TEXTS, most_tokens=tokens):
+                found.append((places[batch], self._run([some[at] for at in batch], prompt, past)))
+        vectors = np.empty((len(rows), found[0][1].shape[1] if found else self.dim), dtype=np.float32)
+        for places, part in found:
+            vectors[places] = part
+        return vectors
+
+    @torch.inference_mode()
+    def _run(self, rows: Rows, prompt: Prompt, past: Any) -> NDArray[np.float32]:
+        """One batch; where memory does not hold it, its halves."""
+        try:
+            ids, mask = (torch.from_numpy(each).to(self.device) for each in padded(rows))
+            vectors = self.method.embed(self.network, self._batch(ids, mask, prompt, past)).float()
+            vectors = vectors if self.post is None else self.post(vectors)
+            return np.asarray(vectors.cpu().numpy())
+        except (RuntimeError, MemoryError) as error:  # on a CPU, and from cuBLAS, it is a plain RuntimeError
+            if not _device.out_of_memory(error):
+                raise
+            if len(rows) == 1:
+                raise _device.too_large(self.device, len(rows[0])) from error
+        if self.device != "cpu":
+            torch.cuda.empty_cache()
+        half = len(rows) // 2
+        return np.concatenate([self._run(rows[:half], prompt, past), self._run(rows[half:], prompt, past)])
+
+
+def _check(method: Method, bundle: Bundle, trust: bool) -> None:
+    """UsageError where the method and the kind of model do not go together."""
+    if method.kind == "any":
+        return
+    kind, decodes = loading.architecture(bundle.folder, trust=trust)
+    if method.kind == "masked" and decodes:
+        raise UsageError(
+            f"method {bundle.method} reads [MASK], and {bundle.name} ({kind}) is a decoder, which has none.",
+            "Use --template prompteol, pretended-cot or knowledge-enhancement.",
+        )
+    if method.kind == "causal" and not decodes:
+        raise UsageError(
+            f"method {bundle.method} reads the last token of a decoder, and {bundle.name} ({kind}) is an encoder.",
+            "Use --template promptbert, cot-bert or mean, or a model such as OPT, LLaMA or Mistral.",
+        )

@@ -1,0 +1,166 @@
+"""Pictures of what was measured, as PNG: drawn by Matplotlib's own objects, so that no window system is asked for.
+
+by_gold: CoT-BERT, Zhang et al. 2023, https://arxiv.org/abs/2309.11143, figure 3.
+layers: SG-OPT, Kim et al. 2021, https://arxiv.org/abs/2106.07345, figure 1.
+tokens: Pretended CoT, Zhang et al. 2024, https://arxiv.org/abs/2404.03921, figure 1.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import textwrap
+import warnings
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from semsearch.errors import MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.evaluation.papers.grid import Grid
+    from semsearch.evaluation.papers.tokens import Part
+
+log = logging.getLogger(__name__)
+
+DOTS = 150  # an inch
+PAGE = 15.0  # inches
+LETTERS = 11  # of a title, an inch
+INK, PALE, CORE, REST = "#22303c", "#9aa7b1", "#b8332a", "#3f6f9f"
+GROUPS = (0, 1, 2, 3, 4, 5)  # gold scores are given to the nearest of these
+
+
+def by_gold(models: Mapping[str, NDArray[np.float64]], gold: Sequence[float], file: Path, title: str = "") -> None:
+    """A panel a model: the cosine of every pair above its gold score, 0 … 5, and a box for each group of scores.
+
+    As in the paper the cosines of a model are stretched to 0 … 1; what that was before is said at the axis.
+    """
+    check(file)
+    scores = np.asarray(gold, dtype=np.float64)
+    nearest = np.floor(scores + 0.5)
+    figure, panels = _panels(len(models), width=4.6, height=3.9)
+    shift = np.random.default_rng(0).uniform(-0.06, 0.06, size=len(scores))  # equal scores lie beside each other
+    for panel, (name, cosines) in zip(panels, models.items(), strict=True):
+        low, high = float(cosines.min()), float(cosines.max())
+        stretched = (cosines - low) / (high - low) if high > low else np.zeros_like(cosines)
+        panel.scatter(scores + shift, stretched, s=5, color=REST, alpha=0.25, linewidths=0)
+        filled = [group for group in GROUPS if (nearest == group).any()]
+        panel.boxplot(
+            [stretched[nearest == group] for group in filled],
+            positions=filled,
+            widths=0.34,
+            showfliers=False,
+            patch_artist=True,
+            manage_ticks=False,
+            boxprops={"facecolor": "none", "edgecolor": INK},
+            medianprops={"color": CORE, "linewidth": 2},
+            whiskerprops={"color": INK},
+            capprops={"color": INK},
+        )
+        panel.set(xlabel="gold score (boxes: nearest whole score)", xlim=(-0.45, 5.45), ylim=(-0.03, 1.03))
+        panel.set_ylabel(f"cosine, {low:.2f} … {high:.2f} drawn as 0 … 1")
+        panel.set_title(_short(name), fontsize=10, parse_math=False)
+        panel.set_xticks(GROUPS)
+    _save(figure, file, title)
+
+
+def layers(found: Grid, file: Path, title: str = "") -> None:
+    """A heat map, a row a layer with the embedding output below; the best cell is framed."""
+    check(file)
+    from matplotlib.patches import Rectangle
+
+    scores = np.array(found.scores)
+    figure, (panel,) = _panels(1, width=1.9 + 0.85 * scores.shape[1], height=1.5 + 0.36 * len(scores))
+    image = panel.imshow(scores, aspect="auto", origin="lower", cmap="viridis")
+    middle = float(np.nanmin(scores) + np.nanmax(scores)) / 2 if np.isfinite(scores).any() else 0.0
+    for (layer, at), score in np.ndenumerate(scores):
+        text = "-" if math.isnan(score) else f"{score:.1f}"
+        panel.text(at, layer, text, ha="center", va="center", fontsize=9, color="white" if score < middle else "black")
+    best, pooling, score = found.best
+    if not math.isnan(score):
+        frame = (found.poolings.index(pooling) - 0.5, best - 0.5)
+        panel.add_patch(Rectangle(frame, 1, 1, fill=False, edgecolor=CORE, linewidth=2.5, clip_on=False))
+    panel.set_xticks(range(len(found.poolings)), [_pooling(name) for name in found.poolings])
+    panel.set_yticks(range(len(scores)), ["0 (embeddings)", *map(str, range(1, len(scores)))])
+    panel.set(xlabel="pooling", ylabel="layer")
+    panel.tick_params(length=0)
+    figure.colorbar(image, ax=panel, label="Spearman × 100")
+    _save(figure, file, title)
+
+
+def tokens(models: Mapping[str, Sequence[Part]], file: Path, title: str = "") -> None:
+    """A panel a model: the share of every token as a bar, words that carry meaning in red and the others in blue."""
+    check(file)
+    from matplotlib.patches import Patch
+
+    if not models:
+        raise UsageError("there is nothing to draw.", "Name a model: -m MODEL")
+    longest = max(len(parts) for parts in models.values())
+    figure, panels = _panels(len(models), width=max(3.6, 0.55 * longest + 1.2), height=3.4)
+    top = max((part.share for parts in models.values() for part in parts), default=0) * 115
+    for panel, (name, parts) in zip(panels, models.items(), strict=True):
+        bars = panel.bar(range(len(parts)), [100 * part.share for part in parts],
+                         color=[CORE if part.core else REST for part in parts], width=0.72)  # fmt: skip
+        panel.bar_label(bars, fmt="%.1f", fontsize=8, padding=2)
+        turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if longest > 8 else {}
+        panel.set_xticks(range(len(parts)), [part.token for part in parts], parse_math=False, **turned)
+        panel.set(xlim=(-0.6, len(parts) - 0.4), ylim=(0, top or 1), ylabel="share of all cosines, %")
+        core = 100 * sum(part.share for part in parts if part.core)
+        panel.set_title(f"{_short(name)}\nred together: {core:.1f} %", fontsize=10, parse_math=False)
+    legend = [Patch(color=CORE, label="carries meaning"), Patch(color=REST, label="other")]
+    figure.legend(handles=legend, fontsize=8, loc="outside lower center", ncols=2, frameon=False)
+    _save(figure, file, title)
+
+
+def check(file: Path) -> None:
+    """UsageError for a file that is no PNG, MissingExtra without Matplotlib: to be asked before what takes hours."""
+    if file.suffix.lower() != ".png":
+        raise UsageError(f"{file} is no PNG.", f"Call it {file.with_suffix('.png').name}.")
+    if find_spec("matplotlib") is None:
+        raise MissingExtra("a figure", "train")
+
+
+def _panels(count: int, *, width: float, height: float) -> tuple[Any, list[Any]]:
+    """A figure of panels, each `width` by `height` inches, as many beside each other as a page is wide."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    across = max(1, min(count, int(PAGE // width)))
+    down = math.ceil(count / across)
+    figure = Figure(figsize=(width * across, height * down), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = [figure.add_subplot(down, across, at + 1) for at in range(count)]
+    for panel in panels:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.spines[["left", "bottom"]].set_color(PALE)
+        panel.set_axisbelow(True)
+    return figure, panels
+
+
+def _save(figure: Any, file: Path, title: str) -> None:
+    if title:
+        wide = int(LETTERS * figure.get_size_inches()[0])
+        lines = [part for line in title.split("\n") for part in textwrap.wrap(line, wide)]
+        figure.suptitle("\n".join(lines), fontsize=11, color=INK, parse_math=False)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        figure.savefig(file, dpi=DOTS)
+    if any("missing from" in str(one.message) for one in told):  # one line where Matplotlib has one a letter
+        log.warning("%s has boxes in place of letters that Matplotlib's font lacks.", file)
+
+
+def _short(name: str) -> str:
+    """The end of a long name: a folder's path says less than its last part."""
+    model, mark, template = name.partition("#")
+    found = model.rstrip("/").rpartition("/")[2] + mark + template
+    return found if len(found) <= 44 else "…" + found[-43:]
+
+
+def _pooling(name: str) -> str:
+    return {"cls": "[CLS]", "mask": "[MASK]"}.get(name, name)

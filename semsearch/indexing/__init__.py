@@ -1,0 +1,1 @@
+"""From files and documents to the store: sync, ingest, sources and file states."""

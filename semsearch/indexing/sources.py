@@ -1,0 +1,151 @@
+"""What an index follows: files and folders, how each is read, and the names that their documents get.
+
+Documents of the first folder are named by their path below it; folders beyond the first are told apart by a prefix,
+their own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from semsearch.chunking.splitter import Splitter
+from semsearch.documents.loaders import Fields
+from semsearch.documents.walk import Rules, guard
+from semsearch.errors import NotFound, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOptions:
+    """How to read a folder. None stands for what the index was told the last time, else the default."""
+
+    rules: Rules | None = None
+    kind: str | None = None
+    fields: Fields | None = None
+    splitter: Splitter | None = None
+    prune: bool = True
+    force: bool = False
+    dry_run: bool = False
+    yes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A file or folder that the index was told to follow, and how to read it."""
+
+    path: str
+    rules: Rules = field(default_factory=Rules)
+    kind: str = "auto"
+    fields: Fields = field(default_factory=Fields)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the recipe keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, kept: dict[str, Any]) -> Root:
+        """Out of the recipe."""
+        rules, fields = Rules(**_with_tuples(kept["rules"])), Fields(**_with_tuples(kept["fields"]))
+        return cls(kept["path"], rules, kept["kind"], fields)
+
+
+def _with_tuples(kept: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists where these types have tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in kept.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """All that an index follows. `bases` gives each folder the prefix that its documents' ids carry."""
+
+    roots: tuple[Root, ...] = ()
+    bases: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, recipe: dict[str, Any]) -> Roots:
+        kept = tuple(Root.from_json(root) for root in recipe.get("roots", ()))
+        return cls(kept, tuple(recipe.get("bases", {}).items()))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"roots": [root.to_json() for root in self.roots], "bases": dict(self.bases)}
+
+    def covering(self, path: Path) -> Root | None:
+        """The root that is `path` or a folder above it."""
+        return next((root for root in self.roots if path.is_relative_to(root.path)), None)
+
+    def base(self, path: Path) -> tuple[str, str]:
+        """(folder, prefix) that the file or folder `path` is named from."""
+        return next((base, prefix) for base, prefix in self.bases if path.is_relative_to(base))
+
+    def with_root(self, root: Root) -> Roots:
+        """The same and `root`; what lies below it is followed through it from now on."""
+        path = Path(root.path)
+        kept = tuple(r for r in self.roots if not Path(r.path).is_relative_to(path))
+        if any(path.is_relative_to(base) for base, _ in self.bases):
+            return Roots((*kept, root), self.bases)
+        base = path if path.is_dir() else path.parent
+        bases = tuple((b, p) for b, p in self.bases if not Path(b).is_relative_to(base))
+        taken = {prefix for _, prefix in bases}
+        names = ["", *(f"{base.name or 'root'}{n}/" for n in ("", *(f"-{i}" for i in range(2, len(taken) + 3))))]
+        return Roots((*kept, root), (*bases, (str(base), next(name for name in names if name not in taken))))
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What one update does: what to look through (absolute paths) and how, and the index's recipe from now on.
+
+    `anew`: every document is cut again, for passages of two sizes in one index would not compete fairly.
+    """
+
+    roots: Roots
+    scopes: Sequence[Path]
+    options: SyncOptions
+    recipe: dict[str, Any]
+    anew: bool
+
+
+def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) -> Update:
+    """The update with these paths (none: of all that is followed) of an index with this recipe.
+
+    An index that follows nothing can be cut anew too. Raises UsageError, NotFound, GuardRail.
+    """
+    known = Roots.of(recipe)
+    alone = options.splitter is not None and not (paths or known.roots)
+    roots, scopes = (known, []) if alone else plan(paths, options, known)
+    for scope in scopes:
+        guard(scope, None, yes=options.yes)  # before it is followed: what is refused stays refused
+    split = asdict(options.splitter) if options.splitter else recipe["splitter"]
+    anew = recipe.get("resplit", False) or split != recipe["splitter"]
+    if anew:
+        scopes, options = [Path(root.path) for root in roots.roots], replace(options, force=True)
+    return Update(roots, scopes, options, {**recipe, **roots.to_json(), "splitter": split, "resplit": anew}, anew)
+
+
+def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roots, list[Path]]:
+    """What the index follows from now on, and what to look through in this run (absolute paths).
+
+    Raises UsageError where there is nothing to follow, NotFound for a path that is not there.
+    """
+    if not paths and not roots.roots:
+        raise UsageError("there is no PATH, and this index follows none.", "Name a folder: semsearch index FOLDER")
+    for path in paths:
+        if not path.exists():
+            raise NotFound(f"there is no file or folder {str(path)!r}.", "Check the path; nothing was changed.")
+    scopes = [path.resolve() for path in paths] or [Path(root.path) for root in roots.roots]
+    if not any(scope.exists() for scope in scopes):
+        listed = ", ".join(str(scope) for scope in scopes)
+        raise NotFound(f"none of what this index follows is there: {listed}.", "Nothing was changed.")
+    for scope in scopes:  # without a PATH what was said holds for all that is followed
+        known = roots.covering(scope)
+        told = Root(str(scope)) if known is None else known
+        told = replace(told, **{k: v for k in ("rules", "kind", "fields") if (v := getattr(options, k)) is not None})
+        if known is not None and told != known and known.path != str(scope):
+            raise UsageError(
+                f"{scope} is read as the whole of {known.path} is.",
+                f"Index {known.path} with these flags, or leave them out.",
+            )
+        if told != known:
+            roots = roots.with_root(told)
+    return roots, scopes

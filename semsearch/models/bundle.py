@@ -1,0 +1,259 @@
+"""A saved encoder: one folder with encoder.json, weights and tokenizer, and the fingerprint of its vector space.
+
+The fingerprint is computed from everything that decides what vector a text gets: method, prompts with every space,
+hashes of weights, their configuration and the tokenizer, pooling, layer, longest input, post-processing, normalisation
+and precision class. It is stored, and computed again on reading. A folder is found by its path, its name in
+models/catalogue.json, or its id on the hub.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from semsearch.errors import Corrupt, NotFound
+from semsearch.models import postprocessing as post
+from semsearch.models import safetensors_files as weights
+from semsearch.models.model_ref import HUB, Reference
+from semsearch.models.postprocessing import Step
+from semsearch.prompts import MARKS, Prompt
+from semsearch.types import Role
+
+FORMAT = 1
+MANIFEST = "encoder.json"
+ONNX = ".onnx"
+TOKENIZER = "tokenizer.json"
+MODELS = Path(__file__).parent / "assets"
+IDENTITY = ("method", "pooling", "layer", "max_tokens", "normalize", "precision")  # beside prompts, options and hashes
+
+
+@dataclass(slots=True)
+class Cuts:
+    """How many passages were longer than the encoder reads, and how many of their tokens were left out.
+
+    In a text far beyond the limit the rest is counted in words, so `tokens` is then a lower bound.
+    """
+
+    passages: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The manifest of a saved encoder. `parity` are figures measured at export, against the full-precision model.
+
+    `post` is what is done to the vector that the method gives, and `dim` what is left of it then.
+    `options` are what the method was told beyond its defaults, `tokens` the tokenizer's own mask, sep, cls and pad.
+    `config_sha256` is that of what the model's configuration says of how its weights are run.
+    `origin` holds the sha256 of the weights and of the tokenizer that an export was made from, and the operators and
+    the opset of its graph. `background`: ascending quantiles of the cosine of unrelated texts, p = 0 … 1 in equal
+    steps. `weights` is an ONNX file, or the safetensors file (or the index of several) of a Hugging Face folder.
+    """
+
+    name: str
+    method: str
+    dim: int
+    max_tokens: int
+    precision: str
+    pooling: str
+    layer: int
+    normalize: bool
+    prompts: Mapping[Role, Prompt]
+    weights: str
+    weights_sha256: str
+    tokenizer: str
+    tokenizer_sha256: str
+    licence: str
+    source: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    tokens: Mapping[str, str] = field(default_factory=dict)
+    config_sha256: str = ""
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str = ""
+    parity: Mapping[str, Any] = field(default_factory=dict)
+    background: tuple[float, ...] = ()
+    post: tuple[Step, ...] = ()
+    folder: Path = field(default=Path(), compare=False)
+
+    def sealed(self) -> Bundle:
+        """The same bundle with the fingerprint that follows from its parts.
+
+        An fp32 export was proven equal to what it was made from, so the hashes of that count; any other has its own.
+        """
+        proven = self.origin if self.precision == "fp32" else {}
+        parts: dict[str, Any] = {key: getattr(self, key) for key in IDENTITY}
+        parts["prompts"] = {role: prompt.as_dict() for role, prompt in self.prompts.items()}
+        parts["weights_sha256"] = proven.get("weights_sha256", self.weights_sha256)
+        parts["tokenizer_sha256"] = proven.get("tokenizer_sha256", self.tokenizer_sha256)
+        if self.options:
+            parts["options"] = dict(self.options)
+        if self.config_sha256:
+            parts["config_sha256"] = self.config_sha256
+        if any(mark in prompt.text for prompt in self.prompts.values() for mark in MARKS):
+            parts["tokens"] = dict(self.tokens)
+        if self.post:
+            parts["post"] = [step.identity for step in self.post]
+        canonical = json.dumps(parts, sort_keys=True, ensure_ascii=True)
+        return replace(self, fingerprint=hashlib.sha256(canonical.encode()).hexdigest()[:16])
+
+    def shortened(self, dim: int | None) -> Bundle:
+        """The same encoder with the first `dim` numbers of each vector; None is all. Raises UsageError for too many.
+
+        What was measured of the whole vector does not hold for it.
+        """
+        if dim is None or dim == self.dim:
+            return self
+        steps, name = post.shortened(self.post, dim, self.dim), str(Reference.parse(self.name).with_(dim=dim))
+        cut = replace(self, name=name, post=steps, parity={}, background=())
+        return replace(cut, dim=dim if self.dim else 0).sealed()
+
+    def path(self, which: str) -> Path:
+        """The file of `weights` or `tokenizer`, once its bytes are checked.
+
+        A tokenizer that was converted lies elsewhere, under the hash of what it was made from. Raises Corrupt where
+        the sha256 is off, and NotFound where the file is absent.
+        """
+        path = self.folder / str(getattr(self, which))
+        if Path(getattr(self, which)).is_absolute():
+            return path
+        try:
+            found = sha256(path) if path.suffix == ONNX else self._identity(path)
+        except OSError as error:
+            raise NotFound(f"the encoder {self.name} lacks its {which}: {path}.", _AGAIN) from error
+        if found != getattr(self, f"{which}_sha256"):
+            raise Corrupt(f"the {which} of encoder {self.name} are not what was written: {path}.", _AGAIN)
+        return path
+
+    def _identity(self, path: Path) -> str:
+        """The hash of a tokenizer, or of weights and what goes with them: a pipeline's modules, a learned prompt."""
+        if path != self.folder / self.weights:
+            return weights.identity(path)
+        behind = (self.folder / name for name in self.options.get("then", ()) if (self.folder / name).is_dir())
+        modules = (each for one in behind for each in weights.of_module(one))
+        return weights.joined([weights.identity(path), *modules, *weights.of_prompt(self.folder, self.method)])
+
+    def running(self, device: str, provider: str) -> dict[str, Any]:
+        """What `semsearch info` shows of it where it runs on `device` by `provider`."""
+        shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "licence", "source")
+        prompts = {role: [prompt.before, prompt.after] for role, prompt in self.prompts.items()}
+        behind = {"post": post.told(self.post)} if self.post else {}
+        told = {key: getattr(self, key) for key in shown} | behind
+        return told | {"device": device, "provider": provider, "prompts": prompts}
+
+    def files(self) -> list[Path]:
+        """What has to be there beside the manifest."""
+        fitted = [] if self.weights.endswith(ONNX) else [at for at, step in enumerate(self.post) if step.sha256]
+        behind = [f"{post.FOLDER}/{at}/{file}" for at in fitted for file in ("config.json", weights.WHOLE)]
+        return [self.folder / name for name in (self.weights, self.tokenizer, *self.origin.get("files", {}), *behind)]
+
+
+_AGAIN = "Install semsearch again, or copy the encoder's folder again."
+
+
+def read(name: str | Path) -> Bundle:
+    """The bundle called `name`: a catalogue name or a folder. NotFound, with near names, where there is none.
+
+    Raises Corrupt where the manifest is broken, or its parts do not make up its fingerprint.
+    """
+    folder = find(name)
+    if not (folder / MANIFEST).is_file():
+        raise NotFound(
+            f"{folder} is not an encoder: it has no {MANIFEST}.",
+            "Name the folder of an exported encoder, or see: semsearch models list",
+        )
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        bundle = _parse(content, folder)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Corrupt(f"{folder / MANIFEST} cannot be read: {error}.", _AGAIN) from error
+    if bundle.sealed().fingerprint != bundle.fingerprint:
+        raise Corrupt(f"{folder / MANIFEST} was changed: its parts do not make up {bundle.fingerprint}.", _AGAIN)
+    return bundle
+
+
+def write(bundle: Bundle, folder: Path) -> Bundle:
+    """Seal `bundle` and write its manifest into `folder`, where weights and tokenizer lie."""
+    sealed = replace(bundle, folder=folder).sealed()
+    content = {"format": FORMAT, **{key: value for key, value in asdict(sealed).items() if key != "folder"}}
+    content["prompts"] = {role: prompt.as_dict() for role, prompt in sealed.prompts.items()}
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    return sealed
+
+
+def find(name: str | Path, revision: str = "") -> Path:
+    """The folder of the model called `name`: of the catalogue, of the hub (hf:owner/name), or a path.
+
+    A model of the hub that is not here is fetched. Raises NotFound with near names.
+    """
+    entry = catalogue().get(str(name), {})
+    if entry.get("folder"):
+        return MODELS / str(entry["folder"])
+    wanted = entry.get("hub") or (str(name).removeprefix(HUB) if str(name).startswith(HUB) else "")
+    if wanted:
+        from semsearch.models import hub
+
+        return hub.fetch(wanted, revision or entry.get("revision", ""))
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if "/" in str(name) or str(name).startswith((".", "~")):
+        raise _no_folder(str(name), folder)
+    near = difflib.get_close_matches(str(name), [*catalogue(), *_beside(folder)], n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    raise NotFound(
+        f"no encoder is called {str(name)!r}.",
+        f"{hint}Choose from: {', '.join(sorted(catalogue()))}, a folder, or hf:owner/name.",
+    )
+
+
+def _no_folder(name: str, folder: Path) -> NotFound:
+    """The error for a path where nothing is, with the folder beside it that is spelled nearly so."""
+    near = difflib.get_close_matches(folder.name, _beside(folder), n=1)
+    hint = f"Did you mean {str(folder.parent / near[0])!r}? " if near else ""
+    hub = f" A model of the hub is written {HUB}{name}." if re.fullmatch(r"[\w-]+/[\w.-]+", name) else ""
+    return NotFound(f"there is no folder {name}.", f"{hint}Check the path, or see: semsearch models list.{hub}")
+
+
+def _beside(folder: Path) -> list[str]:
+    """The names that `folder` could have had."""
+    try:
+        there = [each.name for each in folder.parent.iterdir() if not each.name.startswith(".") and each.is_dir()]
+        return there[:200]
+    except OSError:
+        return []
+
+
+def catalogue() -> dict[str, dict[str, Any]]:
+    """Every encoder with a name: licence, size, source and template of each."""
+    content: dict[str, dict[str, Any]] = json.loads((MODELS / "catalogue.json").read_text(encoding="utf-8"))
+    return content
+
+
+def sha256(path: Path) -> str:
+    """Hash of a file, as a manifest names it."""
+    return weights.hashed(path)
+
+
+def _parse(content: dict[str, Any], folder: Path) -> Bundle:
+    version = content.pop("format")
+    if version != FORMAT:
+        raise ValueError(f"it has format {version}, and this semsearch reads format {FORMAT}")
+    unknown = set(content) - {each.name for each in fields(Bundle)}
+    if unknown:
+        raise ValueError(f"it has unknown keys {sorted(unknown)}")
+    content["prompts"] = {role: _prompt(**prompt) for role, prompt in content["prompts"].items()}
+    content["background"] = tuple(content["background"])
+    content["post"] = tuple(Step(**step) for step in content.get("post", ()))
+    return Bundle(**{**content, "folder": folder})
+
+
+def _prompt(remove: list[str] | tuple[str, ...] = (), **parts: Any) -> Prompt:
+    """A prompt as JSON holds it."""
+    return Prompt(remove=tuple(remove), **parts)

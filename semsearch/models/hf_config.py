@@ -1,0 +1,277 @@
+"""What a Hugging Face or sentence-transformers folder is, read from its configuration alone: no torch, no weights.
+
+`describe` gives the bundle that the folder would be saved as: method and prompts of the template that was asked for,
+else of its modules.json, else mean pooling (PromptEOL for a decoder); lengths, tokens, and the hashes that name it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from semsearch.errors import MissingExtra, NotFound, UsageError
+from semsearch.models import safetensors_files, st_config, tokenizer_files
+from semsearch.models.bundle import Bundle
+from semsearch.models.tokenizer_files import json_of
+from semsearch.prompts import library
+
+if TYPE_CHECKING:
+    from semsearch.models.model_ref import Reference
+    from semsearch.models.st_config import Pipeline
+    from semsearch.models.tokenizer_files import Vocabulary
+    from semsearch.prompts.library import Template
+
+CONFIG = "config.json"
+MOST = {False: 512, True: 2048}  # tokens of an encoder's and of a decoder's input, where nobody says otherwise
+OFFSET = ("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "longformer", "xlm-roberta-xl")
+POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "max_sequence_length")
+ENCODERS = """albert bert camembert convbert data2vec-text deberta deberta-v2 distilbert electra ernie eurobert
+    longformer luke megatron-bert mobilebert modernbert mpnet nomic_bert nystromformer rembert roberta
+    roberta-prelayernorm roformer squeezebert xlm-roberta xlm-roberta-xl xmod"""
+DECODERS = """bloom codegen cohere cohere2 falcon gemma gemma2 gemma3_text gpt2 gpt_bigcode gpt_neo gpt_neox gptj
+    granite llama ministral mistral mixtral mpt olmo olmo2 opt persimmon phi phi3 qwen2 qwen2_moe qwen3 qwen3_moe
+    smollm3 stablelm starcoder2 xglm"""
+NEUTRAL = """architectures auto_map dtype finetuning_task gradient_checkpointing id2label label2id output_past
+    problem_type task_specific_params tokenizer_class torch_dtype transformers_version use_cache"""  # of a config.json
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The folder of the model itself, `below` that of the pipeline; its config, and whether it is a decoder."""
+
+    folder: Path
+    below: str
+    config: Mapping[str, Any]
+    causal: bool
+
+    @property
+    def kind(self) -> str:
+        return str(self.config.get("model_type") or "a model of no known type")
+
+
+def is_model(folder: Path) -> bool:
+    """Whether `folder` looks like a Hugging Face or sentence-transformers model."""
+    return (folder / CONFIG).is_file() or st_config.is_pipeline(folder)
+
+
+def check_whole(folder: Path) -> None:
+    """Raises NotFound where a file is absent without which no model runs, Corrupt where one is cut short."""
+    inner = _inner(folder)[0]
+    safetensors_files.find(inner)
+    lacking = [path for path in (inner / CONFIG, *_configs(folder)) if not path.is_file()]
+    if not lacking and not tokenizer_files.there(inner):
+        lacking = [inner / tokenizer_files.WHOLE]
+    if lacking:
+        raise NotFound(f"{folder} lacks {lacking[0].relative_to(folder)}.", "Copy the whole model.")
+
+
+def describe(folder: Path, reference: Reference, *, name: str = "", source: str = "", trust: bool = False) -> Bundle:
+    """The bundle that `folder` is under `reference`, sealed; `dim` is known once it runs.
+
+    Raises NotFound where a file is absent, UsageError where template, options and model do not go together.
+    """
+    model = _model(folder, trust)
+    pipeline = st_config.read(folder) if st_config.is_pipeline(folder) and not reference.template else None
+    found = safetensors_files.find(model.folder)
+    told = st_config.sizes(model.folder) if st_config.is_pipeline(folder) else {}
+    words = tokenizer_files.read(model.folder, lower=bool(told.get("do_lower_case")), trust=trust)
+    base = Bundle(
+        name=name or folder.resolve().name,
+        method="sentence_transformer",
+        dim=0,
+        max_tokens=_max_tokens(model, words, reference, told.get("max_seq_length") if pipeline else None),
+        precision=_precision(model, found, reference),
+        pooling="",
+        layer=-1,
+        normalize=True,
+        prompts=pipeline.prompts if pipeline else {},
+        weights=_below(model, found),
+        weights_sha256=safetensors_files.joined(
+            [safetensors_files.identity(model.folder / found), *(pipeline.hashes if pipeline else ())]
+        ),
+        tokenizer=_below(model, words.file),
+        tokenizer_sha256=words.sha256,
+        licence=_licence(folder),
+        source=source,
+        tokens=words.tokens,
+        config_sha256=_run_by(model),
+        folder=folder.resolve(),
+    )
+    whole = _piped(base, pipeline, reference) if pipeline else _prompted(base, model, reference)
+    return whole.sealed().shortened(reference.dim)
+
+
+def chosen(folder: Path, reference: Reference, *, trust: bool = False) -> Reference:
+    """`reference` with the template that holds where none is named, so that it means the same for ever."""
+    if reference.template or st_config.is_pipeline(folder):
+        return reference
+    return replace(reference, template="prompteol" if _model(folder, trust).causal else "mean")
+
+
+def is_causal(folder: Path, *, trust: bool = False) -> bool:
+    """Whether the model in `folder` is a decoder. Raises NotFound where there is no model, UsageError for its code."""
+    return _model(folder, trust).causal
+
+
+def _model(folder: Path, trust: bool) -> _Model:
+    inner, below = _inner(folder)
+    config = json_of(inner / CONFIG)
+    if not config:
+        raise NotFound(
+            f"{folder} is no model: it has neither encoder.json nor {CONFIG}.",
+            "Name the folder of an exported encoder or of a Hugging Face model.",
+        )
+    if config.get("auto_map") and not trust:
+        raise UsageError(
+            f"{folder} brings code of its own ({CONFIG}: auto_map), which is not run.",
+            "If you trust whoever wrote it, say --trust-remote-code (in Python trust_remote_code=True).",
+        )
+    if config.get("is_encoder_decoder"):
+        raise UsageError(
+            f"{folder} is an encoder and a decoder in one ({config.get('model_type')}), which is not run here.",
+            "Use an encoder such as BERT, or a decoder such as OPT.",
+        )
+    if config.get("model_type") == "funnel":
+        raise UsageError(
+            f"{folder} is a funnel, whose layers have fewer and fewer tokens, which is not run here.",
+            "Use another encoder, such as BERT.",
+        )
+    return _Model(inner, below, config, _decodes(inner, config, trust))
+
+
+def _inner(folder: Path) -> tuple[Path, str]:
+    """The folder of the model itself, and its path below `folder`."""
+    below = st_config.transformer(folder) if st_config.is_pipeline(folder) else ""
+    return (folder / below if below else folder), below
+
+
+def _configs(folder: Path) -> list[Path]:
+    return st_config.configs(folder) if st_config.is_pipeline(folder) else []
+
+
+def _decodes(folder: Path, config: Mapping[str, Any], trust: bool) -> bool:
+    """Whether it is a decoder; transformers is asked about kinds that are not listed here."""
+    kind = config.get("model_type")
+    if kind in ENCODERS.split():
+        return bool(config.get("is_decoder"))
+    if kind in DECODERS.split():
+        return True
+    try:
+        from semsearch.models.networks import loading
+    except ImportError as error:
+        raise MissingExtra(f"the model {folder} ({kind})", "train") from error
+    return loading.architecture(folder, trust=trust)[1]
+
+
+def _prompted(base: Bundle, model: _Model, reference: Reference) -> Bundle:
+    """`base` under the template that `reference` names, or the usual one."""
+    template = library.resolve(reference.template or ("prompteol" if model.causal else "mean"), causal=model.causal)
+    _fitting(template, base, model)
+    options = {**template.options, **reference.options}
+    if reference.layer is not None:
+        options["layer"] = reference.layer
+    return replace(
+        base,
+        method=template.method,
+        weights_sha256=safetensors_files.joined(
+            [base.weights_sha256, *safetensors_files.of_prompt(base.folder, template.method)]
+        ),
+        prompts=template.prompts,
+        options=options,
+        layer=int(options.get("layer", -1)),
+    )
+
+
+def _piped(base: Bundle, pipeline: Pipeline, reference: Reference) -> Bundle:
+    if reference.layer is not None or reference.options:
+        option = "layer" if reference.layer is not None else next(iter(reference.options))
+        raise UsageError(
+            f"{base.name} says itself how it is read (modules.json), so {option} cannot be chosen.",
+            f"Name a template: {base.name}#mean",
+        )
+    return replace(base, options=pipeline.options)
+
+
+def _fitting(template: Template, base: Bundle, model: _Model) -> None:
+    """UsageError where a template and the model do not go together; a warning where they were not made for another."""
+    said = repr(template.name) if template.name else repr(template.text["passage"])
+    if template.masks and model.causal:
+        raise UsageError(
+            f"the template {said} has a [MASK], and {base.name} ({model.kind}) is a decoder, which reads none.",
+            "Use --template prompteol, pretended-cot or knowledge-enhancement.",
+        )
+    if template.masks and "mask" not in base.tokens:
+        raise UsageError(
+            f"the template {said} has a [MASK], and the tokenizer of {base.name} has no such token.",
+            "Use --template mean, or a model trained with masked tokens (BERT, RoBERTa).",
+        )
+    if template.kinds == ("causal",) and not model.causal:
+        raise UsageError(
+            f"the template {said} is for decoders, and {base.name} ({model.kind}) is an encoder.",
+            "Use --template promptbert, cot-bert or mean, or a model such as OPT, LLaMA or Mistral.",
+        )
+    if model.causal and not {"causal", "any"} & set(template.kinds):
+        raise UsageError(
+            f"the template {said} is for encoders, and {base.name} ({model.kind}) is a decoder.",
+            "Use --template prompteol, pretended-cot, knowledge-enhancement or mean.",
+        )
+    known = {"bert", "roberta"}
+    if model.kind in known and known & set(template.kinds) and model.kind not in template.kinds:
+        LOG.warning("the template %s is not for %s, and %s is one.", said, model.kind, base.name)
+
+
+def _max_tokens(model: _Model, words: Vocabulary, reference: Reference, said: Any) -> int:
+    """The longest input. Raises UsageError where more is asked for than the model has positions for."""
+    inner = model.config.get("text_config") or {}
+    places = next((int(each[key]) for each in (model.config, inner) for key in POSITIONS if each.get(key)), None)
+    if places and model.kind in OFFSET:
+        places -= int(model.config.get("pad_token_id") or 1) + 1  # the rows up to the padding's are no positions
+    wanted = reference.max_tokens
+    if wanted and places and wanted > places:
+        raise UsageError(
+            f"max_tokens {wanted} was asked for, and {model.folder} has {places} positions.", "Ask for less."
+        )
+    if wanted:
+        return wanted
+    known = [each for each in (places, words.longest, said) if each]
+    return min(int(each) for each in (*known, *([] if said else [MOST[model.causal]])))
+
+
+def _precision(model: _Model, found: str, reference: Reference) -> str:
+    """fp32 for encoders, and what it was saved in for decoders, which are large; or what was asked for."""
+    if reference.dtype == "int8":
+        raise UsageError("int8 is for exported encoders.", "Export it: semsearch export MODEL -o DIR --dtype int8")
+    if reference.dtype == "nf4" and not model.causal:
+        raise UsageError(f"nf4 is for decoders, and {model.folder} is an encoder.", "Use fp32, bf16 or fp16.")
+    return reference.dtype or (safetensors_files.precision(model.folder, found) if model.causal else "fp32")
+
+
+def _run_by(model: _Model) -> str:
+    """The hash of what decides how the weights are run: the configuration, and the code that it brings."""
+    told = {key: value for key, value in model.config.items() if key not in NEUTRAL.split() and key[0] != "_"}
+    code = sorted(model.folder.glob("*.py")) if "auto_map" in model.config else []
+    content = json.dumps([told, [safetensors_files.sha256(each) for each in code]], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _below(model: _Model, name: str) -> str:
+    """A file of the model, as the pipeline's folder sees it."""
+    return str(PurePosixPath(model.below, name)) if model.below else name
+
+
+def _licence(folder: Path) -> str:
+    """What the front matter of README.md says."""
+    try:
+        text = (folder / "README.md").read_text(encoding="utf-8", errors="replace")[:20_000]
+    except OSError:
+        return ""
+    head = re.match(r"---\s*\n(.*?)\n---", text, re.DOTALL)
+    found = re.search(r"^license:[ \t]*([\w.+-]+)[ \t]*$", head[1], re.MULTILINE) if head else None
+    return found[1] if found else ""

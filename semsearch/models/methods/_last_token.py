@@ -1,0 +1,35 @@
+"""What methods share that read a decoder's last token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from semsearch.models import pooling
+from semsearch.models.methods import chosen
+from semsearch.models.methods._plain import Plain
+from semsearch.models.networks.masked import Inputs
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from semsearch.models.methods import Batch
+    from semsearch.models.networks.causal import CausalNetwork
+
+
+@dataclass(frozen=True, slots=True)
+class LastToken(Plain):
+    """`norm`: "yes" and "no" say whether the final norm is applied, "" that it is behind the last layer alone."""
+
+    layer: int = -1
+    norm: str = ""
+
+    kind: ClassVar[str] = "causal"
+
+    def __post_init__(self) -> None:
+        chosen("norm", self.norm, ("", "yes", "no"))
+
+    def embed(self, network: CausalNetwork, batch: Batch) -> Tensor:
+        """(n, h)."""
+        inputs, last = Inputs(batch.ids, batch.mask), pooling.last(batch.mask)
+        return network.read(inputs, last, self.layer, norm=self.norm, past=batch.past)[:, 0]

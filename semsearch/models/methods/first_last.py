@@ -1,0 +1,37 @@
+"""First-last: the mean over tokens of two layers, averaged.
+
+Two definitions go by this name. `first="layer"` takes the output of the first transformer layer, as BERT-whitening
+(Su et al. 2021, https://arxiv.org/abs/2103.15316) and SimCSE since its correction do: 60.73 on seven STS tasks for
+BERT-base there. `first="embeddings"` takes the embedding output, as PromptBERT's table 5 does: 56.70.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from semsearch.models.methods import chosen
+from semsearch.models.methods._plain import Plain
+from semsearch.models.networks.masked import Inputs
+from semsearch.models.pooling import mean_pool
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from semsearch.models.methods import Batch
+    from semsearch.models.networks.masked import MaskedNetwork
+
+FIRST = {"layer": 1, "embeddings": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Plain):
+    first: str = "layer"
+
+    def __post_init__(self) -> None:
+        chosen("first", self.first, tuple(FIRST))
+
+    def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
+        """(n, h)."""
+        first, last = network.states(Inputs(batch.ids, batch.mask), (FIRST[self.first], -1))
+        return mean_pool((first + last) / 2, batch.mask)

@@ -1,0 +1,46 @@
+"""Several [MASK]s: their last hidden states averaged, or concatenated.
+
+Source: Zhang et al. 2024, Pretended CoT, https://arxiv.org/abs/2404.03921, table 1, which asks how far the number of
+[MASK]s and the last character of template and sentence (. ! ? [SEP] or none, in the prompt's rules) matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from semsearch.errors import UsageError
+from semsearch.models import pooling
+from semsearch.models.methods import chosen
+from semsearch.models.methods._plain import Plain
+from semsearch.models.networks.masked import Inputs
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from semsearch.models.methods import Batch
+    from semsearch.models.networks.masked import MaskedNetwork
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Plain):
+    count: int = 1
+    combine: str = "avg"
+    layer: int = -1
+
+    kind: ClassVar[str] = "masked"
+
+    def __post_init__(self) -> None:
+        chosen("combine", self.combine, ("avg", "cat"))
+        if self.count < 1:
+            raise UsageError(f"count cannot be {self.count}.", "A template has at least one [MASK].")
+
+    @property
+    def masks(self) -> int | None:
+        return self.count
+
+    def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
+        """(n, h), or (n, count * h) where they are concatenated."""
+        read = pooling.positions_of(batch.ids, batch.frame.mask, self.count)
+        hidden = network.read(Inputs(batch.ids, batch.mask), read, self.layer)
+        return hidden.mean(1) if self.combine == "avg" else hidden.flatten(1)

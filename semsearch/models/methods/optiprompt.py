@@ -1,0 +1,81 @@
+"""OptiPrompt for sentences: the template's words are vectors that were learned, the network is left as it is.
+
+Sources: OptiPrompt, Zhong et al. 2021, https://arxiv.org/abs/2104.05240; PromptBERT, Jiang et al. 2022,
+https://arxiv.org/abs/2201.04337, section 4.2. Every token of the template but [MASK] has its vector, put where
+that token stands. `place="released"` does as the released code: it looks for the last token that is spelled the same,
+so that a sentence with a word of the template loses it, and the opening quote keeps its own vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+
+from semsearch.errors import UsageError
+from semsearch.models import pooling
+from semsearch.models.methods import chosen
+from semsearch.models.methods._plain import Plain
+from semsearch.models.networks.masked import Inputs
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from semsearch.models.methods import Batch
+    from semsearch.models.networks.masked import MaskedNetwork
+    from semsearch.models.tokenization import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Plain):
+    place: str = "template"
+    layer: int = -1
+
+    kind: ClassVar[str] = "masked"
+
+    def __post_init__(self) -> None:
+        chosen("place", self.place, ("template", "released"))
+
+    @property
+    def masks(self) -> int | None:
+        return 1
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"prompt"})
+
+    def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
+        """(n, h). Raises UsageError where the template has not one token for every learned vector."""
+        read = pooling.positions_of(batch.ids, batch.frame.mask, 1)
+        return network.read(self.inputs(network, batch), read, self.layer)[:, 0]
+
+    def inputs(self, network: MaskedNetwork, batch: Batch) -> Inputs:
+        """What the network is given: the learned vectors in place of the template's words. Raises as embed() does."""
+        words, learned = network.words(batch.ids), network.prompt
+        tokens = [token for token, _ in slots(batch.frame)]
+        if learned is None or len(learned) != len(tokens):
+            raise UsageError(
+                f"the learned prompt has {0 if learned is None else len(learned)} vectors, and the template has "
+                f"{len(tokens)} tokens beside [MASK].",
+                "Use the template that it was learned with.",
+            )
+        for vector, positions in zip(learned, self._positions(batch), strict=True):
+            there = positions.view(-1, 1, 1).expand(-1, 1, words.shape[-1])
+            words = words.scatter(1, there, vector.expand_as(there))
+        return Inputs(batch.ids, batch.mask, words=words)
+
+    def _positions(self, batch: Batch) -> list[Tensor]:
+        """For every learned vector, where it goes in each text: (n,)."""
+        if self.place == "released":
+            return [pooling.positions_of(batch.ids, token, 1)[:, 0].clamp(0) for token, _ in slots(batch.frame)]
+        ends = batch.mask.sum(1)
+        return [torch.full_like(ends, at) if at >= 0 else ends + at for _, at in slots(batch.frame)]
+
+
+def slots(frame: Frame) -> list[tuple[int, int]]:
+    """The template's tokens but [MASK] and what stands around every text: token, and its place from start or end."""
+    before = list(enumerate(frame.before))[frame.lead :]
+    after = [(at - len(frame.after), token) for at, token in enumerate(frame.after)]
+    after = after[: len(after) - frame.trail]
+    return [(token, at) for at, token in (*before, *after) if token != frame.mask]

@@ -1,0 +1,89 @@
+"""PromptBERT and PromptRoBERTa: the last hidden state of the [MASK] in "This sentence of "…" means [MASK]."
+
+Source: Jiang et al. 2022, https://arxiv.org/abs/2201.04337. `denoise="position"` takes away the vector of the template
+around nothing, its second half at the position ids it has in the sentence (section 4.3); "position-released" does it
+with ids from 0 for RoBERTa too, whose real ids begin at 2, as the released code does. `head="transform"` is the
+supervised BERT's (the masked-language-model head without its decoder, on both sides of the difference), "pooler"
+the supervised RoBERTa's (after the difference). `top_k=200` is eq. 3: the word vectors of the k likeliest tokens
+for [MASK], weighted by their probabilities; the released code leaves it out. It excludes a head and denoising.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from semsearch.errors import UsageError
+from semsearch.models import pooling
+from semsearch.models.methods import chosen
+from semsearch.models.methods._masks import bias_of, part, shifted, without_bias
+from semsearch.models.networks.masked import Inputs
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from semsearch.models.methods import Batch
+    from semsearch.models.networks.masked import MaskedNetwork
+    from semsearch.models.tokenization import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    denoise: str = ""
+    head: str = ""
+    top_k: int = 0
+    layer: int = -1
+
+    kind: ClassVar[str] = "masked"
+
+    def __post_init__(self) -> None:
+        chosen("denoise", self.denoise, ("", "position", "position-released"))
+        chosen("head", self.head, ("", "transform", "pooler"))
+        if self.top_k < 0:
+            raise UsageError(f"top_k cannot be {self.top_k}.", "It has to be 0, for none, or more: the paper has 200.")
+        if self.top_k and (self.head or self.denoise):
+            raise UsageError(f"top_k {self.top_k} does not go together with a head or denoising.", "Use one of them.")
+
+    @property
+    def masks(self) -> int | None:
+        return 1
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"transform", "decoder"} if self.top_k else {self.head} - {""})
+
+    @property
+    def denoises(self) -> bool:
+        return bool(self.denoise)
+
+    def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
+        """(n, h)."""
+        read = pooling.positions_of(batch.ids, batch.frame.mask, 1)
+        vectors = self._headed(network, network.read(Inputs(batch.ids, batch.mask), read, self.layer)[:, 0])
+        if self.denoise:
+            same = self.denoise == "position" or not network.first_position
+            vectors = without_bias(vectors, bias_of(self, network, batch), batch, same_places=same)
+        return part(network, "pooler")(vectors) if self.head == "pooler" else vectors
+
+    def bias(self, network: MaskedNetwork, frame: Frame, lengths: Tensor) -> Tensor:
+        """(l, h): what the template says around nothing, `lengths` tokens long."""
+        first = network.first_position if self.denoise == "position" else 0
+        inputs = shifted(frame, lengths, first)
+        read = pooling.positions_of(inputs.ids, frame.mask, 1)
+        return self._headed(network, network.read(inputs, read, self.layer)[:, 0])
+
+    def _headed(self, network: MaskedNetwork, hidden: Tensor) -> Tensor:
+        """`hidden` (n, h) through what stands before the difference is taken."""
+        if self.top_k:
+            return _likeliest(network, hidden, self.top_k)
+        vectors: Tensor = part(network, "transform")(hidden) if self.head == "transform" else hidden
+        return vectors
+
+
+def _likeliest(network: MaskedNetwork, hidden: Tensor, k: int) -> Tensor:
+    """Eq. 3: the mean of the word vectors of the k likeliest tokens, weighted by their probabilities."""
+    logits = part(network, "decoder")(part(network, "transform")(hidden))
+    best = logits.topk(min(k, logits.shape[-1]), dim=-1)
+    weights = best.values.softmax(-1)  # the denominator of eq. 3 is the same for every token of the k
+    mean: Tensor = (network.words(best.indices) * weights.unsqueeze(-1)).sum(1)
+    return mean

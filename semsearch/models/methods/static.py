@@ -1,0 +1,38 @@
+"""Static token embeddings: the mean of the word vectors, without position, type, normalisation or any layer.
+
+Source: PromptBERT, Jiang et al. 2022, https://arxiv.org/abs/2201.04337, tables 1 and 3. `specials` leaves [CLS] and
+[SEP] in, as its table 1 does; the rows of table 3 leave them out, and their prompt removes biases from the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from semsearch.models.methods._plain import Plain
+from semsearch.models.pooling import mean_pool
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from semsearch.models.methods import Batch
+    from semsearch.models.networks.masked import MaskedNetwork
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Plain):
+    specials: bool = True
+
+    def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
+        """(n, h)."""
+        return mean_pool(network.words(batch.ids), batch.mask if self.specials else _content(batch))
+
+
+def _content(batch: Batch) -> Tensor:
+    """The mask without the tokens of the prompt's frame. A sentence without a token keeps its first one."""
+    places = torch.arange(batch.ids.shape[1], device=batch.ids.device)
+    start, end = len(batch.frame.before), batch.mask.sum(1, keepdim=True) - len(batch.frame.after)
+    inside = (places >= start) & (places < end)
+    return torch.where(inside.any(1, keepdim=True), inside.long(), (places == 0).long())

@@ -1,0 +1,153 @@
+"""MaskedNetwork: an encoder like BERT, run only as far as its result is read.
+
+Of the last layer, only the tokens that are read get a query, an attention output and a feed-forward block: the keys
+and values of all the others are still needed, their results are not. The vectors are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from semsearch.errors import UsageError
+from semsearch.models import pooling
+
+MASKED = -10_000.0  # added to the attention to padding: exp() of it is 0 in every precision, and fp16 can hold it
+MIXING = ("convbert", "mobilebert", "nystromformer")  # whose tokens see the padding beside them, masked or not
+LIKE_BERT = ("bert", "roberta", "xlm-roberta", "camembert")  # model types whose layers are taken apart here
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """ids and mask (n, t); where given, position ids (n, t) and word vectors (n, t, h) in place of the model's own."""
+
+    ids: Tensor
+    mask: Tensor
+    positions: Tensor | None = None
+    words: Tensor | None = None
+
+
+class MaskedNetwork(nn.Module):
+    """`model` is a Hugging Face encoder without head; the heads are parts of its checkpoint, where it has them.
+
+    `transform` and `decoder` are the two halves of a masked-language-model head, `pooler` is Linear and Tanh, `prompt`
+    (p, h) are learned vectors in place of a prompt's words, `then` are modules by the name of their folder.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        transform: nn.Module | None = None,
+        decoder: nn.Module | None = None,
+        pooler: nn.Module | None = None,
+        prompt: Tensor | None = None,
+        then: Mapping[str, nn.Module] | None = None,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.whole = (model,)  # the checkpoint as transformers loaded it, out of sight of nn.Module: see saving
+        self.transform, self.decoder, self.pooler = transform, decoder, pooler
+        self.prompt = None if prompt is None else nn.Parameter(prompt)
+        self.then = nn.ModuleDict(then or {})
+        self.depth = int(model.config.num_hidden_layers)
+        self.width = int(model.config.hidden_size)
+        self.pads = model.config.model_type not in MIXING  # whether texts of several lengths may run together
+        self.first_position = 0  # of a text's first token
+        if model.config.model_type in LIKE_BERT[1:]:
+            self.first_position = int(model.config.pad_token_id) + 1  # row pad_token_id of their table is the padding's
+
+    def words(self, ids: Tensor) -> Tensor:
+        """The vectors of the tokens before position, type and normalisation: (n, t) -> (n, t, h)."""
+        found: Tensor = self.model.get_input_embeddings()(ids)
+        return found
+
+    def states(self, inputs: Inputs, layers: Sequence[int]) -> list[Tensor]:
+        """The hidden states (n, t, h) after each of `layers`: 0 is the embedding output, -1 the last layer."""
+        wanted = [self.level(layer) for layer in layers]
+        known = self._levels(inputs, max(wanted))
+        return [known[level] for level in wanted]
+
+    def read(self, inputs: Inputs, positions: Tensor, layer: int = -1) -> Tensor:
+        """The hidden states at `positions` (n, m) after `layer`: (n, m, h)."""
+        level = self.level(layer)
+        if level == 0 or self.model.config.model_type not in LIKE_BERT:
+            return pooling.at(self._levels(inputs, level)[level], positions)
+        below = self._levels(inputs, level - 1)[level - 1]
+        return _read(self.model.encoder.layer[level - 1], below, pooling.at(below, positions), _additive(inputs, below))
+
+    def level(self, layer: int) -> int:
+        """`layer` counted from the embedding output. Raises UsageError where there is no such layer."""
+        return counted(layer, self.depth)
+
+    def _levels(self, inputs: Inputs, highest: int) -> list[Tensor]:
+        """Hidden states 0 … highest; nothing above is computed."""
+        if self.model.config.model_type not in LIKE_BERT:
+            return list(self._whole(inputs))
+        types = torch.zeros_like(inputs.ids)
+        hidden = self.model.embeddings(
+            input_ids=None if inputs.words is not None else inputs.ids,
+            token_type_ids=types,
+            position_ids=self._positions(inputs),
+            inputs_embeds=inputs.words,
+        )
+        mask, found = _additive(inputs, hidden), [hidden]
+        for layer in self.model.encoder.layer[:highest]:
+            hidden = layer(hidden, mask)
+            found.append(hidden)
+        return found
+
+    def _positions(self, inputs: Inputs) -> Tensor:
+        if inputs.positions is not None:
+            return inputs.positions
+        places = torch.arange(inputs.ids.shape[1], device=inputs.ids.device) + self.first_position
+        return torch.where(inputs.mask == 1, places, torch.zeros_like(places) + max(0, self.first_position - 1))
+
+    def _whole(self, inputs: Inputs) -> tuple[Tensor, ...]:
+        """Any other architecture, through its own forward()."""
+        words = {"input_ids": inputs.ids} if inputs.words is None else {"inputs_embeds": inputs.words}
+        places = {} if inputs.positions is None else {"position_ids": inputs.positions}
+        out = self.model(**words, **places, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True)
+        states: tuple[Tensor, ...] = out.hidden_states
+        if len(states) != self.depth + 1:
+            raise UsageError(
+                f"a {self.model.config.model_type} gives {len(states)} states and has {self.depth} layers, so which is "
+                "which is not known.",
+                "Use another model.",
+            )
+        return states
+
+
+def counted(layer: int, depth: int) -> int:
+    """`layer` of `depth` counted from the embedding output, which is 0; -1 is the last. Raises UsageError."""
+    level = layer if layer >= 0 else depth + 1 + layer
+    if not 0 <= level <= depth:
+        raise UsageError(
+            f"layer {layer} was asked for, and the model has {depth}.",
+            f"Choose from 0 (embeddings) to {depth}, or from -1 (the last) down.",
+        )
+    return level
+
+
+def _additive(inputs: Inputs, hidden: Tensor) -> Tensor:
+    """The mask as a number to add to the attention: (n, t) -> (n, 1, 1, t)."""
+    return ((1 - inputs.mask) * MASKED).to(hidden.dtype)[:, None, None, :]
+
+
+def _read(layer: Any, hidden: Tensor, read: Tensor, mask: Tensor) -> Tensor:
+    """One layer for the tokens `read` (n, m, h) alone, which attend to all of `hidden` (n, t, h)."""
+    attention = layer.attention.self
+    heads = (attention.num_attention_heads, attention.attention_head_size)
+    query, key, value = (
+        projected.unflatten(-1, heads).transpose(1, 2)
+        for projected in (attention.query(read), attention.key(hidden), attention.value(hidden))
+    )
+    dropout = attention.dropout.p if layer.training else 0.0
+    context = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+    attended = layer.attention.output(context.transpose(1, 2).flatten(2), read)
+    result: Tensor = layer.feed_forward_chunk(attended)
+    return result

@@ -1,0 +1,60 @@
+"""Small parts beside a model: learned prompts, and the modules of a sentence-transformers folder behind the pooling."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from semsearch.errors import NotFound, SemsearchError
+from semsearch.models.safetensors_files import PROMPT
+
+WEIGHTS = "model.safetensors"
+ACTIVATIONS = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU, "GELU": nn.GELU, "SiLU": nn.SiLU}
+
+
+def prompt(folder: Path, dtype: torch.dtype) -> Tensor:
+    """The learned vectors (p, h) of `folder`. Raises NotFound."""
+    try:
+        return load_file(folder / PROMPT)["vectors"].to(dtype)
+    except (OSError, KeyError) as error:
+        raise NotFound(f"{folder} has no learned prompt ({PROMPT}).", "Train one: the method optiprompt.") from error
+
+
+def module(folder: Path, dtype: torch.dtype) -> nn.Module:
+    """The module saved in `folder`, by what its configuration says: a dense layer or a layer norm.
+
+    Raises NotFound where a file is absent, SemsearchError where it is another kind of module.
+    """
+    try:
+        config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        weights = load_file(folder / WEIGHTS)
+    except OSError as error:
+        raise NotFound(f"the module {folder} lacks {Path(error.filename or WEIGHTS).name}.", _CONVERT) from error
+    if "dimension" in config:
+        made: nn.Module = nn.Sequential(nn.LayerNorm(config["dimension"]))
+        names = {"norm": "0"}
+    else:
+        linear = nn.Linear(config["in_features"], config["out_features"], bias=config.get("bias", True))
+        made, names = nn.Sequential(linear, _activation(config, folder)), {"linear": "0"}
+    made.load_state_dict({_renamed(key, names): value for key, value in weights.items()})
+    return made.to(dtype)
+
+
+_CONVERT = "A folder with pickled weights (pytorch_model.bin) has to be saved anew with safetensors."
+
+
+def _activation(config: dict[str, Any], folder: Path) -> nn.Module:
+    name = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
+    if name not in ACTIVATIONS:
+        raise SemsearchError(f"the module {folder} has the activation {name}.", f"Known are {', '.join(ACTIVATIONS)}.")
+    return ACTIVATIONS[name]()
+
+
+def _renamed(key: str, names: dict[str, str]) -> str:
+    head, _, tail = key.partition(".")
+    return f"{names.get(head, head)}.{tail}"

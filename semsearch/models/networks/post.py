@@ -1,0 +1,123 @@
+"""The steps of post-processing in Torch: fitted modules, read from an encoder's folder and written into one.
+
+    post/0/config.json, post/0/model.safetensors     the first step; one that only truncates has no files
+
+All of it is computed in float32, whatever the encoder runs in: whitening divides by spreads that half precision blurs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from semsearch.errors import Corrupt, NotFound
+from semsearch.models import postprocessing
+from semsearch.models.bundle import Bundle
+from semsearch.models.networks.flow import Flow
+from semsearch.models.networks.parts import WEIGHTS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CONFIG = "config.json"
+
+
+class Whitening(nn.Module):
+    """(u - mean) kernel: (n, d) -> (n, k). See semsearch.evaluation.papers.whitening."""
+
+    kind = "whitening"
+
+    def __init__(self, dim: int, keeps: int) -> None:
+        super().__init__()
+        self.dim, self.config = keeps, {"dim": dim, "keeps": keeps}
+        self.register_buffer("mean", torch.zeros(dim))
+        self.register_buffer("kernel", torch.zeros(dim, keeps))
+
+    @classmethod
+    def of(cls, mean: NDArray[Any], kernel: NDArray[Any]) -> Whitening:
+        """mean (d,) and kernel (d, k), in float32."""
+        made = cls(*kernel.shape)
+        made.load_state_dict({name: torch.from_numpy(np.array(each, dtype=np.float32))
+                              for name, each in (("mean", mean), ("kernel", kernel))})  # fmt: skip
+        return made
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        found: Tensor = (vectors - self.mean) @ self.kernel  # type: ignore[operator]
+        return found
+
+
+class Truncation(nn.Module):
+    """The first `dim` numbers."""
+
+    kind = "truncate"
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        return vectors[:, : self.dim]
+
+
+FITTED: Mapping[str, Any] = {"whitening": Whitening, "flow": Flow}
+
+
+def step(module: Any, fitted: Mapping[str, Any]) -> postprocessing.Step:
+    """What a bundle says of a fitted module. `fitted`: on what, and what came of it."""
+    return postprocessing.Step(module.kind, module.dim, identity(module), dict(fitted))
+
+
+def identity(module: Any) -> str:
+    """The sha256 of what a module computes: its configuration and its numbers, not how a file lays them out."""
+    digest = hashlib.sha256(json.dumps([module.kind, module.config], sort_keys=True).encode())
+    for name, value in sorted(module.state_dict().items()):
+        numbers = value.detach().cpu().contiguous().numpy()
+        digest.update(json.dumps([name, str(numbers.dtype), numbers.shape]).encode())
+        digest.update(numbers.tobytes())
+    return digest.hexdigest()
+
+
+def opened(bundle: Bundle, device: str) -> nn.Sequential:
+    """The steps of `bundle`, one after the other. Raises NotFound, and Corrupt where one is not what was written."""
+    modules = [_opened(bundle, at, one) for at, one in enumerate(bundle.post)]
+    return nn.Sequential(*modules).to(device).train(False).requires_grad_(False)
+
+
+def save(modules: nn.Sequential, out: Path) -> None:
+    """Write the steps into the folder of an encoder."""
+    for at, module in enumerate(modules):
+        if isinstance(module, Truncation):
+            continue
+        folder = out / postprocessing.FOLDER / str(at)
+        folder.mkdir(parents=True)
+        content = {"kind": module.kind, **module.config}  # type: ignore[dict-item]
+        (folder / CONFIG).write_text(json.dumps(content) + "\n", encoding="utf-8")
+        save_file({name: value.contiguous() for name, value in module.state_dict().items()}, folder / WEIGHTS)
+
+
+def _opened(bundle: Bundle, at: int, one: postprocessing.Step) -> nn.Module:
+    if one.kind == postprocessing.TRUNCATE:
+        return Truncation(one.dim)
+    folder = bundle.folder / postprocessing.FOLDER / str(at)
+    try:
+        config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        made: nn.Module = FITTED[config.pop("kind")](**config)
+        made.load_state_dict(load_file(folder / WEIGHTS))
+    except OSError as error:
+        raise NotFound(f"the encoder {bundle.name} lacks its {one.kind}: {folder}.", _AGAIN) from error
+    except Exception as error:  # json, safetensors, a missing key, a wrong shape: each has a class of its own
+        raise Corrupt(f"the {one.kind} of encoder {bundle.name} cannot be read: {folder}.", _AGAIN) from error
+    if identity(made) != one.sha256:
+        raise Corrupt(f"the {one.kind} of encoder {bundle.name} is not what was written: {folder}.", _AGAIN)
+    return made
+
+
+_AGAIN = "Copy the encoder's folder again."

@@ -1,0 +1,290 @@
+"""Texts to token ids and to batches: cut the sentence and never the prompt, sort by length, restore the order.
+
+What a user types is text: "[MASK]" in a sentence is a bracket, a word and a bracket. What was cut is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from tokenizers import Tokenizer as FastTokenizer
+
+from semsearch.errors import UsageError
+from semsearch.models.bundle import Cuts
+from semsearch.prompts import MARKS, Prompt, biases
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CHARACTERS_PER_TOKEN = 16  # of the part of a very long text that is tokenised first; English has 4 to 5
+SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+MARGIN = 128  # tokens near the end of that part that its cut may have changed: a word has at most 100 pieces
+
+
+Part = Literal["prompt", "sentence", "both"]
+PROMPT: Part = "prompt"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The token ids of a prompt around an empty sentence, special tokens included.
+
+    `mask` and `pad` are the tokenizer's ids for [MASK] and [PAD], -1 where it has none; `lead` and `trail` say how
+    many tokens it puts before and behind every text.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    mask: int = -1
+    pad: int = -1
+    lead: int = 0
+    trail: int = 0
+
+    def __len__(self) -> int:
+        return len(self.before) + len(self.after)
+
+
+class Tokenizer:
+    """A tokenizer.json, and the longest input of an encoder in tokens, special ones included.
+
+    `tokens` names the tokenizer's own mask, sep, cls and pad. A prompt that needs one of them is tokenised piece by
+    piece between them, as the tokenizer itself does, so that nothing in the sentence can pass for one.
+    """
+
+    def __init__(self, definition: Path | str, max_tokens: int, tokens: Mapping[str, str] | None = None) -> None:
+        """`definition` is the file, or its content as a string."""
+        content = definition if isinstance(definition, str) else definition.read_text(encoding="utf-8")
+        fast = FastTokenizer.from_str(content)
+        fast.no_truncation()
+        fast.no_padding()
+        fast.encode_special_tokens = True  # "[SEP]" typed by a user must not end the sentence
+        self._fast = fast
+        self.max_tokens = max_tokens
+        self.tokens = dict(tokens or {})
+        self.cuts = Cuts()
+        self._lead, self._trail = _surroundings(fast)
+        self._strips = {each.content: (each.lstrip, each.rstrip) for each in fast.get_added_tokens_decoder().values()}
+        self._split = lru_cache(64)(self._splitted)
+
+    def ids(self, texts: Sequence[str], prompt: Prompt) -> list[list[int]]:
+        """Token ids of before + sentence + after, at most max_tokens each; `cuts` grows by what was left out.
+
+        A text without any token has one of padding: no network runs on none.
+        """
+        plain = [self._rewritten(clean(text), prompt) for text in texts]
+        sides = [self._split(prompt.before, ending + prompt.after) for _, ending in plain]
+        heads = [text[: CHARACTERS_PER_TOKEN * self.max_tokens] for text, _ in plain]
+        rows = self._fast.encode_batch_fast(
+            [side.around(head)[0] for side, head in zip(sides, heads, strict=True)], add_special_tokens=False
+        )
+        return [
+            [*side.before, *row.ids, *side.after] or [max(0, self._id("pad"))]
+            if len(row.ids) + len(side) <= self.max_tokens and len(head) == len(text)
+            else self._cut(text, len(head), side)
+            for (text, _), side, head, row in zip(plain, sides, heads, rows, strict=True)
+        ]
+
+    def frame(self, prompt: Prompt) -> Frame:
+        """The ids of the prompt alone. Raises UsageError where the tokenizer lacks a token that the prompt needs.
+
+        A space before the sentence belongs to the sentence's first token, where tokens hold spaces.
+        """
+        side = self._split(prompt.before, prompt.after)
+        texts = (side.left.rstrip(), side.right)
+        left, right = (self._fast.encode(text, add_special_tokens=False).ids if text else [] for text in texts)
+        return Frame(
+            (*side.before, *left),
+            (*right, *side.after),
+            mask=self._id("mask"),
+            pad=self._id("pad"),
+            lead=len(self._lead),
+            trail=len(self._trail),
+        )
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text alone, without prompt and special tokens."""
+        plain = [clean(text) for text in texts]
+        return [len(e.ids) for e in self._fast.encode_batch_fast(plain, add_special_tokens=False)]
+
+    def spelled(self, token: int) -> str:
+        """A token of the vocabulary as a person writes it: "##" is that of a token that goes on with a word."""
+        return str(self._fast.decode([token], skip_special_tokens=False)).strip() or "␣"
+
+    def has(self, name: str) -> bool:
+        """Whether there is a token of its own for `name`: mask, sep, cls or pad."""
+        return self._id(name) >= 0
+
+    def parts(self, text: str, prompt: Prompt) -> list[tuple[str, Part]]:
+        """Each token of before + sentence + after, uncut, as the vocabulary writes it, and what it comes from.
+
+        What the prompt's rules put behind the sentence counts as prompt.
+        """
+        body, ending = self._rewritten(clean(text), prompt)
+        side = self._split(prompt.before, ending + prompt.after)
+        joined, start, end = side.around(body)
+        encoding = self._fast.encode(joined, add_special_tokens=False)
+        found = zip(encoding.tokens, encoding.offsets, strict=True)
+        inner = [(token, _origin(joined, *offsets, start, end)) for token, offsets in found]
+        outer = [[(str(self._fast.id_to_token(each)), PROMPT) for each in ids] for ids in (side.before, side.after)]
+        return [*outer[0], *inner, *outer[1]]
+
+    def _rewritten(self, text: str, prompt: Prompt) -> tuple[str, str]:
+        body, ending = prompt.sentence(text)
+        if not prompt.remove:
+            return body, ending
+        return (left, ending) if (left := biases.removed(body, self._fast, prompt.remove)) else ("", "[PAD]")
+
+    def _cut(self, text: str, size: int, side: _Sides) -> list[int]:
+        """The ids of a long text: the first `size` characters are tokenised, more where they are too few."""
+        head = text[:size]
+        joined, start, end = side.around(head)
+        encoding = self._fast.encode(joined, add_special_tokens=False)
+        over = len(encoding.ids) + len(side) - self.max_tokens
+        if size < len(text) and over < MARGIN:
+            return self._cut(text, 2 * size, side)
+        if over <= 0:
+            return [*side.before, *encoding.ids, *side.after]
+        slot = _slot(encoding, start, end)
+        if over > len(slot):
+            raise UsageError(
+                f"the prompt alone has {len(encoding.ids) + len(side) - len(slot)} tokens, and this encoder reads "
+                f"{self.max_tokens}.",
+                "Use a shorter template.",
+            )
+        dropped = set(slot[len(slot) - over :])
+        self.cuts.passages += 1
+        self.cuts.tokens += over + len(text[size:].split())
+        kept = [token for at, token in enumerate(encoding.ids) if at not in dropped]
+        return [*side.before, *kept, *side.after]
+
+    def _splitted(self, before: str, after: str) -> _Sides:
+        """The prompt, cut at its tokens: ids of what is far from the sentence, text of what touches it."""
+        *early, left = _pieces(before)
+        right, *late = _pieces(after)
+        left, right = self._stripped(left, early[-1:], 1), self._stripped(right, late[:1], 0)
+        taken = self._takes(early[-1:], 1), self._takes(late[:1], 0)
+        return _Sides((*self._lead, *self._fixed(early)), left, right, (*self._fixed(late), *self._trail), taken)
+
+    def _fixed(self, pieces: Sequence[str]) -> list[int]:
+        """Ids of text and of the tokens in it; text beside a token that eats white space is without it."""
+        ids: list[int] = []
+        for at, piece in enumerate(pieces):
+            if piece in MARKS:
+                ids.append(self._needed(piece))
+                continue
+            text = self._stripped(self._stripped(piece, pieces[at + 1 : at + 2], 0), pieces[max(0, at - 1) : at], 1)
+            ids += self._fast.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def _stripped(self, text: str, neighbour: Sequence[str], side: int) -> str:
+        """`text` without the white space that the token beside it takes: 0 the token follows, 1 it precedes."""
+        if not self._takes(neighbour, side):
+            return text
+        return text.rstrip(SPACES) if side == 0 else text.lstrip(SPACES)
+
+    def _takes(self, neighbour: Sequence[str], side: int) -> bool:
+        """Whether there is a token beside a text that takes the white space between them."""
+        mark = neighbour[0] if neighbour else ""
+        return mark in MARKS and self._strips.get(self.tokens.get(MARKS[mark], ""), (False, False))[side]
+
+    def _id(self, name: str) -> int:
+        token = self.tokens.get(name)
+        number = None if token is None else self._fast.token_to_id(token)
+        return -1 if number is None else number
+
+    def _needed(self, mark: str) -> int:
+        if (number := self._id(MARKS[mark])) >= 0:
+            return number
+        raise UsageError(
+            f"the prompt has a {mark}, and the tokenizer of this model has no such token.",
+            "Use a model trained with masked tokens (BERT, RoBERTa), or a template without one.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """A prompt around a sentence: ids, text that touches the sentence, the sentence, text that touches it, ids.
+
+    `taken`: whether the token before and the one behind the text take white space at its ends.
+    """
+
+    before: tuple[int, ...]
+    left: str
+    right: str
+    after: tuple[int, ...]
+    taken: tuple[bool, bool]
+
+    def __len__(self) -> int:
+        """Tokens that are the same under every sentence."""
+        return len(self.before) + len(self.after)
+
+    def around(self, sentence: str) -> tuple[str, int, int]:
+        """The text that is tokenised as one, and where in it the sentence begins and ends."""
+        text, size = self.left + sentence + self.right, len(self.left)
+        text = text.rstrip(SPACES) if self.taken[1] else text
+        gone = len(text) - len(text.lstrip(SPACES)) if self.taken[0] else 0
+        return text[gone:], max(0, size - gone), max(0, size + len(sentence) - gone)
+
+
+def clean(text: str) -> str:
+    """The text with half surrogate pairs, which no tokenizer takes, replaced by U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def by_length(lengths: Sequence[int], *, most_texts: int, most_tokens: int) -> Iterator[NDArray[np.int64]]:
+    """Indices of texts in batches, the longest texts first.
+
+    A batch has at most `most_texts` texts and, padded to its longest, `most_tokens` tokens; one text always fits.
+    """
+    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
+    start = 0
+    while start < len(order):
+        size = max(1, min(most_texts, most_tokens // max(1, lengths[order[start]])))
+        yield order[start : start + size]
+        start += size
+
+
+def padded(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of ids -> ids (n, t) filled up with 0, and their mask (n, t) of 1 for a real token."""
+    longest = max(len(row) for row in rows)
+    ids = np.zeros((len(rows), longest), dtype=np.int64)
+    mask = np.zeros((len(rows), longest), dtype=np.int64)
+    for at, row in enumerate(rows):
+        ids[at, : len(row)] = row
+        mask[at, : len(row)] = 1
+    return ids, mask
+
+
+def _pieces(text: str) -> list[str]:
+    """Text, mark, text, mark … text: a template cut at its marks."""
+    return re.split("(" + "|".join(re.escape(mark) for mark in MARKS) + ")", text)
+
+
+def _surroundings(fast: FastTokenizer) -> tuple[list[int], list[int]]:
+    """The special tokens that the tokenizer puts before and behind every text."""
+    with_, alone = fast.encode("a").ids, fast.encode("a", add_special_tokens=False).ids
+    start = next((at for at in range(len(with_)) if with_[at : at + len(alone)] == alone), 0)
+    return with_[:start], with_[start + len(alone) :]
+
+
+def _slot(encoding: Any, start: int, end: int) -> list[int]:
+    """Positions of the tokens that come from the sentence alone."""
+    return [at for at, (first, last) in enumerate(encoding.offsets) if first >= start and last <= end and last > first]
+
+
+def _origin(text: str, first: int, last: int, start: int, end: int) -> Part:
+    """What text[first:last] comes from, where the sentence is text[start:end]; a blank before it is no part of it."""
+    if last <= start or first >= end:
+        return PROMPT
+    first += len(text[first:last]) - len(text[first:last].lstrip())
+    return "sentence" if first >= start and last <= end else "both"

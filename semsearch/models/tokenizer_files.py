@@ -1,0 +1,183 @@
+"""The tokenizer of a Hugging Face folder: which file defines it, what its own tokens are called, and its hash.
+
+tokenizer.json is used as it is. A folder with older files only (vocab.txt, vocab.json and merges.txt, a sentencepiece
+model) is converted once, and the result kept in the user's cache; so is one that has to be amended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from semsearch.errors import Corrupt, MissingExtra, NotFound, SemsearchError
+from semsearch.models import safetensors_files
+from semsearch.utils import user_cache
+
+WHOLE = "tokenizer.json"
+OLDER = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model")
+CONFIG, NAMED = "tokenizer_config.json", "special_tokens_map.json"
+USUAL = {  # what the tokenizers of encoders call their own tokens
+    "mask": ("[MASK]", "<mask>"),
+    "sep": ("[SEP]", "</s>"),
+    "cls": ("[CLS]", "<s>"),
+    "pad": ("[PAD]", "<pad>"),
+}
+UNBOUNDED = 1_000_000  # tokens: model_max_length is 10^30 where nobody said one
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """`file` lies in the folder or has a path of its own; `sha256` is that of the folder's files it comes from.
+
+    `tokens`: mask, sep, cls and pad, as far as there are such. `longest` input in tokens, or None.
+    """
+
+    file: str
+    sha256: str
+    tokens: Mapping[str, str]
+    longest: int | None
+
+
+def read(folder: Path, *, lower: bool = False, trust: bool = False) -> Vocabulary:
+    """The tokenizer in `folder`; with `lower` texts are lower-cased first. Raises NotFound, Corrupt."""
+    config, path = json_of(folder / CONFIG), folder / WHOLE
+    files = there(folder)
+    if not files:
+        raise NotFound(f"{folder} has no tokenizer: no {WHOLE}.", "Copy the whole model, or name another folder.")
+    told = [folder / CONFIG] if config else []
+    identity = safetensors_files.joined(map(safetensors_files.sha256, (*files, *told)))
+    if path.is_file():
+        content = _parsed(path.read_text(encoding="utf-8"), path)
+        amended = _amended(content, config, lower=lower)
+        if not amended:
+            return Vocabulary(WHOLE, safetensors_files.sha256(path), _tokens(folder, config, content), _longest(config))
+    else:
+        name = f"tokenizers/{identity}.json"
+        known = user_cache.read(name)
+        text = known.decode() if known else _converted(folder, trust)
+        if not known:
+            _keep(name, text)
+        content, path = _parsed(text, folder), user_cache.folder() / name
+        amended = _amended(content, config, lower=lower)
+    if amended:
+        identity = safetensors_files.joined([identity, *amended])
+        path = _keep(f"tokenizers/{identity}.json", json.dumps(content, ensure_ascii=False))
+    return Vocabulary(str(path), identity, _tokens(folder, config, content), _longest(config))
+
+
+def there(folder: Path) -> list[Path]:
+    """The files that define a tokenizer in `folder`."""
+    return [folder / name for name in (WHOLE, *OLDER) if (folder / name).is_file()]
+
+
+def json_of(path: Path) -> dict[str, Any]:
+    """A JSON object; empty where there is no such file. Raises Corrupt."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise Corrupt(f"{path} cannot be read: {error}.", "Copy the model again.") from error
+    if not isinstance(found, dict):
+        raise Corrupt(f"{path} holds no JSON object.", "Copy the model again.")
+    return found
+
+
+def _parsed(text: str, where: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(text)
+        _ = content["model"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Corrupt(f"{where} is not a tokenizer: {error}.", "Copy the model again.") from error
+    return content
+
+
+def _converted(folder: Path, trust: bool) -> str:
+    try:
+        from semsearch.models.networks.tokenizers import converted
+    except ImportError as error:
+        raise MissingExtra(f"the tokenizer of {folder}, which has no {WHOLE},", "train") from error
+    return converted(folder, trust=trust)
+
+
+def _amended(content: dict[str, Any], config: Mapping[str, Any], *, lower: bool) -> list[str]:
+    """What had to be changed in a tokenizer's `content`, by name."""
+    done = []
+    if lower and not _lowers(content.get("normalizer")):
+        steps = [{"type": "Lowercase"}, *_listed(content.get("normalizer"), "normalizers")]
+        content["normalizer"] = {"type": "Sequence", "normalizers": steps}
+        done.append("lower")
+    start = _content(config.get("bos_token"))
+    if config.get("add_bos_token") and start and not _begins_with(content.get("post_processor"), start):
+        number = next((each["id"] for each in content["added_tokens"] if each["content"] == start), None)
+        number = content["model"].get("vocab", {}).get(start) if number is None else number
+        if number is not None:
+            steps = [*_listed(content.get("post_processor"), "processors"), _before_all(start, number)]
+            content["post_processor"] = {"type": "Sequence", "processors": steps}
+            done.append("bos")
+    return done
+
+
+def _lowers(normalizer: Any) -> bool:
+    steps = _listed(normalizer, "normalizers")
+    return any(step["type"] == "Lowercase" or step.get("lowercase") is True for step in steps)
+
+
+def _listed(part: Any, key: str) -> list[Any]:
+    """A part of a tokenizer as a list of steps."""
+    if part is None:
+        return []
+    return list(part[key]) if part.get("type") == "Sequence" else [part]
+
+
+def _begins_with(processor: Any, token: str) -> bool:
+    """Whether a post-processor puts `token` before a text."""
+    for step in _listed(processor, "processors"):
+        first = (step.get("single") or [{}])[0]
+        if first.get("SpecialToken", {}).get("id") == token or token in step.get("cls", ())[:1]:
+            return True
+    return False
+
+
+def _before_all(token: str, number: int) -> dict[str, Any]:
+    one, text = {"SpecialToken": {"id": token, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
+    pair = [one, text, {"Sequence": {"id": "B", "type_id": 1}}]
+    known = {token: {"id": token, "ids": [number], "tokens": [token]}}
+    return {"type": "TemplateProcessing", "single": [one, text], "pair": pair, "special_tokens": known}
+
+
+def _tokens(folder: Path, config: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, str]:
+    """The names of mask, sep, cls and pad: as the folder says, else the usual ones that the tokenizer has."""
+    said = json_of(folder / NAMED)
+    added = {each["content"] for each in content.get("added_tokens", ())}
+    found = {}
+    for name, usual in USUAL.items():
+        told = _content(config.get(f"{name}_token")) or _content(said.get(f"{name}_token"))
+        token = told or next((token for token in usual if token in added), "")
+        if token:
+            found[name] = token
+    return found
+
+
+def _content(token: Any) -> str:
+    """A token as a config writes it: a string, or a table with its content."""
+    found = token.get("content") if isinstance(token, dict) else token
+    return found if isinstance(found, str) else ""
+
+
+def _longest(config: Mapping[str, Any]) -> int | None:
+    said = config.get("model_max_length")
+    return int(said) if isinstance(said, int | float) and 0 < said < UNBOUNDED else None
+
+
+def _keep(name: str, text: str) -> Path:
+    path = user_cache.write(name, text.encode())
+    if path is None:
+        raise SemsearchError(
+            f"a converted tokenizer cannot be kept in {user_cache.folder()}.",
+            "Make room there, or let it be written to.",
+        )
+    return path

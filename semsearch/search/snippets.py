@@ -1,0 +1,49 @@
+"""Which sentence of a passage answers the query, and which of its words are the query's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from semsearch.chunking.sentences import sentences
+from semsearch.stores.local import lexical
+from semsearch.types import EncoderProtocol, Query, Results
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """`hit.text[start:end]` is the sentence; `words` are (start, end) offsets into `hit.text` as well."""
+
+    start: int
+    end: int
+    words: tuple[tuple[int, int], ...]
+
+
+def snippets(results: Results, encoder: Callable[[], EncoderProtocol]) -> list[Snippet]:
+    """One a hit, in order. Sentences are chosen by meaning, in keyword mode by the number of the query's words.
+
+    All sentences of all hits go through the encoder in one call: about 1 ms each on one core.
+    """
+    query = results.query
+    words = [lexical.spans(hit.text, query.text) for hit in results]
+    spans = [sentences(hit.text) or [(0, len(hit.text))] for hit in results]
+    if query.mode == "keyword" or not query.text.strip():
+        scores = [[_matches(span, found) for span in own] for own, found in zip(spans, words, strict=True)]
+    else:
+        scores = _cosines(results, spans, query, encoder())
+    best = [own[int(np.argmax(score))] for own, score in zip(spans, scores, strict=True)]
+    return [Snippet(start, end, found) for (start, end), found in zip(best, words, strict=True)]
+
+
+def _matches(span: tuple[int, int], words: tuple[tuple[int, int], ...]) -> float:
+    return float(sum(span[0] <= start < span[1] for start, _ in words))
+
+
+def _cosines(
+    results: Results, spans: list[list[tuple[int, int]]], query: Query, encoder: EncoderProtocol
+) -> list[list[float]]:
+    texts = [hit.text[start:end] for hit, own in zip(results, spans, strict=True) for start, end in own]
+    scores = iter((encoder.encode(texts, role="passage") @ encoder.encode([query.text], role="query")[0]).tolist())
+    return [[next(scores) for _ in own] for own in spans]

@@ -1,0 +1,1 @@
+"""What keeps passages and vectors and answers questions about them. `protocol` is the seam; `local` is SQLite."""

@@ -1,0 +1,163 @@
+"""The whole index in one file, and back.
+
+A dump is a zip of a header (what it is, and the SHA-256 of the rest) and a copy of the SQLite file. SQLite's VACUUM
+INTO makes the copy: of one moment, while others read and write, without what was deleted, and exact, ids included;
+a format of our own would be a second truth about every table. The caches are left out: they are made again.
+Nothing in a dump names a path to write to, and nothing in it is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
+from semsearch.stores.local import schema
+from semsearch.stores.local.connection import DATABASE
+from semsearch.stores.local.store import Store
+from semsearch.stores.local.verify import verify
+from semsearch.utils.atomic_write import sync_file, sync_folder
+from semsearch.utils.writer_lock import LOCK, PID, WriterLock
+
+FORMAT = 1
+HEADER = "dump.json"
+LONGEST_HEADER = 2**16
+PIECE = 2**20
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same index gives the same file
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, KeyError, TypeError)
+
+
+def dump(store: Store, file: Path) -> None:
+    """Write all that `store` holds at this moment to `file`, in place of what was there.
+
+    The copy is verified first: Corrupt for a store that could not be restored. Needs room for the copy beside `file`.
+    """
+    with _workplace(file, "dumping") as place:
+        store.copy_to(place / DATABASE)
+        with Store.open(place, write=True) as copy:
+            _prepare(copy, f"{store.folder} is damaged, and a dump of it could not be restored")
+            copy.compact()  # full text remembers deleted words until it is merged
+            header = {"format": FORMAT, "schema": schema.VERSION, "counts": copy.counts()}
+        packed = place / "dump.zip"
+        _pack(place / DATABASE, packed, header)
+        sync_file(packed)
+        packed.replace(file)
+        sync_folder(file.absolute().parent)
+
+
+def restore(file: Path, folder: Path) -> None:
+    """Make the new folder `folder` out of a dump. It appears when everything in it has been verified.
+
+    Raises NotFound without the file, UsageError where `folder` exists, Corrupt for a file that is not a whole dump.
+    """
+    if not file.is_file():
+        raise NotFound(f"there is no file {str(file)!r}.")
+    if folder.exists():
+        raise UsageError(f"{folder} exists already.", "Restore under another name, or remove it first.")
+    with _file_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    with _workplace(folder, "restoring") as place:
+        _unpack(file, place / DATABASE)
+        with Store.open(place, write=True) as copy:
+            _prepare(copy, f"{file} is damaged")
+        for left in (LOCK, PID):
+            (place / left).unlink(missing_ok=True)
+        sync_file(place / DATABASE)
+        sync_folder(place)
+        if folder.exists():
+            raise UsageError(f"{folder} has appeared meanwhile.", "Restore under another name.")
+        place.rename(folder)
+        sync_folder(folder.absolute().parent)
+
+
+def _prepare(copy: Store, complaint: str) -> None:
+    if problems := verify(copy):
+        raise Corrupt(f"{complaint}: {' '.join(problems[:3])}", "Nothing was written.")
+    with copy.transaction():
+        for space in copy.spaces():
+            for row in copy.caches(space.id):
+                copy.drop_cache(row.id)
+
+
+def _pack(database: Path, packed: Path, header: dict[str, Any]) -> None:
+    with database.open("rb") as content:
+        sha256 = hashlib.file_digest(content, "sha256").hexdigest()
+    header = {"semsearch": "dump", **header, "bytes": database.stat().st_size, "sha256": sha256}
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_member(HEADER), json.dumps(header, indent=1))
+        with database.open("rb") as content, archive.open(_member(DATABASE), "w", force_zip64=True) as to:
+            shutil.copyfileobj(content, to, PIECE)
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name, _EPOCH)
+    member.compress_type = zipfile.ZIP_DEFLATED
+    return member
+
+
+def _unpack(file: Path, database: Path) -> None:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if sorted(archive.namelist()) != sorted([HEADER, DATABASE]):
+                raise Corrupt(f"{file} is not a dump of semsearch.")
+            with archive.open(HEADER) as member:
+                header = json.loads(member.read(LONGEST_HEADER))
+            _check_header(file, header)
+            with archive.open(DATABASE) as member, database.open("xb") as to:
+                _copy_exactly(member, to, int(header["bytes"]), str(header["sha256"]))
+    except _DAMAGE as error:
+        raise Corrupt(f"{file} is damaged, or is not a dump of semsearch ({error}).", "Nothing was written.") from error
+
+
+def _check_header(file: Path, header: Any) -> None:
+    if not isinstance(header, dict) or header.get("semsearch") != "dump":
+        raise Corrupt(f"{file} is not a dump of semsearch.")
+    if header["format"] > FORMAT or header["schema"] > schema.VERSION:
+        raise SemsearchError(f"{file} was made by a newer semsearch.", "Upgrade: pip install --upgrade semsearch")
+
+
+def _copy_exactly(member: IO[bytes], to: IO[bytes], size: int, sha256: str) -> None:
+    """Copy `size` bytes; never more, however much the archive would give. Raises ValueError."""
+    digest, done = hashlib.sha256(), 0
+    for piece in iter(lambda: member.read(PIECE), b""):
+        done += len(piece)
+        if done > size:
+            break
+        digest.update(piece)
+        to.write(piece)
+    if done != size or digest.hexdigest() != sha256:
+        raise ValueError("size or checksum are not those in its header")
+
+
+@contextmanager
+def _workplace(target: Path, doing: str) -> Iterator[Path]:
+    """An empty folder beside `target`, gone afterwards. What a kill leaves there, the next one clears."""
+    around = target.absolute().parent / f".{target.name}.{doing}"
+    with _file_errors(target):
+        around.mkdir(exist_ok=True)
+        lock = WriterLock(around)
+        try:
+            place = around / target.name
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir()
+            yield place
+        finally:
+            lock.release()
+            shutil.rmtree(around, ignore_errors=True)
+
+
+@contextmanager
+def _file_errors(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SemsearchError(
+            f"{target} cannot be written: {error.strerror or error}.", "Choose another place."
+        ) from error

@@ -1,0 +1,267 @@
+"""`--where` and `--path`: which passages may be found at all.
+
+    year > 2020 and lang in (en, de)          author.name = 'Ada' or not draft exists
+    date >= 2024-01-31 and path ~ notes/**    title like '%pump%' and tags contains garden
+
+Fields are metadata keys (author.name is nested, "odd key" quoted) and the built-in `path document title heading page
+date mtime size loader`; in double quotes a name is always a metadata key. `date` is the document's own metadata date,
+else its file's time (`mtime`); 2024-01-31 is all of that day, on this computer's clock for the time of a file.
+
+    = == != <> < <= > >=    is, is not        exact, also in case; text in the order of its code points
+    in (a, b)   between a and b   exists      `not` may stand before each of these words: not in, not exists
+    like 'a%'                                 as in SQL: % any text, _ one character; the case of A-Z is ignored
+    ~ 'a*'                                    * any text, ? one character, case as for like; for `path` see `globs`
+    contains x                                the value is in the list, or is a part of the text, case as for like
+
+Values are numbers, dates, true, false, null, or text, in quotes where it has spaces or looks like one of those
+(quotes double inside: 'it''s'). A comparison holds between values of one type: 5 is not '5', nor is either smaller.
+Where a field is missing or null every operator says no, except `not exists` and `= null`; `not (…)` turns whatever
+the brackets say.
+
+Every name and value becomes a bound parameter; nothing that a user wrote is part of the SQL.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from semsearch.errors import UnknownName
+from semsearch.search.filter_parser import like_escaped, parse, path_glob
+from semsearch.stores.filters import (
+    BUILTINS,
+    And,
+    Compare,
+    Contains,
+    Date,
+    Exists,
+    Field,
+    In,
+    Like,
+    Not,
+    Or,
+    PathGlob,
+    Tree,
+    fields,
+)
+from semsearch.utils import globs
+
+if TYPE_CHECKING:
+    from semsearch.types import Ids
+
+__all__ = ["allowed", "allowed_documents", "compiled", "parse"]
+
+SQL: TypeAlias = tuple[str, list[Any]]  # a condition on d(ocuments), s(ources) and, for OF_PASSAGES, p(assages)
+
+OF_PASSAGES = {Field(("page",), builtin=True), Field(("heading",), builtin=True)}
+_COLUMNS = {
+    "path": "coalesce(s.path, d.uri)",
+    "document": "d.uri",
+    "title": "d.title",
+    "heading": "p.heading",
+    "loader": "d.loader",
+    "page": "p.page",
+    "size": "d.size",
+    "mtime": "d.mtime",
+}
+_DOCUMENTS = "documents d LEFT JOIN sources s ON s.id = d.source"
+_OWN_DATE = Field(("date",))
+_ISO = "[0-9][0-9][0-9][0-9]-[0-9][0-9]*"
+_LAST_NS = 2**63 - 1  # SQLite's largest integer: the year 2262
+
+
+def allowed(connection: sqlite3.Connection, where: str | None, path: str | None = None) -> Ids | None:
+    """Ids, ascending, of the passages that `where` and the pattern `path` let through; None where all may pass.
+
+    Raises BadFilter, and UnknownName for a metadata key that no document has (except beside `exists`).
+    """
+    found = _condition(connection, where, path)
+    if found is None:
+        return None
+    condition, values, of_passages = found
+    if of_passages:
+        sql = f"SELECT p.id FROM {_DOCUMENTS} JOIN passages p ON p.document = d.id WHERE {condition} ORDER BY p.id"
+    else:
+        sql = f"SELECT id FROM passages WHERE document IN (SELECT d.id FROM {_DOCUMENTS} WHERE {condition}) ORDER BY id"
+    return np.array([row[0] for row in connection.execute(sql, values)], dtype=np.int64)
+
+
+def allowed_documents(connection: sqlite3.Connection, where: str | None, path: str | None = None) -> list[str]:
+    """Ids, sorted, of the documents that they let through, those without a passage too. Raises as `allowed` does."""
+    condition, values, of_passages = _condition(connection, where, path) or ("1", [], False)
+    passages = "JOIN passages p ON p.document = d.id" if of_passages else ""
+    sql = f"SELECT DISTINCT d.uri FROM {_DOCUMENTS} {passages} WHERE {condition} ORDER BY d.uri"
+    return [row[0] for row in connection.execute(sql, values)]
+
+
+def _condition(
+    connection: sqlite3.Connection, where: str | None, path: str | None
+) -> tuple[str, list[Any], bool] | None:
+    """Both as one SQL condition, its values, and whether it asks about passages; None where nothing is asked."""
+    tests = ([] if where is None else [parse(where)]) + ([] if path is None else [path_glob(path)])
+    if not tests:
+        return None
+    tree = And(tuple(tests))
+    _check_keys(connection, tree)
+    _register(connection)
+    return *compiled(tree), any(field in OF_PASSAGES for field, _ in fields(tree))
+
+
+def compiled(tree: Tree) -> SQL:
+    """A tree as an SQL condition and the values of its ? marks. It is 0 or 1, never NULL, so that NOT turns it."""
+    match tree:
+        case And(parts):
+            return _joined(" AND ", [compiled(part) for part in parts])
+        case Or(parts):
+            return _joined(" OR ", [compiled(part) for part in parts])
+        case Not(part):
+            condition, values = compiled(part)
+            return f"NOT {condition}", values
+        case PathGlob(pattern):
+            return "semsearch_path(?, d.uri, s.path, s.root)", [pattern]
+        case _:
+            return _date(tree) if tree.field.builtin and BUILTINS[tree.field.names[0]] == "date" else _test(tree)
+
+
+def _register(connection: sqlite3.Connection) -> None:
+    """Teach SQLite path patterns, once: doing it again fails while a statement of the connection is running."""
+    known = "SELECT 1 FROM pragma_function_list WHERE name = 'semsearch_path'"
+    if connection.execute(known).fetchone() is None:
+        connection.create_function("semsearch_path", 4, _matches, deterministic=True)
+
+
+def _matches(pattern: str, uri: str, path: str | None, root: str | None) -> bool:
+    return globs.matches(pattern, uri) or (path is not None and globs.matches(pattern, path, root))
+
+
+def _joined(word: str, tests: Sequence[SQL]) -> SQL:
+    return f"({word.join(sql for sql, _ in tests)})", [value for _, values in tests for value in values]
+
+
+def _test(tree: Any) -> SQL:
+    """A test of one field that is no date of a file."""
+    field: Field = tree.field
+    if field.builtin:
+        column = _COLUMNS[field.names[0]]
+        if isinstance(tree, Exists):
+            return f"{column} IS NOT NULL", []
+        condition, values = _holds(tree, column, types=None)
+        return f"coalesce({condition}, 0)", values
+    joins = ["json_each(d.metadata) m0"]
+    joins += [
+        f"json_each(CASE m{at}.type WHEN 'object' THEN m{at}.value ELSE '{{}}' END) m{at + 1}"
+        for at in range(len(field.names) - 1)
+    ]
+    keys = " AND ".join(f"m{at}.key = ?" for at in range(len(field.names)))
+    last = f"m{len(field.names) - 1}"
+    condition, values = _holds(tree, f"{last}.value", types=f"{last}.type")
+    return f"EXISTS (SELECT 1 FROM {', '.join(joins)} WHERE {keys} AND {condition})", [*field.names, *values]
+
+
+def _holds(tree: Any, value: str, types: str | None) -> SQL:
+    """The test on an SQL value whose JSON type is `types`; a built-in has one type, which the parser has checked."""
+    text = "1" if types is None else f"{types} = 'text'"
+    match tree:
+        case Exists():
+            return f"{types} <> 'null'", []
+        case Compare(_, op, Date(date)):
+            there = f"replace(substr({value}, 1, {len(date)}), ' ', 'T')"
+            return f"({text} AND {value} GLOB ? AND {there} {op} ?)", [_ISO, date]
+        case Compare(_, op, wanted):
+            return f"({_typed(wanted, types)} AND {value} {op} ?)", [wanted]
+        case In(_, values):
+            return _among(values, value, types)
+        case Like(_, pattern):
+            return f"({text} AND {value} LIKE ? ESCAPE '\\')", [pattern]
+        case Contains(_, wanted):
+            part: SQL = (f"({text} AND {value} LIKE ? ESCAPE '\\')", [f"%{like_escaped(str(wanted))}%"])
+            tests = [part] if isinstance(wanted, str) else []
+            if types is not None:
+                items = f"json_each(CASE {types} WHEN 'array' THEN {value} ELSE '[]' END) e"
+                tests.append(
+                    (f"EXISTS (SELECT 1 FROM {items} WHERE {_typed(wanted, 'e.type')} AND e.value = ?)", [wanted])
+                )
+            return _joined(" OR ", tests)
+    raise AssertionError(f"no SQL for {tree!r}")
+
+
+def _typed(wanted: Any, types: str | None) -> str:
+    """SQL that holds where a value of the JSON type `types` may be compared with `wanted`."""
+    if types is None:
+        return "1"
+    if isinstance(wanted, bool):
+        return f"{types} IN ('true', 'false')"
+    return f"{types} = 'text'" if isinstance(wanted, str) else f"{types} IN ('integer', 'real')"
+
+
+def _among(wanted: Sequence[Any], value: str, types: str | None) -> SQL:
+    """One parameter for each type, however long the list is."""
+    of_type: dict[str, list[Any]] = {}
+    for one in wanted:
+        of_type.setdefault(_typed(one, types), []).append(one)
+    tests = [
+        (f"({typed} AND {value} IN (SELECT value FROM json_each(?)))", [json.dumps(values)])
+        for typed, values in of_type.items()
+    ]
+    return _joined(" OR ", tests)
+
+
+def _date(tree: Any) -> SQL:
+    """`date`: the document's own where it has one, else its file's. `mtime`: its file's."""
+    of_file = _file_time(tree)
+    if tree.field.names == ("mtime",):
+        return of_file
+    own, has_own = _test(_on(tree, _OWN_DATE)), _test(Exists(_OWN_DATE))
+    no_own = (f"NOT {has_own[0]}", has_own[1])
+    return _joined(" OR ", [own, _joined(" AND ", [no_own, of_file])])
+
+
+def _on(tree: Any, field: Field) -> Tree:
+    return Exists(field) if isinstance(tree, Exists) else Compare(field, tree.op, tree.value)
+
+
+def _file_time(tree: Any) -> SQL:
+    if isinstance(tree, Exists):
+        return "d.mtime IS NOT NULL", []
+    first, after = _span(tree.value.text)
+    conditions = {
+        "=": ("d.mtime >= ? AND d.mtime < ?", [first, after]),
+        "<": ("d.mtime < ?", [first]),
+        "<=": ("d.mtime < ?", [after]),
+        ">": ("d.mtime >= ?", [after]),
+        ">=": ("d.mtime >= ?", [first]),
+    }
+    condition, values = conditions[tree.op]
+    return f"coalesce({condition}, 0)", values
+
+
+def _span(text: str) -> tuple[int, int]:
+    """First nanosecond of a year, month, day, minute or second on this computer's clock, and the first after it."""
+    first = datetime.fromisoformat(text + "2024-01-01T00:00:00"[len(text) :])
+    steps = {10: timedelta(days=1), 16: timedelta(minutes=1), 19: timedelta(seconds=1)}
+    if len(text) in steps:
+        after = first + steps[len(text)]
+    else:
+        months = 12 if len(text) == 4 else 1
+        after = (first + timedelta(days=31 * months)).replace(day=1)
+    return _nanoseconds(first), _nanoseconds(after)
+
+
+def _nanoseconds(moment: datetime) -> int:
+    return min(int(moment.timestamp()) * 10**9, _LAST_NS)
+
+
+def _check_keys(connection: sqlite3.Connection, tree: Tree) -> None:
+    """Raise UnknownName for a metadata key that no document has: a slip of the pen would find nothing in silence."""
+    asked = {field for field, node in fields(tree) if not field.builtin and not isinstance(node, Exists)}
+    for field in sorted(asked, key=lambda field: field.names):
+        condition, values = _test(Exists(field))
+        if connection.execute(f"SELECT 1 FROM documents d WHERE {condition} LIMIT 1", values).fetchone() is None:
+            known = connection.execute("SELECT DISTINCT m.key FROM documents d, json_each(d.metadata) m LIMIT 200")
+            if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is not None:
+                raise UnknownName("field", ".".join(field.names), {*BUILTINS, *(key for (key,) in known)})

@@ -1,0 +1,322 @@
+"""Search by words: BM25 of SQLite FTS5, for spaced scripts by word and for unspaced ones by characters.
+
+Words are compared as FTS5's porter tokenizer sees them: without case and accents, "running" finds "runs". A query is
+words, never FTS5 syntax; "a phrase in quotes" counts as one word.
+
+Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese ("CJK" below) go through the trigram index, each run of letters
+as a whole and as its trigrams. Runs of one or two letters, which trigrams cannot see, are looked up by reading the
+passages with such letters (3 ms per thousand). In those passages Latin words are found inside a run too ("用Python写").
+
+bm25 is summed over words, higher is better (Robertson, Zaragoza 2009, with FTS5's k1 = 1.2 and b = 0.75).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from functools import reduce
+from itertools import islice
+from math import log
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from semsearch.errors import UsageError
+from semsearch.stores.records import CJK
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.types import Ids
+
+    Scores: TypeAlias = NDArray[np.float64]
+
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+MOST_READ = 400  # distinct words of a query that are looked at, up to 1 ms each: a book is told by its beginning
+MOST_WORDS = 64  # of those, the rarest are searched: 100 words cost 0.2 s at 100,000 passages, 200 cost 0.6 s
+ALWAYS = 8  # words that are searched however frequent they are
+POSTINGS = 20_000  # beyond ALWAYS, rarest first, until words stand in this many passages: 4 µs to score each
+FEW_PASSAGES = 20  # below, even a word of more than half of the passages is worth a look
+LONGEST_PHRASE = 20  # words, and characters of a CJK run; longer ones are taken apart
+MOST_GRAMS = 8  # short CJK runs that are looked up by reading: 0.1 to 0.3 s each at 100,000 passages
+K1, B = 1.2, 0.75  # as FTS5's bm25()
+
+_RUN = re.compile(f"[{CJK}]+")
+_PIECES = re.compile(f"[{CJK}]+|[^{CJK}]+")
+_PHRASE = re.compile(r"[\"“”„«»「」『』]([^\"“”„«»「」『』]+)[\"“”„«»「」『』]")
+_GAP = re.compile(r"\s+|(?<!\d)[.,]|[.,](?!\d)")  # 3.11 and 1,000 stay whole
+_FUNCTION_WORD = re.compile(
+    "a|about|an|and|are|as|at|be|by|can|do|does|for|from|how|i|if|in|is|it|my|of|on|or|that|the|this|to|was|what|when|"
+    "where|which|who|why|will|with|you",
+    re.IGNORECASE,
+)
+
+
+class _Letters(dict[int, str]):
+    """For str.translate: letters, digits, their marks and ' . , stay; all else (quotes, NUL, surrogates) is a space."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        self[code] = char if unicodedata.category(char)[0] in "LNM" or char in "'.," else " "
+        return self[code]
+
+
+_LETTERS = _Letters({ord("’"): "'", ord("ʼ"): "'"})
+
+
+def terms(text: str) -> list[str]:
+    """The distinct words and quoted phrases of a query, in order; an unspaced CJK run is one. At most MOST_READ."""
+    found: dict[str, str] = {}
+    for at, piece in enumerate(_PHRASE.split(text)):  # every second piece was quoted
+        words = _words(piece)
+        phrase = at % 2 and 1 < len(words) <= LONGEST_PHRASE and not _RUN.search(piece)
+        for word in [" ".join(words)] if phrase else words:
+            found.setdefault(word.casefold(), word)
+        if len(found) >= MOST_READ:
+            break
+    return list(found.values())[:MOST_READ]
+
+
+def search(
+    connection: sqlite3.Connection, text: str, k: int, *, must: Sequence[str] = (), allowed: Ids | None = None
+) -> tuple[Ids, Scores]:
+    """The k passages with the most telling words of `text`: ids (n,) and bm25 (n,), best first, ties by id.
+
+    One of the words is enough; words in `must` have to be there all. `allowed` are the only ids to consider.
+    Words in more than half of the passages tell nothing and are left out while others match, function words of English
+    wherever there are others.
+    Raises UsageError for a word in `must` without a letter.
+    """
+    return covered(connection, text, k, must=must, allowed=allowed)[:2]
+
+
+def covered(
+    connection: sqlite3.Connection, text: str, k: int, *, must: Sequence[str] = (), allowed: Ids | None = None
+) -> tuple[Ids, Scores, Scores]:
+    """As `search`, and for each passage the share (n,) in 0 … 1 of what `text` says that its words cover.
+
+    All of it, 1, is the bm25 of a passage of average length that has every word once. A word that stands nowhere is
+    missed most. In unspaced scripts, where words are not known, the best passage counts as 1.
+    """
+    if must:
+        having = containing(connection, must)
+        allowed = having if allowed is None else np.intersect1d(allowed, having)
+    words = terms(text) or terms(" ".join(must))
+    if k < 1 or not words or (allowed is not None and not len(allowed)):
+        return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+    runs = [word for word in words if _RUN.search(word)]
+    spaced = [word for word in words if not _RUN.search(word)]
+    if not runs:
+        spaced = [word for word in spaced if not _FUNCTION_WORD.fullmatch(word)] or spaced
+    counts = _counts(connection, "passages_fts", spaced)
+    if not _size(connection, "passages_cjk"):
+        ids, scores = _ordered(_matching(connection, "passages_fts", counts, k, allowed), k)
+    else:
+        depth = 4 * k + 100  # parts are summed: a passage may be lower in each than in their sum
+        inside = _counts(connection, "passages_cjk", [word for word in spaced if len(word) > 2])
+        found = _either(
+            _matching(connection, "passages_fts", counts, depth, allowed),
+            _matching(connection, "passages_cjk", inside, depth, allowed),
+        )
+        ids, scores = _ordered(found + _by_characters(connection, runs, depth, allowed), k)
+    whole = float(np.max(scores, initial=0.0)) if runs else _information(connection, counts)
+    return ids, scores, np.minimum(1.0, scores / (whole or 1.0))
+
+
+def containing(connection: sqlite3.Connection, words: Sequence[str]) -> Ids:
+    """Ids, ascending, of the passages that hold every one of `words`; several words in one entry are a phrase.
+
+    Raises UsageError for an entry without a letter or digit.
+    """
+    found = [_containing(connection, entry) for entry in words]
+    return reduce(np.intersect1d, found) if found else _ids(connection.execute("SELECT id FROM passages ORDER BY id"))
+
+
+def spans(text: str, query: str) -> tuple[tuple[int, int], ...]:
+    """Where words of `query` stand in `text`: ascending (start, end) offsets that do not overlap.
+
+    FTS5 itself is asked, with the tokenizer of the index, so that what is marked is what was found. Function words of
+    English are marked only where the query has no others.
+    """
+    words = terms(query)
+    found = [span for word in words if _RUN.search(word) for span in _run_spans(text, word)]
+    spaced = [word for word in words if not _RUN.search(word)]
+    telling = [word for word in spaced if not _FUNCTION_WORD.fullmatch(word)]
+    if telling or (spaced and not found):
+        found += _word_spans(text, telling or spaced)
+    return _merged(found)
+
+
+def _words(text: str) -> list[str]:
+    """Words as FTS5 would cut them, but "don't" and 3.11 stay whole; CJK runs are apart from what is around them."""
+    pieces = (run for piece in _GAP.split(text.translate(_LETTERS)) for run in _PIECES.findall(piece))
+    return [word for piece in pieces if (word := piece.strip("'.,"))]
+
+
+def _matching(
+    connection: sqlite3.Connection, table: str, counts: Mapping[str, int], k: int, allowed: Ids | None
+) -> dict[int, float]:
+    """Passage id -> bm25 of the k best for the telling ones of the phrases in `counts`.
+
+    +rowid: without the plus SQLite would run the whole match once for every allowed id (measured: 31 s, not 17 ms).
+    """
+    telling = _telling(_size(connection, table), counts)
+    if not telling:
+        return {}
+    only = "" if allowed is None else "AND +rowid IN (SELECT value FROM json_each(?))"
+    sql = (
+        f"SELECT rowid, -bm25({table}) AS score FROM {table} WHERE {table} MATCH ? {only} "
+        "ORDER BY score DESC, rowid LIMIT ?"
+    )
+    within = () if allowed is None else (json.dumps(allowed.tolist()),)
+    return dict(connection.execute(sql, (" OR ".join(map(_quoted, telling)), *within, k)).fetchall())
+
+
+def _counts(connection: sqlite3.Connection, table: str, phrases: Iterable[str]) -> dict[str, int]:
+    """In how many passages each phrase stands; beyond half of them the exact number does not matter."""
+    most = _most(_size(connection, table))
+    count = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT {most + 1})"
+    return {phrase: connection.execute(count, (_quoted(phrase),)).fetchone()[0] for phrase in phrases}
+
+
+def _most(size: int) -> int:
+    return max(size // 2, FEW_PASSAGES)
+
+
+def _telling(size: int, counts: Mapping[str, int]) -> list[str]:
+    """The phrases worth their time: those that occur, rarest first, until enough postings are read.
+
+    FTS5 gives a word of more than half of the passages an idf of 0.000001 and still scores each of them.
+    """
+    found = sorted((n, phrase) for phrase, n in counts.items() if n)
+    telling = [(n, phrase) for n, phrase in found if n <= _most(size)] or found
+    postings = np.cumsum([n for n, _ in telling])
+    return [p for at, (_, p) in enumerate(telling[:MOST_WORDS]) if at < ALWAYS or postings[at] <= POSTINGS]
+
+
+def _information(connection: sqlite3.Connection, counts: Mapping[str, int]) -> float:
+    """The summed idf of the phrases, of the rarest where they are many."""
+    size = _size(connection, "passages_fts")
+    return sum(_idf(size, n) for n in sorted(counts.values())[:MOST_WORDS])
+
+
+def _idf(size: int, having: int) -> float:
+    return max(1e-6, log(max(size - having + 0.5, 0.5) / (having + 0.5)))  # as FTS5 clamps it
+
+
+def _by_characters(connection: sqlite3.Connection, runs: Sequence[str], k: int, allowed: Ids | None) -> Counter[int]:
+    """Passage id -> bm25 of CJK runs: by trigrams, by reading where a run is shorter or trigrams find too little."""
+    long = [run for run in runs if len(run) > 2]
+    grams = _counts(connection, "passages_cjk", _grams(long, 3))
+    found = Counter(_matching(connection, "passages_cjk", grams, k, allowed))
+    short = [run for run in runs if len(run) < 3]
+    if len(found) < k:
+        short += [gram for gram in _grams(long, 2) if len(gram) == 2]
+    for gram in list(dict.fromkeys(short))[:MOST_GRAMS]:
+        found += _read(connection, gram, allowed)
+    return found
+
+
+def _grams(runs: Sequence[str], n: int) -> list[str]:
+    """The runs themselves where they are not too long, and their distinct n-grams."""
+    whole = [run for run in runs if len(run) <= LONGEST_PHRASE]
+    grams = (run[at : at + n] for run in runs for at in range(len(run) - n + 1))
+    return list(dict.fromkeys([*whole, *islice(grams, MOST_READ)]))
+
+
+def _read(connection: sqlite3.Connection, gram: str, allowed: Ids | None) -> Counter[int]:
+    """Passage id -> bm25 of one short run, found by reading every passage with CJK letters."""
+    sql = (
+        "SELECT id, (length(text) - length(replace(text, ?1, ''))) / length(?1), length(text) FROM passages "
+        "WHERE cjk = 1 AND instr(text, ?1) > 0"
+    )
+    rows = np.array(connection.execute(sql, (gram,)).fetchall(), dtype=np.float64).reshape(-1, 3)
+    if not len(rows):
+        return Counter()
+    counts, lengths = rows[:, 1], rows[:, 2]
+    size = _size(connection, "passages_fts")  # rare among all passages, as a Latin word is
+    scores = _idf(size, len(rows)) * counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths / lengths.mean()))
+    ids = rows[:, 0].astype(np.int64)
+    kept = np.ones(len(ids), dtype=bool) if allowed is None else np.isin(ids, allowed)
+    return Counter(dict(zip(ids[kept].tolist(), scores[kept].tolist(), strict=True)))
+
+
+def _containing(connection: sqlite3.Connection, entry: str) -> Ids:
+    words = _words(entry)
+    if not words:
+        raise UsageError(f"{entry!r} has no letter or digit to look for.", "Give a word or a phrase.")
+    exact = "".join(char for char in entry.strip() if unicodedata.category(char)[0] != "C")
+    found = []
+    if not _RUN.search(exact):
+        found.append(_match_ids(connection, "passages_fts", " ".join(words)))
+    if len(exact) > 2:
+        found.append(_match_ids(connection, "passages_cjk", exact))
+    elif _RUN.search(exact):
+        sql = "SELECT id FROM passages WHERE cjk = 1 AND instr(text, ?) > 0"
+        found.append(_ids(connection.execute(sql, (exact,))))
+    return reduce(np.union1d, found)
+
+
+def _match_ids(connection: sqlite3.Connection, table: str, phrase: str) -> Ids:
+    return _ids(connection.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (_quoted(phrase),)))
+
+
+def _ids(rows: Iterable[tuple[int]]) -> Ids:
+    return np.array([row[0] for row in rows], dtype=np.int64)
+
+
+def _size(connection: sqlite3.Connection, table: str) -> int:
+    """Passages in an FTS5 table: its docsize table has one narrow row each (0.4 ms per 100,000)."""
+    return int(connection.execute(f"SELECT count(*) FROM {table}_docsize").fetchone()[0])
+
+
+def _quoted(phrase: str) -> str:
+    return '"' + phrase.replace('"', '""') + '"'
+
+
+def _either(left: dict[int, float], right: dict[int, float]) -> Counter[int]:
+    """The better score of each passage: both found the same words, in two ways."""
+    return Counter(left) | Counter(right)
+
+
+def _ordered(scores: Mapping[int, float], k: int) -> tuple[Ids, Scores]:
+    best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+    return np.array([i for i, _ in best], dtype=np.int64), np.array([score for _, score in best], dtype=np.float64)
+
+
+def _run_spans(text: str, run: str) -> list[tuple[int, int]]:
+    """Where a CJK run stands in text; where it does not, its trigrams, else its bigrams."""
+    for n in (len(run), 3, 2):
+        grams = {run[at : at + n] for at in range(len(run) - n + 1)}
+        found = [m.span() for gram in grams for m in re.finditer(f"(?={re.escape(gram)})", text)]
+        if found:
+            return [(start, start + n) for start, _ in found]
+    return []
+
+
+def _word_spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Matches by FTS5's own highlight(). CJK letters are blanked first: they would glue Latin words into one token."""
+    blanked = _RUN.sub(lambda run: " " * len(run[0]), text).translate({0: " ", 2: " ", 3: " "})
+    plain = blanked.encode("utf-8", "replace").decode()  # a lone surrogate becomes one "?"
+    with closing(sqlite3.connect(":memory:")) as memory:
+        memory.execute(f"CREATE VIRTUAL TABLE one USING fts5(text, tokenize='{TOKENIZER}')")
+        memory.execute("INSERT INTO one VALUES (?)", (plain,))
+        sql = "SELECT highlight(one, 0, char(2), char(3)) FROM one WHERE one MATCH ?"
+        marked = memory.execute(sql, (" OR ".join(map(_quoted, words)),)).fetchone()
+    matches = re.finditer("\x02(.*?)\x03", marked[0] if marked else "", re.DOTALL)
+    return [(m.start() - 2 * at, m.end() - 2 * at - 2) for at, m in enumerate(matches)]
+
+
+def _merged(found: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return tuple(merged)

@@ -1,0 +1,160 @@
+"""Files to rows: lines of text, JSON lines, CSV and TSV, plain or compressed (gz, xz, bz2, known by content).
+
+A row comes with the number of its line. What is no record comes as the reason, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from semsearch.documents.loaders._decode import SAMPLE_BYTES, encoding_of, looks_binary, storable_value
+from semsearch.errors import Unreadable
+
+Kind = Literal["lines", "jsonl", "table"]
+KINDS: dict[str, Kind] = {
+    **dict.fromkeys((".jsonl", ".ndjson", ".jsonlines", ".json"), "jsonl"),
+    **dict.fromkeys((".csv", ".tsv", ".tab"), "table"),
+}
+PACKED = (".gz", ".xz", ".bz2", ".lzma")
+OPENERS = ((b"\x1f\x8b", gzip.open), (b"\xfd7zXZ\0", lzma.open), (b"BZh", bz2.open))
+DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+WIDEST_CELL = 64 * 2**20  # bytes; beyond it a quotation mark was never closed
+BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What stands where a record should, and why it is none."""
+
+    reason: str
+
+
+Row = tuple[int, Any]  # the line's number, and a list of cells, a dictionary, or a Broken
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, decompressed. Raises Unreadable where they cannot be had."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(6)
+        opener: Any = next((each for magic, each in OPENERS if head.startswith(magic)), open)
+        with opener(path, "rb") as file:
+            yield file
+    except BROKEN as error:
+        raise Unreadable(f"{path}: {getattr(error, 'strerror', None) or error}.", "Check or fetch it again.") from error
+
+
+def suffix(path: Path) -> str:
+    """The ending that says what is in a file, without that of its compression.
+
+    >>> suffix(Path("pairs.TSV.xz"))
+    '.tsv'
+    """
+    inner = path.with_suffix("") if path.suffix.lower() in PACKED else path
+    return inner.suffix.lower()
+
+
+def lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
+    """(number, text) of each line."""
+    with _decoded(file, path, newline=None) as text:
+        yield from enumerate(text, 1)
+
+
+def first_line(file: IO[bytes], path: Path) -> str:
+    """The first line that is not blank."""
+    return next((line for _, line in lines(file, path) if line.strip()), "").rstrip("\r\n")
+
+
+def objects(file: IO[bytes], path: Path) -> Iterator[Row]:
+    """The records of JSON lines. Raises Unreadable for a JSON array."""
+    for number, line in enumerate(file, 1):
+        record = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+        if number == 1 and record.startswith(b"["):
+            raise Unreadable(
+                f"{path} is a JSON array, not JSON lines (one object a line).",
+                f"Convert it: jq -c '.[]' {path} > lines.jsonl",
+            )
+        if record:
+            yield number, _object(record)
+
+
+def cells(file: IO[bytes], path: Path) -> Iterator[Row]:
+    """The rows of a table, header first. Cells are parted by tabs where the first line has one, else by , ; or |.
+
+    Between tabs a quotation mark is a letter, as in the files of GLUE and SentEval, unless it is doubled within a
+    quoted cell.
+    """
+    with _decoded(file, path, newline="") as text:
+        header = next((line for line in text if line.strip()), "")
+        delimiter = "\t" if "\t" in header else max(",;|", key=header.count)
+        text.seek(0)
+        csv.field_size_limit(max(csv.field_size_limit(), WIDEST_CELL))  # of the whole process: only ever raised
+        if delimiter == "\t":
+            quoted = header.startswith('"')
+            reader = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+            yield from ((number, _unquoted(row, quoted)) for number, row in _read(reader))
+        else:
+            yield from _read(csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True))
+
+
+def _read(reader: Any) -> Iterator[Row]:
+    number = 1
+    while True:
+        try:
+            for row in reader:
+                if row:
+                    yield number, row
+                number = reader.line_num + 1
+            return
+        except csv.Error as error:
+            yield number, Broken(f"not CSV: {error}")
+            number = reader.line_num + 1
+
+
+def _object(line: bytes) -> dict[str, Any] | Broken:
+    try:
+        record = DECODER.decode(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        return Broken("invalid UTF-8")
+    except (ValueError, RecursionError):
+        return Broken("not JSON")
+    if not isinstance(record, dict):
+        return Broken("not a JSON object")
+    return storable_value(record) if b"\\u" in line else record  # half of a surrogate pair has no UTF-8
+
+
+def _decoded(file: IO[bytes], path: Path, newline: str | None) -> io.TextIOWrapper:
+    sample = file.read(SAMPLE_BYTES)
+    if looks_binary(sample):
+        raise Unreadable(f"{path} is a binary file.", "Give text, JSON lines, CSV or TSV.")
+    file.seek(0)
+    encoding, _ = encoding_of(sample, whole=len(sample) < SAMPLE_BYTES)
+    return io.TextIOWrapper(file, encoding=encoding, errors="replace", newline=newline)
+
+
+def _unquoted(row: list[str], quoted: bool) -> Sequence[str]:
+    return [_plain(cell, quoted) if cell.startswith('"') else cell for cell in row]
+
+
+def _plain(cell: str, quoted: bool) -> str:
+    r"""
+    >>> _plain('"He said ""yes""."', False), _plain('"Yes," he said.', False), _plain('"Yes," and "no"', False)
+    ('He said "yes".', '"Yes," he said.', '"Yes," and "no"')
+    """
+    inner = cell[1:-1]
+    once = inner.replace('""', "")
+    if len(cell) < 2 or not cell.endswith('"') or '"' in once or not (quoted or '""' in inner):
+        return cell
+    return inner.replace('""', '"')

@@ -1,0 +1,68 @@
+"""Matryoshka: the beginning of a vector, at several lengths, has to serve as well as all of it.
+
+Source: Kusupati et al. 2022, https://arxiv.org/abs/2205.13147, eq. 1 with weights of 1. It wraps any objective that
+compares vectors of one kind; a head of an objective exists once for each length. A teacher's vectors are not cut:
+where they are longer than a beginning, they teach it how alike texts are, and not where they lie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from semsearch.errors import UsageError
+from semsearch.training.objectives import Base, Labels, Shape, View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch import Tensor
+
+
+class Nested(Base):
+    """The sum of an objective's loss at each length of `dims` and at the whole one. `make` makes it for a shape.
+
+    Raises UsageError where the vector has no such beginning, or the objective compares layers of the network.
+    """
+
+    def __init__(self, shape: Shape, dims: Sequence[int], make: Callable[[Shape], Base]) -> None:
+        super().__init__(shape)
+        for dim in dims:
+            if not 1 <= dim <= shape.dim:
+                raise UsageError(
+                    f"a vector of {shape.dim} numbers has no beginning of {dim}.",
+                    f"Choose lengths from 1 to {shape.dim}.",
+                )
+        whole = make(shape)
+        if any(view.of != "tuned" for view in whole.views):
+            raise UsageError("an objective that compares layers cannot be nested.", "Leave out --dims.")
+        shorter = sorted({*dims} - {shape.dim}, reverse=True)
+        beginnings = {str(dim): make(replace(shape, dim=dim)) for dim in shorter}
+        self.inner = nn.ModuleDict({str(shape.dim): whole, **beginnings})
+        self._whole = whole
+
+    @property
+    def labels(self) -> Labels:  # type: ignore[override]
+        return self._whole.labels
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        return self._whole.views
+
+    def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
+        """One (n, d) a view, and the labels of the objective."""
+        parts = [
+            each.loss([vector[:, : int(dim)] for vector in vectors], labels)  # type: ignore[operator]
+            for dim, each in self.inner.items()
+        ]
+        total: Tensor = sum(parts[1:], parts[0])
+        return total
+
+    def penalty(self, tuned: nn.Module, frozen: nn.Module | None) -> Tensor | None:
+        """Once: the parameters have no length."""
+        return self._whole.penalty(tuned, frozen)
+
+    def teaches(self, labels: Sequence[float]) -> bool:
+        return self._whole.teaches(labels)

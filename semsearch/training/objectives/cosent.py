@@ -1,0 +1,57 @@
+"""CoSENT: of two pairs of texts, the one with the higher label has to have the higher cosine.
+
+Source: Su 2022, https://kexue.fm/archives/8847: log(1 + Σ e^(λ(cos_i − cos_j))) over all i, j with label i below label
+j, and λ = 20. The sum is no mean: the loss grows with the batch. Labels are an order, of two values (0 not alike,
+1 alike), of NLI (contradiction 0, neutral 1, entailment 2) or graded; ties say nothing, and a batch of one label has
+loss 0 and no gradient. It is computed in float32 at least, since bf16 loses the order of close cosines.
+
+Settings are those of the article's code: [CLS] (name it: BASE#cls), Adam without a schedule or clipping, 64 tokens. It
+trains on NLI with batches of 64. Its pairs lie one behind the other, which shuffling has torn apart in ports of it;
+here a pair is one example.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from torch.nn import functional
+
+from semsearch.training.objectives import ANCHOR, POSITIVE, Base, Labels, Recipe, Shape, View
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+SCALE = 20.0  # λ, in the text below the equation
+
+
+class Objective(Base):
+    recipe = Recipe(batch=32, rate=2e-5, epochs=5, tokens=62, schedule="constant", clip=0.0)
+    labels: ClassVar[Labels] = "score"
+
+    def __init__(self, shape: Shape, *, scale: float = SCALE) -> None:
+        super().__init__(shape)
+        self.scale = scale
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        return View(ANCHOR), View(POSITIVE)
+
+    def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
+        """The two sides of every pair, (n, d) each, and a label for each pair (n,)."""
+        one, other = (each.to(torch.promote_types(each.dtype, torch.float32)) for each in vectors)
+        assert labels is not None  # the loop hands none to an objective that has `labels`
+        return ordered(functional.cosine_similarity(one, other, dim=-1), labels, self.scale)
+
+    def teaches(self, labels: Sequence[float]) -> bool:
+        """Whether there are two labels to put in order."""
+        return len(set(labels)) > 1
+
+
+def ordered(cosines: Tensor, labels: Tensor, scale: float = SCALE) -> Tensor:
+    """log(1 + Σ e^(scale · (cos_i − cos_j))) over all i, j with labels_i < labels_j: (n,) and (n,) -> ()."""
+    below = labels[:, None] < labels[None, :]
+    differences = (scale * (cosines[:, None] - cosines[None, :]))[below]
+    return torch.cat([cosines.new_zeros(1), differences]).logsumexp(0)  # e^0 is the 1

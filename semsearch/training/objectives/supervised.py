@@ -1,0 +1,43 @@
+"""Pairs that belong together, with or without a text that looks alike and does not: InfoNCE with hard negatives.
+
+Sources: SimCSE, Gao et al. 2021, https://arxiv.org/abs/2104.08821, eq. 5 and appendix A, where a premise of NLI has an
+entailed and a contradicted hypothesis; PromptBERT, Jiang et al. 2022, https://arxiv.org/abs/2201.04337, table 15, the
+same. Settings are theirs for BERT-base. All texts are read in one way, which is the base's own unless it is named:
+
+    BASE#sup-simcse           [CLS] behind Linear and Tanh, which stay
+    BASE#promptbert-sup       behind the masked-language-model head, on both sides of the difference
+    BASE#promptroberta-sup    Linear and Tanh behind the difference; promptroberta-sup-released as the released code
+
+Linear and Tanh begin at random, as both papers' code has it. The paper of PromptBERT says that its supervised models
+are read without denoising; its code reads them with it. `hard_weight` is added to the logit of a text's own negative:
+SimCSE's α is exp(hard_weight), its code's figure is hard_weight, and 0 (α = 1) was best. Contrast in one direction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from semsearch.training.objectives import ANCHOR, NEGATIVE, POSITIVE, Base, Recipe, Shape, View
+from semsearch.training.objectives._contrast import TEMPERATURE, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+
+class Objective(Base):
+    recipe = Recipe(batch=512, rate=5e-5, epochs=3, fresh=("pooler",))
+
+    def __init__(self, shape: Shape, *, temperature: float = TEMPERATURE, hard_weight: float = 0.0) -> None:
+        super().__init__(shape)
+        self.temperature, self.hard_weight = temperature, hard_weight
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        hard = (View(NEGATIVE),) if NEGATIVE in self.shape.columns else ()
+        return View(ANCHOR), View(POSITIVE), *hard
+
+    def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
+        """Anchors, positives, and negatives where there are any: (n, d) each."""
+        return nearest(vectors, self.temperature, self.hard_weight)

@@ -1,0 +1,269 @@
+"""The command line as a whole: names, errors, exit codes, completion."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.commandline import CommandLine
+
+import semsearch
+from semsearch import errors
+from semsearch.cli import main as program
+
+COMMANDS = [
+    *("index", "watch", "query", "similar", "embed", "sts"),
+    *("list", "info", "get", "delete", "rm", "rename", "compact", "verify", "dump", "restore"),
+    *("audit", "eval", "doctor", "config", "models", "ui", "train", "export", "templates"),
+]
+CONTRACT = {
+    "index": "-n -m --template --include --exclude --no-ignore --max-file-size --from --text-field --id-field "
+    "--meta-field --sql --chunk --chunk-size --overlap --device --backend-type --prune --no-prune --force --dry-run "
+    "--watch --strict -y --json",
+    "query": "-n -k --mode --alpha --where --path --more --less --must --like --min-strength --group --exact --explain "
+    "--json --format --batch --fail-empty",
+    "similar": "-n -k --json",
+    "embed": "--role --format -o -m",
+    "sts": "--pairs --matrix --task --data -m --json",
+    "eval": "-n --queries --qrels --json",
+    "audit": "-n --json",
+    "info": "-n --json",
+    "get": "-n --json",
+    "delete": "-n --path --id --where --dry-run -y --json",
+    "rm": "-n -y --json",
+    "rename": "--json",
+    "compact": "-n --json",
+    "verify": "-n --json",
+    "dump": "-n -o --json",
+    "restore": "-n --json",
+    "watch": "-n --json",
+    "list": "--json",
+    "train": "--method --base --data --from-index -o --seeds --export --index --json",
+    "export": "-o --dtype --template --data --force --json",
+    "doctor": "--json",
+    "config": "--json",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(cli: CommandLine, command: str) -> None:
+    shown = cli.ok(command, "--help")
+    assert shown.out.startswith(f"Usage: semsearch {command}")
+    words = shown.out.replace(",", " ").split()
+    for flag in CONTRACT.get(command, "").split():
+        assert flag in words, f"{command} has no {flag}"
+
+
+def test_help_lists_every_command_and_no_other(cli: CommandLine) -> None:
+    listed = cli.ok("--help").out.partition("Commands:\n")[2]
+    assert [line.split()[0] for line in listed.splitlines() if line.strip()] == COMMANDS
+
+
+def test_the_list_of_commands_says_what_each_says_itself(cli: CommandLine) -> None:
+    listed = dict(line.split(maxsplit=1) for line in cli.ok("--help").out.partition("Commands:\n")[2].splitlines())
+    for command, summary in listed.items():
+        paragraph = cli.ok(command, "--help").out.split("\n\n")[1]
+        assert " ".join(paragraph.split()) == summary
+
+
+def test_version_and_module_entry_point(cli: CommandLine) -> None:
+    assert cli.ok("--version").out == f"semsearch {semsearch.__version__}\n"
+    ran = subprocess.run([sys.executable, "-m", "semsearch", "--version"], capture_output=True, text=True, check=True)
+    assert ran.stdout == f"semsearch {semsearch.__version__}\n"
+
+
+def test_nothing_to_do_is_a_usage_error_that_shows_help(cli: CommandLine) -> None:
+    ran = cli()
+    assert (ran.code, ran.out) == (2, "")
+    assert "Commands:" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["qurey", "x"], "'query'"),
+        (["retrain"], "no such command"),
+        (["train"], "--method"),
+        (["query", "x", "--jsn"], "--json"),
+        (["query", "x", "y"], "unexpected extra argument"),
+        (["query", "x", "-k", "many"], "'-k'"),
+        (["query", "x", "--mode", "fuzzy"], "'hybrid'"),
+        (["query", "x", "--format", "xml"], "'trec'"),
+        (["query", "x", "--where"], "--where"),
+        (["index", "--from", "pdf"], "--from"),
+        (["index", ".", "--chunk-size", "0"], "--chunk-size"),
+        (["index", ".", "--max-file-size", "huge", "-n", "x"], "10M"),
+        (["index", ".", "-", "-n", "x"], "standard input"),
+        (["index", ".", "--watch", "--dry-run"], "--watch"),
+        (["index", ".", "-n", "x", "--template", "t"], "template"),
+        (["get"], "ID"),
+        (["embed"], "TEXT"),
+        (["eval"], "--queries"),
+        (["query"], "TEXT"),
+        (["query", "x", "--more", "^2"], "--more"),
+        (["query", "x", "--more", "tea^-1"], "--more"),
+        (["delete", "-n", "x"], "--id"),
+        (["info", "a", "-n", "b"], "two indexes"),
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_request_is_one_line_and_exit_2(cli: CommandLine, arguments: list[str], told: str) -> None:
+    ran = cli(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: ")
+    assert ran.err.count("\n") == 1
+    assert told in ran.err
+    known = arguments[0] in COMMANDS
+    if not known or "--json" in cli.ok(arguments[0], "--help").out:
+        as_json = cli(arguments[0], "--json", *arguments[1:])
+        assert as_json.code == as_json.json["error"]["code"] == 2
+        assert set(as_json.json["error"]) == {"code", "message", "fix"}
+
+
+def test_json_and_another_format_contradict_each_other(cli: CommandLine) -> None:
+    ran = cli("query", "x", "--json", "--format", "csv")
+    assert ran.code == ran.json["error"]["code"] == 2
+
+
+def test_json_after_two_dashes_is_text(cli: CommandLine) -> None:
+    ran = cli("query", "--", "--json")
+    assert (ran.code, ran.out) == (3, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["query", "x"], ["query", "x", "-n", "no"], ["similar", "1", "-n", "no"], ["info", "no"],
+        ["get", "1", "-n", "no"],
+        ["delete", "no", "--id", "x"], ["rm", "no", "-y"], ["compact", "no"], ["verify", "no"], ["audit", "no"],
+        ["dump", "no", "-o", "x"], ["restore", "no.dump", "-n", "x"], ["watch", "no"], ["index", "no"],
+        ["index", "no", "-n", "x"], ["query", "--batch", "no.txt"], ["info"], ["embed", "a", "-m", "no-such-model"],
+        ["models", "info", "no-such-model"], ["info", "./no"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_is_not_there_is_exit_3_with_what_to_do(cli: CommandLine, arguments: list[str]) -> None:
+    ran = cli(*arguments)
+    assert (ran.code, ran.out) == (3, ""), ran.err
+    assert ran.err.startswith("error: ")
+    assert ran.err.count("\n") == 1
+    assert not (Path(os.environ["SEMSEARCH_HOME"]) / "x").exists()
+
+
+def test_global_options_may_follow_the_command(cli: CommandLine, tmp_path: Path) -> None:
+    before = cli.ok("--home", tmp_path / "other", "list", "--json").json
+    after = cli.ok("list", "--json", "--home", tmp_path / "other").json
+    assert before == after
+    assert before["home"] == str(tmp_path / "other")
+
+
+def test_offline_reaches_the_settings_and_the_hub(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = cli.ok("--offline", "config", "--json").json["settings"]["offline"]
+    assert shown == {"value": True, "origin": "flag"}
+    assert "HF_HUB_OFFLINE" not in os.environ or os.environ["HF_HUB_OFFLINE"] == "1"
+
+
+def test_an_unexpected_failure_names_itself_and_verbose_shows_where(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("surprise")
+
+    monkeypatch.setattr("semsearch.settings.names", broken)
+    ran = cli("list")
+    assert ran.code == 1
+    assert ran.err == "error: unexpected KeyError: 'surprise'. Run again with -v for the traceback.\n"
+    assert "Traceback" in cli("list", "-v").err
+    assert cli("list", "--json").json["error"]["code"] == 1
+
+
+@pytest.mark.parametrize("error", [errors.Corrupt("x."), errors.Locked("x."), errors.GateFailed("x."),
+                                   errors.DeviceUnavailable("x."), errors.NotFound("x."), errors.UsageError("x."),
+                                   errors.EncoderMismatch("i", built_with="a", got="b", fix="c")])  # fmt: skip
+def test_every_error_class_ends_with_its_exit_code(
+    cli: CommandLine, error: errors.SemsearchError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("semsearch.settings.names", failing)
+    ran = cli("list", "--json")
+    assert ran.code == ran.json["error"]["code"] == error.exit_code
+
+
+def test_an_interrupt_and_a_termination_end_with_their_numbers(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for signal, code in ((KeyboardInterrupt, 130), (program.Terminated, 143)):
+
+        def stopped(*_: object, signal: type[BaseException] = signal) -> None:
+            raise signal
+
+        monkeypatch.setattr("semsearch.settings.names", stopped)
+        ran = cli("list")
+        assert (ran.code, ran.out, ran.err) == (code, "", "")
+
+
+def test_config_says_where_each_value_came_from(cli: CommandLine) -> None:
+    Path("semsearch.toml").write_text("k = 3", encoding="utf-8")
+    shown = cli.ok("config", "--json", SEMSEARCH_MODE="keyword", SEMSEARCH_THREDS="2").json
+    assert shown["settings"]["k"] == {"value": 3, "origin": str(Path("semsearch.toml").resolve())}
+    assert shown["settings"]["mode"] == {"value": "keyword", "origin": "SEMSEARCH_MODE"}
+    assert shown["settings"]["device"] == {"value": "auto", "origin": "default"}
+    assert shown["warnings"] == ["SEMSEARCH_THREDS is set, but there is no such setting."]
+    table = cli.ok("config")
+    assert any(line.split()[:2] == ["k", "3"] for line in table.lines)
+
+
+def test_a_broken_settings_file_is_exit_2_and_named(cli: CommandLine) -> None:
+    Path("semsearch.toml").write_text("colour = 'red'", encoding="utf-8")
+    ran = cli("config")
+    assert ran.code == 2
+    assert "semsearch.toml" in ran.err
+
+
+def completed(words: str, position: int, shell: str = "bash") -> list[str]:
+    """What the shell would be offered, asked in the way that its completion script asks."""
+    asked = {"_SEMSEARCH_COMPLETE": f"complete_{shell}", "COMP_WORDS": words, "COMP_CWORD": str(position)}
+    ran = subprocess.run(
+        [sys.executable, "-m", "semsearch"], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+    )
+    return ran.stdout.split()
+
+
+def test_the_shell_completes_commands_flags_choices_and_index_names(cli: CommandLine) -> None:
+    home = Path(os.environ["SEMSEARCH_HOME"])
+    for name in ("notes", "novels", "papers"):
+        (home / name).mkdir(parents=True)
+        (home / name / "store.db").touch()
+    assert completed("semsearch que", 1) == ["query"]
+    assert "--min-strength" in completed("semsearch query --m", 2)
+    assert completed("semsearch query --mode s", 3) == ["semantic"]
+    assert completed("semsearch query -n no", 3) == ["notes", "novels"]
+    assert completed("semsearch info p", 2) == ["papers"]
+    assert completed(f"semsearch --home {home.parent} query -n no", 5) == []
+
+
+def test_the_completion_script_is_one_that_bash_takes(cli: CommandLine) -> None:
+    detection_off = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    ask = [sys.executable, "-m", "semsearch", "--show-completion", "bash"]
+    script = subprocess.run(ask, env=detection_off, capture_output=True, text=True, check=True).stdout
+    taken = subprocess.run(
+        ["bash", "-c", f"{script}\ncomplete -p semsearch"], capture_output=True, text=True, check=True
+    )
+    assert taken.stdout.rstrip().endswith(" semsearch")
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code"),
+    [("> /dev/full", 1), (">&-", 0), ("2>&-", 0), ("2> /dev/full", 0), ("2> /dev/full --no", 2)],
+)
+def test_streams_that_take_nothing_cause_no_traceback(cli: CommandLine, redirection: str, code: int) -> None:
+    command = f"{sys.executable} -m semsearch config --json {redirection}"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert ran.returncode == code
+    assert "Traceback" not in ran.stderr
+    assert "Exception ignored" not in ran.stderr

@@ -1,0 +1,114 @@
+"""What docs/training.md tells people to type works, and its tables say what the program does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+TEXT = (CHECKOUT / "docs" / "training.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILINE)
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table below `heading`, without its own head."""
+    part = TEXT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in part.splitlines() if line.startswith("| `") and not line.startswith("| `--")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def surroundings(tmp_path: Path, golden: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("SEMSEARCH_")}
+    own = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}",
+        "SEMSEARCH_HOME": str(tmp_path / "home"),
+        "SEMSEARCH_CACHE": str(tmp_path / "cache.db"),
+        "XDG_CACHE_HOME": str(tmp_path / "xdg"),
+        "BERT": str(golden / "models" / "tiny-bert"),
+        "OUT": str(tmp_path),
+    }
+    return kept | own
+
+
+def test_every_command_runs_in_order(golden: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (pairs,) = blocks("json")
+    (tmp_path / "pairs.jsonl").write_text(pairs * 2, encoding="utf-8")
+    commands = re.findall(r"^\$ (.*)$", "\n".join(blocks("console")), flags=re.MULTILINE)
+    assert len(commands) >= 6
+    for command in commands:
+        ran = subprocess.run(
+            ["bash", "-c", command], cwd=CHECKOUT, env=surroundings(tmp_path, golden), capture_output=True, text=True
+        )
+        assert ran.returncode == 0, f"{command}\n{ran.stderr}"
+        assert ran.stdout.strip(), command
+    told = json.loads(ran.stdout)["train"]
+    named = re.findall(r"`(\w+)`", TEXT.partition("under `train`,")[2].partition("\n\n")[0])
+    assert set(told) == set(named)
+    for name in re.findall(r"^\| `([\w./]+)`", TEXT.partition("\n| in DIR")[2], flags=re.MULTILINE):
+        made = (tmp_path / "cooking" / name).exists()
+        assert made == (name not in ("run/state.safetensors", "seed-N/")), name
+
+
+def test_the_python_example_runs(golden: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    shutil.copytree(CHECKOUT / "scripts" / "sample" / "cooking", tmp_path / "notes")
+    shutil.copytree(golden / "models" / "tiny-bert", tmp_path / "bert")
+    (code,) = blocks("python")
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=surroundings(tmp_path, golden), capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.strip().endswith("tuned")
+
+
+def test_the_table_of_methods_has_each_with_the_figures_that_hold() -> None:
+    pytest.importorskip("torch")
+    from semsearch.training import objectives
+    from semsearch.utils import plugins
+
+    told = {row[0].strip("`"): row for row in rows("Methods") if len(row) == 8}
+    assert set(told) == {name.replace("_", "-") for name in plugins.names(objectives)}
+    for name, row in told.items():
+        recipe = objectives.kind(name).recipe
+        held = [recipe.batch, recipe.rate, recipe.epochs, recipe.tokens]
+        assert [float(cell) for cell in row[-4:]] == held, name
+        wants = {"score": "score", "class": "classes", "teacher": "teacher", "none": ""}[objectives.kind(name).labels]
+        assert wants in row[1], name
+
+
+def test_every_column_it_names_is_known() -> None:
+    from semsearch.training.datasets import _columns
+
+    lines = {
+        row[0]: row[1] for row in re.findall(r"^\| (a text|a pair|a third text|how alike) \| (.*) \|$", TEXT, re.M)
+    }
+    names = {role: re.findall(r"`(\w+)`", cells) for role, cells in lines.items()}
+    assert all(_columns.known([name]) == {"anchor": name} for name in names["a text"])
+    pairs = [re.findall(r"`(\w+)`", part) for part in lines["a pair"].split(" · ")]
+    asked = [[first, second] for first in pairs[-1][:2] for second in pairs[-1][2:]]
+    for one, other in [*pairs[:-1], *asked]:
+        assert _columns.known([other, one]) == {"anchor": one, "positive": other}
+    for role, kind in (("a third text", "negative"), ("how alike", None)):
+        for name in names[role]:
+            found = _columns.known(["sentence1", "sentence2", name])
+            assert len(found) == 3 and (kind is None or found[kind] == name), name
+
+
+def test_every_flag_it_names_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    from semsearch.cli.main import main
+
+    assert main(["train", "--help"]) == 0
+    known = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) | {"--queries", "--qrels", "--dtype"}
+    named = set(re.findall(r"--[a-z][a-z-]*", TEXT))
+    assert named <= known and len(named) > 20

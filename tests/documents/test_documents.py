@@ -1,0 +1,383 @@
+"""Each file type: what is text, what is a heading, what is metadata, and what one bad file says about itself."""
+
+from __future__ import annotations
+
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from helpers.filemaking import docx, headings, odt, one, paragraph, pdf, refusal, sample, written
+
+from semsearch.documents import loaders
+from semsearch.errors import UnknownName, Unreadable
+
+# ---- which loader
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("page.html.en.utf8", "words", "html"),
+        ("notes.md.bak", "words", "markdown"),
+        ("report.pdf.txt", "words", "text"),
+        ("README", "words", "text"),
+        ("unknown.xyz", "words", "text"),
+        ("page", "<!-- x -->\n<!DOCTYPE html><p>words", "html"),
+        ("paper", b"%PDF-1.4 ...", "pdf"),
+        ("records.jsonl", "{}", "jsonl"),
+        ("base", b"SQLite format 3\0...", "sqlite"),
+        ("empty", "", "text"),
+    ],
+)
+def test_the_loader_is_chosen_by_suffix_else_by_content(
+    tmp_path: Path, name: str, content: str | bytes, expected: str
+) -> None:
+    assert loaders.loader_for(written(tmp_path, name, content)) == expected
+
+
+def test_from_files_reads_record_files_as_text(tmp_path: Path) -> None:
+    assert loaders.loader_for(tmp_path / "a.jsonl", "files") == "text"
+    assert loaders.loader_for(tmp_path / "a.md", "files") == "markdown"
+
+
+def test_an_unknown_kind_offers_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="Did you mean 'jsonl'"):
+        loaders.loader_for(tmp_path / "a", "jsonll")
+
+
+def test_binary_content_without_a_telling_name_is_refused(tmp_path: Path) -> None:
+    assert refusal(written(tmp_path, "blob", b"abc\0def")) == "binary file"
+    with zipfile.ZipFile(tmp_path / "other", "w") as archive:
+        archive.writestr("a.txt", "words")
+    assert refusal(tmp_path / "other") == "binary file (archive)"
+
+
+def test_a_file_that_is_gone_is_unreadable(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "gone.txt") == "No such file or directory"
+
+
+# ---- text
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_unicode_is_read_exactly_and_newlines_become_one_kind(tmp_path: Path, codec: str) -> None:
+    text = "Größe\r\nzwei\rdrei 文字\n"
+    document = one(written(tmp_path, "a.txt", text.encode(codec)))
+    assert document.text == "Größe\nzwei\ndrei 文字\n"
+    assert document.lines and document.id == "" and document.metadata == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        ("Le café était très agréable, où les élèves mangeaient des crêpes à volonté.", "cp1252"),
+        ("It’s “quoted” – naïve text with a lot of plain English around it.", "cp1252"),
+        ("Die Bäume blühen schön über der Straße.", "latin-1"),
+        ("Это простой русский текст, который нужно распознать. Погода сегодня хорошая.", "cp1251"),
+        ("Это простой русский текст, который нужно распознать. Погода сегодня хорошая.", "koi8-r"),
+        ("これは日本語の文章です。文字コードを判定します。今日は良い天気ですね。", "shift_jis"),
+        ("这是一个中文句子。今天天气很好，我们去公园。", "gb18030"),
+    ],
+)
+def test_other_charsets_are_detected_and_noted(tmp_path: Path, text: str, codec: str) -> None:
+    document = one(written(tmp_path, "a.txt", text.encode(codec)))
+    assert document.text == text
+    assert "charset" in document.metadata and "replaced" not in document.metadata
+
+
+def test_a_few_invalid_bytes_cost_only_themselves(tmp_path: Path) -> None:
+    document = one(
+        written(tmp_path, "a.txt", "Größe, Länge, Fläche, Höhe, Breite, für, über ".encode() * 3 + b"\xff end")
+    )
+    assert document.text.endswith("über \ufffd end")
+    assert document.metadata == {"charset": "utf-8", "replaced": 1}
+
+
+@pytest.mark.parametrize("content", [b"text\0text", b"\xff\xfe\0\0", bytes(range(1, 32)) * 50])
+def test_binary_in_a_text_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    if content != b"\xff\xfe\0\0":
+        assert refusal(written(tmp_path, "a.txt", content)) == "binary file"
+    else:
+        assert one(written(tmp_path, "a.txt", content)).text == ""
+
+
+# ---- Markdown
+
+MARKDOWN = """---
+title: My notes
+date: 2024-05-01
+year: 2024
+draft: false
+tags: [a, "b c", 3]
+authors:
+  - Ann
+  - Bob
+abstract: >
+  not plain
+quoted: 'x: y'
+---
+# First *heading* with [link](http://example.org)
+
+Text.
+
+```python
+# a comment
+```
+
+Second
+------
+    # code
+
+## `third` ##
+"""
+
+
+def test_markdown_headings_are_marks_and_code_is_none(tmp_path: Path) -> None:
+    document = one(written(tmp_path, "a.md", MARKDOWN))
+    assert document.text == MARKDOWN and document.lines
+    assert headings(document) == [
+        ("First heading with link", "# First *heading* with [link](http://example.org)"),
+        ("Second", "Second"),
+        ("third", "## `third` ##"),
+    ]
+
+
+def test_front_matter_is_metadata(tmp_path: Path) -> None:
+    document = one(written(tmp_path, "a.md", MARKDOWN))
+    assert document.title == "My notes"
+    assert document.metadata == {
+        "date": "2024-05-01",
+        "year": 2024,
+        "draft": False,
+        "tags": ["a", "b c", 3],
+        "authors": ["Ann", "Bob"],
+        "quoted": "x: y",
+    }
+
+
+def test_without_front_matter_the_first_heading_is_the_title(tmp_path: Path) -> None:
+    document = one(written(tmp_path, "a.md", "Text\n\n---\n\n# Later\r\n"))
+    assert (document.title, document.metadata) == ("Later", {})
+
+
+# ---- HTML
+
+HTML = """<!DOCTYPE html><html><head><title>A  page &amp; more</title><style>p { color: red }</style></head>
+<body class="x"><nav><ul><li><a href="/">Home of menus</a></ul></nav><div id="page-header"><p>Site banner</p></div>
+<p><a href="/">Start</a> &gt; <a href="/docs">Docs of crumbs</a></p>
+<main><h1>The <em>engine</em> <a class="permalink" href="#x">&para;</a></h1><!-- a <p>comment</p> -->
+<p>First   paragraph,<br>next line. <span hidden>Unseen</span></p>
+<ul><li>one<li><p>two</p></ul>
+<dl><dt>Term<dd>Its meaning</dl>
+<table><tr><th>Name<th>Value<tr><td>size<td><p>12</p></table>
+<pre>def f():
+    return 1 &lt; 2</pre>
+<h2>More</h2><p title="a > b">Last words.</p><script>var x = "<p>not text</p>";</script></main>
+<footer>Copyright nobody</footer><form><input><button>Search button</button></form></body></html>"""
+
+
+def test_html_keeps_content_in_reading_order_and_drops_the_rest(tmp_path: Path) -> None:
+    document = one(written(tmp_path, "a.html", HTML))
+    assert document.text == (
+        "The engine\n\nFirst paragraph,\nnext line.\n- one\n- two\n\nTerm\nIts meaning\n\nName | Value\nsize | 12\n\n"
+        "def f():\n    return 1 < 2\n\nMore\n\nLast words."
+    )
+    assert headings(document) == [("The engine", "The engine"), ("More", "More")]
+    assert document.title == "A page & more" and not document.lines
+
+
+@pytest.mark.parametrize(
+    ("content", "charset"),
+    [
+        ('<meta charset="iso-8859-2"><p>Žluťoučký kůň', "iso-8859-2"),
+        ('<?xml version="1.0" encoding="windows-1251"?><html><p>Погода</html>', "cp1251"),
+        ("<p>Größe für alle", "utf-8"),
+    ],
+)
+def test_html_is_decoded_as_it_declares(tmp_path: Path, content: str, charset: str) -> None:
+    document = one(written(tmp_path, "a.htm", content.encode(charset)))
+    assert document.text in ("Žluťoučký kůň", "Погода", "Größe für alle") and document.metadata == {}
+
+
+def test_a_page_that_is_a_form_or_a_menu_as_a_whole_is_kept(tmp_path: Path) -> None:
+    assert one(written(tmp_path, "a.html", "<form><p>All the text</p></form>")).text == "All the text"
+    assert "Alpha" in one(written(tmp_path, "b.html", "<ul class=menu><li><a href=a>Alpha</a><li>Beta</ul>")).text
+
+
+HOSTILE = [
+    "<",
+    "<a ",
+    "<!--",
+    "<a b='",
+    "</",
+    "<script>",
+    "<div>",
+    "<b><p>",
+    "<table>",
+    "<ul><li>",
+    "&amp",
+    "<br>",
+    "<![CDATA[",
+    "<td>x",
+    "<li>",
+    "<h1>x",
+]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_hostile_html_takes_linear_time(tmp_path: Path, unit: str) -> None:
+    path = written(tmp_path, "a.html", unit * 30_000)
+    begin = time.process_time()
+    one(path)
+    assert time.process_time() - begin < 12  # about 1 s; html.parser needs minutes for some
+
+
+def test_the_httpd_manual_keeps_bodies_code_tables_and_definitions(data: Path) -> None:
+    document = one(data / "docs_httpd_html" / "caching.html.en.utf8")
+    assert "offers a range of caching features that are designed to improve the performance" in document.text
+    assert "Two-state key/value shared object caching\nThe shared object cache API (socache)" in document.text
+    assert '\nCacheRoot   "/var/cache/apache/"\n' in document.text  # code as it stands
+    names = [m.heading for m in document.marks]
+    assert names[:3] == ["Caching Guide", "Introduction", "Three-state RFC2616 HTTP caching"]
+    assert not any(word in document.text for word in ("Available Languages", "Sitemap", "comments_shortname", "¶"))
+
+
+# ---- PDF
+
+
+def test_pdf_pages_and_outline_are_marks(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    pdf(path, [["Engines", "First page."], ["Second page", "Fuel", "It burns."]], [("Engines", 0), ("Fuel", 1)])
+    document = one(path)
+    assert document.text == "Engines\nFirst page.\nSecond page\nFuel\nIt burns."
+    assert [(m.page, m.heading) for m in document.marks] == [(1, "Engines"), (2, "Engines"), (2, "Fuel")]
+    assert headings(document)[2][1] == "Fuel"
+
+
+@pytest.mark.parametrize(("given", "title"), [("Untitled", ""), ("A Title of the Unknown", "A Title of the Unknown")])
+def test_a_pdf_that_nobody_named_is_not_called_untitled(given: str, title: str) -> None:
+    from types import SimpleNamespace
+
+    from semsearch.documents.loaders.pdf import _title
+
+    assert _title(SimpleNamespace(get_metadata_dict=lambda: {"Title": given})) == title
+
+
+def test_words_hyphenated_at_a_line_end_are_joined_with_care(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    lines = ["An exam-", "ple of a well-", "known rule. It is well-known. From A-", "Z and 10-", "20."]
+    pdf(path, [lines])
+    text = " ".join(one(path).text.split())
+    assert "An example of a well-known rule" in text
+    assert "A-Z" in text and "10-20" in text
+
+
+def test_bad_pdfs_say_what_is_wrong(tmp_path: Path, data: Path) -> None:
+    assert refusal(written(tmp_path, "a.pdf", b"%PDF-1.4 garbage")).startswith("not a readable PDF: ")
+    pdf(tmp_path / "scan.pdf", [[""]])
+    assert refusal(tmp_path / "scan.pdf") == "no text in this PDF (a scan?)"
+    samples = data / "docs_pdf_samples"
+    locked = samples / "005-libreoffice-writer-password" / "libreoffice-writer-password.pdf"
+    assert refusal(locked) == "encrypted PDF: it needs a password"
+
+
+def test_all_public_samples_are_read_or_refused_with_a_reason(data: Path) -> None:
+    read, refused = {}, {}
+    for path in sorted((data / "docs_pdf_samples").rglob("*.[po]d[ft]")):
+        try:
+            read[f"{path.parent.name}/{path.name}"] = one(path)
+        except Unreadable as error:
+            refused[f"{path.parent.name}/{path.name}"] = error.message
+    assert len(read) == 26 and len(refused) == 8
+    assert {m.page for m in read["009-pdflatex-geotopo/GeoTopo-komprimiert.pdf"].marks} == set(range(1, 118))
+    assert "consetetur sadipscing" in read["002-trivial-libre-office-writer/source.odt"].text
+    assert "takimata" in read["001-trivial/minimal-document.pdf"].text  # broken at a line end on the page
+
+
+# ---- DOCX, ODT
+
+
+def test_docx_keeps_reading_order_tables_lists_and_headings(tmp_path: Path) -> None:
+    table = "<w:tbl><w:tr>" + "".join(f"<w:tc>{paragraph(c)}</w:tc>" for c in ("Name", "Value")) + "</w:tr></w:tbl>"
+    deleted = (
+        "<w:p><w:del><w:r><w:delText>gone</w:delText></w:r></w:del><w:ins><w:r><w:t>kept</w:t></w:r></w:ins></w:p>"
+    )
+    listed = "<w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>item</w:t></w:r></w:p>"
+    control = f"<w:sdt><w:sdtContent>{paragraph('In a control.')}</w:sdtContent></w:sdt>"
+    docx(
+        tmp_path / "a.docx",
+        paragraph("Chapter", "berschrift1")
+        + paragraph("Text.")
+        + table
+        + deleted
+        + listed
+        + control
+        + paragraph("Next", "Own"),
+    )
+    document = one(tmp_path / "a.docx")
+    assert document.text == "Chapter\n\nText.\n\nName | Value\n\nkept\n- item\n\nIn a control.\n\nNext"
+    assert headings(document) == [("Chapter", "Chapter"), ("Next", "Next")]
+    assert document.title == "Chapter"
+
+
+def test_docx_is_read_as_python_docx_reads_it(tmp_path: Path) -> None:
+    made = pytest.importorskip("docx").Document()
+    made.add_heading("The title", 0)
+    made.add_heading("A heading", 1)
+    made.add_paragraph("Plain text with umlauts: Größe.")
+    made.add_paragraph("A bullet", style="List Bullet")
+    table = made.add_table(2, 2)
+    for at, cell in enumerate(c for row in table.rows for c in row.cells):
+        cell.text = f"cell {at}"
+    made.add_paragraph("The end.")
+    made.core_properties.title = "Named"
+    made.save(str(tmp_path / "a.docx"))
+    document = one(tmp_path / "a.docx")
+    assert document.title == "Named"
+    assert document.text == (
+        "The title\n\nA heading\n\nPlain text with umlauts: Größe.\n- A bullet\n\n"
+        "cell 0 | cell 1\ncell 2 | cell 3\n\nThe end."
+    )
+    assert [m.heading for m in document.marks] == ["The title", "A heading"]
+
+
+def test_odt_keeps_lists_tables_and_spaces(tmp_path: Path) -> None:
+    row = "<table:table-row>" + "".join(
+        f"<table:table-cell><text:p>{c}</text:p></table:table-cell>" for c in ("a", "b")
+    )
+    odt(
+        tmp_path / "a.odt",
+        "<text:h>Head</text:h><text:p>One<text:s text:c='2'/>two<text:note><text:p>foot</text:p></text:note> three"
+        "</text:p><text:list><text:list-item><text:p>item</text:p></text:list-item></text:list>"
+        f"<table:table>{row}</table:table-row></table:table>",
+    )
+    document = one(tmp_path / "a.odt")
+    assert document.text == "Head\n\nOne  two three\n- item\n\na | b"
+    assert headings(document) == [("Head", "Head")]
+
+
+@pytest.mark.parametrize("kind", ["docx", "odt"])
+def test_bad_archives_are_refused(tmp_path: Path, kind: str) -> None:
+    good = sample(kind, tmp_path)
+    assert refusal(written(tmp_path, f"a.{kind}", good.read_bytes()[:-30])).startswith("not a readable ")
+    assert refusal(written(tmp_path, f"b.{kind}", "words")).startswith("not a readable ")
+    member = {"docx": "word/document.xml", "odt": "content.xml"}[kind]
+    with zipfile.ZipFile(tmp_path / f"c.{kind}", "w") as archive:
+        archive.writestr(member, '<!DOCTYPE a [<!ENTITY b "ccc">]><a>&b;</a>')
+    assert "entities" in refusal(tmp_path / f"c.{kind}")
+
+
+def test_a_zip_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    with (
+        zipfile.ZipFile(tmp_path / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("word/document.xml", "w") as member,
+    ):
+        for _ in range(101):
+            member.write(b" " * 2**20)
+    assert refusal(tmp_path / "bomb.docx") == "word/document.xml unpacks to more than 100 MB"
+
+
+def test_a_missing_optional_package_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pypdfium2", None)
+    assert refusal(sample("pdf", tmp_path)) == "needs semsearch[docs]"

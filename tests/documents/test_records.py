@@ -1,0 +1,177 @@
+"""Records of JSON lines, tables, databases and standard input: each is a document, a broken one is skipped."""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from helpers.filemaking import all_of, refusal, sqlite, written
+
+from semsearch.documents import loaders
+from semsearch.errors import UsageError
+from semsearch.types import Document, Skipped
+
+# ---- records
+
+
+def test_jsonl_records_have_ids_titles_and_metadata(tmp_path: Path) -> None:
+    records = [
+        {"_id": "d1", "title": "On engines", "text": "They turn.", "metadata": {"a": 1}},
+        {"id": 7, "content": "Second", "year": 2020},
+        {"body": "Third", "tags": ["x"], "none": None},
+    ]
+    found = all_of(written(tmp_path, "a.jsonl", "\n\n".join(map(json.dumps, records))))
+    assert found == [
+        Document("d1", "On engines\n\nThey turn.", {"metadata": {"a": 1}}, "On engines"),
+        Document("7", "Second", {"year": 2020}),
+        Document("#5", "Third", {"tags": ["x"]}),
+    ]
+
+
+def test_fields_can_be_named(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.jsonl", '{"t": "words", "key": "k", "a": 1, "b": 2, "text": "other"}')
+    assert all_of(path, text="t", id="key", meta=("b",)) == [Document("k", "words", {"b": 2})]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"text": "x"', "not JSON: Expecting ',' delimiter at column 13"),
+        ("[1]", "not a JSON object"),
+        ('{"other": 1}', "no field called text, content, body, abstract; there are: other"),
+        ('{"text": {"a": 1}}', "field 'text' is not text: {'a': 1}"),
+        (b'{"text": "\xff"}', "invalid UTF-8 at byte 11"),
+        ("[" * 100_000, "not JSON: maximum recursion depth exceeded"),
+        ('{"id": {}, "text": "x"}', "no id in field 'id'"),
+        ('{"text": "' + "x" * 200 + '"}', "a line of 0.0 MB is over the limit"),
+    ],
+)
+def test_a_broken_line_is_skipped_with_its_number_and_the_rest_goes_on(
+    tmp_path: Path, line: str | bytes, reason: str
+) -> None:
+    line = line.encode() if isinstance(line, str) else line
+    limit = 100 if b"xxx" in line else 2**20
+    path = written(tmp_path, "a.jsonl", b'\xef\xbb\xbf{"text": "first"}\n' + line + b'\n{"text": "last"}')
+    first, broken, last = all_of(path, max_bytes=limit)
+    assert (first, last) == (Document("#1", "first"), Document("#3", "last"))
+    assert isinstance(broken, Skipped) and broken.path == "a.jsonl:2" and reason in broken.reason
+
+
+def test_what_json_can_say_but_nobody_can_store_is_replaced(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "a.jsonl",
+        r'{"text": "a\u0000b\ud800c", "x": NaN, "y": 1e999, "z": ["\udfff"], "n": {"k": -Infinity}}',
+    )
+    (document,) = all_of(path)
+    assert document == Document("#1", "a\ufffdb\ufffdc", {"y": None, "z": ["\ufffd"], "n": {"k": None}})
+
+
+def test_a_line_of_100_mb_does_not_fill_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    with path.open("wb") as file:
+        file.write(b'{"text": "')
+        for _ in range(100):
+            file.write(b"x" * 2**20)
+        file.write(b'"}\n{"text": "last"}\n')
+    tracemalloc.start()
+    broken, last = all_of(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert isinstance(broken, Skipped) and broken.reason.startswith("a line of 100.0 MB is over the limit of 10 MB")
+    assert last == Document("#2", "last")
+    assert peak < 30 * 2**20
+
+
+def test_a_json_array_is_not_json_lines(tmp_path: Path) -> None:
+    assert "JSON array" in refusal(written(tmp_path, "a.jsonl", '[\n{"text": "x"}\n]'))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_csv_finds_its_delimiter_and_types_plain_numbers(tmp_path: Path, delimiter: str) -> None:
+    lines = ["\ufeffid,text,year,price,zip,note", 'x,"two\nlines, ""quoted""",2020,3.5,007,', "y,second,0,,1e5,n"]
+    path = written(tmp_path, "a.csv", "\r\n".join(lines).replace(",", delimiter))
+    assert all_of(path) == [
+        Document("x", f'two\nlines{delimiter} "quoted"', {"year": 2020, "price": 3.5, "zip": "007"}),
+        Document("y", "second", {"year": 0, "zip": "1e5", "note": "n"}),
+    ]
+
+
+def test_a_row_with_too_many_cells_is_skipped(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "text,year\na,1\nb,2,3\nc\n")
+    assert all_of(path) == [
+        Document("#2", "a", {"year": 1}),
+        Skipped("a.csv:3", "3 cells, but the header has 2"),
+        Document("#4", "c"),
+    ]
+
+
+def test_a_named_column_that_is_not_there_is_a_usage_error_with_the_columns(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "name,year\na,1\n")
+    with pytest.raises(UsageError, match=r"no column 'body'. Its columns are: name, year."):
+        all_of(path, text="body")
+    assert refusal(path).startswith("no field called text, content, body, abstract; there are: name, year")
+
+
+def test_a_cell_longer_than_python_allows_by_default_is_read(tmp_path: Path) -> None:
+    (document,) = all_of(written(tmp_path, "a.csv", "text\n" + "x" * 200_000 + "\n"))
+    assert isinstance(document, Document) and len(document.text) == 200_000
+
+
+def test_sqlite_gives_the_rows_of_a_query(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    sqlite(path, [(1, "T", "words", 2020), (None, None, b"bytes", None)])
+    query = "SELECT id, title, text, year, x'ff00' AS raw FROM notes"
+    assert all_of(path, sql=query) == [Document("1", "T\n\nwords", {"year": 2020}, "T"), Document("#2", "bytes")]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("DELETE FROM notes", "only read"),
+        ("UPDATE notes SET year = 1", "only read"),
+        ("ATTACH 'other.db' AS other", "only read"),
+        ("PRAGMA journal_mode=DELETE", "only read"),
+        ("SELECT 1; DROP TABLE notes", "one statement"),
+        ("SELECT colour FROM notes", "no such column: colour"),
+        ("SELECT year FROM notes", "there are: year"),
+        ("SELEC", "syntax error"),
+    ],
+)
+def test_a_query_that_is_not_one_select_is_a_usage_error(tmp_path: Path, query: str, message: str) -> None:
+    path = tmp_path / "a.db"
+    sqlite(path, [(1, "T", "words", 2020)])
+    with pytest.raises(UsageError, match=message):
+        all_of(path, sql=query)
+    assert sqlite3.connect(path).execute("SELECT year FROM notes").fetchall() == [(2020,)]
+
+
+def test_a_database_without_a_query_says_how_to_read_it(tmp_path: Path) -> None:
+    sqlite(tmp_path / "a.db", [])
+    assert "--sql" in refusal(tmp_path / "a.db")
+    assert refusal(written(tmp_path, "b.db", "words")) == "not an SQLite database"
+
+
+# ---- standard input
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "expected"),
+    [
+        (b"Plain words.", "auto", Document("", "Plain words.", lines=True)),
+        (b'{"id": "a", "text": "words"}\n', "auto", Document("a", "words")),
+        (b"text\twhy\nwords\tx\n", "tsv", Document("#2", "words", {"why": "x"})),
+        (b"<html><p>words", "auto", Document("", "words")),
+    ],
+)
+def test_standard_input_is_known_by_its_content_or_kind(content: bytes, kind: str, expected: Document) -> None:
+    assert list(loaders.load_stream(io.BytesIO(content), kind)) == [expected]
+
+
+def test_a_broken_record_of_standard_input_is_named_by_its_line() -> None:
+    found = list(loaders.load_stream(io.BytesIO(b'{"text": "a"}\n{\n'), "jsonl"))
+    assert isinstance(found[1], Skipped) and found[1].path == "-:2"

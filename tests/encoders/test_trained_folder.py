@@ -1,0 +1,48 @@
+"""The folder of a run is an encoder like any other: exported, searched with, shown and checked by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.commandline import CommandLine
+from helpers.training import TEXTS, examples
+
+from semsearch.encoders.encoder import Encoder
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from semsearch.training import trainer
+
+
+def test_a_trained_folder_is_exported_and_searched_with(
+    golden: Path, tmp_path: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from semsearch.export import export
+
+    told = trainer.Settings("cotbert", str(golden / "models" / "tiny-bert"), batch=4, steps=2, tokens=8, device="cpu")
+    folder = trainer.train(told, examples(), Path("mine")).folder
+    trained = Encoder.load("mine", device="cpu")
+    bundle = export(folder, tmp_path / "onnx")
+    assert bundle.fingerprint == trained.fingerprint and bundle.origin["trained"]["method"] == "cotbert"
+    exported = Encoder.load(tmp_path / "onnx", device="cpu")
+    assert np.abs(exported.encode(TEXTS[:4]) - trained.encode(TEXTS[:4])).max() < 1e-4
+    Path("notes").mkdir()
+    for at, text in enumerate(TEXTS[8:12]):
+        (Path("notes") / f"{at}.txt").write_text(text)
+    cli.ok("index", "notes", "-n", "notes", "-m", "mine")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    hits = cli.ok("query", TEXTS[9], "-n", "notes", "--mode", "semantic", "--json").json
+    assert hits["hits"][0]["path"].endswith("1.txt") and hits["encoder"]["fingerprint"] == trained.fingerprint
+
+
+def test_a_trained_folder_is_shown_for_what_it_is(golden: Path, cli: CommandLine) -> None:
+    told = trainer.Settings("cotbert", str(golden / "models" / "tiny-bert"), batch=4, steps=1, tokens=8, device="cpu")
+    trainer.train(told, examples(), Path("mine"))
+    shown = cli.ok("models", "info", "-m", "mine", "--json").json["model"]
+    assert (shown["name"], shown["method"], shown["dim"]) == ("mine", "cot_bert", 32)
+    checks = cli.ok("doctor", "-m", "mine", "--json").json["checks"]
+    assert not [each for each in checks if each["state"] == "fail"]

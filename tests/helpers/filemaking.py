@@ -1,0 +1,152 @@
+"""Small files of each kind, made by hand: one document a kind, with a heading, umlauts and two pages' worth.
+
+And what a test wants to know of a file once it is read.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from semsearch.documents import loaders
+from semsearch.documents.loaders import Fields
+from semsearch.errors import Unreadable
+from semsearch.types import Document, Skipped
+
+_W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+_ODF = " ".join(
+    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+    for name in ("office", "text", "table", "manifest")
+)
+
+
+def pdf(path: Path, pages: list[list[str]], outline: list[tuple[str, int]] = ()) -> None:  # type: ignore[assignment]
+    """A PDF with `pages` of lines in Helvetica (Latin-1), and an outline of (title, page from 0)."""
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R /Outlines 4 0 R >>",
+        b"",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    first = 5 + len(outline)
+    entries = f"<< /Type /Outlines /First 5 0 R /Last {first - 1} 0 R >>" if outline else "<< /Type /Outlines >>"
+    objects.append(entries.encode())
+    for at, (title, page) in enumerate(outline):
+        following = f"/Next {6 + at} 0 R" if at + 1 < len(outline) else ""
+        objects.append(f"<< /Title ({title}) /Parent 4 0 R /Dest [{first + 2 * page} 0 R /Fit] {following} >>".encode())
+    for lines in pages:
+        shown = " ".join(f"({line}) Tj T*" for line in lines)
+        stream = f"BT /F1 12 Tf 14 TL 72 720 Td {shown} ET".encode("latin-1")
+        resources = "/Resources << /Font << /F1 3 0 R >> >> /MediaBox [0 0 612 792]"
+        objects.append(f"<< /Type /Page /Parent 2 0 R {resources} /Contents {len(objects) + 2} 0 R >>".encode())
+        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
+    kids = " ".join(f"{first + 2 * at} 0 R" for at in range(len(pages)))
+    objects[1] = f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode()
+    _save_pdf(path, objects)
+
+
+def _save_pdf(path: Path, objects: list[bytes]) -> None:
+    out = b"%PDF-1.4\n"
+    offsets = []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    start = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, table)
+    out += b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
+    path.write_bytes(out)
+
+
+def docx(path: Path, body: str, **members: str) -> None:
+    """A DOCX whose document.xml has this WordprocessingML as its body."""
+    styles = (
+        '<w:style w:type="paragraph" w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style>'
+        '<w:style w:type="paragraph" w:styleId="Own"><w:name w:val="My chapter"/>'
+        '<w:basedOn w:val="berschrift1"/></w:style>'
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("word/document.xml", f"<w:document {_W}><w:body>{body}</w:body></w:document>")
+        archive.writestr("word/styles.xml", f"<w:styles {_W}>{styles}</w:styles>")
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def odt(path: Path, body: str) -> None:
+    inner = f"<office:body><office:text>{body}</office:text></office:body>"
+    content = f"<office:document-content {_ODF}>{inner}</office:document-content>"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("content.xml", content)
+
+
+def sqlite(path: Path, rows: list[tuple[object, ...]]) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE notes (id, title, text, year INTEGER)")
+    connection.executemany("INSERT INTO notes VALUES (?, ?, ?, ?)", rows)
+    connection.commit()
+    connection.close()
+
+
+def paragraph(text: str, style: str = "") -> str:
+    properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    return f"<w:p>{properties}<w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def sample(kind: str, folder: Path) -> Path:
+    """A good file of `kind` with the words "Größe" and "engine" in it; raises KeyError for an unknown kind."""
+    path = folder / f"sample.{ {'text': 'txt', 'markdown': 'md'}.get(kind, kind) }"
+    line = "The engine has a Größe of 12."
+    texts = {
+        "text": f"{line}\n\nAnother paragraph.\n",
+        "markdown": f"# Engines\n\n{line}\n\n## More\n\nText.\n",
+        "html": f"<html><body><h1>Engines</h1><p>{line}</p><h2>More</h2><p>Text.</p></body></html>",
+        "jsonl": f'{{"id": "a", "text": "{line}", "year": 2020}}\n',
+        "csv": f'id,text,year\na,"{line}",2020\n',
+        "tsv": f"id\ttext\tyear\na\t{line}\t2020\n",
+    }
+    if kind in texts:
+        path.write_text(texts[kind], "utf-8")
+    elif kind == "pdf":
+        pdf(path, [["Engines", line], ["More text."]], [("Engines", 0)])
+    elif kind == "docx":
+        docx(path, paragraph("Engines", "berschrift1") + paragraph(line))
+    elif kind == "odt":
+        odt(path, f'<text:h text:outline-level="1">Engines</text:h><text:p>{line}</text:p>')
+    elif kind == "sqlite":
+        sqlite(path, [("a", "Engines", line, 2020)])
+    else:
+        raise KeyError(kind)
+    return path
+
+
+def one(path: Path, kind: str = "auto", fields: Fields | None = None) -> Document:
+    """The one document that a file holds."""
+    (item,) = loaders.load(path, kind, fields or Fields())
+    assert isinstance(item, Document), item
+    return item
+
+
+def all_of(path: Path, **fields: object) -> list[Document | Skipped]:
+    """Whatever a file holds, read with these fields."""
+    return list(loaders.load(path, "auto", Fields(**fields)))  # type: ignore[arg-type]
+
+
+def written(folder: Path, name: str, content: str | bytes) -> Path:
+    """The path of a new file with this content."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def headings(document: Document) -> list[tuple[str | None, str]]:
+    """Each mark's heading with the beginning of the text it stands at."""
+    return [(m.heading, document.text[m.start :].partition("\n")[0]) for m in document.marks]
+
+
+def refusal(path: Path, kind: str = "auto") -> str:
+    """Why a file cannot be read."""
+    with pytest.raises(Unreadable) as caught:
+        list(loaders.load(path, kind))
+    return caught.value.message

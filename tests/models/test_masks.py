@@ -1,0 +1,123 @@
+"""What stands at the [MASK]s: the authors' vectors, and the words that transformers' own model fills in there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import models
+
+from semsearch import Encoder, SemsearchError, mask_vectors, mask_words
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+SENTENCE = "A man is playing a guitar."
+
+
+@pytest.fixture(scope="module")
+def sentences(golden: Path) -> list[str]:
+    return [" ".join(each.split()) for each in json.loads((golden / "sentences.json").read_text(encoding="utf-8"))]
+
+
+def test_the_second_mask_of_cot_bert_is_its_vector(golden: Path, sentences: list[str]) -> None:
+    arrays = np.load(golden / "embeddings.npz")
+    for base, template in (("bert", "cot-bert"), ("roberta", "cot-roberta")):
+        encoder = Encoder.load(f"{golden / 'models' / f'tiny-{base}'}#{template}", device="cpu")
+        found = mask_vectors(encoder, sentences)
+        assert found.shape == (len(sentences), 2, 32)
+        np.testing.assert_allclose(found[:, 1], arrays[f"cotbert.{base}.eval.emb"], atol=1e-4)
+        assert np.abs(found[:, 0] - found[:, 1]).max() > 0.1
+
+
+def test_the_masks_stand_in_the_order_of_the_prompt(golden: Path, sentences: list[str]) -> None:
+    encoder = Encoder.load(f"{golden / 'models' / 'tiny-bert'}#masks-3", device="cpu")
+    wanted = np.load(golden / "embeddings.npz")["multimask.bert.m3.period.cat.emb"]
+    np.testing.assert_allclose(mask_vectors(encoder, sentences).reshape(len(sentences), -1), wanted, atol=1e-4)
+
+
+def test_a_learned_prompt_stands_around_the_sentence_here_too(golden: Path, tmp_path: Path) -> None:
+    import shutil
+
+    folder = Path(shutil.copytree(golden / "models" / "tiny-bert", tmp_path / "tiny"))
+    models.learn_prompt(folder, 7)
+    encoder = Encoder.load(f"{folder}#optiprompt", device="cpu")
+    (vector,) = mask_vectors(encoder, [SENTENCE])[:, 0]
+    np.testing.assert_allclose(vector / np.linalg.norm(vector), encoder.encode(SENTENCE), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("base", "template", "told"),
+    [
+        ("bert", "cot-bert", 'The sentence of "{}" means [MASK] , so it can be summarized as [MASK] .'),
+        ("roberta", "cot-roberta", "The sentence of ' {} ' means <mask> , so it can be summarized as <mask> ."),
+        ("roberta", "promptroberta", "This sentence : ' {} ' means<mask>."),
+    ],
+)
+def test_the_words_are_those_that_transformers_fills_in(golden: Path, base: str, template: str, told: str) -> None:
+    folder = golden / "models" / f"tiny-{base}"
+    texts = [SENTENCE, "A woman is eating something."]
+    found = mask_words(Encoder.load(f"{folder}#{template}", device="cpu"), texts, k=5)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+    for text, masks in zip(texts, found, strict=True):
+        given = tokenizer(told.format(text), return_tensors="pt")
+        with torch.no_grad():
+            logits = model(**given).logits[0]
+        wanted = logits[given["input_ids"][0] == tokenizer.mask_token_id].softmax(-1).topk(5)
+        assert len(masks) == len(wanted.indices) == told.count(tokenizer.mask_token)
+        for words, likely, ids in zip(masks, wanted.values.tolist(), wanted.indices.tolist(), strict=True):
+            assert [word.probability for word in words] == pytest.approx(likely, abs=1e-5)
+            assert [word.token for word in words] == [tokenizer.decode([each]).strip() or "␣" for each in ids]
+
+
+def test_words_are_read_from_the_last_layer_whichever_the_method_reads(golden: Path) -> None:
+    folder = golden / "models" / "tiny-bert"
+    last, second = (
+        Encoder.load(f"{folder}#{read}", device="cpu") for read in ("cot-bert", "layer=2,template=cot-bert")
+    )
+    assert mask_words(second, [SENTENCE]) == mask_words(last, [SENTENCE])
+    assert np.abs(mask_vectors(second, [SENTENCE]) - mask_vectors(last, [SENTENCE])).max() > 0.01
+
+
+def headless(golden: Path, folder: Path) -> Path:
+    """tiny-bert as sentence encoders are saved: without its heads."""
+    for kind in (transformers.AutoModel, transformers.AutoTokenizer):
+        kind.from_pretrained(golden / "models" / "tiny-bert").save_pretrained(folder)
+    return folder
+
+
+def test_what_has_no_masks_or_no_head_is_refused_with_what_to_choose(golden: Path, tmp_path: Path) -> None:
+    tiny, bare = golden / "models" / "tiny-bert", headless(golden, tmp_path / "bare")
+    for name, look, said in (
+        ("default", mask_vectors, "does not run in Torch.*MODEL#cot-bert"),
+        ("hashing", mask_words, "does not run in Torch.*MODEL#cot-bert"),
+        (f"{tiny}#mean", mask_vectors, r"reads no \[MASK\].*MODEL#cot-bert"),
+        (f"{golden / 'models' / 'tiny-opt'}#prompteol", mask_words, r"reads no \[MASK\]"),
+        (f"{bare}#cot-bert", mask_words, "no masked-language-model head.*as it was pretrained"),
+        (f"{tiny}#cot-bert", lambda encoder, texts: mask_words(encoder, texts, 0), "0 words cannot be read"),
+    ):
+        with pytest.raises(SemsearchError, match=said):
+            look(loaded(name), [SENTENCE])
+    assert mask_vectors(loaded(f"{bare}#cot-bert"), [SENTENCE]).shape == (1, 2, 32)
+
+
+def test_the_head_of_the_base_reads_where_an_encoder_was_saved_without(golden: Path, tmp_path: Path) -> None:
+    tiny, bare = golden / "models" / "tiny-bert", headless(golden, tmp_path / "bare")
+    wanted = mask_words(loaded(f"{tiny}#cot-bert"), [SENTENCE], 3)
+    assert mask_words(loaded(f"{bare}#cot-bert"), [SENTENCE], 3, head=str(tiny)) == wanted
+    for head, said in ((golden / "models" / "tiny-roberta", "the head knows 601 tokens"), (bare, "no masked-language")):
+        with pytest.raises(SemsearchError, match=said):
+            mask_words(loaded(f"{bare}#cot-bert"), [SENTENCE], head=str(head))
+
+
+def loaded(name: str) -> Any:
+    return Encoder.load(name, device="cpu")
+
+
+def test_no_texts_have_no_vectors_and_no_words(golden: Path) -> None:
+    encoder = loaded(f"{golden / 'models' / 'tiny-bert'}#cot-bert")
+    assert mask_vectors(encoder, []).shape == (0, 2, 32)
+    assert mask_words(encoder, []) == []

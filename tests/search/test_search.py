@@ -1,0 +1,193 @@
+"""What a search promises: order, grouping, folding, strength, examples, and what it says when nothing fits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from semsearch import Document, Encoder, Index, Query
+from semsearch.chunking.splitter import Splitter
+from semsearch.errors import NotFound, UsageError
+
+TEXTS = {
+    "engines": "Diesel fuel ignites because the air was compressed so much that it is hot.",
+    "bread": "A loaf needs flour, water, salt and a good deal of patience.",
+    "weather": "Warm air rises, cools and turns into clouds that bring rain.",
+    "knots": "A bowline makes a loop that neither slips nor jams.",
+    "codes": "Error E4711 means that the pump has lost its prime.",
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory, default_encoder: Encoder) -> Iterator[Index]:
+    with Index.create(tmp_path_factory.mktemp("search") / "index", encoder=default_encoder) as made:
+        made.add([Document(key, text, metadata={"topic": key}) for key, text in TEXTS.items()])
+        yield made
+
+
+def test_other_words_find_the_same_meaning(index: Index) -> None:
+    assert index.search("how does the motor of a lorry set its petrol alight?", k=1)[0].document == "engines"
+
+
+def test_a_rare_code_is_found_by_its_letters(index: Index) -> None:
+    assert index.search("E4711", k=1)[0].document == "codes"
+
+
+def test_standing_in_both_rankings_does_not_beat_being_right(index: Index) -> None:
+    found = index.search("what does one need to bake something with a crust?", k=2)
+    assert found[0].document == "bread"
+
+
+def test_the_cosine_of_a_hit_is_that_of_query_and_text(index: Index, default_encoder: Encoder) -> None:
+    for hit in index.search("rain", mode="hybrid"):
+        direct = default_encoder.similarity(default_encoder.encode_query("rain"), default_encoder.encode(hit.text))
+        assert hit.scores["cosine"] == pytest.approx(float(direct[0, 0]), abs=2e-3)
+
+
+def test_hits_are_ranked_by_score(index: Index) -> None:
+    for mode in ("hybrid", "semantic", "keyword"):
+        hits = index.search("air that rises", mode=mode)
+        assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_nothing_that_fits_is_said(index: Index) -> None:
+    assert any("no good match" in warning for warning in index.search("tax law of Liechtenstein", k=1).warnings)
+    assert not index.search("clouds and rain", k=1).warnings
+
+
+def test_a_good_match_is_far_stronger_than_the_rest(index: Index) -> None:
+    first, second = index.search("clouds and rain", k=2, mode="semantic")
+    assert first.strength is not None and second.strength is not None
+    assert first.strength > 0.7 > second.strength
+
+
+def test_less_pushes_away_and_more_pulls(index: Index) -> None:
+    plain = [hit.document for hit in index.search("air", mode="semantic")]
+    pushed = [hit.document for hit in index.search("air", mode="semantic", less=(("weather and clouds", 1.0),))]
+    assert pushed.index("weather") > plain.index("weather")
+    pulled = [hit.document for hit in index.search("air", mode="semantic", more=(("baking bread", 2.0),))]
+    assert pulled.index("bread") < plain.index("bread")
+
+
+def test_must_is_a_condition(index: Index) -> None:
+    assert [hit.document for hit in index.search("air", must=("rain",))] == ["weather"]
+
+
+def test_filters_choose_before_the_top_is_taken(index: Index) -> None:
+    assert [hit.document for hit in index.search("diesel", k=1, where='topic = "knots"')] == ["knots"]
+
+
+def test_an_example_is_not_its_own_answer(index: Index) -> None:
+    assert "engines" not in [hit.document for hit in index.similar("engines")]
+    number = index.search("diesel", k=1)[0].id
+    assert number not in [hit.id for hit in index.similar(number)]
+    with pytest.raises(NotFound, match="nobody"):
+        index.similar("nobody")
+
+
+def test_a_list_of_queries_gives_what_each_gives_alone(index: Index) -> None:
+    queries = ["rain", "a loop of rope", "salt"]
+    together = index.search(queries, k=3)
+    for query, results in zip(queries, together, strict=True):
+        assert [hit.id for hit in results] == [hit.id for hit in index.search(query, k=3)]
+
+
+def test_a_document_with_many_passages_takes_one_place(tmp_path: Path, default_encoder: Encoder) -> None:
+    long = " ".join(f"Rain number {n} falls from cloud number {n} on a day in week {n}." for n in range(30))
+    with Index.create(tmp_path / "i", encoder=default_encoder, splitter=Splitter(size=32)) as index:
+        index.add([Document("long", long), Document("bread", TEXTS["bread"])])
+        grouped = index.search("rain from clouds", k=5)
+        assert sorted(hit.document for hit in grouped) == ["bread", "long"]
+        assert grouped[0].more_in_document == index.info()["passages"] - 2
+        assert [hit.document for hit in index.search("rain from clouds", k=5, group="passage")] == ["long"] * 5
+
+
+def test_copies_fold_into_the_first_and_are_named(tmp_path: Path, default_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+        index.add(
+            [
+                Document("one", TEXTS["engines"]),
+                Document("two", TEXTS["engines"].upper()),
+                Document("bread", TEXTS["bread"]),
+            ]
+        )
+        hits = index.search("diesel", k=3)
+    assert [hit.document for hit in hits] == ["one", "bread"]
+    assert hits[0].near_copies == ("two",)
+
+
+def test_a_query_that_is_too_long_is_cut_and_says_so(index: Index) -> None:
+    found = index.search("rain " * 2000, k=1, mode="semantic")
+    assert found[0].document == "weather"
+    assert any("too long" in warning for warning in found.warnings)
+
+
+def test_the_snippet_is_the_sentence_that_answers(tmp_path: Path, default_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+        index.add([Document("all", " ".join(TEXTS.values()))])
+        results = index.search("a loop of rope", k=1)
+        snippet = index.snippets(results)[0]
+    assert results[0].text[snippet.start : snippet.end] == TEXTS["knots"]
+    assert [results[0].text[start:end] for start, end in snippet.words] == ["loop"]
+
+
+def test_keyword_search_never_loads_the_encoder(tmp_path: Path, default_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+        index.add([Document("a", TEXTS["bread"])])
+
+    class Broken:
+        name, fingerprint, dim = "broken", "another", 384
+
+        def encode(self, texts: list[str], *, role: str) -> np.ndarray:
+            raise AssertionError("loaded")
+
+        def count_tokens(self, texts: list[str]) -> list[int]:
+            raise AssertionError("loaded")
+
+    with Index.open(tmp_path / "i", encoder=Broken()) as index:  # type: ignore[arg-type]
+        assert index.search("flour", mode="keyword")[0].document == "a"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"k": 0}, {"mode": "psychic"}, {"alpha": 2.0}, {"min_strength": -1.0}, {"depth": 3}],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_a_query_that_cannot_be_says_why(index: Index, asked: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        index.search("rain", **asked)
+    with pytest.raises(UsageError, match="empty"):
+        index.search(Query())
+
+
+def test_a_file_by_its_path_is_not_its_own_answer(tmp_path: Path, default_encoder: Encoder) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / f"{name}.txt").write_text(text)
+    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+        index.sync(folder)
+        found = [hit.document for hit in index.similar(folder / "engines.txt")]
+    assert found and "engines.txt" not in found
+
+
+def test_a_file_whose_name_is_not_utf8_is_found_and_not_hidden(tmp_path: Path, default_encoder: Encoder) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / os.fsdecode(b"caf\xe9.txt")).write_text(TEXTS["weather"])
+    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+        index.sync(folder)
+        found = index.search("rain", k=1)
+    assert [hit.document for hit in found] == [r"caf\xe9.txt"]
+    assert not found.warnings
+
+
+@pytest.mark.parametrize("asked", [{"group": "x"}, {"k": "3"}, {"k": 2.5}, {"where": 5}], ids=str)
+def test_a_value_of_the_wrong_kind_is_one_clear_error(index: Index, asked: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        index.search("rain", **asked)

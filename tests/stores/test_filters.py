@@ -1,0 +1,452 @@
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.smallstore import filled, names
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semsearch.errors import BadFilter, UnknownName
+from semsearch.search.filter_parser import parse
+from semsearch.stores.filters import And, Compare, Contains, Exists, Field, In, Like, Not, Or, PathGlob, Tree
+from semsearch.stores.local import filter_sql
+from semsearch.stores.local.store import Store
+from semsearch.types import Document
+from semsearch.utils import globs
+
+DAY_NS = 1_706_659_200 * 10**9  # 2024-01-31 00:00 UTC
+KEYS = ["year", "lang", "tags", 'odd "key"', "a.b", "é\n\\", "select"]
+NESTED = [("author", "name"), ("author", "born"), ("tags", "deep")]
+WORDS = ["en", "EN", "de", "", "it's", "100%", "a_b", "back\\slash", "2020", "x' OR 1=1 --", "é", "日本"]
+ATOMS: list[Any] = [*WORDS, 0, 1, 2020, -3, 2.5, 2020.0, True, False, None]
+
+FIXED = {
+    "notes/a.md": {"year": 2019, "lang": "en", "tags": ["red", "Blue", 3], "author": {"name": "Ada", "born": 1815}},
+    "notes/deep/b.md": {"year": 2021.5, "lang": "de", "draft": True, "date": "2024-01-31T10:30:00", "at_page": 4},
+    "notes/c.txt": {"year": "2021", "lang": "EN", "tags": "redwood", "draft": False, "date": "2024-02-01"},
+    "d.md": {"year": None, "lang": "en", "author": "Bob"},
+    "odd [x]*?.md": {},
+}
+
+
+@pytest.fixture(scope="module")
+def fixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    documents = [Document(name, f"text of {name}", meta, title=name[:1].upper()) for name, meta in FIXED.items()]
+    with filled(tmp_path_factory.mktemp("filters") / "fixed", documents, mtime_ns=DAY_NS + 12 * 3600 * 10**9) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, dict[str, Any]]:
+    """60 documents with values of every type under the same keys; the first has all keys, so that none is unknown."""
+    chance = random.Random(0)
+
+    def value() -> Any:
+        return chance.choice([chance.choice(ATOMS), [chance.choice(ATOMS) for _ in range(3)]])
+
+    made: dict[str, dict[str, Any]] = {"0": dict.fromkeys(KEYS, 1)}
+    made["0"] |= {"author": {"name": "x", "born": 1}, "tags": {"deep": 1}}
+    for at in range(1, 60):
+        made[str(at)] = {key: value() for key in KEYS if chance.random() < 0.7}
+        if chance.random() < 0.7:
+            made[str(at)]["author"] = chance.choice([value(), {"name": value(), "born": value()}])
+    return made
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory, drawn: dict[str, dict[str, Any]]) -> Iterator[Store]:
+    documents = [Document(name, "text", meta) for name, meta in drawn.items()]
+    with filled(tmp_path_factory.mktemp("filters") / "drawn", documents) as made:
+        yield made
+
+
+def passing(store: Store, where: str | None = None, path: str | None = None) -> list[str]:
+    ids = filter_sql.allowed(store.connection, where, path)
+    assert ids is not None and ids.tolist() == sorted(ids.tolist())
+    return names(store, ids)
+
+
+# ---- the language, against a model of it in Python
+
+fields = st.sampled_from([Field((key,)) for key in KEYS] + [Field(path) for path in NESTED])
+values = st.sampled_from([atom for atom in ATOMS if atom is not None])
+orderable = st.sampled_from([atom for atom in ATOMS if atom is not None and not isinstance(atom, bool)])
+patterns = st.text(alphabet="eEnN%_\\é2", min_size=1, max_size=4)
+leaves = st.one_of(
+    st.builds(Compare, fields, st.just("="), values),
+    st.builds(Compare, fields, st.sampled_from(["<", "<=", ">", ">="]), orderable),
+    st.builds(In, fields, st.lists(values, min_size=1, max_size=4).map(tuple)),
+    st.builds(Like, fields, patterns),
+    st.builds(Contains, fields, values),
+    st.builds(Exists, fields),
+)
+
+
+def _branches(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+    parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    return st.one_of(inner.filter(lambda tree: not isinstance(tree, Not)).map(Not), parts.map(And), parts.map(Or))
+
+
+trees: st.SearchStrategy[Tree] = st.recursive(leaves, _branches, max_leaves=8)
+
+
+def held(field: Field, metadata: Any) -> Any:
+    """The value of a field; None where it is missing."""
+    for name in field.names:
+        metadata = metadata.get(name) if isinstance(metadata, dict) else None
+    return metadata
+
+
+def kind(value: Any) -> str:
+    return "truth" if isinstance(value, bool) else "text" if isinstance(value, str) else type(value).__name__
+
+
+def alike(left: Any, right: Any) -> bool:
+    return {kind(left), kind(right)} <= {"int", "float"} or kind(left) == kind(right)
+
+
+def like(text: str, pattern: str) -> bool:
+    lowered = str.maketrans({chr(c): chr(c + 32) for c in range(65, 91)})
+    return _like(text.translate(lowered), pattern.translate(lowered))
+
+
+def _like(text: str, pattern: str) -> bool:
+    if not pattern:
+        return not text
+    first, rest = pattern[0], pattern[1:]
+    if first == "%":
+        return any(_like(text[at:], rest) for at in range(len(text) + 1))
+    if first == "\\":
+        return bool(rest) and text[:1] == rest[0] and _like(text[1:], rest[1:])
+    return bool(text) and first in ("_", text[0]) and _like(text[1:], rest)
+
+
+def holds(tree: Tree, metadata: dict[str, Any]) -> bool:
+    match tree:
+        case And(parts):
+            return all(holds(part, metadata) for part in parts)
+        case Or(parts):
+            return any(holds(part, metadata) for part in parts)
+        case Not(part):
+            return not holds(part, metadata)
+        case PathGlob():
+            raise AssertionError("not drawn")
+    there = held(tree.field, metadata)
+    match tree:
+        case Exists():
+            return there is not None
+        case In(_, wanted):
+            return any(alike(there, one) and there == one for one in wanted)
+        case Like(_, pattern):
+            return isinstance(there, str) and like(there, pattern)
+        case Contains(_, one):
+            if isinstance(there, list):
+                return any(alike(item, one) and item == one for item in there)
+            return isinstance(there, str) and isinstance(one, str) and one.lower() in there.lower()
+        case Compare(_, op, value):
+            tests = (
+                {"=": there == value}
+                if op == "=" or not alike(there, value)
+                else {"<": there < value, "<=": there <= value, ">": there > value, ">=": there >= value}
+            )
+            return alike(there, value) and tests[op]
+    raise AssertionError(tree)
+
+
+def written(tree: Tree) -> str:
+    """A tree as a person would write it."""
+    match tree:
+        case And(parts):
+            return "(" + " and ".join(map(written, parts)) + ")"
+        case Or(parts):
+            return "(" + " or ".join(map(written, parts)) + ")"
+        case Not(part):
+            return f"not ({written(part)})"
+        case PathGlob(pattern):
+            return f"path ~ {literal(pattern)}"
+    name = ".".join('"' + part.replace('"', '""') + '"' for part in tree.field.names)
+    match tree:
+        case Exists():
+            return f"{name} exists"
+        case In(_, wanted):
+            return f"{name} in ({', '.join(map(literal, wanted))})"
+        case Like(_, pattern):
+            return f"{name} LIKE {literal(pattern)}"
+        case Contains(_, one):
+            return f"{name} contains {literal(one)}"
+        case Compare(_, op, value):
+            return f"{name}{op}{literal(value)}"
+    raise AssertionError(tree)
+
+
+def literal(value: Any) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value).lower()
+
+
+@given(trees)
+@settings(max_examples=150, deadline=None)
+def test_a_filter_lets_through_what_its_meaning_says(
+    store: Store, drawn: dict[str, dict[str, Any]], tree: Tree
+) -> None:
+    expected = [name for name, metadata in drawn.items() if holds(tree, metadata)]
+    assert passing(store, written(tree)) == expected
+
+
+@given(trees)
+@settings(max_examples=100, deadline=None)
+def test_a_tree_that_is_written_down_is_read_back(tree: Tree) -> None:
+    assert parse(written(tree)) == tree
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=150, deadline=None)
+def test_any_text_is_a_filter_or_a_bad_filter(store: Store, where: str) -> None:
+    try:
+        filter_sql.allowed(store.connection, where, None)
+    except (BadFilter, UnknownName):
+        return
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_what_stands_in_a_value_is_never_sql(store: Store, text: str) -> None:
+    for where in (f"lang = {literal(text)}", f"lang in ({literal(text)})", f"lang contains {literal('q;' + text)}"):
+        assert set(passing(store, where)) <= set(map(str, range(60)))
+    assert store.counts()["documents"] == 60
+
+
+# ---- by example
+
+A, B, C, D, ODD = FIXED
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("year > 2020", [B]),
+        ("year >= 2019", [A, B]),
+        ("year = '2021'", [C]),
+        ("year != 2019", [B, C]),
+        ("year between 2000 and 2020", [A]),
+        ("year not between 2000 and 2020", [B, C]),
+        ("not year exists", [D, ODD]),
+        ("year not exists", [D, ODD]),
+        ("year = null", [D, ODD]),
+        ("year is not null", [A, B, C]),
+        ("lang = en", [A, D]),
+        ("lang in (en, 'EN')", [A, C, D]),
+        ("lang not in (en)", [B, C]),
+        ("lang in (null, de)", [B, ODD]),
+        ("not lang = en", [B, C, ODD]),
+        ("lang like 'e%'", [A, C, D]),
+        ("lang ~ 'e?'", [A, C, D]),
+        ("tags contains red", [A, C]),
+        ("tags contains blue", []),
+        ("tags contains Blue", [A]),
+        ("tags contains 3", [A]),
+        ("tags not contains red", []),
+        ("draft = true", [B]),
+        ("draft != true", [C]),
+        ("author.name = Ada", [A]),
+        ("author.born < 1900 and lang=en", [A]),
+        ("author = Bob", [D]),
+        ("date >= 2024-02", [C]),
+        ("date = 2024-01-31 and year exists", [A, B]),
+        ('"date" = 2024-01-31', [B]),
+        ('"date" < 2024-01-31T11:00', [B]),
+        ('"date" >= 2024-01-31 and "date" < 2024-02-01', [B]),
+        ("page = 4", [B]),
+        ("page > 2 or lang = en", [A, B, D]),
+        ("title = N", [A, B, C]),
+        ("path = d.md", [D]),
+        ("document = 'd.md'", [D]),
+        ("loader = text and size > 10 and size < 15", [D]),
+        ("path ~ notes/", [A, B, C]),
+        ("path ~ '*.md' and not path ~ 'notes/**'", [D, ODD]),
+        ("path like 'notes/%.md'", [A, B]),
+        ("year > 2020 && lang = de || lang = EN", [B, C]),
+        ("lang = en or lang = de and year > 3000", [A, D]),
+        ("(lang = en or lang = de) and year > 2020", [B]),
+        ("YEAR exists", []),
+        ("nothing exists", []),
+        ("not nothing exists", [A, B, C, D, ODD]),
+    ],
+)
+def test_operators_mean_what_the_docstring_says(fixed: Store, where: str, expected: list[str]) -> None:
+    assert passing(fixed, where) == expected
+
+
+def test_a_day_is_all_of_it_on_this_computers_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with filled(tmp_path / "one", [Document("a", "text")], mtime_ns=DAY_NS + 10**9) as store:
+        try:
+            for zone, day in {"UTC0": "2024-01-31", "EST5": "2024-01-30"}.items():  # POSIX: EST5 is five hours behind
+                monkeypatch.setenv("TZ", zone)
+                time.tzset()
+                for test in (f"mtime = {day}", f"date >= {day}", f"date <= {day}", "mtime = 2024-01", "date = 2024"):
+                    assert passing(store, test) == ["a"], (zone, test)
+                for test in (f"mtime < {day}", f"date > {day}", f"not mtime = {day}"):
+                    assert passing(store, test) == [], (zone, test)
+        finally:
+            monkeypatch.undo()
+            time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("", "empty"),
+        ("year", "at its end: year ⟨end⟩. Expected an operator"),
+        ("year => 2020", "Did you mean `>=`?"),
+        ("year equals 2020", "character 6: year ⟨equals⟩ 2020. Expected an operator. Did you mean `=`?"),
+        ("lang lik 'e%'", "Did you mean `like`?"),
+        ("lang = new york", "needs quotes"),
+        ("year >", "Expected a value"),
+        ("(year = 1", "Expected a closing parenthesis"),
+        ("year = 1)", "⟨)⟩. Expected `and`, `or` or the end|⟨)⟩. Expected the end"),
+        ("year in 5", "Expected a list in parentheses"),
+        ("year in ()", "Expected a value"),
+        ("= 5", "Expected a field"),
+        ("lang = 'open", "Expected a value"),
+        ("mtime > yesterday", "expected a date"),
+        ("date = 2024-02-30", "expected a date"),
+        ("size = big", "size is a number"),
+        ("year < null", "nothing is larger or smaller"),
+        ("draft > true", "no order"),
+        ("year = 1e999", "too large"),
+        ("size like 'x'", "not for size"),
+        ("lang ~ ''", "a pattern has"),
+        ("year = 1 \0", "NUL"),
+        ("lang = \ud800", "surrogate"),
+        (" or ".join(["year = 1"] * 200), "more than 100"),
+        ("not (year = 1 and " * 300 + "year = 1" + ")" * 300, "more than 100"),
+        ("x" * 200_000, "characters"),
+        ("path ~ '**/**/**/**/a'", "more than 3"),
+    ],
+)
+def test_a_bad_filter_says_in_one_line_what_was_expected(fixed: Store, where: str, said: str) -> None:
+    with pytest.raises(BadFilter) as caught:
+        filter_sql.allowed(fixed.connection, where, None)
+    message = str(caught.value)
+    assert any(part in message for part in said.split("|")), message
+    assert "\n" not in message and len(message) < 400
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("deep", ["(" * 5000 + "year = 2019" + ")" * 5000, "not " * 10_000 + "year = 2019"])
+def test_depth_alone_is_no_danger(fixed: Store, deep: str) -> None:
+    assert passing(fixed, deep) == [A]
+
+
+def test_a_long_list_is_one_parameter(fixed: Store) -> None:
+    assert passing(fixed, f"year in ({', '.join(map(str, range(3000)))})") == [A]
+
+
+def test_a_key_that_no_document_has_is_a_slip_of_the_pen(fixed: Store) -> None:
+    with pytest.raises(UnknownName, match=r"'yaer'.*Did you mean 'year'"):
+        passing(fixed, "lang = en and not yaer > 2000")
+    with pytest.raises(UnknownName, match=r"author\.nmae"):
+        passing(fixed, "author.nmae = Ada")
+
+
+def test_an_empty_index_knows_no_unknown_key(tmp_path: Path) -> None:
+    with filled(tmp_path / "none", []) as store:
+        assert passing(store, "whatever = 5") == []
+
+
+def test_without_a_filter_all_may_pass(fixed: Store) -> None:
+    assert filter_sql.allowed(fixed.connection, None, None) is None
+
+
+def test_a_filter_works_inside_a_readers_snapshot(fixed: Store) -> None:
+    with Store.open(fixed.folder) as reader, reader.snapshot():
+        running = reader.connection.execute("SELECT id FROM documents")
+        running.fetchone()
+        assert [passing(reader, "lang = de", "notes/**") for _ in range(2)] == [[B], [B]]
+
+
+# ---- paths
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        ("*.md", ["a.md", "x/y/a.md"], ["a.mdx", "a.md/b"]),
+        ("notes", ["notes", "notes/a", "x/notes/y/z"], ["notes2/a", "my-notes/a"]),
+        ("notes/", ["notes/a", "x/notes/y"], ["notes", "notes2/a"]),
+        ("/notes", ["notes/a", "notes"], ["x/notes/a"]),
+        ("./notes/a.md", ["notes/a.md"], ["x/notes/a.md"]),
+        ("notes/*", ["notes/a"], ["notes/a/b", "x/notes/a", "notes"]),
+        ("notes/*.md", ["notes/a.md", "notes/.md"], ["notes/x/a.md"]),
+        ("notes/**", ["notes/a", "notes/a/b"], ["notes"]),
+        ("notes/**/*.md", ["notes/a.md", "notes/x/y/a.md"], ["a.md", "notes/a.txt"]),
+        ("**/a.md", ["a.md", "x/y/a.md"], ["xa.md"]),
+        ("**", ["a", "a/b"], []),
+        (".", ["a", "a/b"], []),
+        ("a?c", ["abc", "x/aéc"], ["ac", "a/c"]),
+        ("[ab]c", ["ac", "bc"], ["cc", "c"]),
+        ("[!ab]c", ["cc"], ["ac", "/c"]),
+        ("[a-c]1", ["b1"], ["d1"]),
+        ("[z-a]", ["[z-a]"], ["z"]),
+        ("a[", ["a["], ["a"]),
+        ("a+(b).{2}^$|", ["a+(b).{2}^$|"], ["aab"]),
+        ("a\\d", ["a\\d"], ["a1"]),
+        ("notes/a*b*c", ["notes/aXbYc", "notes/abc"], ["notes/ab/c", "notes/acb"]),
+        ("A.md", ["A.md"], ["a.md"]),
+    ],
+)
+def test_path_patterns(pattern: str, yes: list[str], no: list[str]) -> None:
+    assert [path for path in yes if not globs.matches(pattern, path)] == []
+    assert [path for path in no if globs.matches(pattern, path)] == []
+
+
+def test_a_full_path_is_matched_with_its_folder(fixed: Store) -> None:
+    assert passing(fixed, path="/notes/notes/deep") == [B]
+    assert passing(fixed, path="/notes/d.md") == [D]
+    assert passing(fixed, path="/elsewhere/d.md") == []
+
+
+def test_a_strange_name_can_be_written_as_it_is(fixed: Store) -> None:
+    assert passing(fixed, path="odd*") == [ODD]
+    assert passing(fixed, path="odd [[]x]*") == [ODD]
+
+
+def test_path_and_where_both_have_to_hold(fixed: Store) -> None:
+    assert passing(fixed, "lang = en", "notes") == [A]
+
+
+@pytest.mark.parametrize("pattern", ["", "a\0", "\udcff", "/".join(["**"] * 5)])
+def test_a_path_pattern_that_is_none_is_refused(fixed: Store, pattern: str) -> None:
+    with pytest.raises(BadFilter):
+        passing(fixed, path=pattern)
+
+
+def test_a_hostile_pattern_takes_no_time() -> None:
+    began = time.perf_counter()
+    for pattern in ("*a" * 200 + "b", "**/" * 3 + "*a" * 100 + "b", "?" * 500 + "*" * 500, "[a" * 300):
+        globs.matches(pattern, "/".join(["a" * 60] * 16))
+    assert time.perf_counter() - began < 1
+
+
+@given(st.text(alphabet="ab*?[]!-^\\/.|&~", max_size=12), st.text(alphabet="ab/.[", max_size=10))
+@settings(deadline=None)
+def test_no_pattern_breaks_the_matcher(pattern: str, path: str) -> None:
+    try:
+        globs.matches(pattern, path, "/root")
+    except BadFilter:
+        assert not pattern or pattern.split("/").count("**") > globs.MOST_STARS
+
+
+def test_the_language_costs_nothing_where_there_is_no_filter() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, semsearch.stores.local.filter_sql; sys.exit('lark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 0

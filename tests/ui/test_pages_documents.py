@@ -1,0 +1,514 @@
+"""The documents page: what an index holds and lacks, and the work that runs behind the page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.pages import again, at_home, click, ended, opened
+
+pytest.importorskip("streamlit")
+pytest.importorskip("semsearch_ui")
+from streamlit.testing.v1 import AppTest
+
+from semsearch import Document, Fields, Index, Progress, Rules, Splitter, SyncOptions
+
+PAGE = "from semsearch_ui.documents import page\nfrom semsearch_ui.shared import job_list\njob_list.show()\npage.page()"
+HOSTILE = "<img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$.md"
+DOCUMENTS = [
+    Document("cars/diesel.txt", "A diesel engine ignites fuel. It has no spark.", {"year": 1990}, title="The diesel"),
+    Document("cars/petrol.txt", "A petrol engine has a spark plug.", {"year": 2000}, title="The petrol engine"),
+    Document("brot.txt", "Brot braucht Salz und Zeit.", {"lang": "de"}),
+]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with at_home(tmp_path / "home", tmp_path, monkeypatch, "notes"):
+        yield tmp_path
+
+
+@pytest.fixture
+def notes(home: Path) -> Path:
+    with Index.create("notes", encoder="hashing") as index:
+        index.add(DOCUMENTS)
+    return home / "home" / "notes"
+
+
+@pytest.fixture
+def folder(home: Path) -> Path:
+    """Three files to be read, one that cannot be, one with a hostile name."""
+    place = home / "files"
+    place.mkdir()
+    for name in ("a.md", "b.md", "c.txt", HOSTILE.replace("/", "")):
+        (place / name).write_text(f"# {name}\n\nSomething about {name} and engines.\n", encoding="utf-8")
+    (place / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    return place
+
+
+def shown(**url: str) -> AppTest:
+    """The page, opened at a URL."""
+    return opened(PAGE, **url)
+
+
+def table(page: AppTest, column: str = "id") -> list[dict[str, Any]]:
+    """The rows of the table that has this column."""
+    [found] = [each.value for each in page.dataframe if column in each.value]
+    return found.to_dict("records")
+
+
+def ids(page: AppTest) -> list[str]:
+    return [row["id"] for row in table(page)]
+
+
+def said(page: AppTest) -> str:
+    alerts = (*page.error, *page.warning, *page.success, *page.info)
+    return "\n".join(each.value.replace("\\", "") for each in alerts)
+
+
+def follow(place: Path) -> None:
+    with Index.open("notes", encoder="hashing") as index:
+        index.sync(place)
+
+
+def test_without_an_index_the_page_says_where_to_make_one(home: Path) -> None:
+    assert "no index yet" in said(shown())
+
+
+def test_the_table_shows_every_document_with_what_is_known_of_it(notes: Path) -> None:
+    page = shown()
+    diesel = next(row for row in table(page) if row["id"] == "cars/diesel.txt")
+    assert diesel["title"] == "The diesel"
+    assert (diesel["passages"], diesel["size"] > 0, diesel["metadata"]) == (1, True, "year: 1990")
+    assert "3 documents" in page.caption[0].value
+
+
+def test_paths_and_titles_filter_the_table_and_stand_in_the_url(notes: Path) -> None:
+    assert ids(shown(glob="cars/*")) == ["cars/diesel.txt", "cars/petrol.txt"]
+    page = shown(index="notes", title="ENGINE petrol")
+    assert ids(page) == ["cars/petrol.txt"]
+    page.text_input(key="title").set_value("zeppelin")
+    assert "Loosen the filters" in said(again(page))
+
+
+@pytest.mark.parametrize("url", [{"index": "gone"}, {"page": "-7"}, {"page": "x"}, {"chosen": "gone"}, {"glob": "["}])
+def test_a_url_with_values_that_cannot_be_is_no_traceback(url: dict[str, str], notes: Path) -> None:
+    page = shown(**url)
+    assert "Traceback" not in said(page)
+
+
+def test_a_condition_and_the_state_of_the_file_filter_the_table(notes: Path, folder: Path) -> None:
+    follow(folder)
+    (folder / "a.md").write_text("Something else, and longer.", encoding="utf-8")
+    (folder / "b.md").unlink()
+    assert ids(shown(where="year < 1995")) == ["cars/diesel.txt"]
+    assert ids(shown(state="changed since")) == ["a.md"]
+    assert ids(shown(state="file is gone")) == ["b.md"]
+    assert ids(shown(state="kept here", title="cars")) == ["cars/diesel.txt", "cars/petrol.txt"]
+    states = {row["id"]: row["state"] for row in table(shown())}
+    assert (states["a.md"], states["b.md"], states["c.txt"]) == ("changed since", "file is gone", "as on disk")
+    assert "no field is called" in said(shown(where="yeer < 1995")).lower()
+
+
+def test_many_documents_come_in_pages(notes: Path) -> None:
+    with Index.open("notes", encoder="hashing") as index:
+        index.add(Document(f"n{number:03}", f"Text {number}.") for number in range(250))
+    assert len(ids(shown())) == 200
+    page = shown(page="2")
+    assert len(ids(page)) == 53
+    assert ids(page)[-1] == "n249"
+
+
+def test_a_folder_is_added_in_the_background_and_what_was_skipped_says_why(notes: Path, folder: Path) -> None:
+    page = shown()
+    page.text_input(key="add.path").set_value(str(folder))
+    page.multiselect(key="add.include").set_value(["*.md", "*.pdf"])
+    click(page, "Add it")
+    assert ended("notes") == "done"
+    assert "3 added" in said(again(page))
+    assert "c.txt" not in ids(page)
+    [skipped] = table(page, "why")
+    assert skipped["what"] == "broken.pdf"
+    assert "PDF" in skipped["why"]
+    click(page, "Close")
+    assert "3 added" not in said(page)
+
+
+@pytest.mark.parametrize(("path", "why"), [("nowhere", "no file or folder"), ("", "no path"), ("/", "whole disk")])
+def test_a_folder_that_cannot_be_added_is_a_sentence(path: str, why: str, notes: Path) -> None:
+    page = shown()
+    page.text_input(key="add.path").set_value(path)
+    click(page, "Add it")
+    ended("notes")
+    assert why in said(again(page)) + said(click(shown(), "Add it"))
+    assert len(ids(page)) == 3
+
+
+def test_update_finds_what_changed_and_what_is_gone(notes: Path, folder: Path) -> None:
+    assert shown().button(key="update").disabled
+    follow(folder)
+    (folder / "a.md").unlink()
+    (folder / "d.md").write_text("# New\n", encoding="utf-8")
+    page = click(shown(), "Update")
+    assert ended("notes") == "done"
+    assert "1 added, 0 changed, 0 moved, 1 deleted" in said(again(page))
+    assert "d.md" in ids(page)
+    assert "a.md" not in ids(page)
+    click(page, "Read everything again")
+    assert ended("notes") == "done"
+
+
+def test_what_an_update_would_do_is_said_and_nothing_is_written(notes: Path, folder: Path) -> None:
+    follow(folder)
+    (folder / "d.md").write_text("# New\n", encoding="utf-8")
+    page = click(shown(), "What would change")
+    assert ended("notes") == "done"
+    assert "Nothing was written. It would be: 1 added" in said(again(page))
+    assert "skipped: broken.pdf: not a readable PDF" in said(page)
+    assert "d.md" not in ids(page)
+
+
+def test_what_is_gone_can_be_kept(notes: Path, folder: Path) -> None:
+    follow(folder)
+    (folder / "a.md").unlink()
+    page = shown()
+    page.toggle(key="keep gone").set_value(True)
+    click(page, "Update")
+    assert ended("notes") == "done"
+    assert "a.md" in ids(again(page))
+
+
+def test_a_folder_is_read_by_the_options_that_the_command_line_has(notes: Path, home: Path) -> None:
+    (home / "rows.csv").write_text("name,words,year\nr1,one two,7\n", encoding="utf-8")
+    page = shown()
+    page.text_input(key="add.path").set_value(str(home / "rows.csv"))
+    page.text_input(key="add.text").set_value("words")
+    page.text_input(key="add.id").set_value("name")
+    page.multiselect(key="add.meta").set_value(["year"])
+    click(page, "What would be added")
+    assert ended("notes") == "done"
+    assert "It would be: 1 added" in said(again(page))
+    click(page, "Add it")
+    assert ended("notes") == "done"
+    row = next(row for row in table(again(page)) if row["id"] == "r1")
+    assert row["metadata"].startswith("year: 7")
+    [followed] = table(page, "follows")
+    assert followed["with"] == "--text-field words --id-field name --meta-field year"
+
+
+def test_every_option_of_the_page_is_what_the_command_line_calls_so() -> None:
+    from semsearch_ui.documents import read_options
+
+    state = {"x.include": ["*.md"], "x.exclude": [], "x.ignored": True, "x.most": 0.5, "x.kind": None,
+             "x.sql": "SELECT 1", "x.meta": [], "x.text": " ", "x.id": None, "x.yes": True}  # fmt: skip
+    rules, fields = Rules(("*.md",), (), False, 2**19), Fields(sql="SELECT 1")
+    assert read_options.options("x", state) == SyncOptions(rules, "sqlite", fields, yes=True)
+    assert read_options.options("x", {}) == SyncOptions()
+
+
+def test_documents_are_cut_anew_and_those_that_were_dropped_too(notes: Path) -> None:
+    page = shown()
+    click(page, "Cut everything anew")
+    assert "cut like that already" in said(page)
+    page.number_input(key="cut.size notes").set_value(4)
+    page.number_input(key="cut.overlap notes").set_value(9)
+    click(page, "Cut everything anew")
+    assert "does not fit into passages of 4" in said(page)
+    page.number_input(key="cut.overlap notes").set_value(0)
+    click(page, "Cut everything anew")
+    assert ended("notes") == "done"
+    with Index.open("notes", encoder="hashing") as index:
+        assert len(index.passages("cars/diesel.txt")) > 2
+
+
+def test_dropped_files_become_documents(notes: Path) -> None:
+    page = shown()
+    rows, broken = b'{"id": "r1", "text": "one"}\n', b"\x89PNG\0"
+    given = [("../../up.md", b"# Up\n\nA text.", ""), ("rows.jsonl", rows, ""), ("x.png", broken, "")]
+    page.file_uploader(key="add.files").set_value(given)
+    click(page, "Add them")
+    assert ended("notes") == "done"
+    again(page)
+    assert {"up.md", "r1"} <= set(ids(page))
+    assert [row["what"] for row in table(page, "why")] == ["x.png"]
+
+
+def test_each_dropped_file_is_a_document_or_is_told_whatever_its_name(notes: Path) -> None:
+    names = [
+        "../../etc/up.md",
+        "C:\\dir\\w.md",
+        "<b>bold<b>.md",
+        "a\x1bb\nc.md",
+        "=1+1.md",
+        "dir/",
+        "up.md",
+        "empty.md",
+    ]
+    page = shown()
+    page.file_uploader(key="add.files").set_value(
+        [(name, b"" if name == "empty.md" else f"Text of {name!r}.".encode(), "") for name in names]
+    )
+    click(page, "Add them")
+    assert ended("notes") == "done"
+    again(page)
+    there = set(ids(page)) - {each.id for each in DOCUMENTS}
+    assert there == {"up.md", "w.md", "<b>bold<b>.md", "a\x1bb\nc.md", "=1+1.md", "dir", "empty.md"}
+    assert ["already used" in row["why"] for row in table(page, "why")] == [True]
+    assert next(row["state"] for row in table(page) if row["id"] == "empty.md") == "no text"
+
+
+def test_dropped_files_are_read_by_options_and_an_update_leaves_them_alone(notes: Path, folder: Path) -> None:
+    follow(folder)
+    page = shown()
+    page.file_uploader(key="add.files").set_value([("rows.csv", b"name,words\nr1,one two\n", "")])
+    page.text_input(key="drop.text").set_value("words")
+    page.text_input(key="drop.id").set_value("name")
+    click(page, "Add them")
+    assert ended("notes") == "done"
+    click(again(page), "Update")
+    assert ended("notes") == "done"
+    assert "r1" in ids(again(page))
+    assert next(row["state"] for row in table(page) if row["id"] == "r1") == "kept here"
+
+
+def test_what_was_skipped_is_narrowed_by_words_and_by_reason(home: Path) -> None:
+    files = home / "files"
+    files.mkdir()
+    for name, content in {"a.pdf": b"%PDF x", "b.bin": bytes(range(256)), "c.bin": bytes(range(256))}.items():
+        (files / name).write_bytes(content)
+    with Index.create("notes", encoder="hashing") as index:
+        index.sync(files)
+    page = shown()
+    assert len(table(page, "why")) == 3
+    page.multiselect(key="skipped.why").set_value(["binary file"])
+    assert [row["what"] for row in table(again(page), "why")] == ["b.bin", "c.bin"]
+    page.text_input(key="skipped.words").set_value("C.BIN")
+    assert [row["what"] for row in table(again(page), "why")] == ["c.bin"]
+
+
+def test_a_job_uses_the_encoder_that_the_open_index_has_loaded(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from semsearch import Encoder
+    from semsearch_ui.shared import resources
+
+    with Index.create("notes", encoder="hashing") as index:
+        index.add(DOCUMENTS)
+    loaded: list[str] = []
+    load = Encoder.configured
+    monkeypatch.setattr(Encoder, "configured", lambda name, **how: loaded.append(name) or load(name, **how))
+    resources.index("notes").search("engine")
+    page = shown()
+    page.file_uploader(key="add.files").set_value([("new.md", b"Something new.", "")])
+    click(page, "Add them")
+    assert ended("notes") == "done"
+    assert resources.index("notes").search("something new", k=1)[0].document == "new.md"
+    assert loaded == ["hashing"]
+
+
+def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_stored(notes: Path, home: Path) -> None:
+    from semsearch_ui.documents import sync
+    from semsearch_ui.shared import jobs
+
+    many = home / "many"
+    many.mkdir()
+    for number in range(400):
+        (many / f"{number:03}.txt").write_text(f"Text number {number}.", encoding="utf-8")
+    stored, go = threading.Event(), threading.Event()
+
+    def work(told: jobs.Told) -> jobs.Outcome:
+        def step(at: Progress) -> None:
+            if at.passages:
+                stored.set()
+                go.wait(60)
+            told(at)
+
+        with Index.open("notes", encoder="hashing") as index:
+            return sync.counted(index.sync(many, None, step))
+
+    jobs.start("notes", "Adding a folder", work)
+    assert stored.wait(60)
+    page = shown()
+    assert "notes: Adding a folder" in page.get("progress")[0].proto.text.replace("\\", "")
+    assert page.button(key="update").disabled
+    click(shown(), "Stop")
+    go.set()
+    assert ended("notes") == "stopped"
+    assert "was stopped" in said(again(page))
+    with Index.open("notes", encoder="hashing") as index:
+        kept = len(index)
+        assert 3 < kept < 403
+        index.sync()
+        assert len(index) == 403
+
+
+def test_a_second_job_on_an_index_is_refused_in_a_sentence(notes: Path, folder: Path) -> None:
+    from semsearch_ui.shared import jobs
+
+    follow(folder)
+    go = threading.Event()
+    page = shown()
+    jobs.start("notes", "Verify", lambda _: jobs.Outcome(str(go.wait(60))))
+    click(page, "Update")
+    assert "notes is busy: verify is still running" in said(page)
+    go.set()
+
+
+def test_a_writer_elsewhere_is_a_sentence(notes: Path, folder: Path) -> None:
+    follow(folder)
+    with Index.open("notes", encoder="hashing") as other:
+        other.add([Document("x", "A text.")])
+        page = click(shown(), "Update")
+        assert ended("notes") == "failed"
+        assert "is being written to" in said(again(page))
+
+
+def test_a_fault_of_a_job_is_a_sentence_and_no_traceback(notes: Path) -> None:
+    from semsearch_ui.shared import jobs
+
+    jobs.start("notes", "Verify", lambda _: 1 / 0)
+    assert ended("notes") == "failed"
+    assert "ended at a fault of its own" in said(shown())
+
+
+def test_deleting_asks_first_and_says_that_the_files_stay(notes: Path, folder: Path) -> None:
+    follow(folder)
+    page = shown()
+    page.multiselect(key="chosen").set_value(["a.md", "b.md"])
+    click(again(page), "Delete the chosen (2)")
+    assert any("files stay" in each.value for each in page.markdown)
+    click(page, "Keep")
+    assert "Delete 2 documents" not in [each.label for each in page.button]
+    click(page, "Delete the chosen (2)")
+    click(page, "Delete 2 documents")
+    assert ended("notes") == "done"
+    assert "2 deleted" in said(again(page))
+    assert not {"a.md", "b.md"} & set(ids(page))
+    assert (folder / "a.md").exists()
+
+
+def test_a_deletion_that_is_stopped_has_deleted_nothing(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from semsearch_ui.shared import jobs
+
+    delete = Index.delete
+
+    def stopped(index: Index, ids: Any, progress: Any) -> int:
+        job = jobs.of("notes")
+        assert job
+        job.stop.set()
+        return delete(index, ids, progress)
+
+    monkeypatch.setattr(Index, "delete", stopped)
+    page = click(shown(glob="cars/*"), "Delete all that the filters show (2)")
+    click(page, "Delete 2 documents")
+    assert ended("notes") == "stopped"
+    assert "it has deleted nothing" in said(again(page))
+    assert len(ids(shown())) == 3
+
+
+def test_work_that_cannot_be_stopped_says_why(notes: Path) -> None:
+    from semsearch_ui.shared import jobs
+
+    go = threading.Event()
+    jobs.start("notes", "Compact", lambda _: jobs.Outcome(str(go.wait(60))), stoppable=False, about="one rewrite.")
+    page = shown()
+    told = page.get("progress")[0].proto.text.replace("\\", "")
+    go.set()
+    assert "cannot be stopped: one rewrite." in told
+    assert "Stop" not in [each.label for each in page.button]
+
+
+def test_all_that_a_filter_shows_can_be_deleted(notes: Path) -> None:
+    page = click(shown(glob="cars/*"), "Delete all that the filters show (2)")
+    click(page, "Delete 2 documents")
+    assert ended("notes") == "done"
+    assert ids(shown()) == ["brot.txt"]
+
+
+def test_a_chosen_document_shows_its_passages_and_how_they_were_cut(notes: Path) -> None:
+    page = shown(chosen="cars/diesel.txt")
+    assert any("cut by sentences, 192 tokens at most" in each.value.replace("\\", "") for each in page.caption)
+    assert "A diesel engine ignites fuel. It has no spark." in page.get("html")[0].proto.body
+    page.segmented_control(key="view").set_value("table")
+    [row] = table(again(page), "start")
+    assert (row["start"], row["end"], row["text"]) == (0, 46, DOCUMENTS[0].text)
+    assert row["tokens"] > 5
+
+
+def test_what_a_passage_repeats_of_the_one_before_is_marked_and_none_of_it_is_markup(home: Path) -> None:
+    text = " ".join(f"Sentence <b>number</b> {number} is here." for number in range(40))
+    with Index.create("notes", encoder="hashing", splitter=Splitter("sentences", 30, 10)) as index:
+        index.add([Document("long", text), Document("blank", "")])
+    page = shown(chosen="long")
+    body = page.get("html")[0].proto.body
+    assert "&lt;b&gt;number&lt;/b&gt;" in body
+    assert "<b>" not in body
+    assert body.count('<span class="again">') > 3
+    assert any("begin with the end of the one before" in each.value for each in page.caption)
+    page.segmented_control(key="view").set_value("table")
+    first, second, *_ = table(again(page), "start")
+    assert (first["repeated"], second["repeated"]) == (0, first["end"] - second["start"])
+    page.multiselect(key="chosen").set_value(["blank"])
+    assert "nothing of it can be found" in said(again(page))
+
+
+def test_ticked_rows_are_the_chosen_documents_and_a_row_that_is_gone_is_none() -> None:
+    page = AppTest.from_string("from semsearch_ui.documents import page\npage.choose(['a', 'b'], 'ticked')")
+    page.session_state["ticked"] = {"selection": {"rows": [1, 5]}}
+    assert again(page).session_state["chosen"] == ["b"]
+
+
+def test_nothing_of_a_document_or_a_file_name_is_markup(notes: Path, folder: Path) -> None:
+    follow(folder)
+    (name,) = (each.name for each in folder.iterdir() if each.name.startswith("<img"))
+    (folder / f"{name}.pdf").write_bytes(b"%PDF broken")
+    page = click(shown(chosen=name), "Update")
+    ended("notes")
+    page.multiselect(key="chosen").set_value([name])
+    click(again(page), "Delete the chosen")
+    assert name in ids(page)
+    texts = [*page.markdown, *page.caption, *page.subheader, *page.error, *page.warning, *page.success]
+    assert any("onerror" in each.value for each in texts)
+    for each in texts:
+        assert "<img" not in each.value.replace("\\<", "")
+        assert "](javascript" not in each.value
+        assert "**bold**" not in each.value
+    for each in (*page.markdown, *page.caption):
+        assert not each.allow_html
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_an_index_that_is_not_there_is_never_replaced_by_another(notes: Path, removed: bool) -> None:
+    if removed:
+        with Index.create("old", encoder="hashing") as index:
+            index.add(DOCUMENTS)
+        page = shown(index="old")
+        assert ids(page)
+        Index.remove("old")
+        again(page)
+    else:
+        page = shown(index="old")
+    assert "There is no index old any more." in said(page)
+    assert page.selectbox(key="index").value is None and not page.dataframe and not page.button
+    page.selectbox(key="index").select("notes")
+    assert ids(again(page)) and "any more" not in said(page)
+
+
+def test_an_index_that_is_removed_behind_the_page_is_a_sentence(notes: Path) -> None:
+    page = shown()
+    Index.remove("notes")
+    assert "no index yet" in said(again(page))
+    with Index.create("notes", encoder="hashing") as index:
+        index.add([Document("new.txt", "A text.")])
+    assert ids(again(page)) == ["new.txt"]
+
+
+def test_a_folder_that_is_removed_during_a_click_is_a_sentence(notes: Path, folder: Path) -> None:
+    follow(folder)
+    page = shown()
+    page.button(key="update").click()
+    Index.remove("notes")
+    again(page)
+    assert ended("notes") == "failed"
+    assert "there is no index 'notes' any more" in said(again(page))

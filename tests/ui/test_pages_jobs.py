@@ -1,0 +1,123 @@
+"""Jobs of the pages that are on no index: they go by a key of their own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("streamlit")
+pytest.importorskip("semsearch_ui")
+from helpers.pages import ended
+from streamlit.testing.v1 import AppTest
+
+from semsearch import Progress, SemsearchError
+from semsearch_ui.shared import background, jobs
+
+PAGE = "from semsearch_ui.shared import job_list\njob_list.show()"
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    import streamlit as st
+
+    yield
+    st.cache_resource.clear()
+
+
+def test_a_job_of_a_key_gives_its_value_and_stands_beside_those_of_other_keys() -> None:
+    go, first, second = threading.Event(), ("Compare", "a"), ("Compare", "b")
+    jobs.start(first, "Measuring", lambda _: jobs.Outcome("done", value=go.wait(60)))
+    jobs.start(second, "Measuring", lambda _: jobs.Outcome("done", value=2))
+    assert ended(second) == "done"
+    assert jobs.busy(first)
+    with pytest.raises(SemsearchError, match="Compare is busy: measuring is still running"):
+        jobs.start(first, "Measuring", lambda _: jobs.Outcome(""))
+    go.set()
+    assert ended(first) == "done"
+    assert [job.outcome.value for key in (first, second) if (job := jobs.of(key)) and job.outcome] == [True, 2]
+
+
+def test_a_job_of_a_key_is_stopped_from_any_page_and_only_what_is_to_be_told_is_told() -> None:
+    stepped = threading.Event()
+
+    def work(told: jobs.Told) -> jobs.Outcome:
+        while True:
+            told(Progress(1, 4, "pairs", "*pair*"))
+            stepped.set()
+
+    jobs.start(("Compare", "a"), "Measuring", work)
+    jobs.start(("Compare", "b"), "Measuring", lambda _: jobs.Outcome("silent"), told=False)
+    assert stepped.wait(60)
+    assert ended(("Compare", "b")) == "done"
+    page = AppTest.from_string(PAGE).run()
+    assert not page.success
+    [button] = [each for each in page.button if each.label == "Stop"]
+    button.click().run()
+    assert ended(("Compare", "a")) == "stopped"
+    page.run()
+    assert not page.exception
+    assert "stopped" in page.warning[0].value
+
+
+def test_only_the_last_jobs_of_keys_are_kept() -> None:
+    for number in range(jobs.KEPT + 3):
+        jobs.start(("Compare", str(number)), "Measuring", lambda _: jobs.Outcome(""), told=False)
+        assert ended(("Compare", str(number))) == "done"
+    assert jobs.of(("Compare", "0")) is None
+    assert jobs.of(("Compare", str(jobs.KEPT + 2))) is not None
+
+
+class Panic(BaseException):
+    """As Rust has them: no Exception."""
+
+
+def panicking() -> None:
+    raise Panic
+
+
+def test_a_fault_that_is_no_exception_ends_its_job_and_holds_up_nobody_else() -> None:
+    jobs.start(("Test", "panic"), "Falling", lambda told: panicking())
+    assert ended(("Test", "panic")) == "failed"
+    line = background.Later("test")
+    failed, next_ = line("one", panicking), line("two", lambda: 2)
+    assert isinstance(failed.exception(60), Panic) and next_.result(60) == 2
+
+
+def test_work_ends_without_a_word_where_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(told: jobs.Told) -> jobs.Outcome:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    monkeypatch.setattr(jobs, "ending", lambda: True)
+    for each in (work, lambda told: told(Progress(1, 2, "texts", ""))):
+        job = jobs.Job(("Compare", "x"), "Measuring")
+        job.run(each)
+        assert (job.state, job.error) == ("stopped", "")
+
+
+def test_what_somebody_waits_for_is_kept_however_much_is_asked_beside_it() -> None:
+    line, go = background.Later("test"), threading.Event()
+    waiting = line("waiting", lambda: go.wait(60))
+    others = [line(number, lambda: 0) for number in range(background.KEPT)]
+    assert line("waiting", lambda: False) is waiting
+    go.set()
+    assert waiting.result(60) and [each.result(60) for each in others] == [0] * background.KEPT
+    line("one more", lambda: 0)
+    assert line(0, lambda: 1).result(60) == 1  # done, and the oldest: gone
+
+
+def test_what_a_job_or_a_click_says_leaves_the_page_under_it_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
+    page = AppTest.from_string(
+        "from semsearch_ui.shared import jobs\njobs.refused()\nimport streamlit as st\nst.title('x')"
+    )
+    page.run()
+    before = len(page.main.children)
+    page.session_state["refused"] = "no"
+    page.run()
+    assert page.error[0].value == "no"
+    assert len(page.main.children) == before == 2

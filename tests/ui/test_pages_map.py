@@ -1,0 +1,457 @@
+"""The map: an index in two dimensions, its groups and their names, what is chosen there, and what nearly agrees."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.pages import again, at_home, opened
+
+pytest.importorskip("streamlit")
+pytest.importorskip("semsearch_ui")
+from streamlit.testing.v1 import AppTest
+
+from semsearch import Document, Index, SemsearchError
+from semsearch_ui.map import canvas as space_canvas
+from semsearch_ui.map import clusters, projection, selection
+from semsearch_ui.map import points as space_points
+from semsearch_ui.shared import background
+
+PAGE = """
+import streamlit as st
+from semsearch_ui import search, space_map
+st.navigation([st.Page(search.page, title="Search", url_path="search", default=True)])
+space_map.page()
+"""
+HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [link](javascript:alert(3)) :red[red] $x$"
+TOPICS = {
+    "cars": ["diesel engine", "engine fuel", "fuel of a diesel", "petrol engine fuel", "engine and diesel"],
+    "bread": ["flour and salt", "salt in bread", "bread flour", "yeast bread salt", "flour yeast"],
+    "birds": ["wings of a falcon", "falcon feathers", "feathers and wings", "falcon wings fly", "feathers fly"],
+}
+DOCUMENTS = [
+    Document(f"notes/{topic}/{at}.txt", text, {"topic": topic, "year": 1990 + at})
+    for topic, texts in TOPICS.items() for at, text in enumerate(texts)
+]  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with at_home(tmp_path, tmp_path, monkeypatch):
+        yield tmp_path
+
+
+@pytest.fixture
+def notes(home: Path) -> Path:
+    return made(DOCUMENTS)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What the browser is given to draw."""
+
+    head: dict[str, Any]
+    places: np.ndarray[Any, Any]
+    levels: np.ndarray[Any, Any]
+    told: list[tuple[str, str]]
+
+    @staticmethod
+    def of(data: bytes) -> Drawn:
+        size = int.from_bytes(data[:4], "little")
+        head = json.loads(data[4 : 4 + size])
+        count, rest = head["count"], data[4 + size :]
+        assert size % 4 == 0  # the browser reads numbers behind it
+        lines = zlib.decompress(rest[12 * count :]).decode().split("\n")
+        path_and_text = [(line.split("\t")[0], line.split("\t")[1]) for line in lines]
+        places = np.frombuffer(rest[: 8 * count], "<f4").reshape(count, 2)
+        return Drawn(head, places, np.frombuffer(rest[8 * count : 12 * count], "<f4"), path_and_text)
+
+
+@pytest.fixture
+def charts(monkeypatch: pytest.MonkeyPatch) -> list[Drawn]:
+    """The maps that the page draws, the newest last."""
+    found: list[Drawn] = []
+    monkeypatch.setattr(space_canvas, "_show", lambda data, **_: found.append(Drawn.of(data)))
+    return found
+
+
+def made(documents: list[Document], name: str = "notes") -> Path:
+    with Index.create(name, encoder="hashing") as index:
+        index.add(documents)
+        return index.path
+
+
+def shown(**url: str) -> AppTest:
+    """The page, opened at a URL."""
+    return opened(PAGE, **url)
+
+
+def waited(page: AppTest) -> AppTest:
+    """The page once what is computed beside it is there."""
+    for _ in range(400):
+        if not any("being" in each.value for each in page.info):
+            return page
+        time.sleep(0.05)
+        again(page)
+    raise AssertionError("it was never computed")
+
+
+def listed(page: AppTest) -> list[str]:
+    """The documents of the passages under the map."""
+    places = [each.value.replace("\\", "") for each in page.caption]
+    return [each.split(" · #")[0] for each in places if " · #" in each]
+
+
+def html(page: AppTest) -> str:
+    return "".join(each.proto.body for each in page.get("html"))
+
+
+def names(chart: Drawn) -> set[str]:
+    return set(chart.head["groups"])
+
+
+def passage_of(document: str, name: str = "notes") -> int:
+    with Index.open(name) as index:
+        [passage] = index.passages(document)
+        return int(passage["id"])
+
+
+# ---- the page
+
+
+def test_without_an_index_or_passages_the_page_says_what_to_do(home: Path) -> None:
+    assert "no index yet" in shown().info[0].value
+    made([])
+    assert "Add documents" in shown().info[0].value
+    made(DOCUMENTS[:2], "two")
+    assert "three passages" in shown(index="two").info[0].value
+
+
+def test_every_passage_is_a_point_that_tells_its_path_and_its_text(notes: Path, charts: list[Drawn]) -> None:
+    page = shown()
+    assert len(charts[-1].places) == 15
+    assert ("notes/cars/0.txt", "diesel engine") in charts[-1].told
+    assert np.isfinite(charts[-1].places).all()
+    assert any("15 passages" in each.value for each in page.caption)
+
+
+def test_the_component_that_ships_takes_what_the_page_gives_it(notes: Path) -> None:
+    [canvas] = shown().get("bidi_component")
+    assert Drawn.of(canvas.proto.bytes).head["count"] == 15
+    assert "export default function" in canvas.proto.js_content
+
+
+def test_clusters_are_named_by_words_that_the_others_lack(notes: Path, charts: list[Drawn]) -> None:
+    waited(shown(clusters="3"))
+    words = {word for name in names(charts[-1]) for word in name.split(" · ")}
+    assert len(names(charts[-1])) == 3
+    assert {"engine", "falcon"} & words
+    assert not {"and", "the", "of"} & words
+
+
+def test_while_clusters_are_being_found_the_points_are_there_in_grey(
+    notes: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = clusters.clusters
+    monkeypatch.setattr(clusters, "clusters", lambda *told: (time.sleep(1), found(*told))[1])
+    monkeypatch.setattr(background, "PATIENCE", 0.01)
+    page = shown(clusters="3")
+    assert set(charts[-1].levels) == {-1}
+    assert "Clusters are being found" in page.info[0].value
+    waited(page)
+    assert set(charts[-1].levels) == {0, 1, 2}
+
+
+def test_colours_come_from_folders_words_or_numbers_of_the_metadata(notes: Path, charts: list[Drawn]) -> None:
+    page = shown(by="folder")
+    assert names(charts[-1]) == {"cars", "bread", "birds"}
+    assert not page.slider
+    page.selectbox(key="by").set_value("topic (metadata)")
+    again(page)
+    assert names(charts[-1]) == {"cars", "bread", "birds"}
+    page.selectbox(key="by").set_value("year (metadata)")
+    again(page)
+    assert set(charts[-1].levels) == {1990, 1991, 1992, 1993, 1994}
+    assert charts[-1].head["ends"] == ["1990", "1994"]
+
+
+def test_a_point_without_the_coloured_number_has_none_and_the_legend_counts_it(home: Path, charts: list[Drawn]) -> None:
+    made([*DOCUMENTS, Document("a.txt", "no year"), Document("b.txt", "no year either")])
+    shown(by="year (metadata)")
+    assert int(np.isnan(charts[-1].levels).sum()) == 2
+    assert charts[-1].head["missing"] == ["not given", 2]
+    assert (charts[-1].head["low"], charts[-1].head["high"]) == (1990, 1994)
+
+
+def test_dates_are_years_with_a_fraction(home: Path, charts: list[Drawn]) -> None:
+    made([Document(f"{at}.txt", f"word{at}", {"day": f"202{at}-07-02"}) for at in range(4)])
+    shown(by="day (metadata)")
+    assert charts[-1].levels.tolist() == pytest.approx([2020.5, 2021.5, 2022.5, 2023.5], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [{"by": "gone"}, {"layout": "x"}, {"clusters": "-4"}, {"group": "g"}, {"area": "1,2_x,3_nan,0"},
+     {"points": "4,x,-1,99999999999999999999999999"}],
+)  # fmt: skip
+def test_a_url_with_values_that_cannot_be_is_no_error(url: dict[str, str], notes: Path, charts: list[Drawn]) -> None:
+    page = shown(**url)
+    assert not page.error
+    assert charts
+
+
+def test_an_index_that_is_not_there_is_never_replaced_by_another(notes: Path, charts: list[Drawn]) -> None:
+    page = shown(index="no")
+    assert "There is no index no any more" in page.warning[0].value and not charts
+
+
+def test_a_chosen_point_is_listed_with_a_way_to_search_for_it(notes: Path, charts: list[Drawn]) -> None:
+    passage = passage_of("notes/bread/1.txt")
+    page = shown(points=str(passage), by="folder")
+    assert listed(page) == ["notes/bread/1.txt"]
+    [link] = page.get("page_link")
+    assert link.proto.query_string == f"more=%23{passage}"
+    assert not link.proto.external  # the same tab
+    [row] = charts[-1].head["chosen"]["rows"]
+    assert charts[-1].told[row][0] == "notes/bread/1.txt"
+    made(DOCUMENTS[:3], "others")
+    [link] = again(page).get("page_link")
+    assert "n=" in link.proto.query_string
+
+
+def test_an_area_lists_what_lies_in_it_and_the_words_of_it(notes: Path, charts: list[Drawn]) -> None:
+    shown(by="folder")
+    places = charts[-1].places
+    cars = np.array([path.startswith("notes/cars/") for path, _ in charts[-1].told])
+    low, high = places[cars].min(axis=0) - 1e-3, places[cars].max(axis=0) + 1e-3
+    corners = [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])]
+    page = shown(by="folder", area="_".join(f"{x},{y}" for x, y in corners))
+    inside = ((places >= low) & (places <= high)).all(axis=1)
+    assert sorted(listed(page)) == sorted(path for (path, _), here in zip(charts[-1].told, inside, strict=True) if here)
+    assert any("engine" in each.value for each in page.caption)
+    links = [link.proto.query_string for link in page.get("page_link")]
+    assert links[0].count("more=") == 3
+
+
+def test_the_group_of_a_url_is_listed_and_stays_in_it(notes: Path, charts: list[Drawn]) -> None:
+    page = again(shown(by="folder", group="birds"))
+    assert len(listed(page)) == 5
+    assert all("/birds/" in each for each in listed(page))
+    assert page.query_params["group"] == "birds"
+    assert charts[-1].head["chosen"] == {"group": charts[-1].head["groups"].index("birds")}
+    page.selectbox(key="by").set_value("topic (metadata)")
+    assert "group" not in again(page).query_params  # of another colouring
+
+
+def test_the_same_map_is_the_same_bytes_whatever_is_chosen_on_it(notes: Path, charts: list[Drawn]) -> None:
+    page = shown(by="folder")
+    page.query_params["points"] = str(passage_of("notes/bread/1.txt"))
+    again(page)
+    assert listed(page) == ["notes/bread/1.txt"]
+    assert charts[-1].head == charts[-2].head
+
+
+def test_what_the_browser_says_is_chosen_is_looked_at_before_it_is_believed(notes: Path) -> None:
+    with Index.open("notes", encoder="hashing") as index:
+        given = space_points.points(index, 100)
+    colours = space_points.grouped("folder", space_points.folders(given.sample.documents))
+
+    def told(state: Any) -> dict[str, str]:
+        return selection.told(state, given, colours).params()
+
+    assert told({"rows": [2]}) == {"points": str(given.sample.ids[2])}
+    assert told({"group": 1}) == {"group": colours.names[1]}
+    assert told({"area": [[0, 0], [1, 0], [1, 1]]}) == {"area": "0,0_1,0_1,1"}
+    for odd in (None, 7, {"rows": [-1, 999, "x"]}, {"group": 99}, {"group": "x"}, {"area": [[0, 0], [1, 1]]},
+                {"area": [["a", 0], [None], 3, 4]}):  # fmt: skip
+        assert told(odd) == {}
+
+
+def test_an_area_holds_a_point_by_the_even_odd_rule() -> None:
+    horseshoe = ((0, 0), (4, 0), (4, 4), (3, 4), (3, 1), (1, 1), (1, 4), (0, 4))
+    points = np.array([[0.5, 2], [2, 2], [3.5, 3.9], [2, 0.5], [5, 5], [-1, 0.5]], np.float32)
+    assert selection.within(horseshoe, points).tolist() == [True, False, True, True, False, False]
+
+
+def test_near_duplicates_are_pairs_of_different_documents(home: Path, charts: list[Drawn]) -> None:
+    copied = "The kettle is descaled with vinegar, and rinsed twice."
+    made([*DOCUMENTS, Document("a.txt", copied), Document("b.txt", copied)])
+    page = waited(shown(near="true"))
+    [table] = [each.value for each in page.dataframe]
+    assert table[["first", "second"]].to_numpy().tolist() == [["a.txt", "b.txt"]]
+    assert table["cosine"][0] == pytest.approx(1, abs=1e-3)
+
+
+def test_what_another_process_adds_is_on_the_next_map(notes: Path, charts: list[Drawn]) -> None:
+    page = shown()
+    with Index.open("notes", encoder="hashing") as index:
+        index.add([Document("new.txt", "A zeppelin has a frame.")])
+    again(page)
+    assert ("new.txt", "A zeppelin has a frame.") in charts[-1].told
+
+
+def test_of_more_points_than_a_browser_bears_a_fixed_sample_is_drawn_and_it_says_so(
+    notes: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space_points, "MOST", 6)
+    page = shown()
+    assert any("fixed sample of 6 of the 15" in each.value for each in page.caption)
+    assert len(charts[-1].places) == 6
+
+
+def test_nothing_of_a_document_is_markup(home: Path, charts: list[Drawn]) -> None:
+    documents = [
+        Document(
+            f"{HOSTILE.replace('/', '')}/{at}",
+            f"{HOSTILE} {at}\t\n{at}",
+            {HOSTILE: HOSTILE + at, "image": f"http://{at}"},
+        )
+        for at in "abc"
+    ]
+    made([*documents, *DOCUMENTS])
+    points = ",".join(str(passage_of(each.id)) for each in documents)
+    for way in ("cluster", "folder", f"{HOSTILE} (metadata)", "image (metadata)"):
+        page = waited(shown(by=way, near="true", points=points))
+        assert page.selectbox(key="by").value == way
+        assert "<script" not in html(page)
+        assert "&lt;script&gt;" in html(page)
+        group = charts[-1].head["groups"][0]
+        for drawn in (page, waited(shown(by=way, group=group))):
+            for each in (*drawn.markdown, *drawn.caption, *drawn.info, *drawn.subheader):
+                assert not getattr(each, "allow_html", False)
+                assert "](javascript" not in each.value
+                assert "<script" not in each.value.replace("\\<", "")
+        assert len(charts[-1].told) == 18  # no line break or tab of a text makes a line or a part of its own
+
+
+# ---- UMAP
+
+
+def test_where_umap_is_missing_the_page_says_so_and_shows_pca(
+    notes: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projection, "installed", lambda: False)
+    page = shown(layout="UMAP")
+    assert "pip install umap-learn" in page.info[0].value
+    assert len(charts[-1].places) == 15
+
+
+UMAP = """
+import numpy
+class UMAP:
+    def __init__(self, **told):
+        self.told = told
+    def fit_transform(self, vectors):
+        {body}
+"""
+
+
+def with_umap(monkeypatch: pytest.MonkeyPatch, folder: Path, body: str) -> None:
+    (folder / "stub").mkdir()
+    (folder / "stub" / "umap.py").write_text(UMAP.format(body=body), encoding="utf-8")
+    monkeypatch.syspath_prepend(folder / "stub")  # here, where it is looked for
+    monkeypatch.setenv("PYTHONPATH", str(folder / "stub"))  # there, where it runs
+
+
+def test_umap_is_computed_beside_the_page_and_then_shown(
+    notes: Path, home: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_umap(monkeypatch, home, "print('hello'); return numpy.full((len(vectors), 2), 7 + self.told['random_state'])")
+    waited(shown(layout="UMAP"))
+    assert set(charts[-1].places[:, 0]) == {7}
+
+
+def test_umap_that_fails_is_a_sentence_over_pca(
+    notes: Path, home: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_umap(monkeypatch, home, "raise RuntimeError('boom')")
+    page = waited(shown(layout="UMAP"))
+    assert len(page.error) == 1
+    assert "Traceback" not in page.error[0].value
+    assert "boom" in page.error[0].value
+    assert len(set(charts[-1].places[:, 0])) > 1
+
+
+# ---- what it computes
+
+
+def test_a_sample_is_always_the_same_and_changes_little_when_passages_are_added(home: Path) -> None:
+    made([Document(f"{at}.txt", f"word{at}") for at in range(60)])
+    with Index.open("notes", encoder="hashing") as index:
+        first, second = index.sample_vectors(20), index.sample_vectors(20)
+        assert first.ids.tolist() == second.ids.tolist()
+        assert (len(first), first.total) == (20, 60)
+        for at, passage in enumerate(first.ids.tolist()):
+            assert index.get(passage)["document"] == first.documents[at]
+            assert index.get(passage)["text"] == first.texts[at]
+        assert np.allclose(first.vectors, index.encoder.encode(list(first.texts), role="passage"), atol=2e-3)
+        index.add([Document("new.txt", "a new one")])
+        third = index.sample_vectors(20)
+        assert len(set(first.ids.tolist()) & set(third.ids.tolist())) >= 19
+        assert {len(each) for each in index.sample_vectors(5, letters=3).texts} == {3}
+        with pytest.raises(SemsearchError):
+            index.sample_vectors(0)
+
+
+def groups_of_points() -> clusters.Floats:
+    """40 and 20 unit vectors around two directions."""
+    random = np.random.default_rng(1)
+    rows = np.zeros((60, 8)) + np.where(np.arange(60)[:, None] < 20, np.eye(8)[0], np.eye(8)[3])
+    rows += 0.05 * random.normal(size=rows.shape)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def test_clusters_are_those_that_were_put_there_the_largest_first() -> None:
+    codes = clusters.clusters(groups_of_points(), 2)
+    assert codes.tolist() == [1] * 20 + [0] * 40
+    assert clusters.clusters(groups_of_points(), 2).tolist() == codes.tolist()
+
+
+def test_of_passages_that_are_all_equal_there_is_one_cluster() -> None:
+    same = np.tile(np.eye(4, dtype=np.float32)[0], (9, 1))
+    assert set(clusters.clusters(same, 5).tolist()) == {0}
+    assert clusters.clusters(same[:0], 5).tolist() == []
+
+
+def test_pca_keeps_the_two_directions_in_which_points_differ_most() -> None:
+    plane = np.random.default_rng(0).normal(size=(50, 2)) * [3, 1]
+    turned = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 6)))[0][:2]
+    placed, share = space_points.principal((plane @ turned).astype(np.float32))
+    assert share == pytest.approx(1, abs=1e-5)
+    apart = np.linalg.norm(plane[:, None] - plane[None], axis=2)
+    assert np.allclose(np.linalg.norm(placed[:, None] - placed[None], axis=2), apart, atol=1e-3)
+
+
+def test_near_pairs_are_those_of_all_pairs_whatever_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, owners = groups_of_points(), [str(at // 2) for at in range(60)]
+    cosines = vectors @ vectors.T
+    right = {
+        (one, other)
+        for one in range(60) for other in range(one + 1, 60)
+        if cosines[one, other] > 0.99 and owners[one] != owners[other]
+    }  # fmt: skip
+    for cells in (1, 430, 4_000):
+        monkeypatch.setattr(clusters, "CELLS", cells)
+        pairs, more = clusters.near(vectors, owners, 0.99)
+        best = sorted(right, key=lambda pair: -cosines[pair])[: clusters.PAIRS]
+        assert more == (len(right) > clusters.PAIRS)
+        assert [cosine for *_, cosine in pairs] == pytest.approx([cosines[pair] for pair in best], abs=1e-5)
+        assert {pair[:2] for pair in pairs} <= right
+    monkeypatch.setattr(clusters, "PAIRS", 3)
+    assert len(clusters.near(vectors, owners, 0.9)[0]) == 3
+
+
+def test_rare_groups_are_one_grey_group_and_labels_are_never_alike() -> None:
+    found = space_points.grouped("key", [f"{'long ' * 9}{at:02}" for at in range(30)])
+    assert len(found.names) == space_points.GROUPS
+    assert (found.codes == -1).sum() == 30 - space_points.GROUPS
+    labels = space_canvas._labels(found)
+    assert len(set(labels)) == space_points.GROUPS
+    assert 2 * len(space_canvas.PALETTE) >= space_points.GROUPS  # a disc and a square of each colour

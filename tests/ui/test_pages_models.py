@@ -1,0 +1,312 @@
+"""The page of indexes and models: making, checking, copying, removing, and what encoders there are."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.pages import again, at_home, click, ended, opened
+
+pytest.importorskip("streamlit")
+pytest.importorskip("semsearch_ui")
+from streamlit.testing.v1 import AppTest
+
+from semsearch import Document, Encoder, Index
+
+PAGE = "from semsearch_ui.models import page\nfrom semsearch_ui.shared import job_list\njob_list.show()\npage.page()"
+HOSTILE = "<b>x"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with at_home(tmp_path, tmp_path, monkeypatch, "notes", "new", HOSTILE):
+        yield tmp_path
+
+
+@pytest.fixture
+def notes(home: Path) -> Path:
+    with Index.create("notes", encoder="hashing") as index:
+        index.add([Document("a.txt", "A diesel engine."), Document("b.txt", "Bread and salt.")])
+    return home / "notes"
+
+
+def shown(**url: str) -> AppTest:
+    """The page, opened at a URL."""
+    return opened(PAGE, **url)
+
+
+def rows(page: AppTest, column: str) -> list[dict[str, Any]]:
+    """The rows of the table that has this column; none where there is no such table."""
+    found = [each.value for each in page.dataframe if column in each.value]
+    return found[0].to_dict("records") if found else []
+
+
+def said(page: AppTest) -> str:
+    alerts = (*page.error, *page.warning, *page.success, *page.info)
+    return "\n".join(each.value.replace("\\", "") for each in alerts)
+
+
+def test_every_index_is_shown_with_its_encoder_and_what_serves_it_and_why(notes: Path) -> None:
+    page = shown()
+    [row] = rows(page, "backend")
+    assert (row["index"], row["documents"], row["passages"], row["encoder"]) == ("notes", 2, 2, "hashing")
+    assert row["size"] > 0
+    assert row["why"]
+    assert any("served by" in each.value for each in page.caption)
+
+
+def test_an_index_that_cannot_be_read_says_why_and_hides_no_other(notes: Path, home: Path) -> None:
+    (home / "broken").mkdir()
+    (home / "broken" / "store.db").write_bytes(b"not a database, and long enough to look at" * 100)
+    page = shown()
+    broken, whole = rows(page, "backend")
+    assert broken["encoder"] == "cannot be read"
+    assert broken["why"]
+    assert whole["documents"] == 2
+    assert "Traceback" not in said(page)
+
+
+def test_an_index_is_made_with_an_encoder_of_the_list(home: Path) -> None:
+    page = shown()
+    assert "no index yet" in said(page)
+    page.text_input(key="new.name").set_value("new")
+    page.selectbox(key="new.encoder").set_value("hashing")
+    click(page, "Create it")
+    assert ended("new") == "done"
+    assert "Add documents" in said(again(page))
+    [row] = rows(page, "backend")
+    assert (row["index"], row["encoder"], row["documents"]) == ("new", "hashing", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "encoder", "why"),
+    [
+        ("", "hashing", "needs a name"),
+        ("../up", "hashing", "needs a name"),
+        ("-x", "hashing", "cannot be the name"),
+        ("notes", "hashing", "already"),
+        ("new", "nosuch", "no encoder is called"),
+    ],
+)
+def test_an_index_that_cannot_be_made_is_a_sentence(
+    name: str, encoder: str, why: str, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [*Encoder.catalogue(), {**Encoder.catalogue()[0], "name": "nosuch"}]
+    monkeypatch.setattr(Encoder, "catalogue", staticmethod(lambda: known))
+    page = shown()
+    page.text_input(key="new.name").set_value(name)
+    page.selectbox(key="new.encoder").set_value(encoder)
+    click(page, "Create it")
+    ended("new")
+    told = said(page)
+    assert why in told + said(again(page))
+    assert Index.names() == ["notes"]
+
+
+def test_verify_and_compact_say_what_they_found(notes: Path) -> None:
+    page = click(shown(), "Verify")
+    assert ended("notes") == "done"
+    assert "Everything is in order" in said(again(page))
+    page = click(page, "Compact")
+    assert ended("notes") == "done"
+    assert "before," in said(again(page))
+    for cache in notes.glob("*.cache"):
+        cache.write_bytes(b"damaged")
+    click(page, "Verify")
+    assert ended("notes") == "done"
+    assert "problems were found" in said(again(page))
+
+
+def test_a_dump_is_downloaded_and_restored(notes: Path, home: Path) -> None:
+    from semsearch_ui.shared import jobs
+
+    page = click(shown(), "Dump")
+    assert ended("notes") == "done"
+    assert again(page).get("download_button")
+    job = jobs.of("notes")
+    assert job and job.outcome and job.outcome.file
+    dump = job.outcome.file.read_bytes()
+    page.file_uploader(key="dump.file").set_value(("notes.dump", dump, ""))
+    page.text_input(key="dump.name").set_value("new")
+    click(page, "Restore it")
+    assert ended("new") == "done"
+    assert "2 documents are back" in said(again(page))
+    assert Index.names() == ["new", "notes"]
+
+
+def test_a_file_that_is_no_dump_is_a_sentence(home: Path) -> None:
+    page = shown()
+    page.file_uploader(key="dump.file").set_value(("notes.dump", b"PK nothing", ""))
+    page.text_input(key="dump.name").set_value("new")
+    click(page, "Restore it")
+    assert ended("new") == "failed"
+    assert "not a dump" in said(again(page))
+    assert not Index.names()
+
+
+def test_removing_asks_for_the_name_and_says_what_stays(notes: Path) -> None:
+    page = shown()
+    assert page.button(key="really remove").disabled
+    page.text_input(key="remove notes").set_value("note")
+    assert again(page).button(key="really remove").disabled
+    page.text_input(key="remove notes").set_value("notes")
+    click(again(page), "Remove it")
+    assert "notes was removed; the files that were indexed stay" in said(page)
+    assert not notes.exists()
+
+
+def test_an_index_that_is_written_to_is_not_removed(notes: Path) -> None:
+    from semsearch_ui.shared import jobs
+
+    page = shown()
+    page.text_input(key="remove notes").set_value("notes")
+    again(page)
+    go = threading.Event()
+    jobs.start("notes", "Update", lambda _: jobs.Outcome(str(go.wait(60))))
+    click(page, "Remove it")
+    assert "busy" in said(page)
+    assert all(one.disabled for one in again(page).button if one.label in ("Remove it", "Rename it"))
+    go.set()
+    ended("notes")
+    again(page)
+    with Index.open("notes", encoder="hashing") as other:
+        other.add([Document("x", "A text.")])
+        click(page, "Remove it")
+        assert "is being written to" in said(page)
+    assert notes.exists()
+
+
+def test_an_index_is_made_as_the_options_say(home: Path) -> None:
+    page = shown()
+    page.text_input(key="new.name").set_value("new")
+    page.selectbox(key="new.encoder").set_value("hashing")
+    page.selectbox(key="new.kind").set_value("markdown")
+    page.number_input(key="new.size").set_value(64)
+    page.number_input(key="new.overlap").set_value(8)
+    page.selectbox(key="new.backend").set_value("exact")
+    click(page, "Create it")
+    assert ended("new") == "done"
+    with Index.open("new") as index:
+        recipe = index.info()["recipe"]
+    assert recipe["splitter"] == {"kind": "markdown", "size": 64, "overlap": 8}
+    assert recipe["backend"] == "exact"
+
+
+def test_untouched_options_are_those_of_the_command_line(home: Path) -> None:
+    page = shown()
+    page.text_input(key="new.name").set_value("new")
+    page.selectbox(key="new.encoder").set_value("hashing")
+    click(page, "Create it")
+    assert ended("new") == "done"
+    Index.create("usual", encoder="hashing").close()
+    with Index.open("new") as made, Index.open("usual") as usual:
+        assert made.info()["recipe"] == usual.info()["recipe"]
+
+
+def test_options_that_cannot_be_are_a_sentence_and_nothing_is_made(home: Path) -> None:
+    page = shown()
+    page.text_input(key="new.name").set_value("new")
+    page.selectbox(key="new.encoder").set_value("hashing")
+    page.number_input(key="new.overlap").set_value(500)
+    assert "does not fit" in said(click(page, "Create it"))
+    assert not Index.names()
+
+
+def test_an_index_gets_another_name_and_the_page_follows(notes: Path, home: Path) -> None:
+    Index.create("alpha", encoder="hashing").close()
+    page = shown(index="notes")
+    page.text_input(key="new name notes").set_value("zeta")
+    click(page, "Rename it")
+    assert "notes is called zeta from now on" in said(page)
+    assert page.selectbox(key="index").value == "zeta"
+    assert [row["index"] for row in rows(page, "backend")] == ["alpha", "zeta"]
+    assert (home / "zeta" / "store.db").exists() and not (home / "notes").exists()
+    assert _texts("zeta") == ["A diesel engine.", "Bread and salt."]
+
+
+def _texts(name: str) -> list[str]:
+    with Index.open(name) as index:
+        return list(index.texts())
+
+
+@pytest.mark.parametrize(
+    ("new", "why"), [("notes", "already"), ("", "cannot be"), ("a/b", "cannot be"), ("alpha", "beside it already")]
+)
+def test_a_name_that_cannot_be_is_a_sentence(new: str, why: str, notes: Path) -> None:
+    Index.create("alpha", encoder="hashing").close()
+    page = shown(index="notes")
+    page.text_input(key="new name notes").set_value(new)
+    assert why in said(click(page, "Rename it"))
+    assert Index.names() == ["alpha", "notes"]
+
+
+def test_an_index_that_is_written_to_keeps_its_name(notes: Path) -> None:
+    page = shown()
+    page.text_input(key="new name notes").set_value("new")
+    with Index.open("notes", encoder="hashing") as other:
+        other.add([Document("x", "A text.")])
+        assert "is being written to" in said(click(page, "Rename it"))
+    assert Index.names() == ["notes"]
+
+
+@pytest.mark.parametrize("kind", ["dump", "folder"])
+def test_what_lies_elsewhere_on_this_machine_is_brought_in_and_stays_there(
+    kind: str, notes: Path, home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("elsewhere") / "there"
+    if kind == "dump":
+        with Index.open("notes") as index:
+            index.dump(place)
+    else:
+        shutil.copytree(notes, place)
+    Index.remove("notes")
+    page = shown()
+    page.text_input(key="dump.path").set_value(str(place))
+    page.text_input(key="dump.name").set_value("new")
+    click(page, "Restore it")
+    assert ended("new") == "done"
+    assert "2 documents are back" in said(again(page))
+    assert place.exists()
+    assert [each.name for each in home.iterdir() if each.name.startswith(".")] == []
+
+
+def test_a_place_where_nothing_is_is_a_sentence(home: Path) -> None:
+    page = shown()
+    page.text_input(key="dump.path").set_value("~nobody/<b>here</b>")
+    page.text_input(key="dump.name").set_value("new")
+    click(page, "Restore it")
+    assert ended("new") == "failed"
+    assert "there is no file" in said(again(page))
+    assert not Index.names()
+
+
+def test_an_index_that_goes_behind_the_page_is_a_sentence(notes: Path) -> None:
+    page = shown()
+    page.button(key="Compact").click()
+    Index.remove("notes")
+    again(page)
+    assert ended("notes") == "failed"
+    assert "is not an index" in said(again(page))
+
+
+def test_the_catalogue_says_what_is_here_its_size_and_its_licence(home: Path) -> None:
+    known = {row["name"]: row for row in rows(shown(part="Encoders"), "licence")}
+    assert [*known] == [each["name"] for each in Encoder.catalogue()]
+    assert known["default"]["here"]
+    assert known["default"]["on disk"] > 1_000_000
+    assert known["hashing"]["licence"] == "Apache-2.0"
+
+
+def test_the_name_of_an_index_is_never_markup(home: Path) -> None:
+    Index.create(HOSTILE, encoder="hashing").close()
+    page = click(shown(), "Verify")
+    assert ended(HOSTILE) == "done"
+    again(page)
+    for each in (*page.markdown, *page.caption, *page.success):
+        assert "<b>" not in each.value.replace("\\<", "")
+    for each in (*page.markdown, *page.caption):
+        assert not each.allow_html

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semsearch.utils import calibration
+from semsearch.utils.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from semsearch.encoders.encoder import Encoder
+
+PASSAGES = """Bread rises because yeast turns sugar into gas.
+A sourdough starter wants flour and water every day.
+Knead the dough until it is smooth and elastic.
+Simmer tomatoes slowly for a thick pasta sauce.
+Store coffee beans in a dark, airtight tin.
+Change the washer of a tap that drips.
+Turn off the water before you open a pipe.
+A loose chain jumps off the sprockets of a bicycle.
+Pump the tyres to the pressure printed on their side.
+Brake pads squeal when they are worn or dirty.
+Tomatoes are planted out after the last frost.
+Prune roses in late winter.
+Compost needs air, moisture and something green.
+Slugs can be kept away with copper tape.
+The Romans built roads of stone across Europe.
+Napoleon was defeated at Waterloo in 1815.
+The printing press spread quickly after 1450.
+The moon pulls the sea and makes the tides.
+Jupiter is the largest planet of the solar system.
+Light from the sun takes eight minutes to reach us.
+A fixed interest rate protects a borrower from rising costs.
+Index funds spread money over many companies.
+Keep receipts for seven years in case of a tax audit.
+A passport has to be valid for six months for many visas.
+Trains are often faster than planes below 500 kilometres.
+Practise scales slowly with a metronome.
+A violin bow needs rosin to grip the strings.
+Cats sleep most of the day and hunt at dusk.
+Reward a dog at once when it sits.
+Restart the router when the wireless network is slow.
+Back up your files to a disk that is kept elsewhere.
+A strong password is long rather than strange.
+Stretch your calves after running.
+Sleep is better in a cool, dark room.
+""".splitlines()
+RELATED = [
+    "my faucet is leaking",
+    "how to bake a loaf",
+    "wifi does not work well",
+    "teach a puppy to sit",
+    "why is there high tide",
+]
+UNRELATED = [
+    "rules of the offside trap",
+    "synthesis of sulfonamide antibiotics",
+    "knitting a scarf",
+    "how to tie a bow tie",
+    "learn the alphabet",
+    "who painted the mona lisa",
+    "symptoms of measles",
+    "best science fiction novels",
+    "paint a wooden fence",
+    "chess openings for white",
+    "what is a black hole made of",
+    "iron a shirt",
+]
+
+
+@pytest.fixture(scope="module")
+def measured() -> tuple[float, ...]:
+    """Unrelated pairs around 0.1, and one pair in twenty of the same subject."""
+    rng = np.random.default_rng(0)
+    cosines = np.concatenate([rng.normal(0.1, 0.08, 19_000), rng.normal(0.45, 0.1, 1_000)])
+    return tuple(np.quantile(cosines, np.linspace(0, 1, 1001)).tolist())
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=20))
+def test_strength_never_falls_and_stays_between_0_and_1(cosines: list[float]) -> None:
+    rng = np.random.default_rng(1)
+    background = tuple(np.quantile(rng.normal(0.2, 0.1, 500), np.linspace(0, 1, 1001)).tolist())
+    values = calibration.of(np.sort(np.array(cosines)), background)
+    assert (np.diff(values) >= -1e-12).all()
+    assert values.min() >= 0 and values.max() <= 1
+
+
+def test_good_matches_do_not_all_read_one(measured: tuple[float, ...]) -> None:
+    good = calibration.of(np.array([0.6, 0.7, 0.8, 0.9, 1.0]), measured)
+    assert np.round(good, 3).tolist() == sorted(set(np.round(good, 3).tolist()))
+    assert 0.9 < good[1] < 0.98 < good[3] < 1
+    assert good[4] == 1
+
+
+def test_an_unrelated_pair_reads_below_the_threshold(measured: tuple[float, ...]) -> None:
+    assert calibration.of(np.array([0.1]), measured)[0] == pytest.approx(0.25, abs=0.03)
+    assert calibration.of(np.array([0.3]), measured)[0] < calibration.NO_GOOD_MATCH
+    assert calibration.of(np.array([0.45]), measured)[0] > calibration.NO_GOOD_MATCH
+
+
+def test_pairs_of_one_subject_do_not_move_the_knee(measured: tuple[float, ...]) -> None:
+    pure = tuple(np.quantile(np.random.default_rng(2).normal(0.1, 0.08, 20_000), np.linspace(0, 1, 1001)).tolist())
+    cosines = np.array([0.4, 0.5, 0.7])
+    assert calibration.of(cosines, measured) == pytest.approx(calibration.of(cosines, pure), abs=0.05)
+
+
+def test_the_threshold_grows_with_the_number_of_passages(measured: tuple[float, ...]) -> None:
+    levels = [calibration.threshold(measured, n) for n in (1, 100, 1000, 10_000, 1_000_000)]
+    assert levels[:3] == pytest.approx([calibration.NO_GOOD_MATCH] * 3, abs=1e-6)
+    assert levels[2] < levels[3] < levels[4] < 0.9
+
+
+def test_chance_alone_stays_below_the_threshold_half_of_the_time() -> None:
+    rng = np.random.default_rng(3)
+    background = tuple(np.quantile(rng.normal(0.1, 0.08, 20_000), np.linspace(0, 1, 1001)).tolist())
+    for passages in (1000, 10_000, 100_000):
+        best = np.array([rng.normal(0.1, 0.08, passages).max() for _ in range(200)])
+        below = (calibration.of(best, background) < calibration.threshold(background, passages)).mean()
+        assert 0.25 < below < 0.75
+
+
+def test_the_background_is_made_of_different_documents() -> None:
+    vectors = unit_rows(np.repeat(np.eye(40, dtype=np.float32), 3, axis=0))  # three passages of each say the same
+    measured = calibration.background(vectors, np.repeat(np.arange(40), 3), seed=0)
+    assert len(measured) == 1001
+    assert max(measured) == 0
+
+
+def test_the_background_is_the_same_every_time() -> None:
+    vectors = unit_rows(np.random.default_rng(0).normal(size=(500, 16)))
+    first, again = (calibration.background(vectors, np.arange(500), seed=7) for _ in range(2))
+    assert first == again
+    assert list(first) == sorted(first)
+
+
+@pytest.mark.parametrize("documents", [[], [1], [1, 1, 1]])
+def test_there_is_no_background_without_two_documents(documents: list[int]) -> None:
+    vectors = np.ones((len(documents), 4), dtype=np.float32)
+    assert calibration.background(vectors, np.array(documents, dtype=np.int64), seed=0) == ()
+
+
+@pytest.mark.parametrize("background", [tuple([0.0] * 1001), tuple([1.0] * 1001), tuple(np.linspace(-1, 1, 1001))])
+def test_an_odd_background_still_gives_numbers(background: tuple[float, ...]) -> None:
+    values = calibration.of(np.array([-1.0, 0.0, 0.5, 1.0]), background)
+    assert np.isfinite(values).all() and (np.diff(values) >= 0).all()
+    assert 0 <= calibration.threshold(background) <= 1
+
+
+def test_a_real_encoder_tells_a_good_match_from_none(default_encoder: Encoder) -> None:
+    passages = default_encoder.encode(PASSAGES, role="passage")
+    background = calibration.background(passages, np.arange(len(PASSAGES)), seed=0)
+    best = {
+        kind: calibration.of((default_encoder.encode(queries, role="query") @ passages.T).max(axis=1), background)
+        for kind, queries in {"related": RELATED, "unrelated": UNRELATED}.items()
+    }
+    least = calibration.threshold(background, len(PASSAGES))
+    assert (best["related"] > least).all(), best
+    assert (best["unrelated"] < least).mean() >= 0.75, best  # a bow tie is near a violin bow, a scarf near its strings

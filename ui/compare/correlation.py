@@ -1,0 +1,88 @@
+"""Pairs against the scores of people: Spearman and Pearson, and two charts an encoder. A point opens its pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from ..shared import charts, encoder_picker, resources, score_groups
+from ..shared.pairs import Pair
+from .pair_scores import Scored
+
+ACROSS = 2
+DRAWN = 2_000  # points of one chart
+MEASURES = ("spearman", "pearson")
+CLICKED = "clicked"  # the encoder in whose chart a person chose the pair that is looked at
+Found = Mapping[str, Scored]
+
+
+def show(pairs: Sequence[Pair], found: Found) -> None:
+    """The correlations, and under them the scatter and the distribution of each encoder."""
+    known = [at for at, pair in enumerate(pairs) if pair.gold is not None]
+    st.subheader("Against the scores of people")
+    labels = encoder_picker.labels(found)
+    rows = [{"encoder": labels[name], "spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()]
+    percent = {name: st.column_config.NumberColumn(f"{name.capitalize()}, %", format="%.2f") for name in MEASURES}
+    st.dataframe(rows, column_config=percent, hide_index=True)
+    without = len(pairs) - len(known)
+    st.caption(
+        f"{len(known):,} pairs with a score" + (f"; {without:,} without one are left out here." if without else ".")
+    )
+    if any(row["spearman"] is None for row in rows):
+        st.caption("A correlation needs two pairs or more, and scores and cosines that are not all the same.")
+    if len(known) < 2:
+        return
+    shown = known[:: -(-len(known) // DRAWN)]
+    if len(shown) < len(known):
+        st.caption(f"The charts draw {len(shown):,} of these pairs, evenly chosen; boxes and numbers come from all.")
+    for at, (name, one) in enumerate(found.items()):
+        left, right = st.columns(ACROSS)
+        key = f"scatter {at}"
+        left.altair_chart(_scatter(name, one, pairs, shown), key=key, on_select=partial(_clicked, key, name))
+        right.altair_chart(_by_gold(name, one, pairs, known, shown))
+        _chosen(name, one, pairs)
+
+
+def _scatter(name: str, one: Scored, pairs: Sequence[Pair], shown: Sequence[int]) -> Any:
+    points = [
+        {"number": at + 1, "first": pairs[at].first, "second": pairs[at].second, "gold": pairs[at].gold,
+         "cosine": round(one.cosines[at], 4)}
+        for at in shown
+    ]  # fmt: skip
+    both = zip(MEASURES, (one.spearman, one.pearson), strict=True)
+    told = [f"{measure.capitalize()} {value:.2f} %" for measure, value in both if value is not None]
+    return charts.scatter(points, encoder_picker.short(name), "; ".join([*told, "click a point to see its pair"]))
+
+
+def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], known: Sequence[int], shown: Sequence[int]) -> Any:
+    cosines, gold = [one.cosines[at] for at in known], [pairs[at].gold or 0.0 for at in known]
+    predictions = score_groups.stretched(cosines)
+    where = dict(zip(known, predictions, strict=True))
+    dots = [{"gold": pairs[at].gold, "stretched": round(where[at], 4)} for at in shown]
+    told = f"predictions by gold score: cosines of {min(cosines):.2f} … {max(cosines):.2f} drawn as 0 … 1"
+    return charts.by_gold(dots, score_groups.boxes(gold, predictions), encoder_picker.short(name), told)
+
+
+def _clicked(key: str, name: str) -> None:
+    """A click on a point of a scatter: its pair is the one that is looked at. A click beside them changes nothing."""
+    points = st.session_state[key]["selection"].get(charts.CHOSEN, [])
+    if points:
+        st.session_state["pair"] = int(points[0]["number"])
+        st.session_state[CLICKED] = name
+
+
+def _chosen(name: str, one: Scored, pairs: Sequence[Pair]) -> None:
+    """The pair of the point that was clicked in this encoder's chart, in short; all of it is at the page's end."""
+    number = int(st.session_state.get("pair") or 0)
+    if st.session_state.get(CLICKED) != name or not 0 < number <= len(pairs):
+        return
+    pair, cosine, off = pairs[number - 1], one.cosines[number - 1], one.off[number - 1]
+    told = [f"gold score {pair.gold:g}" if pair.gold is not None else "", f"cosine {cosine:.3f}"]
+    told.append("" if off is None else f"ranked {abs(off):.0f} % of all ranks {'higher' if off > 0 else 'lower'}")
+    with st.container(border=True):
+        st.markdown(f"**Pair {number}** · {resources.plain(' · '.join(part for part in told if part))}")
+        st.markdown(f"1 {resources.plain(pair.first)}  \n2 {resources.plain(pair.second)}")
+        st.markdown("[All about it](#one-pair)")

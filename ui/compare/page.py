@@ -1,0 +1,24 @@
+"""Compare: how alike sentences are, for one or several encoders side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from ..shared import encoder_picker
+from . import matrix, pair_table
+
+KINDS = {"sentences": matrix.show, "pairs": pair_table.show}
+URL: Any = "query-params"
+
+
+def page() -> None:
+    """The page."""
+    st.title("Compare")
+    kind = st.segmented_control(
+        "What is compared", list(KINDS), default="sentences", required=True, key="kind", bind=URL,
+        label_visibility="collapsed",
+        help="Sentences: every one with every other. Pairs: two by two, also against scores that people gave.",
+    )  # fmt: skip
+    KINDS[kind or "sentences"](encoder_picker.chosen())

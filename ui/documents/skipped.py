@@ -1,0 +1,57 @@
+"""What was left out, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import streamlit as st
+
+from semsearch import Index
+
+from ..shared import csv_export, resources
+
+MOST = 1_000  # rows in the browser at a time
+
+
+def show(index: Index) -> None:
+    """A table that words and reasons narrow; nothing where nothing was skipped."""
+    rows = _rows(resources.state(index), index)
+    if not rows:
+        return
+    with st.expander(f"{len(rows):,} skipped at the last update or since, and why", icon=":material/block:"):
+        left, right = st.columns(2)
+        words = left.text_input("Skipped: words of path or reason", key="skipped.words", placeholder="pdf")
+        why = right.multiselect("Skipped: reasons", _reasons(rows), key="skipped.why", placeholder="any")
+        found = [row for row in rows if _fits(row, words.casefold().split(), why)]
+        st.caption(f"{len(found):,} of {len(rows):,}" + (f", the first {MOST:,} shown" if len(found) > MOST else ""))
+        st.dataframe(found[:MOST], hide_index=True, placeholder="none",
+                     column_config={"why": st.column_config.TextColumn(width="large")})  # fmt: skip
+        st.download_button(
+            f"CSV ({len(found):,})", lambda: csv_export.table(found, ["what", "why"]), "skipped.csv", "text/csv",
+            icon=":material/download:", key="skipped.csv", on_click="ignore",
+        )  # fmt: skip
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read
+def _rows(state: tuple[str, int, int], _index: Index) -> Sequence[dict[str, str]]:
+    return [{"what": each.path, "why": each.reason} for each in _index.skipped()]
+
+
+def _reasons(rows: Sequence[dict[str, str]]) -> list[str]:
+    """The kinds of reasons, the most frequent first: what stands before figures, names and brackets differ in each."""
+    return [kind for kind, _ in Counter(kind(row["why"]) for row in rows).most_common(50)]
+
+
+def kind(reason: str) -> str:
+    """A reason without what is particular to the file.
+
+    >>> kind("not a readable PDF: Failed to load document"), kind("12.1 MB is over the limit of 10 MB")
+    ('not a readable PDF', 'over the limit')
+    """
+    return "over the limit" if "over the limit" in reason else reason.split(":")[0].split(" (")[0].split(" '")[0]
+
+
+def _fits(row: dict[str, str], words: Sequence[str], kinds: Sequence[str]) -> bool:
+    text = f"{row['what']} {row['why']}".casefold()
+    return all(word in text for word in words) and (not kinds or kind(row["why"]) in kinds)

@@ -1,0 +1,180 @@
+"""An index in two dimensions: which passages, where they lie, what colours them; kept by path, version and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from semsearch import Index, VectorSample
+
+from ..shared import background, resources
+from . import clusters, projection
+from .clusters import Codes, Floats
+
+MOST = 100_000  # points: scripts/bench_map.py measures what they ask of a browser
+MOST_UMAP = 10_000  # points: half a minute on one core, and it grows faster than they do
+LETTERS = 400  # of a passage's text
+GROUPS = 10  # that are told apart by colour and shape; what remains is grey
+OTHERS, NOTHING = "all others", "not given"
+CLUSTER, FOLDER = "cluster", "folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Passages of an index. `key` is another one after every change of the index."""
+
+    key: tuple[str, int, int, int]
+    sample: VectorSample
+
+    def __len__(self) -> int:
+        return len(self.sample)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Colours:
+    """What colours the points: of each its group, -1 for the grey ones, or its number (NaN where there is none)."""
+
+    title: str
+    names: tuple[str, ...] = ()
+    codes: Codes | None = None
+    numbers: tuple[float, ...] = ()
+
+    def code(self, name: str) -> int | None:
+        """The code of a group by its name."""
+        if name in self.names:
+            return self.names.index(name)
+        return -1 if name == OTHERS and self.codes is not None and (self.codes < 0).any() else None
+
+
+def points(index: Index, most: int) -> Points:
+    """The passages of an index; of more than `most` a fixed sample."""
+    key = (*resources.state(index), most)
+    return Points(key, _sample(key, index))
+
+
+@st.cache_resource(max_entries=3, show_spinner="Reading the vectors …")  # shared and only read
+def _sample(key: tuple[str, int, int, int], _index: Index) -> VectorSample:
+    return _index.sample_vectors(key[-1], letters=LETTERS)
+
+
+def pca(given: Points) -> tuple[Floats, float]:
+    """(n, 2) where the points lie along the two directions in which they differ most; the share of all differences."""
+    return _pca(given.key, given.sample)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _pca(key: tuple[Any, ...], _sample: VectorSample) -> tuple[Floats, float]:
+    return principal(_sample.vectors)
+
+
+def principal(vectors: Floats) -> tuple[Floats, float]:
+    """Principal components, always the same way round: the largest weight of each is above 0."""
+    if not len(vectors):
+        return np.zeros((0, 2), np.float32), 0.0
+    centred = vectors - vectors.mean(axis=0)
+    spread, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+    axes = directions[:, ::-1][:, :2]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    placed = np.zeros((len(vectors), 2), np.float32)
+    placed[:, : axes.shape[1]] = centred @ axes.astype(np.float32)
+    return placed, float(spread[::-1][:2].sum() / spread.sum()) if spread.sum() > 0 else 1.0
+
+
+def umap(given: Points) -> tuple[tuple[Any, ...], Callable[[], Floats]]:
+    """What is asked for, and the work that gives (n, 2): where the points lie by UMAP."""
+    return ("umap", given.key), lambda: projection.placed(given.sample.vectors)
+
+
+def ways(index: Index) -> list[str]:
+    """What the points can be coloured by."""
+    return [CLUSTER, FOLDER, *_kinds(resources.state(index), index)]
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _kinds(key: tuple[str, int, int], _index: Index) -> dict[str, tuple[str, str]]:
+    """The keys of the metadata that tell documents apart, and what is kept there, by how the page calls them."""
+    shown = (each for each in _index.facets() if not each.builtin and each.kind in ("number", "date", "words", "flag"))
+    return {f"{each.key} (metadata)": (each.key, each.kind) for each in shown}
+
+
+def colours(given: Points, index: Index, way: str, k: int) -> Colours:
+    """The groups of the points: k clusters, the folders, or the values of a metadata key; all grey while they wait."""
+    if way == CLUSTER:
+        vectors, texts = given.sample.vectors, given.sample.texts
+        found = background.result(
+            ("clusters", given.key, k), lambda: _clusters(vectors, texts, k), "Clusters are being found"
+        )
+        return found or Colours(way, codes=np.full(len(given), -1, np.int64))
+    if way == FOLDER:
+        return _folders(given.key, given.sample)
+    return _values(given.key, *_kinds(resources.state(index), index)[way], given.sample)
+
+
+def _clusters(vectors: Floats, texts: Sequence[str], k: int) -> Colours:
+    codes = clusters.clusters(vectors, k)
+    return Colours(CLUSTER, tuple(clusters.names(texts, codes)), codes)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _folders(key: tuple[Any, ...], _sample: VectorSample) -> Colours:
+    return grouped(FOLDER, folders(_sample.documents))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _values(key: tuple[Any, ...], name: str, kind: str, _sample: VectorSample) -> Colours:
+    values = [each.get(name) for each in _sample.metadata]
+    if kind in ("number", "date"):
+        return Colours(name, numbers=tuple(_year(one) if kind == "date" else _number(one) for one in values))
+    return grouped(name, [NOTHING if value is None else str(value) for value in values])
+
+
+def near(given: Points) -> tuple[tuple[Any, ...], Callable[[], Any]]:
+    """What is asked for, and the work that gives the pairs of passages of different documents that nearly agree."""
+    return ("near", given.key), lambda: clusters.near(given.sample.vectors, given.sample.documents)
+
+
+def grouped(title: str, values: Sequence[str]) -> Colours:
+    """Groups by value, the most frequent first; of the rare ones, beyond GROUPS, code -1."""
+    counts: dict[str, int] = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    names = sorted(counts, key=lambda name: (-counts[name], name))[:GROUPS]
+    code = {name: at for at, name in enumerate(names)}
+    return Colours(title, tuple(names), np.array([code.get(value, -1) for value in values], np.int64))
+
+
+def folders(documents: Sequence[str]) -> list[str]:
+    """The folder of each document below what all have in common.
+
+    >>> folders(["notes/cars/a.txt", "notes/cars/old/b.txt", "notes/c.txt"])
+    ['cars', 'cars', '(no folder)']
+    """
+    parts = [document.split("/")[:-1] for document in documents]
+    shared = 0
+    while parts and all(len(each) > shared and each[shared] == parts[0][shared] for each in parts):
+        shared += 1
+    if parts and all(len(each) == shared for each in parts):  # all in one folder
+        shared = max(0, shared - 1)
+    return [each[shared] if len(each) > shared else "(no folder)" for each in parts]
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
+
+
+def _year(value: Any) -> float:
+    """An ISO date as a year with its fraction.
+
+    >>> _year("2021-07-02"), _year(None)
+    (2021.5, nan)
+    """
+    try:
+        day = date.fromisoformat(str(value)[:10])
+    except ValueError:
+        return float("nan")
+    return round(day.year + (day.timetuple().tm_yday - 1) / 365, 2)

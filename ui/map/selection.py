@@ -1,0 +1,105 @@
+"""What a person has chosen on the map, as the URL has it: points by their passages, an area, or a group by its name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .clusters import Floats
+from .points import OTHERS, Colours, Points
+
+Corners: TypeAlias = tuple[tuple[float, float], ...]
+MOST_POINTS, MOST_CORNERS = 50, 48
+POINTS, AREA, GROUP = ALL = ("points", "area", "group")  # of the URL
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One of the three, or nothing: passages by their ids, an area by its corners, a group by its name."""
+
+    points: tuple[int, ...] = ()
+    area: Corners = ()
+    group: str = ""
+
+    def params(self) -> dict[str, str]:
+        """What it is in the URL."""
+        if self.points:
+            return {POINTS: ",".join(map(str, self.points))}
+        if self.area:
+            return {AREA: "_".join(f"{x:.4g},{y:.4g}" for x, y in self.area)}
+        return {GROUP: self.group} if self.group else {}
+
+    def rows(self, given: Points, placed: Floats, colours: Colours) -> list[int]:
+        """The rows that are chosen; of an area or a group those nearest to their middle first."""
+        if self.points:
+            at = {int(passage): row for row, passage in enumerate(given.sample.ids)}
+            return [at[one] for one in self.points if one in at]
+        if self.area:
+            return central(given, np.flatnonzero(within(self.area, placed)))
+        code = colours.code(self.group) if self.group else None
+        return [] if code is None or colours.codes is None else central(given, np.flatnonzero(colours.codes == code))
+
+    def start(self, given: Points, colours: Colours) -> dict[str, Any]:
+        """What the browser is told of it."""
+        if self.points:
+            return {"rows": np.flatnonzero(np.isin(given.sample.ids, self.points)).tolist()}
+        if self.area:
+            return {"area": self.area}
+        code = colours.code(self.group) if self.group else None
+        return {} if code is None else {"group": code}
+
+
+def read(params: Mapping[str, str]) -> Chosen:
+    """What a URL says is chosen; what cannot be read in it is nothing.
+
+    >>> read({"points": "7,12"}).points, read({"area": "0,0_1,0_1,1"}).area, read({"points": "x", "area": "1"})
+    ((7, 12), ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)), Chosen(points=(), area=(), group=''))
+    """
+    points = [int(one) for one in params.get(POINTS, "").split(",") if one.isdecimal() and len(one) < 19]
+    corners = [_corner(one.split(",")) for one in params.get(AREA, "").split("_")]
+    return Chosen(tuple(points[:MOST_POINTS]), _area(corners), params.get(GROUP, ""))
+
+
+def told(state: Any, given: Points, colours: Colours) -> Chosen:
+    """What the browser says is chosen; what is not of this map is nothing."""
+    state = state if isinstance(state, Mapping) else {}
+    rows = [row for row in state.get("rows") or () if isinstance(row, int) and 0 <= row < len(given)]
+    corners = [_corner(one) for one in state.get("area") or ()]
+    code = state.get("group")
+    group = colours.names[code] if isinstance(code, int) and 0 <= code < len(colours.names) else ""
+    points = tuple(int(given.sample.ids[row]) for row in rows[:MOST_POINTS])
+    return Chosen(points, _area(corners), OTHERS if code == -1 else group)
+
+
+def _corner(one: Any) -> tuple[float, float] | None:
+    try:
+        x, y = map(float, one)
+    except (TypeError, ValueError):
+        return None
+    return (x, y) if math.isfinite(x) and math.isfinite(y) else None
+
+
+def _area(corners: list[tuple[float, float] | None]) -> Corners:
+    kept = tuple(one for one in corners[:MOST_CORNERS] if one)
+    return kept if len(kept) > 2 else ()
+
+
+def within(area: Corners, placed: Floats) -> NDArray[np.bool_]:
+    """(n,) which of the points (n, 2) lie within the corners, by the even-odd rule."""
+    x, y = placed[:, 0].astype(np.float64), placed[:, 1].astype(np.float64)
+    inside = np.zeros(len(placed), bool)
+    for (ax, ay), (bx, by) in zip(area, (*area[1:], area[0]), strict=True):
+        if ay != by:
+            inside ^= ((ay > y) != (by > y)) & (x < (bx - ax) * (y - ay) / (by - ay) + ax)
+    return inside
+
+
+def central(given: Points, rows: Any) -> list[int]:
+    """These rows, those nearest to their middle first."""
+    vectors = given.sample.vectors[rows]
+    return [int(row) for row in rows[np.argsort(-(vectors @ vectors.mean(axis=0)), kind="stable")]] if len(rows) else []

@@ -1,0 +1,96 @@
+"""A hit in its document: the text with the passage marked, and of a PDF the page as it looks."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from semsearch import Hit, Index, SemsearchError
+
+from ..shared import highlight, resources
+
+AROUND = 6_000  # letters shown before and behind the passage: a book of a megabyte would stop the browser
+OPEN, PAGE, TO_DRAW = "open hit", "page shown", "page to draw"
+HEIGHT = 420
+# The mark comes into view in its box, and the page stays where it is: fixed text, no data.
+SCROLL = """<script>
+(() => {
+  const mark = document.querySelector(".passage.whole mark");
+  let box = mark && mark.parentElement;
+  while (box && !/auto|scroll/.test(getComputedStyle(box).overflowY)) box = box.parentElement;
+  if (box) box.scrollTop += mark.getBoundingClientRect().top - box.getBoundingClientRect().top - 90;
+})();
+</script>"""
+
+
+def ask(index: str, hit: Hit) -> None:
+    """Open a hit, or close it where it is open."""
+    now = (index, hit.id)
+    st.session_state[OPEN] = None if st.session_state.get(OPEN) == now else now
+    st.session_state[PAGE] = hit.page
+
+
+def is_open(index: str, hit: Hit) -> bool:
+    return bool(st.session_state.get(OPEN) == (index, hit.id))
+
+
+def show(index: str, hit: Hit) -> None:
+    """The document of an open hit, with the passage marked; a page of a PDF beside it, or below in a narrow window."""
+    if not is_open(index, hit):
+        return
+    with resources.told():
+        if hit.page is None:
+            _text(index, hit)
+            return
+        picture, text = st.columns(2)
+        with text:
+            _text(index, hit)
+        st.session_state[TO_DRAW] = (picture, index, hit)  # behind all else: it takes a moment
+
+
+def draw() -> None:
+    """The page of the hit that is open, once the rest of the answer stands."""
+    if waiting := st.session_state.pop(TO_DRAW, None):
+        place, index, hit = waiting
+        with place, resources.told():
+            _picture(index, hit)
+
+
+def _text(index: str, hit: Hit) -> None:
+    text = resources.index(index).get(hit.document)["text"]
+    first, last = max(0, hit.start - AROUND), min(len(text), hit.end + AROUND)
+    with st.container(height=HEIGHT):
+        st.caption(resources.plain(hit.path) + (f" · page {hit.page}" if hit.page else ""))
+        st.html(highlight.passage(text[first:last], (0, 0), [(hit.start - first, hit.end - first)], whole=True))
+        st.html(SCROLL, unsafe_allow_javascript=True)
+
+
+def _picture(index: str, hit: Hit) -> None:
+    """The page, and the ones before and behind it; or why there is none."""
+    opened = resources.index(index)
+    try:
+        png, page, pages = _drawn(resources.state(opened), hit.document, _page(hit), opened)
+    except SemsearchError as error:
+        st.info(resources.plain(f"The page cannot be shown: {error}"), icon=":material/hide_image:")
+        return
+    with st.container(border=True):
+        st.image(png, width="stretch", alt=f"page {page} of {pages}")
+    away = "" if page == hit.page else f" · the passage is on page {hit.page}"
+    st.caption(f"page {page} of {pages}{away}")
+    row = st.container(horizontal=True)
+    for label, icon, other in (("Previous page", "arrow_back", page - 1), ("Next page", "arrow_forward", page + 1)):
+        row.button(label, key=f"{label} {hit.id}", icon=f":material/{icon}:", type="tertiary", on_click=_turn,
+                   args=(other,), disabled=not 1 <= other <= pages)  # fmt: skip
+
+
+def _page(hit: Hit) -> int:
+    return int(st.session_state.get(PAGE) or hit.page or 1)
+
+
+def _turn(page: int) -> None:
+    st.session_state[PAGE] = page
+
+
+@st.cache_data(max_entries=32, show_spinner="Drawing the page …")
+def _drawn(state: tuple[str, int, int], document: str, page: int, _index: Index) -> tuple[bytes, int, int]:
+    found = _index.page_image(document, page)
+    return found.png, found.page, found.pages
