@@ -23,6 +23,7 @@ Role: TypeAlias = Literal["query", "passage"]
 Mode: TypeAlias = Literal["hybrid", "semantic", "keyword"]
 Group: TypeAlias = Literal["document", "passage"]
 Metadata: TypeAlias = Mapping[str, Any]  # JSON values only
+JsonObject: TypeAlias = dict[str, Any]  # as `json` reads and writes it
 DocumentState: TypeAlias = Literal["current", "changed", "unfinished", "gone", "unseen", "kept"]
 
 
