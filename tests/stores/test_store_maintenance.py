@@ -1,0 +1,54 @@
+"""The recipe, the caches and the runs of a store, and compacting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from helpers.stores import contents, entry, made
+
+from semsearch.stores.local.store import CacheRow, Store
+from semsearch.stores.local.verify import verify
+
+
+def test_recipe_background_and_runs_are_kept(folder: Path) -> None:
+    store, space = made(folder)
+    recipe = {"paths": ["/a"], "splitter": {"size": 100}, "nothing": None}
+    store.set_recipe({"old": 1})
+    store.set_recipe(recipe)
+    quantiles = tuple(np.linspace(-0.1, 0.9, 1001).tolist())
+    store.set_background(space.id, quantiles, 77)
+    for n in range(130):
+        store.add_run({"n": n, "skipped": [["a", "because"]]})
+    store.close()
+    with Store.open(folder) as again:
+        assert again.recipe() == recipe
+        assert again.spaces()[0].background == quantiles
+        assert again.spaces()[0].background_count == 77
+        assert again.last_run() == {"n": 129, "skipped": [["a", "because"]]}
+        assert again.connection.execute("SELECT count(*) FROM runs").fetchone() == (100,)
+
+
+def test_caches_are_listed_newest_first(folder: Path) -> None:
+    store, space = made(folder)
+    rows = [store.add_cache(CacheRow(0, space.id, f"c{n}", 1, "ab", 0, 2, "Flat", "1.15", "why")) for n in range(3)]
+    assert store.caches(space.id) == rows[::-1]
+    assert len({row.id for row in rows}) == 3
+    store.drop_cache(rows[1].id)
+    assert [row.file for row in store.caches(space.id)] == ["c2", "c0"]
+    assert store.caches(99) == []
+
+
+def test_compacting_gives_the_room_back_and_keeps_everything(folder: Path) -> None:
+    store, space = made(folder, 5)
+    store.replace([entry(f"big{n}", f"{n} " + "word " * 300) for n in range(300)], space.id)
+    store.delete([f"big{n}" for n in range(300)])
+    store.close()
+    store = Store.open(folder, write=True)
+    before, kept = (folder / "store.db").stat().st_size, contents(store)
+    with Store.open(folder) as reader, reader.snapshot():
+        store.compact()
+    store.compact()
+    assert (folder / "store.db").stat().st_size < before / 2
+    assert contents(store) == kept
+    assert verify(store) == []

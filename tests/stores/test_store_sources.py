@@ -1,0 +1,41 @@
+"""The files that documents come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.stores import entry, made, source
+
+from semsearch.errors import NotFound, UsageError
+from semsearch.stores.local.verify import verify
+
+
+def test_a_source_keeps_its_id_and_its_documents_follow_it(folder: Path) -> None:
+    store, space = made(folder)
+    known = store.put_source(source("a.md", mtime_ns=1))
+    store.replace([entry("a.md#1", "x", source=known), entry("a.md#2", "y", source=known)], space.id)
+    assert store.put_source(source("a.md", mtime_ns=2)) == known
+    assert store.sources("/notes")["/notes", "a.md"].mtime_ns == 2
+    assert store.sources("/elsewhere") == {}
+    assert store.uris(known) == ["a.md#1", "a.md#2"]
+    assert store.document_counts() == {known: 2}
+    assert {d["mtime"] for d in store.documents()} == {2}
+    store.move_source(known, source("b.md", mtime_ns=3))
+    passage = store.passages(store.passage_ids("a.md#1"))[0]
+    assert (passage.root, passage.path) == ("/notes", "b.md")
+    other = store.put_source(source("c.md"))
+    with pytest.raises(UsageError):
+        store.move_source(other, source("b.md"))
+    with pytest.raises(NotFound):
+        store.move_source(999, source("z.md"))
+    assert store.drop_sources([known, other]) == 2
+    assert store.sources() == {}
+    assert store.counts()["passages"] == 0
+    assert verify(store) == []
+
+
+def test_a_document_of_an_unknown_source_is_refused(folder: Path) -> None:
+    store, space = made(folder)
+    with pytest.raises(NotFound):
+        store.replace([entry("a", "x", source=9)], space.id)

@@ -1,0 +1,94 @@
+"""Transactions: all of a change or none of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.stores import contents, entry, made
+
+from semsearch.errors import SemsearchError
+from semsearch.stores.local.store import Store
+from semsearch.stores.local.verify import verify
+
+
+def test_an_exception_takes_everything_of_its_transaction_back(folder: Path) -> None:
+    store, space = made(folder, 1)
+    version = store.version()
+    with pytest.raises(KeyboardInterrupt), store.transaction():
+        store.replace([entry("a", "x")], space.id)
+        store.delete(["d0"])
+        raise KeyboardInterrupt
+    assert set(store.heads()) == {"d0"}
+    assert store.version() == version
+    assert verify(store) == []
+
+
+def test_an_inner_transaction_that_fails_is_undone_alone(folder: Path) -> None:
+    store, space = made(folder)
+    with store.transaction():
+        store.replace([entry("a", "x")], space.id)
+        with pytest.raises(ValueError, match="inner"), store.transaction():
+            store.replace([entry("b", "x")], space.id)
+            raise ValueError("inner")
+        store.replace([entry("c", "x")], space.id)
+    assert set(store.heads()) == {"a", "c"}
+    assert verify(store) == []
+
+
+def test_every_commit_that_changes_something_raises_the_version_once(folder: Path) -> None:
+    store, space = made(folder)
+    version = store.version()
+    with store.transaction():
+        store.replace([entry("a", "x")], space.id)
+        store.delete(["a"])
+    assert store.version() == version + 1
+    with store.transaction():
+        store.delete(["a"])
+    assert store.version() == version + 1
+
+
+def test_a_write_inside_a_snapshot_is_refused(folder: Path) -> None:
+    store, space = made(folder)
+    with store.snapshot(), pytest.raises(SemsearchError, match="snapshot"):
+        store.replace([entry("a", "x")], space.id)
+    store.replace([entry("a", "x")], space.id)
+
+
+def test_a_reader_and_a_closed_store_refuse_to_write(folder: Path) -> None:
+    store, space = made(folder, 1)
+    store.close()
+    for call in (lambda: store.delete(["d0"]), store.version, lambda: store.passages([1])):
+        with pytest.raises(SemsearchError):
+            call()
+    with Store.open(folder) as reader, pytest.raises(SemsearchError, match="reading only"):
+        reader.replace([entry("a", "x")], space.id)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_full_disk_loses_nothing_and_is_an_error_of_ours(folder: Path, nested: bool) -> None:
+    store, space = made(folder, 20)
+    before = contents(store)
+    pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
+    store.connection.execute(f"PRAGMA max_page_count={pages + 2}")
+    many = [entry(f"big{n}", f"{n} " + "word " * 200) for n in range(200)]
+    with pytest.raises(SemsearchError, match="disk is full"):
+        if nested:
+            with store.transaction():
+                store.delete(["d0"])
+                store.replace(many, space.id)
+        else:
+            store.replace(many, space.id)
+    assert contents(store) == before
+    store.connection.execute("PRAGMA max_page_count=1000000")
+    store.replace(many, space.id)
+    assert verify(store) == []
+
+
+def test_a_transaction_that_a_full_disk_ended_cannot_go_on(folder: Path) -> None:
+    store, space = made(folder, 1)
+    with pytest.raises(SemsearchError), store.transaction():
+        store.delete(["d0"])
+        store.connection.execute("ROLLBACK")  # as SQLite does by itself
+        store.replace([entry("a", "x")], space.id)
+    assert set(store.heads()) == {"d0"}
