@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 from semsearch.chunking.sentences import sentences
 from semsearch.errors import UnknownName, UsageError
 from semsearch.types import Document, Mark, Passage
+from semsearch.utils.writing_systems import EAST_ASIAN, EAST_ASIAN_SYMBOLS
 
 Kind: TypeAlias = Literal["sentences", "tokens", "markdown", "none"]
 CountTokens: TypeAlias = Callable[[Sequence[str]], Sequence[int]]
@@ -26,7 +27,7 @@ SIZE = 192  # tokens; best nDCG@10 on SciFact train and Cranfield among 64 to 25
 OVERLAP = 0  # tokens
 WIDEST_TOKEN = 16  # characters: a tokenizer may call 10,000 of them one unknown word; English has 4.5 a token
 WIDEST_ATOM = 24  # characters, and at most as many tokens: where longer words are cut
-_CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
+_CJK = EAST_ASIAN + EAST_ASIAN_SYMBOLS  # text can be cut before and after each
 _LETTER = rf"[^\s{_CJK}]"
 _ATOM = re.compile(rf"(?!\s)[{_CJK}]|{_LETTER}{{1,{WIDEST_ATOM}}}+(?!{_LETTER})|(?P<slice>{_LETTER}{{{WIDEST_ATOM}}})")
 _LINE = re.compile(r"[^\n]+")

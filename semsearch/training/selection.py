@@ -17,6 +17,7 @@ import numpy as np
 
 from semsearch.errors import UsageError
 from semsearch.evaluation import sts
+from semsearch.utils.writing_systems import IDEOGRAPHIC
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Encode = Callable[[Sequence[str]], "Vectors"]
 FEWEST_WORDS = 6  # of a text that is cut in two
 AT_ONCE = 1024  # searches
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_WORD = re.compile(rf"[{IDEOGRAPHIC}]|[^\s{IDEOGRAPHIC}]+")
 ROUNDING = 1e-6  # of the cosine of two float32 rows: what is nearer than this is as near
 
 

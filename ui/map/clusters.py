@@ -11,13 +11,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .function_words import FUNCTION_WORDS
+from semsearch.utils import stop_words
+from semsearch.utils.writing_systems import UNSPACED
 
 Floats: TypeAlias = NDArray[np.float32]
 Codes: TypeAlias = NDArray[np.int64]
 ROUNDS = 30
 NAMED = 3  # words of a name
-UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+")
+UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 WORD = re.compile(r"[^\W\d_]{3,24}")
 READ = 20_000  # texts that name the groups: as good as all of them, and a fifth of the time of 100,000
 PAIRS = 200
@@ -102,10 +103,10 @@ def words(text: str) -> Iterator[str]:
     >>> list(words("The engine of a diesel car"))
     ['engine', 'diesel', 'car']
     """
-    for run in UNSPACED.findall(text):
+    for run in UNSPACED_RUN.findall(text):
         yield from (run[at : at + 2] for at in range(len(run) - 1))
-    for word in WORD.findall(UNSPACED.sub(" ", text).casefold()):
-        if word not in FUNCTION_WORDS:
+    for word in WORD.findall(UNSPACED_RUN.sub(" ", text).casefold()):
+        if word not in stop_words.MULTILINGUAL:
             yield word
 
 

@@ -21,23 +21,13 @@ from semsearch.evaluation.papers.grid import network_of
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs
 from semsearch.models.tokenization import PROMPT, Tokenizer, padded
+from semsearch.utils import stop_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SPACED = "Ġ▁"  # how vocabularies write the blank before a word
 PIECE = "##"  # how WordPiece writes that a token goes on with a word
-SMALL_WORDS = """a an the this that these those some any each every no all both either neither
-i me my mine you your yours he him his she her hers it its we us our ours they them their theirs who whom whose
-which what there here one oneself myself yourself himself herself itself ourselves themselves
-be am is are was were been being do does did done doing have has had having will would shall should can could may
-might must ought not n't s 's 'm 're 've 'd 'll t
-of in on at by for with without from to into onto upon over under above below between among through during before
-after since until about against along across behind beside beyond near off out up down as than like per via
-and or but nor so yet if then because although though while when where why how whether
-very too also just only even still again already quite rather more most much many few less least other another
-such own same"""
-FUNCTION_WORDS = frozenset(SMALL_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +105,7 @@ def _core(tokens: Sequence[str], wanted: Collection[str]) -> list[bool]:
     asked, found = {word.lower() for word in wanted}, [False] * len(tokens)
     for word in words:
         text = "".join(tokens[at].strip(SPACED).removeprefix(PIECE) for at in word).lower()
-        chosen = text in asked if asked else _said(text) and text not in FUNCTION_WORDS
+        chosen = text in asked if asked else _said(text) and text not in stop_words.ENGLISH
         for at in word:
             found[at] = chosen
     return found

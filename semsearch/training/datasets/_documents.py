@@ -15,11 +15,12 @@ from semsearch.documents.loaders import text as plain
 from semsearch.errors import Unreadable, UsageError
 from semsearch.training.datasets._tally import Tally
 from semsearch.types import Document, Skipped
+from semsearch.utils.writing_systems import EAST_ASIAN
 
 Unit = Literal["sentences", "passages"]
 PASSAGE = Splitter(size=128)  # words: about 192 tokens of English, the passages that `index` makes
 FEWEST_LETTERS = 8  # of a sentence: less is a number of a list, a rule between paragraphs, a word alone
-_WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\W_]+")
+_WORD = re.compile(rf"[{EAST_ASIAN}]|[^\W_]+")
 _LINES = (".txt", ".text", "")  # of these a file has a text a line, as corpora are handed out
 
 
