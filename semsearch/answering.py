@@ -131,7 +131,11 @@ class Answering(Opened):
         """
         from semsearch.documents.page_image import page_image
 
-        return page_image(self._store, document, page, width)
+        with self._store.snapshot():
+            if not self._store.heads([document]):
+                raise NotFound(f"index {self.name} has no document {document!r}.", "It may have been deleted.")
+            source = self._store.source_of(document)
+        return page_image(source, document, page, width)
 
     def texts(self) -> Iterator[str]:
         """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""

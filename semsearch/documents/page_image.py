@@ -1,7 +1,7 @@
-"""A page of an indexed PDF as it looks, from the very file that was indexed and no other.
+"""The image of a page of an indexed PDF, rendered from the very file that was indexed.
 
-The place of a file is what the index says, and an index may come from anybody: nothing is opened but a regular file
-that was read as a PDF below a followed folder, and nothing of it is used unless its SHA-256 is the recorded one.
+The path comes from the index, and an index may come from anybody: only a regular file below the indexed folder is
+opened, and nothing of it is used unless its SHA-256 is the recorded one.
 """
 
 from __future__ import annotations
@@ -15,80 +15,85 @@ import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from semsearch.errors import MissingExtra, NotFound, Unreadable, UsageError
 
-if TYPE_CHECKING:
-    from semsearch.stores.local.store import Store
+MAX_BYTES = 256 << 20
+TIMEOUT = 30.0  # seconds
+MIN_WIDTH, MAX_WIDTH = 100, 4000  # pixels
+_FIX = "Update the index, or put the file back."
 
-MOST_BYTES = 256 << 20
-PATIENCE = 30.0  # seconds
-WIDTHS = (100, 4000)
-UPDATE = "Update the index, or put the file back."
-_SOURCE = """SELECT s.root, s.path, s.sha256, s.loader FROM documents d
-    LEFT JOIN sources s ON s.id = d.source WHERE d.uri = ?"""
+
+class SourceFile(Protocol):
+    """The file that a document was read from, as recorded in the index. `path` is relative to the folder `root`."""
+
+    @property
+    def root(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def loader(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """Page `page`, from 1, of `pages`; `png` is the picture."""
+    """Page `page`, from 1, of `pages`; `png` is the image."""
 
     png: bytes
     page: int
     pages: int
 
 
-def page_image(store: Store, document: str, page: int, width: int) -> PageImage:
-    """The page of the PDF that `document` was read from. See `Index.page_image`."""
-    with store.snapshot():
-        row = store.connection.execute(_SOURCE, (document,)).fetchone()
-    if row is None:
-        raise NotFound(f"index {store.folder.name} has no document {document!r}.", "It may have been deleted.")
-    root, path, sha256, loader = row
-    if loader != "pdf":
-        raise UsageError(f"{document!r} was not read from a PDF, so it has no page to show.", "Its text is there.")
-    if not WIDTHS[0] <= width <= WIDTHS[1]:
-        raise UsageError(f"a width of {width} pixels was asked for.", f"Choose one from {WIDTHS[0]} to {WIDTHS[1]}.")
+def page_image(source: SourceFile | None, document: str, page: int, width: int) -> PageImage:
+    """Page `page` of the PDF `source` that `document` was read from. See `Index.page_image`."""
+    if source is None or source.loader != "pdf":
+        raise UsageError(f"{document!r} was not read from a PDF, so it has no page to show.", "Read its text instead.")
+    if not MIN_WIDTH <= width <= MAX_WIDTH:
+        raise UsageError(f"a page cannot be {width} pixels wide.", f"Choose {MIN_WIDTH} to {MAX_WIDTH}.")
     if find_spec("pypdfium2") is None:
-        raise MissingExtra("the picture of a PDF's page", "docs")
-    return _drawn(_content(Path(root), path, sha256), document, page, width)
+        raise MissingExtra("the image of a PDF's page", "docs")
+    return _rendered(_content(source), document, page, width)
 
 
-def _content(root: Path, path: str, sha256: str) -> bytes:
-    """The file, if it is the one that was read."""
+def _content(source: SourceFile) -> bytes:
+    """The bytes of the file. Raises NotFound where it is missing or differs from what was indexed."""
+    path = source.path
     if Path(path).is_absolute() or ".." in Path(path).parts:
-        raise NotFound(f"{path!r} is no file of the folder that is followed.", UPDATE)
-    try:  # looked at before it is opened: to open a device or a pipe can do something
-        content = _read(root / path) if _plain((root / path).stat()) else b""
+        raise NotFound(f"{path!r} is not a file of the indexed folder.", _FIX)
+    file = Path(source.root, path)
+    try:  # checked before it is opened: opening a device or a pipe can have effects
+        content = _read(file) if _is_plain(file.stat()) else b""
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
-        raise NotFound(f"the file {path!r} is not there any more.", UPDATE) from error
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise NotFound(f"the file {path!r} is another than it was when it was indexed.", UPDATE)
+        raise NotFound(f"the file {path!r} is no longer there.", _FIX) from error
+    if hashlib.sha256(content).hexdigest() != source.sha256:
+        raise NotFound(f"the file {path!r} has changed since it was indexed.", _FIX)
     return content
 
 
 def _read(path: Path) -> bytes:
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
-        found = os.fstat(file.fileno())
-        return file.read(found.st_size) if _plain(found) else b""
+        status = os.fstat(file.fileno())
+        return file.read(status.st_size) if _is_plain(status) else b""
 
 
-def _plain(found: os.stat_result) -> bool:
-    """A file with something in it: those of /proc are empty by their size, and to read one may wait for ever."""
-    return stat.S_ISREG(found.st_mode) and 0 < found.st_size <= MOST_BYTES
+def _is_plain(status: os.stat_result) -> bool:
+    """A regular file that is not empty: files in /proc have size 0, and reading one may block for ever."""
+    return stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MAX_BYTES
 
 
-def _drawn(content: bytes, document: str, page: int, width: int) -> PageImage:
-    command = [sys.executable, "-P", "-m", "semsearch.documents.loaders._page", str(page), str(width)]
-    failed = Unreadable(f"page {page} of {document!r} cannot be drawn.", "Its text is there.")
+def _rendered(content: bytes, document: str, page: int, width: int) -> PageImage:
+    command = [sys.executable, "-P", "-m", "semsearch.documents.pdf_renderer", str(page), str(width)]
+    failed = Unreadable(f"page {page} of {document!r} cannot be rendered.", "Read its text instead.")
     try:
-        ran = subprocess.run(command, input=content, capture_output=True, timeout=PATIENCE, check=False)
-        head, _, picture = ran.stdout.partition(b"\n")
-        told = json.loads(head)
+        ran = subprocess.run(command, input=content, capture_output=True, timeout=TIMEOUT, check=False)
+        head, _, image = ran.stdout.partition(b"\n")
+        result = json.loads(head)
     except (subprocess.TimeoutExpired, OSError, ValueError) as error:
         raise failed from error
-    if ran.returncode or "error" in told:
+    if ran.returncode or "error" in result:
         raise failed
-    return PageImage(picture, told["page"], told["pages"])
+    return PageImage(image, result["page"], result["pages"])

@@ -1,4 +1,4 @@
-"""Path patterns of `--path` and `path ~ …`.
+"""Path patterns of `--path`, `--include`, `--exclude` and `path ~ …`, compiled to regular expressions.
 
     *      anything within a name            notes      the file, or all below the folder, at any depth
     **     any folders, as a whole name      notes/     all below such a folder
@@ -6,6 +6,10 @@
     [a-z]  one of these, [!a-z] another      a/*.md     from the top: a pattern with a slash in it starts there
 
 A pattern that starts with a slash starts at the top of the indexed folder, or is a full path. Case matters.
+
+Not gitignore, and so not `pathspec`, for four reasons: `notes/*` matches the files of one folder and not what lies
+below it; `!`, `#` and `\\` are characters of file names, not syntax; an unclosed or empty `[` stands for itself; and a
+pattern from a stranger takes linear time, where the regular expressions of `pathspec` backtrack without bound.
 """
 
 from __future__ import annotations
@@ -15,16 +19,16 @@ from functools import lru_cache
 
 from semsearch.errors import BadFilter
 
-MOST_STARS = 3  # `**` in a pattern: with more, a hostile pattern could take the regular expression forever
+MOST_STARS = 3  # `**` in a pattern; each more multiplies the time that a hostile pattern can take
 _PIECE = re.compile(r"\?|\[!?\]?[^\]/]*\]|.", re.DOTALL)
 
 
 def matches(pattern: str, path: str, root: str | None = None) -> bool:
-    """Whether `path`, relative to the folder `root`, fits. Raises BadFilter for a pattern that nobody needs."""
-    fits = path_regex(pattern).match
-    if fits(path):
+    """Whether `path`, relative to the folder `root`, matches. Raises BadFilter for an empty or hostile pattern."""
+    match = path_regex(pattern).match
+    if match(path):
         return True
-    return root is not None and pattern.startswith("/") and fits(f"{root.strip('/')}/{path}") is not None
+    return root is not None and pattern.startswith("/") and match(f"{root.strip('/')}/{path}") is not None
 
 
 @lru_cache(maxsize=64)
@@ -32,7 +36,7 @@ def path_regex(pattern: str) -> re.Pattern[str]:
     """A pattern as a regular expression for a whole path without a leading slash."""
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if names.count("**") > MOST_STARS:
-        raise BadFilter(f"the path pattern {pattern[:40]!r} has more than {MOST_STARS} `**`.")
+        raise BadFilter(f"the path pattern {pattern[:40]!r} has more than {MOST_STARS} `**`.", "Use fewer.")
     if not names:
         if not pattern:
             raise BadFilter("the path pattern is empty.", "Write one like notes/**, or leave --path out.")

@@ -1,4 +1,4 @@
-"""The picture of a PDF's page: the page that was asked for, and never of a file that is not the one indexed."""
+"""Images of PDF pages: the requested page, and never from a file other than the indexed one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from helpers import filemaking
 pytest.importorskip("pypdfium2")
 
 from semsearch import Document, Index
-from semsearch.documents.loaders._page import MOST_PIXELS, png
+from semsearch.documents.pdf_renderer import MAX_PIXELS, png, render
 from semsearch.errors import NotFound, Unreadable, UsageError
 
 
@@ -41,7 +41,7 @@ def size(picture: bytes) -> tuple[int, int]:
     return width, height
 
 
-def test_each_page_is_drawn_as_wide_as_asked_and_past_the_end_the_last(index: Path) -> None:
+def test_each_page_has_the_requested_width_and_past_the_end_it_is_the_last(index: Path) -> None:
     with Index.open(index) as notes:
         first, second, past = (notes.page_image("two.pdf", page, width=306) for page in (1, 2, 9))
     assert (first.page, second.page, past.page) == (1, 2, 2)
@@ -50,24 +50,24 @@ def test_each_page_is_drawn_as_wide_as_asked_and_past_the_end_the_last(index: Pa
     assert first.png != second.png == past.png
 
 
-def test_a_file_that_is_gone_or_another_by_now_is_not_opened(index: Path, files: Path) -> None:
+def test_a_file_that_is_missing_or_has_changed_is_not_used(index: Path, files: Path) -> None:
     filemaking.pdf(files / "two.pdf", [["Another file under the same name."]])
     with Index.open(index) as notes:
-        with pytest.raises(NotFound, match="another than it was"):
+        with pytest.raises(NotFound, match="has changed since"):
             notes.page_image("two.pdf", 1)
         (files / "two.pdf").unlink()
-        with pytest.raises(NotFound, match="not there any more"):
+        with pytest.raises(NotFound, match="no longer there"):
             notes.page_image("two.pdf", 1)
 
 
 @pytest.mark.parametrize("document", ["note.txt", "typed"])
-def test_what_is_no_pdf_has_no_page(document: str, index: Path) -> None:
+def test_a_document_that_is_not_a_pdf_has_no_page(document: str, index: Path) -> None:
     with Index.open(index) as notes, pytest.raises(UsageError, match="not read from a PDF"):
         notes.page_image(document, 1)
 
 
 @pytest.mark.parametrize("path", ["../secret.pdf", "/etc/passwd", "a\x00b", "pipe", "folder", "empty"])
-def test_an_index_cannot_name_a_file_outside_or_one_that_is_no_file(
+def test_an_index_cannot_name_a_file_outside_its_folder_or_anything_but_a_regular_file(
     path: str, index: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever makes an index can write what they want into it, but not the checksum of what they do not know."""
@@ -83,29 +83,27 @@ def test_an_index_cannot_name_a_file_outside_or_one_that_is_no_file(
         notes.page_image("two.pdf", 1)
 
 
-def test_what_pdfium_cannot_draw_is_said_and_harms_nobody(index: Path, files: Path) -> None:
+def test_a_page_that_pdfium_cannot_render_is_an_error_and_harms_nobody(index: Path, files: Path) -> None:
     import hashlib
 
     (files / "two.pdf").write_bytes(b"%PDF-1.4 and nothing more")
     with sqlite3.connect(index / "store.db") as store:
-        told = hashlib.sha256((files / "two.pdf").read_bytes()).hexdigest()
-        store.execute("UPDATE sources SET sha256 = ? WHERE loader = 'pdf'", (told,))
+        digest = hashlib.sha256((files / "two.pdf").read_bytes()).hexdigest()
+        store.execute("UPDATE sources SET sha256 = ? WHERE loader = 'pdf'", (digest,))
     store.close()
-    with Index.open(index) as notes, pytest.raises(Unreadable, match="cannot be drawn"):
+    with Index.open(index) as notes, pytest.raises(Unreadable, match="cannot be rendered"):
         notes.page_image("two.pdf", 1)
 
 
-def test_a_page_as_large_as_a_house_gets_no_more_pixels_than_the_bound(tmp_path: Path) -> None:
-    from semsearch.documents.loaders._page import drawn
-
+def test_a_huge_page_gets_no_more_pixels_than_the_limit(tmp_path: Path) -> None:
     filemaking.pdf(tmp_path / "wide.pdf", [["x"]])
     content = (tmp_path / "wide.pdf").read_bytes().replace(b"[0 0 612 792]", b"[0 0 612 9e6]")
-    width, height = size(drawn(content, 1, 1400)[2])
-    assert width * height <= 1.01 * MOST_PIXELS
+    width, height = size(render(content, 1, 1400)[2])
+    assert width * height <= 1.01 * MAX_PIXELS
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (3, 5, 1), (3, 5, 3), (3, 5, 4)])
-def test_a_picture_holds_the_pixels_that_it_was_made_of(shape: tuple[int, ...]) -> None:
+def test_a_png_holds_the_pixels_that_it_was_made_of(shape: tuple[int, ...]) -> None:
     image = pytest.importorskip("PIL.Image")
     import io
 

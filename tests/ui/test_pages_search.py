@@ -399,12 +399,12 @@ def test_a_pdf_opens_at_its_page_and_can_be_leafed_through(papers: Path) -> None
     assert chosen(page, "Next page").disabled
 
 
-def test_a_pdf_that_is_another_by_now_shows_its_text_and_says_why_not_its_page(papers: Path) -> None:
+def test_a_pdf_that_has_changed_shows_its_text_and_says_why_not_its_page(papers: Path) -> None:
     (papers / "paper.pdf").write_bytes(b"something else")
     page = shown("diesel engine ignites", group="passage")
     chosen(page, "Open").click().run()
     assert not page.get("image")
-    assert any("another than it was" in each.value for each in page.info)
+    assert any("has changed since" in each.value for each in page.info)
     assert 'class="passage whole"' in html(page)
 
 

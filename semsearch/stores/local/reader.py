@@ -97,6 +97,12 @@ class Reader(Connected):
         rows = self._all(sql) if root is None else self._all(f"{sql} WHERE root = ?", (root,))
         return {(row[0], row[1]): Source(*row) for row in rows}
 
+    def source_of(self, uri: str) -> Source | None:
+        """The file that a document was read from; None for one that was added as text, and for an unknown one."""
+        sql = """SELECT s.root, s.path, s.mtime_ns, s.size, s.sha256, s.loader, s.id
+                 FROM sources s JOIN documents d ON d.source = s.id WHERE d.uri = ?"""
+        return next((Source(*row) for row in self._all(sql, (uri,))), None)
+
     def heads(self, uris: Iterable[str] | None = None) -> dict[str, Head]:
         """What is known of these documents (of all, for None), by uri. Unknown ones are left out."""
         sql = "SELECT id, uri, sha256, meta_sha256, source FROM documents"
