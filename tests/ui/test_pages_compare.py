@@ -30,7 +30,7 @@ a diesel engine,a bowl of soup,0.5
 "=1+1, he said",nothing alike,4.5
 """
 PROGRAM = """
-from semsearch_ui import compare
+from semsearch_ui.compare import page as compare
 compare.page()
 """
 
@@ -285,19 +285,19 @@ def test_an_encoder_whose_folder_changes_is_loaded_anew(golden: Path, home: Path
     pytest.importorskip("torch")
     from safetensors.numpy import load_file, save_file
 
-    from semsearch_ui.shared import resources
+    from semsearch_ui.shared import pool
 
     folder = Path(shutil.copytree(golden / "models" / "tiny-bert", home / "tiny"))
     for file in (folder, *folder.glob("*")):
         file.chmod(0o755)
     name = f"{folder}#mean"
-    first = resources.encoder(name)
-    assert resources.encoder(name) is first
+    first = pool.encoder(name)
+    assert pool.encoder(name) is first
     changed = {key: value * 2 for key, value in load_file(folder / "model.safetensors").items()}
     save_file(changed, folder / "model.safetensors", {"format": "pt"})
-    second = resources.encoder(name)
+    second = pool.encoder(name)
     assert second is not first and second.fingerprint != first.fingerprint
-    assert resources.encoder(name) is second
+    assert pool.encoder(name) is second
 
 
 def test_the_masks_of_cot_bert_are_compared_and_the_words_there_are_read(golden: Path) -> None:

@@ -213,11 +213,11 @@ def test_documents_are_cut_anew_and_those_that_were_dropped_too(notes: Path) -> 
     page = shown()
     click(page, "Cut everything anew")
     assert "cut like that already" in said(page)
-    page.number_input(key="cut.size notes").set_value(4)
-    page.number_input(key="cut.overlap notes").set_value(9)
+    page.number_input(key="cut notes.size").set_value(4)
+    page.number_input(key="cut notes.overlap").set_value(9)
     click(page, "Cut everything anew")
     assert "does not fit into passages of 4" in said(page)
-    page.number_input(key="cut.overlap notes").set_value(0)
+    page.number_input(key="cut notes.overlap").set_value(0)
     click(page, "Cut everything anew")
     assert ended("notes") == "done"
     with Index.open("notes", encoder="hashing") as index:
@@ -291,24 +291,24 @@ def test_what_was_skipped_is_narrowed_by_words_and_by_reason(home: Path) -> None
 
 def test_a_job_uses_the_encoder_that_the_open_index_has_loaded(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from semsearch import Encoder
-    from semsearch_ui.shared import resources
+    from semsearch_ui.shared import pool
 
     with Index.create("notes", encoder="hashing") as index:
         index.add(DOCUMENTS)
     loaded: list[str] = []
     load = Encoder.configured
     monkeypatch.setattr(Encoder, "configured", lambda name, **how: loaded.append(name) or load(name, **how))
-    resources.index("notes").search("engine")
+    pool.index("notes").search("engine")
     page = shown()
     page.file_uploader(key="add.files").set_value([("new.md", b"Something new.", "")])
     click(page, "Add them")
     assert ended("notes") == "done"
-    assert resources.index("notes").search("something new", k=1)[0].document == "new.md"
+    assert pool.index("notes").search("something new", k=1)[0].document == "new.md"
     assert loaded == ["hashing"]
 
 
 def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_stored(notes: Path, home: Path) -> None:
-    from semsearch_ui.documents import sync
+    from semsearch_ui.documents import sync_job
     from semsearch_ui.shared import jobs
 
     many = home / "many"
@@ -325,7 +325,7 @@ def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_store
             told(at)
 
         with Index.open("notes", encoder="hashing") as index:
-            return sync.counted(index.sync(many, None, step))
+            return sync_job.counted(index.sync(many, None, step))
 
     jobs.start("notes", "Adding a folder", work)
     assert stored.wait(60)

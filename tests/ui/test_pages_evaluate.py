@@ -269,12 +269,12 @@ def test_two_rows_are_held_against_each_other(notes: Path) -> None:
 
 
 def test_the_downloads_hold_every_run_and_no_formula(notes: Path) -> None:
-    from semsearch_ui.shared import run_table
+    from semsearch_ui.evaluate import run_comparison, run_table
 
     with Index.create("=cmd", encoder="hashing") as index:
         index.add(DOCUMENTS)
     measured(shown(measure="without labels", index="=cmd"))
-    rows = [run_table.Row(name, run, each) for name, run in kept_runs().items() for each in run["rows"]]
+    rows = [run_comparison.Row(name, run, each) for name, run in kept_runs().items() for each in run["rows"]]
     flat = run_table.table(rows)
     assert [row["index"] for row in flat] == ["=cmd"] * 3
     from semsearch_ui.shared import csv_export
@@ -345,7 +345,8 @@ def test_a_trained_folder_offers_what_it_was_trained_from(home: Path, tmp_path: 
 def test_a_job_that_is_stopped_keeps_what_was_measured_before(notes: Path) -> None:
     import threading
 
-    from semsearch_ui.shared import jobs, run_job
+    from semsearch_ui.evaluate import metric_job
+    from semsearch_ui.shared import jobs
 
     first_is_done = threading.Event()
 
@@ -356,7 +357,7 @@ def test_a_job_that_is_stopped_keeps_what_was_measured_before(notes: Path) -> No
                 told(jobs.Progress(1, 2, "texts"))
         return {"measure": "queries", "rows": [{"mode": "hybrid"}], "settings": {}, "encoder": name}
 
-    job = jobs.start(KEY, "measuring", lambda told: run_job.made(["first", "second"], work, told))
+    job = jobs.start(KEY, "measuring", lambda told: metric_job.made(["first", "second"], work, told))
     assert first_is_done.wait(60)
     job.stop.set()
     assert ended(KEY) == "stopped"

@@ -26,7 +26,8 @@ from semsearch_ui.shared import background
 
 PAGE = """
 import streamlit as st
-from semsearch_ui import search, space_map
+from semsearch_ui.map import page as space_map
+from semsearch_ui.search import page as search
 st.navigation([st.Page(search.page, title="Search", url_path="search", default=True)])
 space_map.page()
 """

@@ -55,7 +55,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that were begun, none of which runs."""
-    from semsearch_ui.shared import commands
+    from semsearch_ui.models import commands
 
     found: list[list[str]] = []
 
@@ -244,7 +244,7 @@ def test_a_run_that_failed_says_why_and_is_tried_again(home: Path, begun: list[l
 
 
 def test_a_process_is_stopped_by_a_signal_and_its_run_gone_on_with(home: Path, begun: list[list[str]]) -> None:
-    from semsearch_ui.shared import commands
+    from semsearch_ui.models import commands
 
     folder = run(home / "models" / "mine", {"step": 10, "loss": 2.0})
     code = f"""
@@ -288,7 +288,7 @@ def test_without_pytorch_the_page_says_what_to_install(home: Path, monkeypatch: 
 
 def export(monkeypatch: pytest.MonkeyPatch, answer: object, *notes: str) -> list[list[str]]:
     """An export that answers and notes this; the commands that were given."""
-    from semsearch_ui.shared import commands
+    from semsearch_ui.models import commands
 
     found: list[list[str]] = []
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from ..shared import charts, encoder_picker, resources, score_groups
+from ..shared import charts, encoder_picker, pool, score_groups
 from ..shared.pairs import Pair
 from .pair_scores import Scored
 
@@ -83,6 +83,6 @@ def _chosen(name: str, one: Scored, pairs: Sequence[Pair]) -> None:
     told = [f"gold score {pair.gold:g}" if pair.gold is not None else "", f"cosine {cosine:.3f}"]
     told.append("" if off is None else f"ranked {abs(off):.0f} % of all ranks {'higher' if off > 0 else 'lower'}")
     with st.container(border=True):
-        st.markdown(f"**Pair {number}** · {resources.plain(' · '.join(part for part in told if part))}")
-        st.markdown(f"1 {resources.plain(pair.first)}  \n2 {resources.plain(pair.second)}")
+        st.markdown(f"**Pair {number}** · {pool.plain(' · '.join(part for part in told if part))}")
+        st.markdown(f"1 {pool.plain(pair.first)}  \n2 {pool.plain(pair.second)}")
         st.markdown("[All about it](#one-pair)")

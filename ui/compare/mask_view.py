@@ -11,7 +11,7 @@ import streamlit as st
 
 from semsearch import Encoder, SemsearchError, mask_vectors, mask_words, trained_from
 
-from ..shared import encoder_picker, resources
+from ..shared import encoder_picker, pool
 
 WORDS = 8
 SAME = 0.9999  # cosine from which on a state is the encoder's vector
@@ -27,11 +27,11 @@ def show(chosen: Mapping[str, Encoder], texts: tuple[str, str]) -> None:
                 vectors = mask_vectors(encoder, texts)
             except SemsearchError as error:
                 st.info(
-                    resources.plain(f"{encoder_picker.short(name)}: {encoder_picker.said(error)}"),
+                    pool.plain(f"{encoder_picker.short(name)}: {encoder_picker.said(error)}"),
                     icon=":material/info:",
                 )
                 continue
-            st.markdown(f"**{resources.plain(encoder_picker.short(name))}**")
+            st.markdown(f"**{pool.plain(encoder_picker.short(name))}**")
             st.dataframe(cosines(encoder, texts, vectors), column_config=COLUMNS, hide_index=True)
             _words(name, encoder, texts)
 
@@ -76,11 +76,11 @@ def _words(name: str, encoder: Encoder, texts: Sequence[str]) -> None:
     except SemsearchError as error:
         base = trained_from(name)
         if not _here(base):
-            st.info(resources.plain(encoder_picker.said(error)), icon=":material/info:")
+            st.info(pool.plain(encoder_picker.said(error)), icon=":material/info:")
             return
         found = mask_words(encoder, texts, WORDS, head=base)
         told = f"by the head of {encoder_picker.short(base)}, from which it was trained: that has not seen the training"
-    st.caption(resources.plain(f"The likeliest words at each [MASK], {told}. Percent of the whole vocabulary."))
+    st.caption(pool.plain(f"The likeliest words at each [MASK], {told}. Percent of the whole vocabulary."))
     columns = {
         f"{place} · sentence {side + 1}": [f"{word.token}  {100 * word.probability:.1f} %" for word in found[side][at]]
         for at, place in enumerate(places(len(found[0])))

@@ -8,14 +8,14 @@ from typing import Any
 
 import streamlit as st
 
-from ..shared import charts, encoder_picker, resources
+from ..shared import charts, encoder_picker, pool
+from ..shared.urls import URL
 from . import one_pair, pair_scores
 
 MOST = 30
 LETTERS = 4_000  # the sentences are part of the URL, and a server takes an address of some kilobytes
 ACROSS = 2
 LEAST_APART = 0.01  # a difference of cosines that has the full colour where none is larger
-URL: Any = "query-params"
 EXAMPLE = "A man is playing a guitar.\nSomeone plays an instrument.\nA man is not playing a guitar.\nThe soup is cold."
 Cells = list[list[float]]
 
@@ -53,7 +53,7 @@ def _maps(found: Mapping[str, Cells], texts: Sequence[str]) -> None:
     base, cells = next(iter(found.items()))
     st.subheader("Where encoders differ")
     said = f"The cosine less that of {encoder_picker.short(base)}: orange is more likeness, blue is less."
-    st.caption(resources.plain(said))
+    st.caption(pool.plain(said))
     less = {
         f"{encoder_picker.short(name)} − {encoder_picker.short(base)}": [
             [b - a for a, b in zip(row, other, strict=True)] for row, other in zip(cells, others, strict=True)

@@ -8,11 +8,11 @@ import streamlit as st
 
 from semsearch import Encoder, SemsearchError, token_contributions
 
-from ..shared import charts, encoder_picker, resources
+from ..shared import charts, encoder_picker, pool
 from ..shared.pairs import Pair
+from ..shared.urls import URL
 from . import mask_view, pair_scores
 
-URL: Any = "query-params"
 COLUMNS: dict[str, Any] = {
     "cosine": st.column_config.NumberColumn("cosine", format="%.4f"),
     "strength": st.column_config.ProgressColumn(
@@ -24,7 +24,7 @@ COLUMNS: dict[str, Any] = {
 
 def show(chosen: dict[str, Encoder], first: str, second: str) -> None:
     """The pair, its table, and its tokens where they are asked for."""
-    st.markdown(f"**1** {resources.plain(first)}  \n**2** {resources.plain(second)}")
+    st.markdown(f"**1** {pool.plain(first)}  \n**2** {pool.plain(second)}")
     rows, labels = [], encoder_picker.labels(chosen)
     for name, found in encoder_picker.each(chosen, lambda encoder: pair_scores.at_once(encoder, [Pair(first, second)])):
         rows.append({"encoder": labels[name], "cosine": found.cosines[0], "strength": found.strengths[0]})
@@ -58,14 +58,14 @@ def _tokens(chosen: dict[str, Encoder], texts: tuple[str, str]) -> None:
                 found = [token_contributions(encoder, text) for text in texts]
             except SemsearchError as error:
                 st.info(
-                    resources.plain(f"{encoder_picker.short(name)}: {encoder_picker.said(error)}"),
+                    pool.plain(f"{encoder_picker.short(name)}: {encoder_picker.said(error)}"),
                     icon=":material/info:",
                 )
                 continue
             for number, (place, parts) in enumerate(zip(st.columns(2), found, strict=True), 1):
                 core = 100 * sum(part.share for part in parts if part.core)
                 place.caption(
-                    resources.plain(
+                    pool.plain(
                         f"{encoder_picker.short(name)}, sentence {number}: words that carry meaning have {core:.0f} %"
                     )
                 )

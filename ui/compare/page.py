@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from ..shared import encoder_picker
+from ..shared.urls import URL
 from . import matrix, pair_table
 
 KINDS = {"sentences": matrix.show, "pairs": pair_table.show}
-URL: Any = "query-params"
 
 
 def page() -> None:

@@ -14,10 +14,10 @@ import streamlit as st
 
 from semsearch import Encoder, Progress, SemsearchError, pearson, ranks, spearman, sts
 
-from ..shared import jobs, resources
+from ..shared import jobs, pool
 from ..shared.encoder_picker import said, short
 from ..shared.pairs import Pair
-from ..shared.uploaded_pairs import Given
+from .uploaded_pairs import Given
 
 WINDOW = 64  # pairs between two looks at whether a person wants something else
 AT_ONCE = 200  # pairs that are measured without a job
@@ -53,7 +53,7 @@ class Measured:
 def at_once(encoder: Encoder, pairs: Sequence[Pair]) -> Scored:
     """Every pair's cosine and strength, with a bar that moves."""
     rows: list[Row] = []
-    said = resources.plain(short(encoder.name))
+    said = pool.plain(short(encoder.name))
     bar = st.progress(0.0, text=f"Comparing with {said} …") if len(pairs) > WINDOW else None
     for start in range(0, len(pairs), WINDOW):
         rows += _window(encoder.fingerprint, _texts(pairs[start : start + WINDOW]), encoder)

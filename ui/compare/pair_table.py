@@ -10,13 +10,13 @@ import streamlit as st
 
 from semsearch import Encoder
 
-from ..shared import csv_export, encoder_picker, jobs, resources, uploaded_pairs
+from ..shared import csv_export, encoder_picker, jobs, pool
 from ..shared.pairs import Pair
-from ..shared.uploaded_pairs import Given
-from . import correlation, one_pair, pair_scores
+from ..shared.urls import URL
+from . import correlation, one_pair, pair_scores, uploaded_pairs
 from .pair_scores import Scored
+from .uploaded_pairs import Given
 
-URL: Any = "query-params"
 Found = Mapping[str, Scored]
 
 
@@ -24,7 +24,7 @@ def show(names: Sequence[str]) -> None:
     """Where pairs are given, and what is found under it."""
     jobs.refused()
     asked: Given | None = None
-    with resources.told():
+    with pool.told():
         asked = uploaded_pairs.asked()
         if not asked:
             st.info("Paste pairs, or upload a file of them.", icon=":material/info:")
@@ -59,9 +59,9 @@ def _found(chosen: Mapping[str, Encoder], asked: Given) -> dict[str, Scored]:
         _watch(asked, list(chosen.values()), len(known))
     elif missing:
         for problem in job.outcome.problems if job and job.outcome else ():
-            st.error(resources.plain(problem), icon=":material/error:")
+            st.error(pool.plain(problem), icon=":material/error:")
         st.button(
-            f"Measure {len(asked.pairs):,} pairs with {resources.plain(_listing(list(missing)))}", type="primary",
+            f"Measure {len(asked.pairs):,} pairs with {pool.plain(_listing(list(missing)))}", type="primary",
             icon=":material/play_arrow:", on_click=pair_scores.begin, args=(missing, asked),
             help="It runs in the background, one encoder after the other; each is shown as soon as it is done.",
         )  # fmt: skip

@@ -12,8 +12,8 @@ import streamlit as st
 
 from semsearch import SyncOptions
 
-from ..shared import jobs, resources
-from . import read_options, resplit, sync
+from ..shared import jobs, pool
+from . import read_options, resplit, sync_job
 
 STAYS = "The files that were added by then stay. Drop the others again."
 
@@ -24,7 +24,7 @@ def controls(name: str, known: dict[str, Any]) -> None:
     roots = [root["path"] for root in known["recipe"].get("roots", ())]
     busy = jobs.busy(name)
     _update(name, known["documents"], busy=busy, follows=bool(roots))
-    st.caption(resources.plain(f"Follows {', '.join(roots[:3])}{' …' if len(roots) > 3 else ''}" if roots
+    st.caption(pool.plain(f"Follows {', '.join(roots[:3])}{' …' if len(roots) > 3 else ''}" if roots
                           else "Follows no folder yet."))  # fmt: skip
     left, right = st.columns(2)
     with left.expander("Add a folder", icon=":material/create_new_folder:"):
@@ -63,7 +63,7 @@ def _update(name: str, documents: int, *, busy: bool, follows: bool) -> None:
 
 
 def _update_with(name: str, what: str, options: SyncOptions) -> None:
-    sync.begin(name, what, (), replace(options, prune=not st.session_state.get("keep gone", False)))
+    sync_job.begin(name, what, (), replace(options, prune=not st.session_state.get("keep gone", False)))
 
 
 def _folder(name: str, busy: bool) -> None:
@@ -89,7 +89,9 @@ def _add_folder(name: str, *, dry_run: bool = False) -> None:
         jobs.refuse("There is no path. Write one, such as ~/notes.")
         return
     options = replace(read_options.options("add", st.session_state), dry_run=dry_run)
-    sync.begin(name, "What adding it would do" if dry_run else "Adding a folder", (Path(path).expanduser(),), options)
+    sync_job.begin(
+        name, "What adding it would do" if dry_run else "Adding a folder", (Path(path).expanduser(),), options
+    )
 
 
 def _files(name: str, busy: bool) -> None:
@@ -111,9 +113,9 @@ def _add_files(name: str) -> None:
     options = read_options.options("drop", st.session_state)
 
     def work(told: jobs.Told) -> jobs.Outcome:
-        with resources.another(name) as index:
+        with pool.another(name) as index:
             files = ((each, io.BytesIO(content)) for each, content in given)
-            return sync.counted(index.add_files(files, told, options))
+            return sync_job.counted(index.add_files(files, told, options))
 
     jobs.begin(name, f"Adding {len(given):,} files" if len(given) > 1 else "Adding a file", work, about=STAYS)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from ..shared import jobs, resources
+from ..shared import jobs, pool
 
 NAMED = 5  # documents that are named before they are deleted
 
@@ -24,7 +24,7 @@ def buttons(name: str, chosen: Sequence[str], shown: Sequence[str]) -> None:
     named = ", ".join(doomed[:NAMED]) + (", …" if len(doomed) > NAMED else "")
     with st.container(border=True):
         st.markdown(
-            f"Take **{what}** out of {resources.plain(name)}? {resources.plain(named)}  \nThe files stay where "
+            f"Take **{what}** out of {pool.plain(name)}? {pool.plain(named)}  \nThe files stay where "
             "they are. An update brings what lies in followed folders back, unless it is excluded there."
         )
         row = st.container(horizontal=True)
@@ -41,7 +41,7 @@ def _delete(name: str, doomed: Sequence[str]) -> None:
     _keep()
 
     def work(told: jobs.Told) -> jobs.Outcome:
-        with resources.another(name) as index:
+        with pool.another(name) as index:
             return jobs.Outcome(f"{index.delete(doomed, told):,} deleted; the files stay where they are.")
 
     jobs.begin(name, "Deleting documents", work, about="Stopped, it has deleted nothing.")

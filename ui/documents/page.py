@@ -10,10 +10,11 @@ import streamlit as st
 
 from semsearch import Index
 
-from ..shared import csv_export, index_picker, resources
+from ..shared import csv_export, index_picker, pool
+from ..shared.format import size
+from ..shared.urls import URL
 from . import add, delete, passages, skipped
 
-URL: Any = "query-params"
 ROWS = 200  # of the table at a time
 STATES = {
     "current": "as on disk",
@@ -45,15 +46,15 @@ COLUMNS = {
 def page() -> None:
     """The page."""
     st.title("Documents")
-    names = resources.names()
+    names = pool.names()
     if not names:
         st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
         return
     name = index_picker.index(names)
     if name is None:
         return
-    with resources.told():
-        index = resources.index(name)
+    with pool.told():
+        index = pool.index(name)
         known = index.info()
         st.caption(_summary(known))
         add.controls(name, known)
@@ -65,7 +66,7 @@ def _summary(known: dict[str, Any]) -> str:
     told = [delete.count(known["documents"]), f"{known['passages']:,} passages", size(known["bytes"])]
     last = known["last_run"]
     told += [f"last run {last['at'][:16].replace('T', ' ')} UTC"] if last else []
-    return resources.plain(" · ".join(told))
+    return pool.plain(" · ".join(told))
 
 
 def _documents(name: str, index: Index, total: int) -> None:
@@ -111,7 +112,7 @@ def _filters() -> tuple[str, str, str, str]:
 
 def _found(index: Index, words: str, glob: str, where: str, state: str) -> Sequence[str]:
     """Ids of the documents that fit."""
-    fitting = _matching(resources.state(index), words, glob, where, index)
+    fitting = _matching(pool.state(index), words, glob, where, index)
     if not state:
         return fitting
     states = index.states(fitting if len(fitting) < ROWS else None)
@@ -156,15 +157,3 @@ def _cell(value: Any) -> str:
 def choose(ids: Sequence[str], key: str) -> None:
     """Take the rows that are ticked in the table `key` for the chosen documents."""
     st.session_state["chosen"] = [ids[row] for row in st.session_state[key]["selection"]["rows"] if row < len(ids)]
-
-
-def size(bytes_: float) -> str:
-    """
-    >>> size(1_500_000)
-    '1.5 MB'
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if bytes_ < 1000:
-            return f"{bytes_:.0f} {unit}" if unit == "B" else f"{bytes_:.1f} {unit}"
-        bytes_ /= 1000
-    return f"{bytes_:.1f} TB"

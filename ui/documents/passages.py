@@ -11,7 +11,7 @@ import streamlit as st
 
 from semsearch import Index, SemsearchError
 
-from ..shared import resources
+from ..shared import pool
 
 MOST_COUNTED = 1_000  # passages whose tokens are counted: some tenths of a second
 AT_ONCE = 50  # in the browser
@@ -28,13 +28,13 @@ STYLE = """<style>
 
 def show(name: str, document: str) -> None:
     """The document as it was cut, or a table of its passages, with places and tokens."""
-    with resources.told():
-        index = resources.index(name)
+    with pool.told():
+        index = pool.index(name)
         found, known = index.passages(document), index.info()
         tokens = _tokens(index, [each["text"] for each in found])
         limit = (known["spaces"] or [{"encoder": {}}])[0]["encoder"].get("max_tokens", NO_LIMIT)
-        st.subheader(resources.plain(document))
-        st.caption(resources.plain(_told(known["recipe"].get("splitter", {}), found, tokens)))
+        st.subheader(pool.plain(document))
+        st.caption(pool.plain(_told(known["recipe"].get("splitter", {}), found, tokens)))
         if not found:
             st.info("It holds no text, so nothing of it can be found.", icon=":material/info:")
             return

@@ -9,14 +9,14 @@ import streamlit as st
 
 from semsearch import Index
 
-from ..shared import csv_export, resources
+from ..shared import csv_export, pool
 
 MOST = 1_000  # rows in the browser at a time
 
 
 def show(index: Index) -> None:
     """A table that words and reasons narrow; nothing where nothing was skipped."""
-    rows = _rows(resources.state(index), index)
+    rows = _rows(pool.state(index), index)
     if not rows:
         return
     with st.expander(f"{len(rows):,} skipped at the last update or since, and why", icon=":material/block:"):

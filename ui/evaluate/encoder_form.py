@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
 from semsearch import Index, SemsearchError, drawn_sentences, sts_pairs, sts_tasks, trained_from
 
-from ..shared import jobs, model_picker, pairs, resources, run_job
-from ..shared.run_job import Run
-from . import encoder_measures
-from .encoder_measures import TITLES, Pairs
+from ..shared import jobs, model_picker, pairs, pool
+from ..shared.urls import URL
+from . import encoder_metrics, metric_job
+from .encoder_metrics import TITLES, Pairs
+from .metric_job import Run
 
-URL: Any = "query-params"
 DATA = "SEMSEARCH_DATA"
 SPLITS = ("test", "dev", "train")
 SOURCES = ("STS-B test pairs", "your own pairs", "sentences of an index")
@@ -52,7 +51,7 @@ def sts_tasks_of(_: Sequence[str]) -> None:
         st.info("Choose a task.", icon=":material/info:")
         return
     chosen = [task for task in there if task in tasks]  # in the order that papers have
-    run_job.button(names, "STS tasks", lambda name, told: encoder_measures.of_tasks(name, chosen, split, told))
+    metric_job.button(names, "STS tasks", lambda name, told: encoder_metrics.of_tasks(name, chosen, split, told))
 
 
 def before_after(_: Sequence[str]) -> None:
@@ -70,7 +69,7 @@ def before_after(_: Sequence[str]) -> None:
     base = trained_from(after)
     if base and base != before:
         row = st.container(horizontal=True, vertical_alignment="center")
-        row.caption(resources.plain(f"It was trained from {base}."))
+        row.caption(pool.plain(f"It was trained from {base}."))
         row.button("Take that as before", on_click=_base)
     source = st.segmented_control("On", SOURCES, default=SOURCES[0], required=True, key="on", bind=URL)
     work = WORK[source or SOURCES[0]]()
@@ -81,7 +80,7 @@ def before_after(_: Sequence[str]) -> None:
     elif before == after:
         st.info("These are one encoder: choose two.", icon=":material/info:")
     else:
-        run_job.button([before, after], "before and after", work)
+        metric_job.button([before, after], "before and after", work)
 
 
 def _base() -> None:
@@ -90,14 +89,14 @@ def _base() -> None:
         st.session_state["before"] = base
 
 
-def _of_stsb() -> run_job.Work | None:
+def _of_stsb() -> metric_job.Work | None:
     if not _data():
         return None
     (subset,) = sts_pairs("stsb").values()
     return _of_pairs(subset.pairs, subset.gold, SOURCES[0])
 
 
-def _of_own() -> run_job.Work | None:
+def _of_own() -> metric_job.Work | None:
     file = st.file_uploader(
         "Pairs with scores from 0 to 5",
         type=["csv", "tsv", "txt", "jsonl", "ndjson"],
@@ -115,8 +114,8 @@ def _of_own() -> run_job.Work | None:
     return _of_pairs(both, [pair.gold or 0.0 for pair in given], file.name)
 
 
-def _of_index() -> run_job.Work | None:
-    names = resources.names()
+def _of_index() -> metric_job.Work | None:
+    names = pool.names()
     if not names:
         st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
         return None
@@ -128,13 +127,13 @@ def _of_index() -> run_job.Work | None:
     def measured(encoder: str, told: jobs.Told) -> Run:
         with Index.open(Index.folder(name)) as index:
             texts = drawn_sentences(index.texts(), sample)
-        return encoder_measures.of_texts(encoder, texts, f"{name}, {len(texts)} sentences", told)
+        return encoder_metrics.of_texts(encoder, texts, f"{name}, {len(texts)} sentences", told)
 
     return measured
 
 
-def _of_pairs(both: Pairs, gold: Sequence[float], source: str) -> run_job.Work:
-    return lambda name, told: encoder_measures.of_pairs(name, both, gold, source, told)
+def _of_pairs(both: Pairs, gold: Sequence[float], source: str) -> metric_job.Work:
+    return lambda name, told: encoder_metrics.of_pairs(name, both, gold, source, told)
 
 
 WORK = dict(zip(SOURCES, (_of_stsb, _of_own, _of_index), strict=True))
@@ -146,7 +145,7 @@ def _data() -> bool:
         sts_tasks()
     except SemsearchError as error:
         st.info(
-            resources.plain(
+            pool.plain(
                 f"{error.message} These pages look for public test sets where the variable {DATA} says, in "
                 "SentEval's layout (STS/ and SICK/). Set it, and start them again:"
             ),

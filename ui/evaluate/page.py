@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
 from semsearch import Index
 
-from ..shared import index_picker, jobs, resources, run_job, run_table
-from ..shared.run_job import Run
-from . import encoder_form, index_measures
+from ..shared import index_picker, jobs, pool
+from ..shared.urls import URL
+from . import encoder_form, index_metrics, metric_job, run_table
+from .metric_job import Run
 
-URL: Any = "query-params"
 Names = Sequence[str]
 
 
@@ -38,7 +37,7 @@ def page() -> None:
     measure = MEASURES[name]
     with st.container(border=True):
         st.caption(measure.told)
-        with resources.told():
+        with pool.told():
             if not measure.of_indexes:
                 measure.controls(())
             elif indexes := _indexes():
@@ -48,7 +47,7 @@ def page() -> None:
 
 
 def _indexes() -> list[str]:
-    names = resources.names()
+    names = pool.names()
     if not names:
         st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
         return []
@@ -74,9 +73,9 @@ def _queries(names: Names) -> None:
     if given is None or judged is None:
         st.caption("Both files are read here. Of them only the queries and their figures are kept, with the run.")
         return
-    texts, grades = index_measures.labelled(given.name, given.getvalue(), judged.name, judged.getvalue())
+    texts, grades = index_metrics.labelled(given.name, given.getvalue(), judged.name, judged.getvalue())
     st.caption(f"{len(texts):,} queries, {len(grades):,} of them judged. Each is searched in three modes.")
-    run_job.button(names, "measuring queries", _opened(partial(index_measures.on_queries, texts, grades)))
+    metric_job.button(names, "measuring queries", _opened(partial(index_metrics.on_queries, texts, grades)))
 
 
 def _itself(names: Names) -> None:
@@ -84,24 +83,26 @@ def _itself(names: Names) -> None:
     sample = int(left.number_input("Sentences", 1, 5_000, 200, key="sample", bind=URL))
     seed = int(right.number_input("Seed", 0, 10_000, 0, key="seed", bind=URL, help="One seed, one choice."))
     if len(names) > 1:
-        st.caption(f"The sentences are drawn from {resources.plain(names[0])}, and asked of every index.")
+        st.caption(f"The sentences are drawn from {pool.plain(names[0])}, and asked of every index.")
     first = Index.folder(names[0])
-    run_job.button(names, "finding its own sentences", _opened(partial(index_measures.on_itself, first, sample, seed)))
+    metric_job.button(
+        names, "finding its own sentences", _opened(partial(index_metrics.on_itself, first, sample, seed))
+    )
 
 
 def _audit(names: Names) -> None:
     sample = int(st.number_input("Stored vectors that are searched for", 1, 5_000, 200, key="vectors", bind=URL))
-    work = _opened(lambda index, _: index_measures.of_vectors(index, sample))
-    run_job.button(names, "auditing the vector index", work, stoppable=len(names) > 1)
+    work = _opened(lambda index, _: index_metrics.of_vectors(index, sample))
+    metric_job.button(names, "auditing the vector index", work, stoppable=len(names) > 1)
 
 
 def _geometry(names: Names) -> None:
     sample = int(st.number_input("Vectors, at most", 3, 20_000, 5_000, 500, key="rows", bind=URL))
-    work = _opened(lambda index, _: index_measures.of_space(index, sample))
-    run_job.button(names, "measuring the space", work, stoppable=len(names) > 1)
+    work = _opened(lambda index, _: index_metrics.of_space(index, sample))
+    metric_job.button(names, "measuring the space", work, stoppable=len(names) > 1)
 
 
-def _opened(work: Callable[[Index, jobs.Told], Run]) -> run_job.Work:
+def _opened(work: Callable[[Index, jobs.Told], Run]) -> metric_job.Work:
     """Work on an index by its name: one of its own, so that searches beside it do not wait."""
 
     def measured(name: str, told: jobs.Told) -> Run:

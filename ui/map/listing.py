@@ -10,13 +10,12 @@ import streamlit as st
 
 from semsearch import VectorSample
 
-from ..search import page as search
-from ..shared import background, highlight, resources
+from ..shared import background, highlight, pool
+from ..shared.urls import URL, search_page
 from . import clusters, points
 from .clusters import PAIRS
 from .points import Points
 
-URL: Any = "query-params"
 LISTED = 25  # passages at a time
 ASKED = 3  # of many passages, those that a search starts from
 READ = 2_000  # of many passages, those that tell their words
@@ -24,12 +23,12 @@ READ = 2_000  # of many passages, those that tell their words
 
 def chosen(name: str, given: Points, rows: Sequence[int], heading: str, *, alike: bool) -> None:
     """The passages of these rows; of those that lie together (`alike`) also the words that tell them from the rest."""
-    st.subheader(resources.plain(heading), anchor=False)
+    st.subheader(pool.plain(heading), anchor=False)
     counted = f"{len(rows):,} passage{'s' if len(rows) > 1 else ''}"
     if alike:
         told = _words(given.key, tuple(rows), given.sample)
         row = st.container(horizontal=True, vertical_alignment="center")
-        row.caption(resources.plain(f"{counted}, the most central first" + (f". Their words: {told}" if told else "")))
+        row.caption(pool.plain(f"{counted}, the most central first" + (f". Their words: {told}" if told else "")))
         _search(row, name, given, rows[:ASKED], "Search for what is like these",
                 f"Asks for passages like the {min(ASKED, len(rows))} most central ones.")  # fmt: skip
     elif len(rows) > 1:
@@ -57,7 +56,7 @@ def _passage(name: str, given: Points, row: int) -> None:
     text = given.sample.texts[row]
     with st.container(border=True):
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-        top.caption(resources.plain(f"{given.sample.documents[row]} · #{given.sample.ids[row]}"), width="content")
+        top.caption(pool.plain(f"{given.sample.documents[row]} · #{given.sample.ids[row]}"), width="content")
         _search(top, name, given, [row], "Search for more like this", None)
         cut = " …" if len(text) >= points.LETTERS else ""
         st.html(highlight.passage(text + cut, (0, 0), (), whole=True))
@@ -66,8 +65,8 @@ def _passage(name: str, given: Points, row: int) -> None:
 def _search(place: Any, name: str, given: Points, rows: Sequence[int], label: str, hint: str | None) -> None:
     """A link to the search page, with these passages as chips."""
     asked = [("more", f"#{given.sample.ids[row]}") for row in rows]
-    asked += [("n", name)] if len(resources.names()) > 1 else []
-    place.page_link(st.Page(search.page, title="Search", default=True), label=label, icon=":material/search:",
+    asked += [("n", name)] if len(pool.names()) > 1 else []
+    place.page_link(search_page(), label=label, icon=":material/search:",
                     query_params=asked, width="content", help=hint)  # fmt: skip
 
 

@@ -8,13 +8,13 @@ import streamlit as st
 
 from semsearch import Index
 
-from ..shared import background, index_picker, resources
+from ..shared import background, index_picker, pool
+from ..shared.urls import URL
 from . import canvas, listing, points, projection, selection
 from .clusters import Floats
 from .points import CLUSTER, Points
 from .selection import Chosen
 
-URL: Any = "query-params"
 LEAST = 3  # points: with fewer there is nothing to see
 UMAP_WAITS = (
     "UMAP is being computed; until then this is PCA. On one core 3,000 passages take 40 seconds, 10,000 a few minutes."
@@ -24,19 +24,19 @@ UMAP_WAITS = (
 def page() -> None:
     """The page."""
     st.title("Map")
-    names = resources.names()
+    names = pool.names()
     if not names:
         st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
         return
     row = st.container(horizontal=True, vertical_alignment="top")
     name = index_picker.index(names, row, on_change=_forget, args=selection.ALL, width=180)
-    with resources.told():
+    with pool.told():
         if name is not None:
             _shown(name, row)
 
 
 def _shown(name: str, row: Any) -> None:
-    index = resources.index(name)
+    index = pool.index(name)
     layout = row.segmented_control(
         "Layout", ("PCA", "UMAP"), default="PCA", required=True, key="layout", bind=URL, on_change=_forget,
         args=(selection.AREA,), width="content",
@@ -77,7 +77,7 @@ def _too_few(count: int) -> str:
 def _placed(given: Points, umap: bool) -> tuple[Floats, str]:
     """Where the points lie, and a sentence about it; by PCA as long as UMAP is not there."""
     if umap:
-        with resources.told():
+        with pool.told():
             found = background.result(*points.umap(given), UMAP_WAITS, line="umap")
             if found is not None:
                 return found, "UMAP: neighbours lie together, long distances mean little"

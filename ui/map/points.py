@@ -12,7 +12,7 @@ import streamlit as st
 
 from semsearch import Index, VectorSample
 
-from ..shared import background, resources
+from ..shared import background, pool
 from . import clusters, projection
 from .clusters import Codes, Floats
 
@@ -53,7 +53,7 @@ class Colours:
 
 def points(index: Index, most: int) -> Points:
     """The passages of an index; of more than `most` a fixed sample."""
-    key = (*resources.state(index), most)
+    key = (*pool.state(index), most)
     return Points(key, _sample(key, index))
 
 
@@ -92,7 +92,7 @@ def umap(given: Points) -> tuple[tuple[Any, ...], Callable[[], Floats]]:
 
 def ways(index: Index) -> list[str]:
     """What the points can be coloured by."""
-    return [CLUSTER, FOLDER, *_kinds(resources.state(index), index)]
+    return [CLUSTER, FOLDER, *_kinds(pool.state(index), index)]
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -112,7 +112,7 @@ def colours(given: Points, index: Index, way: str, k: int) -> Colours:
         return found or Colours(way, codes=np.full(len(given), -1, np.int64))
     if way == FOLDER:
         return _folders(given.key, given.sample)
-    return _values(given.key, *_kinds(resources.state(index), index)[way], given.sample)
+    return _values(given.key, *_kinds(pool.state(index), index)[way], given.sample)
 
 
 def _clusters(vectors: Floats, texts: Sequence[str], k: int) -> Colours:

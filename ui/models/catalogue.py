@@ -9,8 +9,8 @@ import streamlit as st
 
 from semsearch import Encoder, SemsearchError
 
-from ..documents.page import size
-from ..shared import background, jobs, resources
+from ..shared import background, jobs, pool
+from ..shared.format import size
 from ..shared.model_picker import MODELS
 
 HUB = "hf:"
@@ -31,14 +31,14 @@ def show() -> None:
     saved = Encoder.saved(home)
     if saved:
         _saved(saved)
-    st.caption(resources.plain(f"Encoders that were trained or exported into {home}."
+    st.caption(pool.plain(f"Encoders that were trained or exported into {home}."
                           + ("" if saved else " There is none yet.")))  # fmt: skip
     st.subheader("One of them")
     names = {each["name"]: each["name"] for each in known} | {each["path"]: each["name"] for each in saved}
     name = st.selectbox("Encoder", names, key="encoder", format_func=lambda one: names.get(one, one),
                         accept_new_options=True, help="Or a folder, hf:owner/name, or MODEL#TEMPLATE.")  # fmt: skip
     if name and name.strip():
-        with resources.told():
+        with pool.told():
             _one(name.strip(), known)
 
 
@@ -101,7 +101,7 @@ def _one(name: str, known: Sequence[dict[str, Any]]) -> None:
             _facts(told, entry.get("description", ""))
     else:
         about = f"{entry['description']}. Licence {entry['licence']}, {entry['size']}. " if entry else ""
-        st.caption(resources.plain(f"{about}It is not on this machine."))
+        st.caption(pool.plain(f"{about}It is not on this machine."))
 
 
 def _told(name: str) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _told(name: str) -> dict[str, Any]:
 
 def _facts(told: dict[str, Any], what: str) -> None:
     if what:
-        st.caption(resources.plain(what))
+        st.caption(pool.plain(what))
     rows = [{"what": label, "value": str(told[key])} for key, label in FIGURES if told.get(key) not in (None, "")]
     for role, (before, after) in told.get("prompts", {}).items():
         if before or after:

@@ -14,8 +14,9 @@ import streamlit as st
 
 from semsearch import Encoder, Progress, SemsearchError
 
-from ..documents.page import size
-from ..shared import commands, jobs, model_picker, resources
+from ..shared import jobs, model_picker, pool
+from ..shared.format import size
+from . import commands
 
 KEY = "Export"
 DTYPES = {
@@ -66,7 +67,7 @@ def _form(sources: dict[str, str]) -> None:
             "Name of the export",
             key="export.name",
             placeholder="bert-int8",
-            help=f"A folder of this name is made in {resources.plain(str(Encoder.home()))}. Left empty, it is "
+            help=f"A folder of this name is made in {pool.plain(str(Encoder.home()))}. Left empty, it is "
             "called like the model and the precision.",
         )
         st.radio("Precision", DTYPES, key="export.dtype", format_func=lambda one: DTYPES[one])
@@ -90,7 +91,7 @@ def _options() -> None:
         key="export.post",
         help="Fitted on the passages of an index, without labels, and part of the export.",
     )
-    right.selectbox("Fitted on the passages of (--fit-index)", resources.names(), key="export.fit")
+    right.selectbox("Fitted on the passages of (--fit-index)", pool.names(), key="export.fit")
     left.number_input(
         "Power of the whitening (--power)",
         0.0,
@@ -204,7 +205,7 @@ def _reports(exported: Sequence[Mapping[str, Any]]) -> None:
     made = by_path.get(path) or exported[0]
     parity = made["parity"]
     if parity.get("gate"):
-        st.success(resources.plain(f"Passed: {parity['gate']}."), icon=":material/check:")
+        st.success(pool.plain(f"Passed: {parity['gate']}."), icon=":material/check:")
     elif not parity:
         st.info("Nothing was measured of it.", icon=":material/info:")
     rows = [
@@ -216,7 +217,7 @@ def _reports(exported: Sequence[Mapping[str, Any]]) -> None:
         st.dataframe(rows, hide_index=True, width="content")
     versions = ", ".join(f"{name} {version}" for name, version in parity.get("made_with", {}).items())
     st.caption(
-        resources.plain(
+        pool.plain(
             f"{made['precision']}, {size(made['bytes'])}, fingerprint {made['fingerprint']}, in "
             f"{made['path']}{f'; made with {versions}' if versions else ''}"
         )

@@ -13,8 +13,7 @@ import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError, Splitter
 
-from ..documents import resplit
-from ..shared import jobs, resources
+from ..shared import jobs, pool, splitter_form
 
 BACKENDS = ("auto", "exact", "flat", "compressed", "ivf")
 
@@ -42,12 +41,9 @@ def _offered(entry: dict[str, Any]) -> str:
 
 def _options() -> None:
     """What `semsearch index --help` has, in the same words."""
-    usual = Splitter()
-    first, second, third = st.columns(3)
-    first.selectbox("Cut by (--chunk)", resplit.KINDS, key="new.kind",
-                    help=f"{resplit.TOLD} It can be changed later, on the page Documents.")  # fmt: skip
-    second.number_input("Tokens of a passage (--chunk-size)", 1, value=usual.size, key="new.size")
-    third.number_input("Tokens that neighbours share (--overlap)", 0, value=usual.overlap, key="new.overlap")
+    splitter_form.fields(
+        "new", Splitter(), kind_help=f"{splitter_form.HELP} It can be changed later, on the page Documents."
+    )
     st.selectbox("Vector index (--backend-type)", BACKENDS, key="new.backend",
                  help="auto: by the number of vectors. exact and flat: every vector, one by one, by numpy or FAISS. "
                  "compressed: codes of every vector, a third of the memory. ivf: codes of the nearest cells only, for "
@@ -73,7 +69,7 @@ def _create() -> None:
     if folder is None:
         return
     try:
-        splitter = Splitter(state["new.kind"], int(state["new.size"]), int(state["new.overlap"]))
+        splitter = splitter_form.chosen("new")
     except SemsearchError as error:
         jobs.refuse(str(error))
         return
@@ -131,7 +127,7 @@ def _new(name: str) -> Path | None:
     try:
         if not name or Path(name).name != name:
             jobs.refuse("An index needs a name without '/'. Use letters, digits, '-' and '_'.")
-        elif name in resources.names():
+        elif name in pool.names():
             jobs.refuse(f"There is an index {name} already. Choose another name, or remove it first.")
         else:
             return Index.folder(name)

@@ -10,8 +10,9 @@ import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError
 
-from ..documents.page import URL, size
-from ..shared import index_picker, jobs, resources
+from ..shared import index_picker, jobs, pool
+from ..shared.format import size
+from ..shared.urls import URL
 from . import catalogue, export, new_index, rename, train
 
 INDEXES, ENCODERS, EXPORT, TRAIN = PARTS = ("Indexes", "Encoders", "Export", "Train")
@@ -28,20 +29,20 @@ def page() -> None:
 
 
 def _indexes() -> None:
-    names = resources.names()
+    names = pool.names()
     if names:
         _table(names)
         name = index_picker.index(names)
-        with resources.told():
+        with pool.told():
             if name is not None:
-                _index(name, resources.index(name).info())
+                _index(name, pool.index(name).info())
     else:
         st.info("There is no index yet. Create one, then add documents to it.", icon=":material/info:")
     with st.expander("Create an index", icon=":material/add:", expanded=not names):
         new_index.create(Encoder.catalogue(), new_index.saved())
     with st.expander("Restore a dump, or bring in an index of another folder", icon=":material/unarchive:"):
         new_index.restore()
-    st.caption(resources.plain(f"Indexes of {Index.folder('x').parent.absolute()}. Those of another home: semsearch "
+    st.caption(pool.plain(f"Indexes of {Index.folder('x').parent.absolute()}. Those of another home: semsearch "
                           "--home DIR ui"))  # fmt: skip
 
 
@@ -58,7 +59,7 @@ def _table(names: list[str]) -> None:
 def _row(name: str) -> dict[str, Any]:
     empty = dict.fromkeys(("documents", "passages", "encoder", "size", "backend", "why", "last run"))
     try:
-        known = resources.index(name).info()
+        known = pool.index(name).info()
     except SemsearchError as error:
         return {"index": name, **empty, "encoder": "cannot be read", "why": str(error)}
     spaces = known["spaces"]
@@ -79,7 +80,7 @@ def _index(name: str, known: dict[str, Any]) -> None:
     cut = known["recipe"]["splitter"]
     for space in known["spaces"]:
         encoder = space["encoder"]
-        st.caption(resources.plain(
+        st.caption(pool.plain(
             f"{encoder['name']}, {space['dim']} numbers a passage, fingerprint {encoder['fingerprint'][:12]} · "
             f"{space['vectors']:,} vectors served by {space['backend']}: {space['why']} · cut by {cut['kind']}, "
             f"{cut['size']} tokens, {cut['overlap']} shared"

@@ -8,8 +8,8 @@ import streamlit as st
 
 from semsearch import Index, SemsearchError
 
-from ..documents.page import size
-from ..shared import jobs, resources
+from ..shared import jobs, pool
+from ..shared.format import size
 
 
 def controls(name: str, known: dict[str, Any]) -> None:
@@ -24,7 +24,7 @@ def controls(name: str, known: dict[str, Any]) -> None:
     form.form_submit_button("Rename it", icon=":material/check:", disabled=busy, on_click=_rename, args=(name,))
     with right.expander("Remove this index", icon=":material/delete_forever:"):
         st.markdown(
-            f"Removes {resources.plain(name)} with its {known['documents']:,} documents, {size(known['bytes'])}. The "
+            f"Removes {pool.plain(name)} with its {known['documents']:,} documents, {size(known['bytes'])}. The "
             "files that were indexed stay. This cannot be undone; a dump made before can be restored."
         )
         typed = st.text_input("Write its name to remove it", key=f"remove {name}", placeholder=name)
@@ -40,7 +40,7 @@ def _rename(name: str) -> None:
     if _busy(name):
         return
     try:
-        resources.release(name)
+        pool.release(name)
         Index.rename(name, new)
     except SemsearchError as error:
         jobs.refuse(str(error))
@@ -54,7 +54,7 @@ def _remove(name: str) -> None:
     if _busy(name):
         return
     try:
-        resources.release(name)
+        pool.release(name)
         left = Index.remove(name)
     except (SemsearchError, OSError) as error:
         jobs.refuse(str(error))

@@ -11,9 +11,9 @@ import streamlit as st
 
 from semsearch import Encoder, SemsearchError, templates, training_methods
 
-from ..documents.page import URL
-from ..shared import background, commands, jobs, model_picker, resources
-from . import train_options, train_runs
+from ..shared import background, jobs, model_picker, pool
+from ..shared.urls import URL
+from . import commands, train_options, train_runs
 
 INDEX, PLACE, UPLOAD = SOURCES = ("An index", "A file or folder of this machine", "A file to upload")
 NAME = re.compile(r"[^\W.-][\w.-]*")
@@ -22,7 +22,7 @@ NAME = re.compile(r"[^\W.-][\w.-]*")
 def show() -> None:
     """The runs there are, and the form for another."""
     begun = train_runs.runs(Encoder.home())
-    with resources.told():
+    with pool.told():
         methods = background.result("training methods", training_methods, "PyTorch is being loaded …")
         if methods:
             with st.expander("Train an encoder", icon=":material/model_training:", expanded=not begun):
@@ -35,7 +35,7 @@ def _form(methods: Mapping[str, Mapping[str, Any]]) -> None:
         "Method", methods, index=[*methods].index(usual), key="train.method", bind=URL,
         format_func=lambda name: f"{name}: needs {methods[name]['needs']}",
     ) or usual]  # fmt: skip
-    st.caption(f"{resources.plain(method['what'])} [{resources.plain(method['source'])}]({method['url']})")
+    st.caption(f"{pool.plain(method['what'])} [{pool.plain(method['source'])}]({method['url']})")
     left, right = st.columns(2)
     bases = model_picker.in_torch()
     left.selectbox(
@@ -45,7 +45,7 @@ def _form(methods: Mapping[str, Mapping[str, Any]]) -> None:
         "how it is read, such as ~/bert#mean; else it is as the method's paper has it.",
     )  # fmt: skip
     right.text_input("Name of the new encoder", key="train.name", placeholder="mine",
-                     help=f"A folder of this name is made in {resources.plain(str(Encoder.home()))}.")  # fmt: skip
+                     help=f"A folder of this name is made in {pool.plain(str(Encoder.home()))}.")  # fmt: skip
     _data(method)
     _figures(method)
     with st.expander("More options", icon=":material/tune:"):
@@ -56,7 +56,7 @@ def _form(methods: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _data(method: Mapping[str, Any]) -> None:
-    names = resources.names()
+    names = pool.names()
     sources = SOURCES if names and not method["needs"].startswith("pairs") else SOURCES[1:]
     source = st.segmented_control("Texts to train on", sources, key="train.from", default=sources[0], required=True)
     if source == INDEX:

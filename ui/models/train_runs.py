@@ -12,10 +12,11 @@ import streamlit as st
 
 from semsearch import SemsearchError, TrainingRun, training_run, training_runs
 
-from ..shared import commands, jobs, resources
+from ..shared import jobs, pool
 from ..shared.charts import BLUE, ORANGE, Chart
+from ..shared.urls import URL
+from . import commands
 
-URL: Any = "query-params"
 ALIVE = ("starting", "running", "stopping", "ending")
 ICONS = {"done": ":material/check_circle:", "stopped": ":material/pause_circle:", "failed": ":material/error:"}
 POINTS = 1_500  # of a chart: more are no finer on a screen
@@ -55,7 +56,7 @@ def _watched(folder: Path) -> None:
 
 
 def _shown(folder: Path, before: str) -> None:
-    with resources.told():
+    with pool.told():
         run = _read(folder)
         state = state_of(folder, run)
         if state != before:
@@ -99,13 +100,13 @@ def _head(folder: Path, run: TrainingRun | None, state: str) -> None:
         told += [f"step {step:,} of {steps:,}", *_latest(run)]
     with st.container(border=True):
         if state in ALIVE:
-            st.progress(min(step / steps, 1.0) if steps else 0.0, resources.plain(" · ".join(told)))
+            st.progress(min(step / steps, 1.0) if steps else 0.0, pool.plain(" · ".join(told)))
         else:
-            st.markdown(f"{ICONS[state]} {resources.plain(' · '.join(told))}")
+            st.markdown(f"{ICONS[state]} {pool.plain(' · '.join(told))}")
         if run:
-            st.caption(resources.plain(_about(run)))
+            st.caption(pool.plain(_about(run)))
         if state == "failed":
-            st.error(resources.plain(commands.error(_owner(folder))), icon=":material/error:")
+            st.error(pool.plain(commands.error(_owner(folder))), icon=":material/error:")
         row = st.container(horizontal=True)
         if state in ALIVE:
             row.button("Stop", key="train.stop", icon=":material/stop:", on_click=_stop, args=(folder, run),

@@ -6,7 +6,7 @@ import streamlit as st
 
 from semsearch import Hit, Index, SemsearchError
 
-from ..shared import highlight, resources
+from ..shared import highlight, pool
 
 AROUND = 6_000  # letters shown before and behind the passage: a book of a megabyte would stop the browser
 OPEN, PAGE, TO_DRAW = "open hit", "page shown", "page to draw"
@@ -37,7 +37,7 @@ def show(index: str, hit: Hit) -> None:
     """The document of an open hit, with the passage marked; a page of a PDF beside it, or below in a narrow window."""
     if not is_open(index, hit):
         return
-    with resources.told():
+    with pool.told():
         if hit.page is None:
             _text(index, hit)
             return
@@ -51,26 +51,26 @@ def draw() -> None:
     """The page of the hit that is open, once the rest of the answer stands."""
     if waiting := st.session_state.pop(TO_DRAW, None):
         place, index, hit = waiting
-        with place, resources.told():
+        with place, pool.told():
             _picture(index, hit)
 
 
 def _text(index: str, hit: Hit) -> None:
-    text = resources.index(index).get(hit.document)["text"]
+    text = pool.index(index).get(hit.document)["text"]
     first, last = max(0, hit.start - AROUND), min(len(text), hit.end + AROUND)
     with st.container(height=HEIGHT):
-        st.caption(resources.plain(hit.path) + (f" · page {hit.page}" if hit.page else ""))
+        st.caption(pool.plain(hit.path) + (f" · page {hit.page}" if hit.page else ""))
         st.html(highlight.passage(text[first:last], (0, 0), [(hit.start - first, hit.end - first)], whole=True))
         st.html(SCROLL, unsafe_allow_javascript=True)
 
 
 def _picture(index: str, hit: Hit) -> None:
     """The page, and the ones before and behind it; or why there is none."""
-    opened = resources.index(index)
+    opened = pool.index(index)
     try:
-        png, page, pages = _drawn(resources.state(opened), hit.document, _page(hit), opened)
+        png, page, pages = _drawn(pool.state(opened), hit.document, _page(hit), opened)
     except SemsearchError as error:
-        st.info(resources.plain(f"The page cannot be shown: {error}"), icon=":material/hide_image:")
+        st.info(pool.plain(f"The page cannot be shown: {error}"), icon=":material/hide_image:")
         return
     with st.container(border=True):
         st.image(png, width="stretch", alt=f"page {page} of {pages}")

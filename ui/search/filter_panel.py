@@ -13,10 +13,10 @@ import streamlit as st
 
 from semsearch import Facet, Index
 
-from ..shared import resources
-from . import facets as narrow
+from ..shared import pool
+from ..shared.urls import URL
+from . import facet_filters as narrow
 
-URL: Any = "query-params"
 PATIENCE = 20  # times as long as they took to find, facets serve a while although the index has changed since
 LABELS = {"loader": "Kind of file", "date": "Date"}
 HELP = {"date": "The document's own date where it has one, else that of its file."}
@@ -25,8 +25,8 @@ HELP = {"date": "The document's own date where it has one, else that of its file
 def controls(names: Sequence[str], written: str | None) -> str | None:
     """What is written in the box, and what is chosen below it, as one filter."""
     conditions = [written]
-    with resources.told():
-        found = narrow.merged([_facets(resources.index(name)) for name in names])
+    with pool.told():
+        found = narrow.merged([_facets(pool.index(name)) for name in names])
         named, texts = ([each for each in found if (each.kind == "text") is text] for text in (False, True))
         if found:
             st.caption("What the documents tell of themselves")
@@ -39,7 +39,7 @@ def controls(names: Sequence[str], written: str | None) -> str | None:
 
 def clear(names: Sequence[str]) -> None:
     """Choose nothing in all of them: what a button does."""
-    for each in narrow.merged([_facets(resources.index(name)) for name in names]):
+    for each in narrow.merged([_facets(pool.index(name)) for name in names]):
         match each.kind:
             case "number" | "date":
                 none: Any = _bounds(each)
@@ -66,7 +66,7 @@ def _bounds(facet: Facet) -> tuple[Any, Any]:
 def _chosen(facet: Facet) -> Any:
     """The control of a facet, and what is chosen there."""
     label = LABELS.get(facet.key, facet.key) if facet.builtin else facet.key
-    told: dict[str, Any] = {"label": resources.plain(label), "key": _key(facet), "bind": URL}
+    told: dict[str, Any] = {"label": pool.plain(label), "key": _key(facet), "bind": URL}
     if facet.builtin and facet.key in HELP:
         told["help"] = HELP[facet.key]
     match facet.kind:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from semsearch import Query
 
-from ..shared import csv_export, resources
+from ..shared import csv_export, pool
 from . import filter_panel, hits
 from . import results as answering
 from .results import Answer, Found
@@ -24,7 +24,7 @@ COLUMNS = (
 
 def nothing(query: Query, names: Sequence[str]) -> None:
     """What to loosen, with a button that does it, and what would be nearest then."""
-    if not any(resources.index(name).info()["documents"] for name in names):
+    if not any(pool.index(name).info()["documents"] for name in names):
         st.info("There is no document in here yet. Add some on the page Documents.", icon=":material/info:")
         return
     st.info("Nothing was found.", icon=":material/search_off:")
@@ -102,7 +102,7 @@ def _encoded(answer: Answer) -> str:
 def _devices(answer: Answer) -> list[str]:
     """Where the encoders of these indexes compute."""
     asked = [name for name, results in answer.results.items() if results.query.mode != "keyword"]
-    return list(dict.fromkeys(str(getattr(resources.index(name).encoder, "device", "cpu")) for name in asked))
+    return list(dict.fromkeys(str(getattr(pool.index(name).encoder, "device", "cpu")) for name in asked))
 
 
 def record(each: Found) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from semsearch import Hit, Query
 
-from ..shared import resources
+from ..shared import pool
 from . import document_view
 from . import results as answering
 from .results import Answer, Found
@@ -24,7 +24,7 @@ POOR = "no good match"
 def show(query: Query, answer: Answer) -> None:
     """Every warning, and every hit."""
     for warning in [*_warnings(answer), *(f"{name} was not searched: {why}" for name, why in answer.refused.items())]:
-        st.warning(resources.plain(warning), icon=":material/warning:")
+        st.warning(pool.plain(warning), icon=":material/warning:")
     for each in answer.found:
         card(each, query, several=len(answer.results) > 1)
 
@@ -42,8 +42,8 @@ def card(each: Found, query: Query, *, several: bool, lead: str = "") -> None:
     hit = each.hit
     with st.container(border=True):
         left, right = st.columns([5, 2], vertical_alignment="center")
-        left.markdown(f"**{lead or f'{each.rank}.'} {resources.plain(_title(each))}**")
-        left.caption(resources.plain((f"{each.index} · " if several else "") + f"{_source(hit)}{_place(hit)}"))
+        left.markdown(f"**{lead or f'{each.rank}.'} {pool.plain(_title(each))}**")
+        left.caption(pool.plain((f"{each.index} · " if several else "") + f"{_source(hit)}{_place(hit)}"))
         if hit.strength is not None:
             right.progress(min(1.0, max(0.0, hit.strength)), text=f"strength {hit.strength:.2f}")
         right.caption(_scores(hit))
@@ -105,7 +105,7 @@ def _actions(each: Found) -> None:
     for kind, icon in (("more", "add"), ("less", "remove")):
         row.button(f"{kind.capitalize()} like this", key=f"{kind} {key}", icon=f":material/{icon}:", type="tertiary",
                    on_click=_add_chip, args=(kind, each.chip),
-                   help=f"Adds {resources.plain(each.chip)} as a chip above, which pulls the search "
+                   help=f"Adds {pool.plain(each.chip)} as a chip above, which pulls the search "
                    f"{'to' if kind == 'more' else 'from'} this passage.")  # fmt: skip
     folded = {
         "rest": f"{hit.more_in_document} more in this document" if hit.more_in_document else "",
@@ -117,7 +117,7 @@ def _actions(each: Found) -> None:
             shown = st.session_state.get(UNFOLDED) == (kind, each.index, hit.id)
             row.button(label, key=f"{kind} {key}", type="tertiary", on_click=_unfold, args=(kind, each),
                        icon=f":material/unfold_{'less' if shown else 'more'}:")  # fmt: skip
-    row.caption(resources.plain(each.chip))
+    row.caption(pool.plain(each.chip))
 
 
 def _open(button: Callable[..., bool], each: Found) -> None:
@@ -143,12 +143,12 @@ def _unfolded(each: Found, query: Query) -> None:
     kind = next((k for k in ("rest", "copies") if st.session_state.get(UNFOLDED) == (k, each.index, hit.id)), None)
     if kind is None:
         return
-    with resources.told():
+    with pool.told():
         for found in _rest(each, query) if kind == "rest" else _copies(each, query):
             with st.container(border=True):
                 row = st.container(horizontal=True, vertical_alignment="center")
                 strength = "" if found.hit.strength is None else f" · strength {found.hit.strength:.2f}"
-                row.caption(resources.plain(f"{found.hit.path}{_place(found.hit)}{strength} · {found.chip}"))
+                row.caption(pool.plain(f"{found.hit.path}{_place(found.hit)}{strength} · {found.chip}"))
                 _open(row.button, found)
                 st.html(answering.html(found, query))
                 document_view.show(found.index, found.hit)

@@ -11,13 +11,13 @@ import streamlit as st
 
 from semsearch import Index, Query, SemsearchError
 
-from ..shared import index_picker, resources
+from ..shared import index_picker, pool
+from ..shared.urls import URL
 from . import document_view, filter_panel, footer, hits, results
 from .chips import Chip, chip
 
 MODES = ("hybrid", "semantic", "keyword")
 GROUPS = ("document", "passage")
-URL: Any = "query-params"
 # The box has the cursor as soon as it is there, and again for a slash that is typed elsewhere: fixed text, no data.
 KEYS = """<script>
 const box = () => document.querySelector("input[aria-label='What are you looking for?']");
@@ -36,7 +36,7 @@ def page() -> None:
     """The page."""
     st.title("Search")
     st.html(KEYS, unsafe_allow_javascript=True)
-    names = resources.names()
+    names = pool.names()
     if not names:
         _no_index()
         return
@@ -52,7 +52,7 @@ def page() -> None:
     if not (query.text.strip() or query.more or query.like):
         st.caption(_summary(chosen))
         return
-    with resources.told():
+    with pool.told():
         answer = results.answer(query, chosen)
         hits.show(query, answer)
         if not answer.found:
@@ -109,7 +109,7 @@ def _pulled(query: Query, names: Sequence[str]) -> Query:
     options: dict[str, Any] = {"accept_new_options": True, "bind": URL, "options": []}
     more = left.multiselect("More like", key="more", placeholder="a text, or #42 of a hit; ^0.5 weighs it", **options)
     less = right.multiselect("Less like", key="less", placeholder="a text, or #42 of a hit; ^0.5 weighs it", **options)
-    with resources.told():
+    with pool.told():
         pulls, pushes = (tuple(_pull(chip(each), names) for each in chips) for chips in (more, less))
         return replace(query, more=pulls, less=pushes)
     return query
@@ -121,16 +121,16 @@ def _pull(each: Chip, names: Sequence[str]) -> tuple[str, float]:
         return each.text, each.weight
     for name in [each.index] if each.index else names:
         try:
-            return str(resources.index(name).get(each.passage)["text"]), each.weight
+            return str(pool.index(name).get(each.passage)["text"]), each.weight
         except SemsearchError:
             continue
-    where = resources.plain(each.index or ", ".join(names))
+    where = pool.plain(each.index or ", ".join(names))
     raise SemsearchError(f"there is no passage #{each.passage} in {where}.", "Take that chip away.")
 
 
 def _summary(names: Sequence[str]) -> str:
-    with resources.told():
-        counts = [resources.index(name).info() for name in names]
+    with pool.told():
+        counts = [pool.index(name).info() for name in names]
         documents, passages = (sum(each[part] for each in counts) for part in ("documents", "passages"))
-        return f"{documents:,} documents, {passages:,} passages in {resources.plain(', '.join(names))}"
+        return f"{documents:,} documents, {passages:,} passages in {pool.plain(', '.join(names))}"
     return ""

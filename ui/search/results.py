@@ -11,8 +11,8 @@ import streamlit as st
 
 from semsearch import Hit, Query, Results, SemsearchError
 
-from ..shared import highlight, resources
-from . import facets
+from ..shared import highlight, pool
+from . import facet_filters as facets
 
 KEPT, MARKED = "answer", "marked passages"
 
@@ -43,7 +43,7 @@ def answer(query: Query, names: Sequence[str]) -> Answer:
     Raises SemsearchError where no index can answer. One that cannot, because it has no field that a filter names,
     does not keep the others from it.
     """
-    now = (query, tuple((name, ref(index := resources.index(name)), index.version) for name in names))
+    now = (query, tuple((name, ref(index := pool.index(name)), index.version) for name in names))
     before, given = st.session_state.get(KEPT, (None, None))
     if given is None or before != now:
         given = asked(query, names)
@@ -57,7 +57,7 @@ def asked(query: Query, names: Sequence[str]) -> Answer:
     errors: dict[str, SemsearchError] = {}
     for name in names:
         try:
-            results[name] = resources.index(name).search(query)
+            results[name] = pool.index(name).search(query)
         except SemsearchError as error:
             errors[name] = error
     if errors and not results:
@@ -70,7 +70,7 @@ def asked(query: Query, names: Sequence[str]) -> Answer:
 
 
 def _found(name: str, results: Results, *, several: bool) -> list[Found]:
-    documents = resources.index(name).documents(ids=list({hit.document for hit in results}))
+    documents = pool.index(name).documents(ids=list({hit.document for hit in results}))
     titles = {each["id"]: each["title"] or "" for each in documents}
     return [
         Found(name, hit, hit.rank, f"#{name}/{hit.id}" if several else f"#{hit.id}", titles.get(hit.document, ""))
@@ -86,7 +86,7 @@ def html(each: Found, query: Query) -> str:
     made = st.session_state.setdefault(MARKED, {})
     key = (each.index, each.hit.id)
     if key not in made:
-        at = resources.index(each.index).snippet(each.hit, query)
+        at = pool.index(each.index).snippet(each.hit, query)
         made[key] = highlight.passage(each.hit.text, (at.start, at.end), at.words)
     return str(made[key])
 
@@ -94,5 +94,5 @@ def html(each: Found, query: Query) -> str:
 def within(each: Found, query: Query, documents: Sequence[str], **how: Any) -> list[Found]:
     """The hits of the same query in these documents of the hit's index alone."""
     where = facets.joined([query.where, f"document in ({', '.join(map(facets.quoted, documents))})"])
-    results = resources.index(each.index).search(replace(query, where=where, group="passage", **how))
+    results = pool.index(each.index).search(replace(query, where=where, group="passage", **how))
     return _found(each.index, results, several="/" in each.chip)

@@ -12,7 +12,7 @@ import streamlit as st
 
 from semsearch import Encoder, SemsearchError
 
-from . import model_picker, resources
+from . import model_picker, pool
 
 MOST = 6
 LOG = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ def loaded(names: Sequence[str]) -> dict[str, Encoder]:
     for name in names:
         with told(name):
             if model_picker.here(name):
-                found[name] = resources.encoder(name)
+                found[name] = pool.encoder(name)
     return found
 
 
@@ -47,11 +47,11 @@ def told(name: str) -> Iterator[None]:
     try:
         yield
     except SemsearchError as error:
-        st.error(resources.plain(f"{short(name)}: {said(error)}"), icon=":material/error:")
+        st.error(pool.plain(f"{short(name)}: {said(error)}"), icon=":material/error:")
     except Exception as error:  # a broken file can fail in any library that reads it
         LOG.exception("the encoder %r failed", name)
         why = f"{short(name)} does not work: {type(error).__name__}. Check its files, or choose another one."
-        st.error(resources.plain(why), icon=":material/error:")
+        st.error(pool.plain(why), icon=":material/error:")
 
 
 def labels(names: Collection[str]) -> dict[str, str]:

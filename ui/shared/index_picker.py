@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from . import resources
+from . import pool
+from .urls import URL
 
-URL: Any = "query-params"
 KEY = "index"
 
 
@@ -33,4 +33,4 @@ def told_of(key: str, names: Sequence[str]) -> None:
 
 def _gone(names: Iterable[str]) -> None:
     for each in names:
-        st.warning(resources.plain(f"There is no index {each} any more."), icon=":material/warning:")
+        st.warning(pool.plain(f"There is no index {each} any more."), icon=":material/warning:")

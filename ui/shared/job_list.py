@@ -6,7 +6,7 @@ import time
 
 import streamlit as st
 
-from . import jobs, resources
+from . import jobs, pool
 
 
 def show() -> None:
@@ -52,20 +52,20 @@ def _how_far(job: jobs.Job, share: float) -> str:
         told.append("stopping …")
     if not job.stoppable:
         told.append(f"cannot be stopped: {job.about}" if job.about else "cannot be stopped")
-    return resources.plain(" · ".join(told))
+    return pool.plain(" · ".join(told))
 
 
 def _ended(job: jobs.Job) -> None:
     row, end = st.columns((6, 1), vertical_alignment="center")
-    name = resources.plain(f"{job.name}: {job.what}")
+    name = pool.plain(f"{job.name}: {job.what}")
     if job.state == "failed":
-        row.error(f"{name}. {resources.plain(job.error)}", icon=":material/error:")
+        row.error(f"{name}. {pool.plain(job.error)}", icon=":material/error:")
     elif job.state == "stopped":
-        row.warning(f"{name} was stopped. {resources.plain(job.stays)}", icon=":material/stop:")
+        row.warning(f"{name} was stopped. {pool.plain(job.stays)}", icon=":material/stop:")
     elif job.outcome:
         lines = [
-            f"{name}. {resources.plain(job.outcome.text)}",
-            *(f"- {resources.plain(one)}" for one in job.outcome.problems),
+            f"{name}. {pool.plain(job.outcome.text)}",
+            *(f"- {pool.plain(one)}" for one in job.outcome.problems),
         ]
         shown = row.warning if job.outcome.problems else row.success
         shown("\n".join(lines), icon=":material/warning:" if job.outcome.problems else ":material/check:")

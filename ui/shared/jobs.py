@@ -18,7 +18,7 @@ import streamlit as st
 
 from semsearch import Index, Progress, SemsearchError
 
-from . import resources
+from . import pool
 
 Told = Callable[[Progress], None]
 Key = tuple[str, ...]  # work on no index; its first part is shown
@@ -159,9 +159,9 @@ def refused() -> None:
     """Why the last click did nothing, or what it has done, said once."""
     place = st.container()  # always: the forms under it stay open
     if why := st.session_state.pop("refused", ""):
-        place.error(resources.plain(why), icon=":material/error:")
+        place.error(pool.plain(why), icon=":material/error:")
     if done := st.session_state.pop("noted", ""):
-        place.success(resources.plain(done), icon=":material/check:")
+        place.success(pool.plain(done), icon=":material/check:")
 
 
 def busy(name: str | Key) -> bool:

@@ -9,11 +9,11 @@ import streamlit as st
 
 from semsearch import Encoder, templates
 
-from . import jobs, resources
+from . import jobs, pool
+from .urls import URL
 
 MODELS = "Models"  # whose jobs fetch and remove one
 WRITE = "A name, a folder, or FOLDER#TEMPLATE"
-URL: Any = "query-params"
 
 
 def several(label: str, key: str, default: Sequence[str], *, most: int) -> list[str]:
@@ -90,9 +90,9 @@ def here(name: str, place: str = "") -> bool:
     size = f" ({entry['size']})" if entry.get("size") else ""
     row = st.container(horizontal=True, vertical_alignment="center")
     if jobs.busy((MODELS, model)):
-        row.caption(resources.plain(f"{name}{size} is being fetched; it is used as soon as it is here."))
+        row.caption(pool.plain(f"{name}{size} is being fetched; it is used as soon as it is here."))
         return False
-    row.caption(resources.plain(f"{name}{size} is not on this machine; it can be fetched from the Hugging Face hub."))
+    row.caption(pool.plain(f"{name}{size} is not on this machine; it can be fetched from the Hugging Face hub."))
     row.button("Fetch and use it", key=f"fetch {place} {name}", on_click=_fetch, args=(model,))
     return False
 

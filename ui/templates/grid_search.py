@@ -19,10 +19,10 @@ from semsearch import (
     template_grid,
 )
 
-from ..evaluate.encoder_measures import digest
-from ..shared import encoder_picker, jobs, resources, run_table
+from ..shared import encoder_picker, jobs, pool, runs
 from ..shared.encoder_picker import short
 from ..shared.pairs import Pair
+from ..shared.runs import digest
 
 KEY = ("Templates",)
 MEASURE = "template search"
@@ -99,7 +99,7 @@ def _pairs(given: Sequence[Pair]) -> Given | None:
         sts_tasks(split="dev")
     except SemsearchError as error:
         st.info(
-            resources.plain(
+            pool.plain(
                 f"{error.message} Set SEMSEARCH_DATA to the folder that holds STS/, and start these pages again."
             ),
             icon=":material/folder_off:",
@@ -153,11 +153,11 @@ def _found() -> None:
     """The searches that are kept, the newest shown."""
     job = jobs.of(KEY)
     lost = [job.outcome.value] if job and job.outcome and job.outcome.value else []
-    kept = [run for run in kept_runs().values() if run.get("measure") == MEASURE and run_table.sound(run)]
+    kept = [run for run in kept_runs().values() if run.get("measure") == MEASURE and runs.is_sound(run)]
     known = [*reversed([*kept, *lost])]
     if not known:
         return
-    labels = [f"{run.get('encoder')} · {run_table.settings(run)} · {run_table.time(run)}" for run in known]
+    labels = [f"{run.get('encoder')} · {runs.describe_settings(run)} · {runs.finished_at(run)}" for run in known]
     at = st.selectbox(
         "Searches that are kept", range(len(known)), format_func=labels.__getitem__, key=f"search of {len(known)}"
     )

@@ -9,13 +9,13 @@ import streamlit as st
 
 from semsearch import Encoder, TemplateCheck, check_template, templates
 
-from ..shared import encoder_picker, jobs, resources
+from ..shared import encoder_picker, jobs, pool
 from ..shared.model_picker import here
+from ..shared.urls import URL
 from . import grid_search, score
 
 KINDS = ("all", "bert", "roberta", "causal")
 SENTENCE = "A man is playing a guitar."
-URL: Any = "query-params"
 MOST = 500  # letters of a template
 PAUSE = "300ms"  # of typing, after which the template is looked at
 EXAMPLE = 'This sentence : "[X]" means [MASK] .'
@@ -130,7 +130,7 @@ def _checked(text: str, model: str) -> TemplateCheck | None:
     if model and here(model):
         with encoder_picker.told(model):
             return _linted(text, model)
-    with resources.told():
+    with pool.told():
         return _linted(text, "")
     return None
 
@@ -150,10 +150,10 @@ def _findings(checked: TemplateCheck) -> None:
     if not faults:
         st.markdown(":green[:material/check_circle:] Nothing is off with it.")
     for finding in faults:
-        told = resources.plain(f"{finding.message[:1].upper()}{finding.message[1:]} {finding.fix}".strip())
+        told = pool.plain(f"{finding.message[:1].upper()}{finding.message[1:]} {finding.fix}".strip())
         st.markdown(f"{ICONS[finding.severity]} **{finding.severity}** · {told}")
     method = READ.get(checked.template.method, checked.template.method)
-    st.caption(f"Read here: {resources.plain(method)}.")
+    st.caption(f"Read here: {pool.plain(method)}.")
 
 
 def _sample(checked: TemplateCheck) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from semsearch import Encoder, SemsearchError, TemplateCheck, sts
 
-from ..shared import background, encoder_picker, pairs, resources
+from ..shared import background, encoder_picker, pairs, pool
 from ..shared.pairs import Pair
 
 TRIED = "templates tried"
@@ -35,7 +35,7 @@ def show(text: str, model: str, checked: TemplateCheck | None) -> list[Pair]:
         help="sentence1, sentence2, score: CSV, tab-separated or JSON lines. Ctrl+Enter takes them. Choose a "
         "template on one set of pairs and report it on another.",
     )
-    with resources.told():
+    with pool.told():
         given = scored_pairs(pasted or "")
     if not given:
         st.caption("Paste pairs with the scores that people gave. The more of them, the less chance decides.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from semsearch import SyncOptions, SyncReport
 
-from ..shared import jobs, resources
+from ..shared import jobs, pool
 
 NAMED = 20  # of what a dry run would skip
 
@@ -16,7 +16,7 @@ def begin(name: str, what: str, paths: Sequence[Path], options: SyncOptions) -> 
     """Begin it; without `paths` with what the index follows already."""
 
     def work(told: jobs.Told) -> jobs.Outcome:
-        with resources.another(name) as index:
+        with pool.another(name) as index:
             return counted(index.sync(paths, options, told))
 
     jobs.begin(name, what, work, about="Nothing is written." if options.dry_run else "")

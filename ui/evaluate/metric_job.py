@@ -10,8 +10,8 @@ import streamlit as st
 
 from semsearch import Progress, SemsearchError, keep_run
 
-from . import jobs
-from .encoder_picker import short
+from ..shared import jobs
+from ..shared.encoder_picker import short
 
 KEY = ("Evaluate",)  # one at a time: what runs beside another would spoil its milliseconds
 FINE = 1_000  # steps of the bar for each thing that is measured

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +10,8 @@ from semsearch import Encoder, Progress, pair_geometry, sts_task, text_geometry
 
 from ..shared import jobs
 from ..shared.encoder_picker import short
-from ..shared.run_job import Run, part
+from ..shared.runs import digest
+from .metric_job import Run, part
 
 TITLES = {"stsb": "STS-B", "sickr": "SICK-R"}  # as tables write them; the others in capitals
 WHOLE = 7  # tasks of which papers print the average
@@ -70,11 +70,6 @@ def run(encoder: Encoder, asked: str, measure: str, settings: Mapping[str, Any],
         "fingerprint": encoder.fingerprint, "dim": encoder.dim, "device": encoder.info.get("device"),
         "time": datetime.now(UTC).isoformat(timespec="seconds"), "settings": dict(settings), "rows": [dict(row)],
     }  # fmt: skip
-
-
-def digest(parts: Sequence[Any]) -> str:
-    """What tells one set of texts from another."""
-    return hashlib.sha256(repr(list(parts)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _loaded(name: str, told: jobs.Told) -> Encoder:

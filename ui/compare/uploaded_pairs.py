@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from . import pairs, resources
-from .pairs import Pair
+from ..shared import pairs, pool
+from ..shared.pairs import Pair
 
 KEPT = 8  # sets of pairs
 NAME = "set"  # of the pairs, in the URL
@@ -49,7 +49,7 @@ def asked() -> Given | None:
         return _given((text or "").encode(errors="replace"), "")
     if before and before.file:
         row = right.container(horizontal=True, vertical_alignment="center")
-        row.markdown(f"**{resources.plain(before.file)}**, {len(before.pairs):,} pairs", width="stretch")
+        row.markdown(f"**{pool.plain(before.file)}**, {len(before.pairs):,} pairs", width="stretch")
         row.button("Put away", on_click=_forget, help="Forget these pairs.")
         return _remembered(before)
     return None

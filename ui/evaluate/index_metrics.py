@@ -24,7 +24,7 @@ from semsearch import (
     questions,
 )
 
-from .encoder_measures import digest
+from ..shared.runs import digest
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")

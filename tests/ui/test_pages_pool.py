@@ -13,7 +13,7 @@ pytest.importorskip("streamlit")
 import streamlit as st
 
 from semsearch import Document, Index, SemsearchError
-from semsearch_ui.shared import resources
+from semsearch_ui.shared import pool
 
 # What remark-gfm makes links of once all else is read (mdast-util-gfm-autolink-literal 2)
 ADDRESS = re.compile(r"(https?://|www(?=\.))([-.\w]+)([^ \t\r\n]*)", re.IGNORECASE)
@@ -37,41 +37,41 @@ def made(name: str, *texts: str) -> None:
 )
 def test_no_address_in_a_text_becomes_a_link(text: str) -> None:
     assert ADDRESS.search(text) or MAIL.search(text)
-    read = re.sub(r"\\(.)", r"\1", resources.plain(f"see {text} there"))
+    read = re.sub(r"\\(.)", r"\1", pool.plain(f"see {text} there"))
     assert not ADDRESS.search(read) and not MAIL.search(read)
     assert read.replace("\u2060", "") == f"see {text} there"
 
 
 def test_an_index_that_is_let_go_serves_the_search_that_has_begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made("notes", "A diesel engine.")
-    index = resources.index("notes")
+    index = pool.index("notes")
     shutil.rmtree(home / "notes")
     made("notes", "A soup.")
-    assert resources.index("notes") is not index
+    assert pool.index("notes") is not index
     assert index.search("diesel engine")[0].text == "A diesel engine."  # somebody's, who asked before
 
 
 def test_an_index_that_was_made_anew_is_closed_a_little_later(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "LINGER", 0.0)
+    monkeypatch.setattr(pool, "LINGER", 0.0)
     made("notes", "A diesel engine.")
     closed = []
-    index = resources.index("notes")
+    index = pool.index("notes")
     monkeypatch.setattr(index, "close", lambda: closed.append(index))
     shutil.rmtree(home / "notes")
     made("notes", "A soup.")
-    assert resources.index("notes") is not index
+    assert pool.index("notes") is not index
     until_closed(closed)
 
 
 def test_a_removed_index_is_closed_at_once(home: Path) -> None:
     made("notes", "A diesel engine.")
-    index = resources.index("notes")
-    resources.release("notes")
+    index = pool.index("notes")
+    pool.release("notes")
     with pytest.raises(SemsearchError):
         index.search("engine")
     Index.remove("notes")
     with pytest.raises(SemsearchError, match="no index"):
-        resources.index("notes")
+        pool.index("notes")
 
 
 def until_closed(closed: list[Index]) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
-from ..shared import resources
-
-if TYPE_CHECKING:
-    from ..shared.run_table import Row
+from ..shared import pool, runs
+from ..shared.encoder_picker import short
+from .metric_job import Run
 
 MOST = 10  # queries that differ most
 MEANS = {  # a figure: which way is better (0: nearer to 0), and what it says
@@ -33,6 +33,21 @@ MEANS = {  # a figure: which way is better (0: nearer to 0), and what it says
     "length bias": (0, "above 0 texts are near each other because they are equally long"),
 }
 COUNTS = ("queries", "texts", "vectors", "mode")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of figures of a run: of one mode, where it measured several."""
+
+    run: str
+    of: Run
+    figures: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """What it is called in a list."""
+        parts = (self.of.get("index"), short(str(self.of.get("encoder"))), self.figures.get("mode"))
+        return " · ".join([*(str(part) for part in parts if part), runs.finished_at(self.of)])
 
 
 def form(name: str, measure: str) -> str:
@@ -59,7 +74,7 @@ def show(rows: Sequence[Row], measure: str) -> None:
         return
     unlike = differing(one, other)
     if unlike:
-        st.warning(resources.plain(f"They were not measured alike ({', '.join(unlike)}): the difference is not the "
+        st.warning(pool.plain(f"They were not measured alike ({', '.join(unlike)}): the difference is not the "
                               "encoder's or the index's alone."), icon=":material/warning:")  # fmt: skip
     found = table(one, other, measure)
     if not found:
@@ -67,9 +82,7 @@ def show(rows: Sequence[Row], measure: str) -> None:
         return
     right_aligned = {name: st.column_config.TextColumn(alignment="right") for name in ("from", "to", "difference")}
     st.dataframe(found, hide_index=True, column_config=right_aligned, width="content")
-    told = [
-        f"- **{resources.plain(row['figure'])}**: {MEANS[row['figure']][1]}" for row in found if row["figure"] in MEANS
-    ]
+    told = [f"- **{pool.plain(row['figure'])}**: {MEANS[row['figure']][1]}" for row in found if row["figure"] in MEANS]
     if told:
         st.caption("\n".join(told))
     _queries(one, other)

@@ -1,0 +1,33 @@
+"""Saved runs of an evaluation: how they are described, and what tells one set of texts from another."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from .types import JsonObject
+
+UNNAMED = ("sha256", "k", "unit", "aggregate")  # settings that nobody chose
+
+
+def is_sound(run: JsonObject) -> bool:
+    """Whether it has the shape that these pages write: anybody may put a file there."""
+    rows, settings = run.get("rows"), run.get("settings")
+    return isinstance(rows, list) and all(isinstance(row, dict) for row in rows) and isinstance(settings, dict)
+
+
+def describe_settings(run: JsonObject) -> str:
+    """How it was measured, in a few words."""
+    parts = [f"{name} {value}" for name, value in run["settings"].items() if name not in UNNAMED]
+    documents = run.get("documents")
+    return ", ".join([*parts, *([f"{documents:,} documents"] if isinstance(documents, int) else [])])
+
+
+def finished_at(run: JsonObject) -> str:
+    """When it ended, in UTC, without the zone."""
+    return str(run.get("time", ""))[:19].replace("T", " ")
+
+
+def digest(parts: Sequence[object]) -> str:
+    """16 hexadecimal digits of SHA-256 over texts and numbers."""
+    return hashlib.sha256(repr(list(parts)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
