@@ -76,8 +76,8 @@ class Roots:
         return next((root for root in self.roots if path.is_relative_to(root.path)), None)
 
     def base(self, path: Path) -> tuple[str, str]:
-        """(folder, prefix) that the file or folder `path` is named from."""
-        return next((base, prefix) for base, prefix in self.bases if path.is_relative_to(base))
+        """(folder, prefix) that the file or folder `path` is named from: of those above it the nearest."""
+        return max((base for base in self.bases if path.is_relative_to(base[0])), key=lambda base: len(base[0]))
 
     def with_root(self, root: Root) -> Roots:
         """The same and `root`; what lies below it is followed through it from now on."""
@@ -85,8 +85,10 @@ class Roots:
         kept = tuple(r for r in self.roots if not Path(r.path).is_relative_to(path))
         if any(path.is_relative_to(base) for base, _ in self.bases):
             return Roots((*kept, root), self.bases)
-        base = path if path.is_dir() else path.parent
-        bases = tuple((b, p) for b, p in self.bases if not Path(b).is_relative_to(base))
+        if path.is_dir():
+            base, bases = path, tuple((b, p) for b, p in self.bases if not Path(b).is_relative_to(path))
+        else:  # a file covers nothing of the folders beside it: they keep their names
+            base, bases = path.parent, self.bases
         taken = {prefix for _, prefix in bases}
         names = ["", *(f"{base.name or 'root'}{n}/" for n in ("", *(f"-{i}" for i in range(2, len(taken) + 3))))]
         return Roots((*kept, root), (*bases, (str(base), next(name for name in names if name not in taken))))

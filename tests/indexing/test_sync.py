@@ -141,6 +141,18 @@ def test_widening_to_the_folder_above_moves_what_is_there(index: Index, notes: P
     assert ids(index) == ["engines.md", "sub/bread.txt"]
 
 
+def test_a_file_beside_an_indexed_folder_leaves_its_documents_alone(index: Index, notes: Path, tmp_path: Path) -> None:
+    index.sync(notes)
+    (tmp_path / "letter.txt").write_text("Dear reader.")
+    report = index.sync(tmp_path / "letter.txt")
+    assert (report.added, report.deleted) == (1, 0)
+    (notes / "new.md").write_text("Clouds bring rain.")
+    again = index.sync()
+    assert (again.added, again.unchanged, again.deleted) == (1, 3, 0)
+    assert "new.md" in ids(index)
+    assert {"engines.md", "sub/bread.txt"} < set(ids(index))
+
+
 def test_two_folders_with_equal_names_inside_do_not_collide(index: Index, notes: Path, tmp_path: Path) -> None:
     other = tmp_path / "work"
     other.mkdir()
