@@ -144,7 +144,7 @@ def exported(reference: str, folder: Path, dtype: str) -> Path:
     """The bundle for `reference`. For int8, whole: the gate would leave a part of this untuned model in float32."""
     if dtype != "int8":
         return export(reference, folder, dtype=dtype).folder
-    with mock.patch("semsearch.export.parity.gated", return_value="none: for timing alone"):
+    with mock.patch("semsearch.export.parity.check_gate", return_value="none: for timing alone"):
         return export(reference, folder, dtype=dtype).folder
 
 

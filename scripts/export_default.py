@@ -41,7 +41,7 @@ from semsearch.encoders.onnx import OnnxEncoder
 from semsearch.errors import GateFailed, SemsearchError
 from semsearch.evaluation.sts import spearman, task_pairs
 from semsearch.export import graph, precision, versions
-from semsearch.export.precision import optimised
+from semsearch.export.precision import optimise
 from semsearch.models import bundle as bundles
 from semsearch.models.bundle import Bundle
 from semsearch.prompts import Prompt
@@ -56,7 +56,7 @@ SHIPPED = HERE.parent / "semsearch" / "models" / "default"
 MAX_TOKENS = 256  # the length all-MiniLM-L6-v2 was trained and published with
 MASKED = -10_000.0  # added to the attention to padding: exp() of it is 0 in every precision, and fp16 can hold it
 VARIANTS: dict[str, dict[str, Any]] = {
-    "s8, 7 bits": precision.CHOSEN,
+    "s8, 7 bits": precision.QUANTIZATION,
     "s8, 8 bits": {"weight_type": QuantType.QInt8},
     "u8, 8 bits": {"weight_type": QuantType.QUInt8},
     "s8, asymmetric": {"weight_type": QuantType.QInt8, "extra_options": {"WeightSymmetric": False}},
@@ -113,7 +113,7 @@ def export(folder: Path, dtype: str) -> Bundle:
     with tempfile.TemporaryDirectory() as scratch:
         new = Path(scratch)
         full = traced(network, new / "full.onnx")
-        optimised(full if dtype == "fp32" else quantised(full, new / "int8.onnx", CHOSEN), new / "model.onnx")
+        optimise(full if dtype == "fp32" else quantised(full, new / "int8.onnx", CHOSEN), new / "model.onnx")
         bundle = described(new, dtype)
         parity = measured(bundle, network)
         for key, value in parity.items():
@@ -141,7 +141,7 @@ def network_in_torch() -> MeanPooled:
 def traced(network: MeanPooled, path: Path) -> Path:
     """The network as an ONNX file with free batch and length, without notes on where it was made."""
     ids = torch.tensor([[101, 2023, 2003, 1037, 102], [101, 2023, 102, 0, 0]])
-    return graph.traced(network, (ids, (ids > 0).long()), path, longest=512)
+    return graph.trace(network, (ids, (ids > 0).long()), path, longest=512)
 
 
 def quantised(full: Path, path: Path, variant: str) -> Path:
@@ -211,7 +211,7 @@ def compare() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         full = traced(network, Path(scratch) / "full.onnx")
         for variant in VARIANTS:
-            optimised(quantised(full, Path(scratch) / "int8.onnx", variant), Path(scratch) / "model.onnx")
+            optimise(quantised(full, Path(scratch) / "int8.onnx", variant), Path(scratch) / "model.onnx")
             figures = measured(described(Path(scratch), "int8"), network)
             print(f"{variant:16} {json.dumps(figures)}")
 

@@ -1,4 +1,4 @@
-"""A folder that is replaced as a whole, or not at all."""
+"""Atomic replacement of a folder: as a whole, or not at all."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from semsearch.utils.atomic_write import sync_file, sync_folder
 
 @contextmanager
 def replaced(out: Path, *, force: bool = False, source: Path | None = None) -> Iterator[Path]:
-    """A new folder to write into, which becomes `out` once the block ends without an error; else nothing is left.
+    """A new folder to write into, which becomes `out` once the block ends without an error; otherwise nothing is left.
 
-    Raises UsageError before anything is done where `out` holds something: only a bundle is replaced, with `force`.
+    Raises UsageError, before anything is done, where `out` is not empty: only a bundle is replaced, with `force`.
     """
     out = out.expanduser().resolve()
     check(out, force=force, source=source)
@@ -37,7 +37,7 @@ def replaced(out: Path, *, force: bool = False, source: Path | None = None) -> I
 
 
 def _swap(new: Path, out: Path, old: Path) -> None:
-    """`new` in the place of `out`; on an error `out` is back."""
+    """Move `new` to `out`; on an error `out` is restored."""
     out.rename(old)
     try:
         new.rename(out)
@@ -54,11 +54,11 @@ def check(out: Path, *, force: bool = False, source: Path | None = None) -> None
     if not out.is_dir() or not any(out.iterdir()):
         return
     if source is not None and out in (source.resolve(), *source.resolve().parents):
-        raise UsageError(f"{out} is where the model itself lies.", "Name another folder: -o DIR")
+        raise UsageError(f"{out} is the folder of the model itself.", "Name another folder: -o DIR")
     if not force:
         more = ", or say --force to replace the bundle in it" if (out / MANIFEST).is_file() else ""
         raise UsageError(f"{out} is not empty.", f"Name another folder{more}.")
     if not (out / MANIFEST).is_file():
         raise UsageError(
-            f"{out} holds no bundle (no {MANIFEST}), and --force replaces nothing else.", "Name another folder: -o DIR"
+            f"{out} holds no bundle (no {MANIFEST}), and --force replaces only bundles.", "Name another folder: -o DIR"
         )

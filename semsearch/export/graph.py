@@ -1,7 +1,7 @@
-"""What a method does, as an ONNX graph: ids and mask (n, t) in, vectors (n, d) of length 1 out.
+"""The ONNX graph of an encoder: token ids and mask (n, t) in, unit vectors (n, d) out.
 
-The graph is the trace of `Method.embed` and of nothing else, so that no second implementation can drift. Of the last
-layer it holds what the tokens that are read need, since `embed` asks the network for no more.
+The graph is traced from `Method.embed`, so that no second implementation can diverge from it. Of the last layer it has
+only what the pooled tokens need, since `embed` requests no more.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import onnx
 import torch
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from semsearch.models.tokenization import Frame
 
 OPSET = 20  # the first with Gelu as one operator
-MOST_BYTES = 2_000_000_000  # protobuf cannot hold 2 GiB: weights beyond this lie in a file of their own
-BESIDE = ".data"  # what that file's name ends with
+MOST_BYTES = 2_000_000_000  # protobuf is limited to 2 GiB: larger weights go to a file of their own
+EXTERNAL_SUFFIX = ".data"  # of that file's name
 BIAS = "bias_of_the_prompt"
-BIAS_ROWS = 64  # of a prompt's bias that are computed at once
-FRAME = ("before", "after")  # what of a frame differs between prompts
+BIAS_ROWS = 64  # rows of a prompt's bias computed at once
+PROMPT_FIELDS = ("before", "after")  # attributes of a frame that differ between prompts
 
 Inputs = tuple[Tensor, Tensor]
 
 
 class Graph(nn.Module):
-    """input_ids and attention_mask (n, t) -> unit vectors (n, d) in float32. `post` follows the method."""
+    """input_ids and attention_mask (n, t) -> unit vectors (n, d) in float32. `post` is applied after the method."""
 
     def __init__(
         self, method: Method, network: nn.Module, frame: Frame, bias: Tensor | None, post: nn.Module | None = None
     ) -> None:
         super().__init__()
         self.method, self.network, self.frame = method, network, frame
-        self.post = nn.Identity() if post is None else post  # by this name its numbers are found in the graph
+        self.post = nn.Identity() if post is None else post  # precision.py finds its initializers by this name
         self.register_buffer(BIAS, bias)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -51,41 +51,41 @@ class Graph(nn.Module):
         return nn.functional.normalize(self.post(self.method.embed(self.network, batch).float()), dim=1)
 
 
-class Watched:
-    """A frame that knows whether its prompt was looked at: then the graph holds for this prompt only."""
+class RecordingFrame:
+    """A frame that records whether its prompt was read: then the graph is valid for this prompt only."""
 
     def __init__(self, frame: Frame) -> None:
-        self.frame, self.seen = frame, False
+        self.frame, self.was_read = frame, False
 
-    def __getattr__(self, name: str) -> Any:
-        self.seen = self.seen or name in FRAME
+    def __getattr__(self, name: str) -> object:
+        self.was_read = self.was_read or name in PROMPT_FIELDS
         return getattr(self.frame, name)
 
     def __len__(self) -> int:
-        self.seen = True
+        self.was_read = True
         return len(self.frame)
 
 
-def looks_at_the_prompt(graph: Graph, example: Inputs) -> bool:
-    """Whether the vectors depend on more of the prompt than on its ids."""
-    watched = Watched(graph.frame)
-    again: Any = watched
+def depends_on_prompt(graph: Graph, example: Inputs) -> bool:
+    """Whether the vectors depend on the prompt in another way than through its token ids."""
+    recording = RecordingFrame(graph.frame)
+    frame = cast("Frame", recording)
     with torch.no_grad():
-        Graph(graph.method, graph.network, again, getattr(graph, BIAS), graph.post)(*example)
-    return watched.seen
+        Graph(graph.method, graph.network, frame, getattr(graph, BIAS), graph.post)(*example)
+    return recording.was_read
 
 
 @torch.no_grad()
-def bias_table(method: Method, network: Any, frame: Frame, rows: int, device: str) -> Tensor:
-    """What the prompt says around 0 … rows - 1 tokens of nothing: (rows, d)."""
-    some = torch.split(torch.arange(rows, device=device), BIAS_ROWS)
-    return torch.cat([method.bias(network, frame, lengths) for lengths in some])
+def bias_table(method: Method, network: nn.Module, frame: Frame, rows: int, device: str) -> Tensor:
+    """The prompt's bias for sentences of 0 … rows - 1 tokens: (rows, d)."""
+    lengths_at_once = torch.split(torch.arange(rows, device=device), BIAS_ROWS)
+    return torch.cat([method.bias(network, frame, lengths) for lengths in lengths_at_once])
 
 
-def traced(network: nn.Module, example: Inputs, path: Path, longest: int) -> Path:
-    """Write `network` as an ONNX file with free batch and length, without notes on where it was made.
+def trace(network: nn.Module, example: Inputs, path: Path, longest: int) -> Path:
+    """Write `network` as an ONNX file with dynamic batch and length, without metadata about this machine.
 
-    Weights beyond MOST_BYTES lie beside it. Raises UsageError where torch cannot follow the network.
+    Weights beyond MOST_BYTES go to a file beside it. Raises UsageError where torch cannot trace the network.
     """
     shape = {0: torch.export.Dim("n"), 1: torch.export.Dim("t", max=longest)}
     try:
@@ -100,26 +100,26 @@ def traced(network: nn.Module, example: Inputs, path: Path, longest: int) -> Pat
                 dynamo=True,
                 verbose=False,
             )
-    except Exception as error:  # torch.export has a class for every thing that it cannot follow
+    except Exception as error:  # torch.export raises many classes
         raise UsageError(
-            f"this model cannot be written as an ONNX graph: {reason(error)}",
-            "It runs in Torch: use it without export.",
+            f"this model cannot be written as an ONNX graph: {_root_cause(error)}",
+            "It runs in PyTorch: use it without export.",
         ) from error
     if program is None:
-        raise SemsearchError("torch.onnx.export gave nothing.")
-    if size(network) > MOST_BYTES:
+        raise SemsearchError("torch.onnx.export returned no program.")
+    if _bytes(network) > MOST_BYTES:
         program.save(path, external_data=True)
         model = onnx.load(path, load_external_data=False)
     else:
         model = program.model_proto
-    scrub(model)
-    rename(model, {"embedding": "word_embedding", "vectors": "embedding"})
+    _strip_metadata(model)
+    _rename(model, {"embedding": "word_embedding", "vectors": "embedding"})
     onnx.save(model, path)
     return path
 
 
-def scrub(model: onnx.ModelProto) -> None:
-    """Take out what says where and from which lines of code a graph was made."""
+def _strip_metadata(model: onnx.ModelProto) -> None:
+    """Remove the paths and lines of code that a graph was traced from."""
     graph = model.graph
     for part in (model, graph, *graph.node, *graph.input, *graph.output, *graph.initializer):
         part.ClearField("metadata_props")
@@ -127,8 +127,8 @@ def scrub(model: onnx.ModelProto) -> None:
     graph.ClearField("value_info")
 
 
-def rename(model: onnx.ModelProto, names: dict[str, str]) -> None:
-    """Give values other names throughout the graph."""
+def _rename(model: onnx.ModelProto, names: dict[str, str]) -> None:
+    """Rename values throughout the graph."""
     for node in model.graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]
         node.output[:] = [names.get(name, name) for name in node.output]
@@ -136,13 +136,13 @@ def rename(model: onnx.ModelProto, names: dict[str, str]) -> None:
         value.name = names.get(value.name, value.name)
 
 
-def size(network: nn.Module) -> int:
+def _bytes(network: nn.Module) -> int:
     """Bytes of parameters and buffers."""
     return sum(each.numel() * each.element_size() for each in (*network.parameters(), *network.buffers()))
 
 
-def reason(error: BaseException) -> str:
-    """What is at the bottom of an error of torch, in one line."""
+def _root_cause(error: BaseException) -> str:
+    """The innermost cause of an error of torch, in one line."""
     while error.__cause__ is not None:
         error = error.__cause__
     lines = [line.strip() for line in re.sub(r"\x1b\[[\d;]*m", "", str(error)).splitlines() if line.strip()]
@@ -151,7 +151,7 @@ def reason(error: BaseException) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without torch's remarks on what it does not support; what matters of them is raised."""
+    """Suppress the exporter's warnings about unsupported features; real failures raise."""
     names = ("torch.onnx", "torch.onnx._internal.exporter._registration", "torch.export", "onnxscript", "onnx_ir")
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]

@@ -1,18 +1,18 @@
-"""Is an export what it was made from? Measured on probe texts and plain sentences; refused where it is not.
+"""Parity of an export with its source, on probe texts and plain sentences: an export outside the limits is refused.
 
-    fp32   every cosine to Torch at least 0.9999, and no vector changed by the texts beside it
+    fp32   every cosine to PyTorch at least 0.9999, and no vector depends on its batch
     fp16   every cosine at least 0.999
-    int8   STS-B dev at most 0.3 points below Torch; where it is not at hand, the order of the cosines of unrelated
-           sentences (Spearman) and the mean cosine to Torch
+    int8   STS-B dev at most 0.3 points below PyTorch; where STS-B is not available, the order of the cosines of
+           unrelated sentences (Spearman) and the mean cosine to PyTorch
 
-The floors of the last were chosen on all-MiniLM-L6-v2 under three templates: see docs/export.md.
+The limits of the last were chosen on all-MiniLM-L6-v2 under three templates: see docs/export.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -32,11 +32,11 @@ STS_POINTS = 0.3
 SPEARMAN = 0.98
 MEAN_COSINE = 0.97
 FIXES = {
-    "fp32": "Use it in Torch, without export.",
+    "fp32": "Use it in PyTorch, without export.",
     "fp16": "Use --dtype fp32.",
     "int8": "Use --dtype fp32, or have it judged by STS-B dev: --data DIR.",
 }
-PROBES = (  # one token, empty, not Latin, odd spaces, quotes, endings; the longest and the special tokens come on top
+PROBES = (  # one token, empty, non-Latin, odd spaces, quotes, endings; probes() adds special tokens and long texts
     "a",
     "",
     " ",
@@ -51,30 +51,34 @@ PROBES = (  # one token, empty, not Latin, odd spaces, quotes, endings; the long
 )
 
 
-class Engine(EncoderProtocol, Protocol):
-    """What texts are given to, under any prompt."""
+class PromptedEncoder(EncoderProtocol, Protocol):
+    """An encoder that embeds texts under any prompt."""
 
     def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors: ...
 
 
 def probes(longest: int, tokens: Mapping[str, str]) -> list[str]:
-    """Texts on which an export may go wrong, for an encoder that reads `longest` tokens and has these special ones."""
+    """Texts on which an export may differ, for an encoder of `longest` tokens with these special tokens."""
     return [*PROBES, " ".join(tokens.values()), "word " * (longest - 2), "longer than it reads " * longest]
 
 
-def measured(
-    ours: Engine, theirs: Engine, prompts: Sequence[Prompt], texts: Sequence[str], sentences: Sequence[str]
+def compare(
+    ours: PromptedEncoder,
+    theirs: PromptedEncoder,
+    prompts: Sequence[Prompt],
+    texts: Sequence[str],
+    sentences: Sequence[str],
 ) -> dict[str, float]:
-    """How near the vectors of an export are to those of Torch. `prompts` are all that the encoder has of its own."""
-    given = [*texts, *sentences]
-    got = np.concatenate([ours.embed(given, prompt) for prompt in prompts])
-    wanted = np.concatenate([theirs.embed(given, prompt) for prompt in prompts])
-    alone = np.concatenate([ours.embed([text], prompt) for prompt in prompts for text in given])
+    """How close the vectors of the export `ours` are to those of PyTorch, under all `prompts` of the encoder."""
+    every = [*texts, *sentences]
+    got = np.concatenate([ours.embed(every, prompt) for prompt in prompts])
+    wanted = np.concatenate([theirs.embed(every, prompt) for prompt in prompts])
+    alone = np.concatenate([ours.embed([text], prompt) for prompt in prompts for text in every])
     near = cosine_of_each(got, wanted)
     left, right = np.triu_indices(len(sentences), k=1)
     ranked = [np.einsum("nd,nd->n", some[left], some[right]) for some in (got[len(texts) :], wanted[len(texts) :])]
     return {
-        "texts": len(given) * len(prompts),
+        "texts": len(every) * len(prompts),
         "least_cosine": round(float(near.min()), 6),
         "mean_cosine": round(float(near.mean()), 6),
         "largest_difference": float(f"{np.abs(got - wanted).max():.2g}"),
@@ -83,43 +87,43 @@ def measured(
     }
 
 
-def measured_on_sts(ours: Engine, theirs: Engine, data: Path) -> dict[str, float]:
-    """STS-B dev, Spearman in percent. Raises NotFound where `data` has it not."""
+def compare_on_sts(ours: PromptedEncoder, theirs: PromptedEncoder, data: Path) -> dict[str, float]:
+    """STS-B dev, Spearman in percent. Raises NotFound where `data` does not have it."""
     (dev,) = task_pairs("stsb", data, "dev").values()
     scores = [round(100 * spearman(cosines(dev.pairs, each), dev.gold), 2) for each in (ours, theirs)]
     return {"stsb_dev": scores[0], "stsb_dev_fp32": scores[1]}
 
 
 def cosine_of_each(ours: Vectors, theirs: Vectors) -> NDArray[np.float64]:
-    """Cosine of each row of unit vectors with its like, (n,). Two zero vectors are alike."""
+    """Cosine of each row of `ours` with the same row of `theirs`, unit vectors (n, d): (n,). Of two zero rows, 1."""
     near = np.einsum("nd,nd->n", ours, theirs, dtype=np.float64)
-    nothing = ~(ours.any(axis=1) | theirs.any(axis=1))
-    return np.where(nothing, 1.0, near)
+    both_zero = ~(ours.any(axis=1) | theirs.any(axis=1))
+    return np.where(both_zero, 1.0, near)
 
 
-def gated(figures: Mapping[str, Any], dtype: str) -> str:
-    """The gate that `figures` passed, in words. Raises GateFailed."""
+def check_gate(figures: Mapping[str, float], dtype: str) -> str:
+    """A description of the limits that `figures` satisfy. Raises GateFailed where they do not."""
     if dtype in LEAST_COSINE:
         floor = LEAST_COSINE[dtype]
-        _hold(figures["least_cosine"] >= floor, dtype, f"least cosine {figures['least_cosine']}, at least {floor}")
+        _require(figures["least_cosine"] >= floor, dtype, f"least cosine {figures['least_cosine']}, at least {floor}")
         if dtype == "fp16":
             return f"every cosine to torch >= {floor}"
         moved = figures["batch_difference"]
-        _hold(moved <= BATCH_DIFFERENCE, dtype, f"texts beside it move a vector by {moved}, at most {BATCH_DIFFERENCE}")
+        _require(moved <= BATCH_DIFFERENCE, dtype, f"a batch changes a vector by {moved}, at most {BATCH_DIFFERENCE}")
         return f"every cosine to torch >= {floor}, alone and together within {BATCH_DIFFERENCE}"
     if "stsb_dev" in figures:
         ours, theirs = figures["stsb_dev"], figures["stsb_dev_fp32"]
-        _hold(ours >= theirs - STS_POINTS, dtype, f"STS-B dev {ours} against {theirs}, at most {STS_POINTS} below")
+        _require(ours >= theirs - STS_POINTS, dtype, f"STS-B dev {ours} against {theirs}, at most {STS_POINTS} below")
         return f"STS-B dev at most {STS_POINTS} points below torch"
     order, mean = figures["spearman_of_pairs"], figures["mean_cosine"]
-    _hold(order >= SPEARMAN, dtype, f"Spearman of pairs {order}, at least {SPEARMAN}")
-    _hold(mean >= MEAN_COSINE, dtype, f"mean cosine {mean}, at least {MEAN_COSINE}")
+    _require(order >= SPEARMAN, dtype, f"Spearman of pairs {order}, at least {SPEARMAN}")
+    _require(mean >= MEAN_COSINE, dtype, f"mean cosine {mean}, at least {MEAN_COSINE}")
     return f"Spearman of the cosines of unrelated sentences >= {SPEARMAN}, mean cosine to torch >= {MEAN_COSINE}"
 
 
-def _hold(passed: bool, dtype: str, what: str) -> None:
+def _require(passed: bool, dtype: str, what: str) -> None:
     if not passed:  # also where a figure is NaN
         raise GateFailed(
-            f"the {dtype} export is not what it was made from: {what} was wanted. Nothing was written.",
+            f"the {dtype} export differs from its source: {what} is required. Nothing was written.",
             FIXES[dtype],
         )

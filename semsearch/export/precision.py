@@ -1,4 +1,4 @@
-"""The same graph for where it will run: fused for CPUs, in 8 bit integers, in half precision."""
+"""Conversions of a traced graph: fused for CPUs, quantised to int8, or in half precision."""
 
 from __future__ import annotations
 
@@ -20,35 +20,36 @@ from semsearch.export import graph as graphs
 from semsearch.models import bundle as bundles
 
 SLOW_FUSIONS = ["SkipLayerNormFusion"]  # on AVX2 65 us, Add and LayerNormalization 22 us, for 24 tokens x 384
-CHOSEN: dict[str, Any] = {"weight_type": QuantType.QInt8, "reduce_range": True}  # 7 bits: see scripts/export_default.py
-POST = "post."  # what the names of post-processing's numbers begin with in a traced graph
-WORDS = 1 << 20  # numbers in a table of word vectors that is worth 8 bits
+# int8 with 7 significant bits; scripts/export_default.py compares the variants
+QUANTIZATION: dict[str, Any] = {"weight_type": QuantType.QInt8, "reduce_range": True}
+POST = "post."  # prefix of the initializers of post-processing in a traced graph
+LARGE_TABLE = 1 << 20  # numbers in a table of word vectors that is worth quantising
 EXTERNAL = "session.optimized_model_external_initializers_"
 
 
-def optimised(source: Path, path: Path) -> Path:
-    """The graph with ONNX Runtime's fusions done: they hold on every machine, and a session opens faster."""
+def optimise(source: Path, path: Path) -> Path:
+    """The graph with ONNX Runtime's portable fusions applied, so that a session opens faster."""
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED  # beyond it: this machine only
     options.optimized_model_filepath = str(path)
     options.log_severity_level = 3
-    if beside(source):
-        options.add_session_config_entry(EXTERNAL + "file_name", path.name + graphs.BESIDE)
+    if external_files(source):
+        options.add_session_config_entry(EXTERNAL + "file_name", path.name + graphs.EXTERNAL_SUFFIX)
         options.add_session_config_entry(EXTERNAL + "min_size_in_bytes", "1024")
     ort.InferenceSession(source, options, ["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS)
     return path
 
 
-def quantised(source: Path, path: Path, *, narrowing: bool = True) -> Path:
-    """8 bit weights: of matrices per channel, activations quantised while it runs; of word vectors per word.
+def quantise(source: Path, path: Path, *, narrowing: bool = True) -> Path:
+    """int8 weights: matrices per channel with dynamically quantised activations, word vectors with a scale per word.
 
     `narrowing` false leaves the matrices that are higher than wide in float32: the second half of a feed-forward
-    block, whose input holds the few large numbers that one scale for all of it blurs. Post-processing stays as it is.
-    One scale for the whole table of words, which is what the quantiser knows, cost 4.6 points on STS-B dev under a
-    CoT-BERT template (25.9 against 30.5; one for each word: 30.5).
+    block, whose input has a few large numbers that a single scale for the whole tensor blurs. Post-processing stays in
+    float32. A single scale for the whole table of words, which is all that the quantiser offers, cost 4.6 points on
+    STS-B dev under a CoT-BERT template (25.9 against 30.5; one for each word: 30.5).
     """
-    large = bool(beside(source))
-    with _silence():
+    large = bool(external_files(source))
+    with _without_warnings():
         quantize_dynamic(
             source,
             path,
@@ -56,19 +57,19 @@ def quantised(source: Path, path: Path, *, narrowing: bool = True) -> Path:
             per_channel=True,
             nodes_to_exclude=[*_names_behind(source), *([] if narrowing else _narrowing(source))],
             use_external_data_format=large,
-            **CHOSEN,
+            **QUANTIZATION,
         )
     model = onnx.load(path)
-    _words_by_row(model.graph)
-    onnx.save(model, path, save_as_external_data=large, location=path.name + graphs.BESIDE if large else None)
+    _quantise_tables(model.graph)
+    onnx.save(model, path, save_as_external_data=large, location=path.name + graphs.EXTERNAL_SUFFIX if large else None)
     return path
 
 
-def halved(source: Path, path: Path) -> Path:
-    """Weights and arithmetic in half precision; post-processing, and the way to length 1, in float32."""
-    large = bool(beside(source))
+def to_half(source: Path, path: Path) -> Path:
+    """Weights and arithmetic in half precision; post-processing and normalisation in float32."""
+    large = bool(external_files(source))
     model = onnx.load(source)
-    vectors, shape = _unnormalised(model), onnx.ValueInfoProto()
+    vectors, shape = _remove_normalisation(model), onnx.ValueInfoProto()
     shape.CopyFrom(model.graph.output[0])
     nodes, numbers = _without_post(model.graph)
     model = convert_float_to_float16(model, keep_io_types=True, disable_shape_infer=large)
@@ -76,21 +77,21 @@ def halved(source: Path, path: Path) -> Path:
     model.graph.initializer.extend(numbers)
     model.graph.output[0].CopyFrom(shape)
     model.graph.output[0].name = "embedding"
-    onnx.save(model, path, save_as_external_data=large, location=path.name + graphs.BESIDE if large else None)
+    onnx.save(model, path, save_as_external_data=large, location=path.name + graphs.EXTERNAL_SUFFIX if large else None)
     return path
 
 
-def beside(model: Path) -> list[str]:
-    """The files in which the weights of the ONNX file `model` lie, where they are not in itself."""
+def external_files(model: Path) -> list[str]:
+    """Names of the files beside the ONNX file `model` that hold its weights; [] where it holds them itself."""
     found = onnx.load(model, load_external_data=False)
     return sorted(
         {entry.value for tensor in found.graph.initializer for entry in tensor.external_data if entry.key == "location"}
     )
 
 
-def stamp(model: Path) -> None:
-    """Write the hashes of the files beside `model` into it, so that its own hash stands for all of them."""
-    files = beside(model)
+def stamp_external_hashes(model: Path) -> None:
+    """Write the hashes of the files beside `model` into it, so that its own hash covers all of them."""
+    files = external_files(model)
     if not files:
         return
     content = onnx.load(model, load_external_data=False)
@@ -100,14 +101,14 @@ def stamp(model: Path) -> None:
 
 
 def operators(model: Path) -> list[str]:
-    """The operators of a graph, those of other domains with the domain before them."""
+    """The operators of a graph, those of other domains prefixed with the domain."""
     nodes = onnx.load(model, load_external_data=False).graph.node
     return sorted({f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in nodes})
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
-    """Without the quantiser's advice to run its pre-processing, which changes nothing in these graphs."""
+def _without_warnings() -> Iterator[None]:
+    """Suppress the quantiser's advice to run its pre-processing, which changes nothing in these graphs."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -117,7 +118,7 @@ def _silence() -> Iterator[None]:
 
 
 def _narrowing(model: Path) -> list[str]:
-    """The products with a constant matrix that is higher than wide."""
+    """Names of the products with a constant matrix that is higher than wide."""
     graph = onnx.load(model, load_external_data=False).graph
     shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
     products = [(node, shapes.get(node.input[1], ())) for node in graph.node if node.op_type == "MatMul"]
@@ -129,7 +130,7 @@ def _names_behind(model: Path) -> list[str]:
 
 
 def _behind(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """The nodes of post-processing, and all that follows them, in their order."""
+    """The nodes of post-processing and all that follow them, in order."""
     reached = {tensor.name for tensor in graph.initializer if tensor.name.startswith(POST)}
     found = []
     for node in graph.node:
@@ -140,7 +141,7 @@ def _behind(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
 
 
 def _without_post(graph: onnx.GraphProto) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
-    """Take post-processing off the end of a graph, which then gives the vector before it; its nodes and numbers."""
+    """Remove post-processing, so that a graph returns the vector before it; the nodes and weights removed."""
     nodes = _behind(graph)
     if not nodes:
         return [], []
@@ -153,7 +154,7 @@ def _without_post(graph: onnx.GraphProto) -> tuple[list[onnx.NodeProto], list[on
     taken: dict[str, onnx.TensorProto] = {}
     for name in dict.fromkeys(name for node in nodes for name in node.input if name in known):
         if name in elsewhere and known[name].data_type != onnx.TensorProto.FLOAT:
-            continue  # whole numbers stay what they are
+            continue  # integers are not converted
         taken[name] = onnx.TensorProto()
         taken[name].CopyFrom(known[name])
         if name in elsewhere:
@@ -165,14 +166,14 @@ def _without_post(graph: onnx.GraphProto) -> tuple[list[onnx.NodeProto], list[on
     return nodes, list(taken.values())
 
 
-def _words_by_row(graph: onnx.GraphProto) -> None:
-    """Every large table (v, h) that rows are taken from, in 8 bits with one scale for each row."""
-    tables = {tensor.name: tensor for tensor in graph.initializer if math.prod(tensor.dims) >= WORDS}
+def _quantise_tables(graph: onnx.GraphProto) -> None:
+    """Quantise every large table (v, h) that rows are gathered from to int8, with one scale per row."""
+    tables = {tensor.name: tensor for tensor in graph.initializer if math.prod(tensor.dims) >= LARGE_TABLE}
     nodes = list(graph.node)
     for at in reversed(range(len(nodes))):
         node = nodes[at]
         if node.op_type == "Gather" and node.input[0] in tables and len(tables[node.input[0]].dims) == 2:
-            nodes[at : at + 1] = _by_row(graph, node, tables[node.input[0]])
+            nodes[at : at + 1] = _quantised_gather(graph, node, tables[node.input[0]])
     del graph.node[:]
     graph.node.extend(nodes)
     used = {name for node in nodes for name in node.input}
@@ -181,8 +182,8 @@ def _words_by_row(graph: onnx.GraphProto) -> None:
             graph.initializer.remove(tensor)
 
 
-def _by_row(graph: onnx.GraphProto, node: onnx.NodeProto, table: onnx.TensorProto) -> list[onnx.NodeProto]:
-    """What `node` takes from `table`: whole numbers times the scale of their row."""
+def _quantised_gather(graph: onnx.GraphProto, node: onnx.NodeProto, table: onnx.TensorProto) -> list[onnx.NodeProto]:
+    """Nodes that replace the Gather `node`: int8 rows of `table` times the scale of their row."""
     rows = numpy_helper.to_array(table)
     scales = np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.float32(1e-12)) / np.float32(127)
     name, ids, result = node.name or node.output[0], node.input[1], node.output[0]
@@ -199,8 +200,8 @@ def _by_row(graph: onnx.GraphProto, node: onnx.NodeProto, table: onnx.TensorProt
     ]
 
 
-def _unnormalised(model: onnx.ModelProto) -> str:
-    """Take the last steps, which bring vectors to length 1, out of a graph; the name of what it gives then."""
+def _remove_normalisation(model: onnx.ModelProto) -> str:
+    """Remove the final normalisation from a graph; the name of its output then."""
     graph = model.graph
     makes = {name: node for node in graph.node for name in node.output}
     division = node = makes[graph.output[0].name]
@@ -212,6 +213,6 @@ def _unnormalised(model: onnx.ModelProto) -> str:
         graph.node.remove(node)
     spare = {name for node in last for name in node.input} - {name for node in graph.node for name in node.input}
     for tensor in [each for each in graph.initializer if each.name in spare]:
-        graph.initializer.remove(tensor)  # else every session warns of it
+        graph.initializer.remove(tensor)  # an unused initializer makes every session warn
     graph.output[0].name = division.input[0]
     return str(division.input[0])

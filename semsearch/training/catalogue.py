@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
-from semsearch.errors import MissingExtra
+from semsearch.utils import optional_packages, plugins
 
 if TYPE_CHECKING:
     from semsearch.training.objectives import Base
@@ -17,16 +16,18 @@ SOURCE = re.compile(r"Sources?: (.*?)(https?://[^\s,;:]+)", re.DOTALL)
 LABELLED = {"score": "pairs with a score or label", "class": "pairs with classes", "teacher": "texts, a teacher"}
 
 
+def require_packages() -> None:
+    """Raises MissingExtra where a package that training needs is not installed."""
+    optional_packages.require(NEEDS, "train", "train")
+
+
 def training_methods() -> list[dict[str, Any]]:
     """Every method by name: what it does and needs, its `source` and `url`, batch, rate, epochs, tokens, options.
 
     Raises MissingExtra where PyTorch is not installed.
     """
-    for package in NEEDS:
-        if importlib.util.find_spec(package) is None:
-            raise MissingExtra(f"train (without {package})", "train")
+    require_packages()
     from semsearch.training import objectives
-    from semsearch.utils import plugins
 
     return [_told(name, objectives.kind(name), objectives.options_of(name)) for name in plugins.names(objectives)]
 

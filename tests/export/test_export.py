@@ -45,14 +45,14 @@ def script(data: Path) -> ModuleType:
 def full(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Encoder:
     """The default encoder in full precision, without the figures of STS-B dev, which the tests here measure."""
     folder = tmp_path_factory.mktemp("fp32")
-    script.optimised(script.traced(script.network_in_torch(), folder / "full.onnx"), folder / "model.onnx")
+    script.optimise(script.traced(script.network_in_torch(), folder / "full.onnx"), folder / "model.onnx")
     return Encoder.load(bundles.write(script.described(folder, "fp32"), folder).folder)
 
 
 def test_the_shipped_weights_are_what_the_script_makes(script: ModuleType, tmp_path: Path) -> None:
     shipped = bundles.read("default")
     graph = script.traced(script.network_in_torch(), tmp_path / "full.onnx")
-    script.optimised(script.quantised(graph, tmp_path / "int8.onnx", script.CHOSEN), tmp_path / "model.onnx")
+    script.optimise(script.quantised(graph, tmp_path / "int8.onnx", script.CHOSEN), tmp_path / "model.onnx")
     again = bundles.write(script.described(tmp_path, "int8"), tmp_path)
     if shipped.parity["made_with"] == script.versions():
         assert again.fingerprint == shipped.fingerprint

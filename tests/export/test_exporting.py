@@ -31,8 +31,15 @@ pytest.importorskip("onnxscript")
 
 from helpers.commandline import CommandLine  # noqa: E402
 
-from semsearch.export import export, export_engine, graph, parity, precision, versions  # noqa: E402
-from semsearch.export import onnx as making  # noqa: E402
+from semsearch.export import (  # noqa: E402
+    export,
+    export_engine,
+    graph,
+    onnx_folder,
+    parity,
+    precision,
+    versions,
+)
 
 DOCS = Path(__file__).parents[2] / "docs" / "export.md"
 SAMPLES = {  # method -> models and templates under which it is exported; as released, only a table differs
@@ -118,8 +125,8 @@ def test_an_export_gives_the_vectors_of_torch(name: str, load: Callable[..., Any
 def test_the_last_layer_runs_for_the_read_token_alone(name: str, load: Callable[..., Any], tmp_path: Path) -> None:
     import onnxruntime
 
-    module, example = making._graph(load(name)._engine)
-    path = graph.traced(module, example, tmp_path / "model.onnx", 256)
+    module, example = onnx_folder.trace_inputs(load(name)._engine)
+    path = graph.trace(module, example, tmp_path / "model.onnx", 256)
     model = onnx.load(path)
     inner = [node.output[0] for node in model.graph.node if node.op_type == "Gelu"]
     model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in inner)
@@ -232,7 +239,7 @@ def test_an_earlier_bundle_stays_where_its_successor_is_off(
     encoder, made = static
     out = Path(shutil.copytree(made, tmp_path / "out"))
     before = {file.name: file.read_bytes() for file in out.iterdir()}
-    monkeypatch.setattr(parity, "gated", lambda *_: (_ for _ in ()).throw(GateFailed("off")))
+    monkeypatch.setattr(parity, "check_gate", lambda *_: (_ for _ in ()).throw(GateFailed("off")))
     with pytest.raises(GateFailed):
         export(encoder, out, force=True)
     assert {file.name: file.read_bytes() for file in out.iterdir()} == before
@@ -248,7 +255,7 @@ def test_only_a_bundle_is_replaced_and_only_by_force(static: tuple[Any, Path], t
     export(encoder, out, force=True)
     assert Encoder.load(out).fingerprint == encoder.fingerprint
     (out / "encoder.json").unlink()
-    with pytest.raises(UsageError, match="replaces nothing else"):
+    with pytest.raises(UsageError, match="replaces only bundles"):
         export(encoder, out, force=True)
     with pytest.raises(UsageError, match="is a file"):
         export(encoder, out / "model.onnx", force=True)
@@ -301,7 +308,7 @@ def test_a_network_that_torch_cannot_follow_is_refused(load: Callable[..., Any],
             return engine.network.words(input_ids)[:, 0] if input_ids.sum() > 3 else attention_mask
 
     with pytest.raises(UsageError, match="cannot be written as an ONNX graph"):
-        graph.traced(Branching(), making._graph(engine)[1], tmp_path / "model.onnx", 256)
+        graph.trace(Branching(), onnx_folder.trace_inputs(engine)[1], tmp_path / "model.onnx", 256)
 
 
 def test_a_bundle_refuses_a_prompt_that_its_graph_is_not_for(load: Callable[..., Any], tmp_path: Path) -> None:
@@ -350,14 +357,14 @@ def test_weights_too_large_for_one_file_lie_beside_it(
 )
 def test_the_gate_holds_back_what_is_off(dtype: str, figures: dict[str, float]) -> None:
     good = {"least_cosine": 1.0, "mean_cosine": 1.0, "batch_difference": 0.0, "spearman_of_pairs": 1.0}
-    assert parity.gated(good, dtype)
+    assert parity.check_gate(good, dtype)
     with pytest.raises(GateFailed):
-        parity.gated(good | figures, dtype)
+        parity.check_gate(good | figures, dtype)
 
 
 def test_sts_alone_judges_int8_where_it_is_at_hand() -> None:
     coarse = {"mean_cosine": 0.5, "spearman_of_pairs": 0.5, "stsb_dev": 86.5, "stsb_dev_fp32": 86.7}
-    assert "STS-B" in parity.gated(coarse, "int8")
+    assert "STS-B" in parity.check_gate(coarse, "int8")
 
 
 def test_two_vectors_of_nothing_are_alike_and_one_is_not() -> None:

@@ -180,13 +180,13 @@ def test_a_flow_in_a_graph_gives_what_it_gives_in_torch(flowing: Encoder, tmp_pa
 def traces(white: Encoder, flowing: Encoder, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Any, Any, Path]]:
     """Of whitening and of a flow: what was traced, texts to run it with, the graph."""
     from semsearch.export import graph as graphs
-    from semsearch.export import onnx as making
+    from semsearch.export import onnx_folder
 
     found = []
     for at, encoder in enumerate((white, flowing)):
-        module, example = making._graph(encoder._engine)
+        module, example = onnx_folder.trace_inputs(encoder._engine)
         path = tmp_path_factory.mktemp("traces") / f"{at}.onnx"
-        found.append((module, example, graphs.traced(module, example, path, 64)))
+        found.append((module, example, graphs.trace(module, example, path, 64)))
     return found
 
 
@@ -201,13 +201,13 @@ def run(path: Path, example: Any) -> Any:
 def test_a_graph_gives_what_torch_gives(traces: list[tuple[Any, Any, Path]], tmp_path: Path) -> None:
     for module, example, path in traces:
         assert np.abs(run(path, example) - module(*example).detach().numpy()).max() < 1e-4
-        assert np.abs(run(precision.optimised(path, tmp_path / path.name), example) - run(path, example)).max() < 1e-4
+        assert np.abs(run(precision.optimise(path, tmp_path / path.name), example) - run(path, example)).max() < 1e-4
 
 
 def test_other_precisions_leave_it_in_float32(traces: list[tuple[Any, Any, Path]], tmp_path: Path) -> None:
     """Its numbers are large where the vectors vary little; what is before it is measured by the usual gates."""
     for module, example, full in traces:
-        for change in (precision.halved, precision.quantised):
+        for change in (precision.to_half, precision.quantise):
             path = change(full, tmp_path / f"{change.__name__}-{full.name}")
             assert (run(path, example) * module(*example).detach().numpy()).sum(axis=1).min() > 0.99
             held = onnx.load(path).graph

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from semsearch import settings
 from semsearch.cli.common import Options, existing_paths, remembered
 from semsearch.cli.output import text
-from semsearch.errors import MissingExtra, UsageError
+from semsearch.errors import UsageError
+from semsearch.export import require_packages
 from semsearch.models.model_ref import Reference
 
 if TYPE_CHECKING:
@@ -34,11 +34,7 @@ class Goal:
     def check(self, *, force: bool) -> None:
         """Raises, before anything is trained, for what could not be done afterwards."""
         if self.export is not None:
-            from semsearch.export import PACKAGES
-
-            for package in PACKAGES:
-                if importlib.util.find_spec(package) is None:
-                    raise MissingExtra(f"--export (without {package})", "train")
+            require_packages("--export")
         if self.index is None:
             if self.name is not None:
                 raise UsageError(f"-n {self.name} names an index, and nothing is to be indexed.", "Say --index PATH.")

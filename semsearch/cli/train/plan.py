@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.cli.output import text
-from semsearch.errors import MissingExtra, UnknownName, UsageError
+from semsearch.errors import UnknownName, UsageError
 from semsearch.models.model_ref import Reference
-from semsearch.training.catalogue import NEEDS
+from semsearch.training.catalogue import require_packages
 from semsearch.utils import plugins
 
 if TYPE_CHECKING:
@@ -55,9 +55,7 @@ class Plan:
         for word in self.told:
             if not all(word.partition("=")):
                 raise UsageError(f"--set {word!r} sets nothing.", "Write --set KEY=VALUE.")
-        for package in NEEDS:
-            if importlib.util.find_spec(package) is None:
-                raise MissingExtra(f"train (without {package})", "train")
+        require_packages()
         _check_base(Reference.parse(self.reference))
         _check_folder(out, force=force)
 

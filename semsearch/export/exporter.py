@@ -1,0 +1,142 @@
+"""The exporter: a model and its method as a bundle that ONNX Runtime and tokenizers can read, compared first.
+
+    bundle/encoder.json     manifest: the encoder, its source, the measured differences
+    bundle/tokenizer.json   without truncation and padding
+    bundle/model.onnx       token ids and mask to unit vectors; the prompt's bias is a constant in the graph
+
+An fp32 export keeps the fingerprint of its source, since its vectors were shown to be equal; other precisions have
+their own. Before an export, post-processing may be fitted on the vectors, which makes a new encoder; that encoder can
+also be written with PyTorch weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semsearch.encoders import factory
+from semsearch.errors import UnknownName, UsageError
+from semsearch.evaluation.papers import fitting
+from semsearch.export import requirements
+from semsearch.export.atomic_folder import check, replaced
+from semsearch.models import bundle as bundles
+from semsearch.models.model_ref import Reference
+
+if TYPE_CHECKING:
+    from semsearch.encoders.encoder import Encoder
+    from semsearch.encoders.torch_batches import TorchEngine
+    from semsearch.models.bundle import Bundle
+
+DTYPES = ("fp32", "fp16", "int8")
+TARGETS = ("onnx", "torch")
+
+
+def silent(step: str) -> None:
+    """A progress callback that does nothing."""
+
+
+def export(
+    model: str | Path | Encoder,
+    out: str | Path,
+    dtype: str = "fp32",
+    *,
+    template: str | None = None,
+    layer: int | None = None,
+    dim: int | None = None,
+    post: fitting.Fit | None = None,
+    to: str = "onnx",
+    data: Path | None = None,
+    force: bool = False,
+    trust_remote_code: bool = False,
+    report: Callable[[str], None] = silent,
+) -> Bundle:
+    """Write `model` as a bundle into the folder `out`, whole or not at all, and return its manifest.
+
+    `model` is what Encoder.load accepts, or a loaded encoder that runs on PyTorch in full precision; `template`,
+    `layer` and `dim` apply to a name only. `dtype` is fp32, fp16 or int8. `post` is fitted on the model's vectors and
+    appended to it. `to` is onnx, or torch to copy the model's own weights together with its post-processing. With
+    `data`, the folder of the STS tasks, an int8 export is judged by STS-B dev. A folder that holds an earlier bundle
+    is replaced only with `force`. Raises GateFailed where the export differs too much from its source, and UsageError
+    where the model cannot be exported.
+    """
+    _check_options(dtype, to)
+    check(Path(out), force=force)  # before a model is loaded
+    if isinstance(model, str | Path):
+        report(f"loading {model}")
+        reference = Reference.parse(model).with_(template=template, layer=layer, dim=dim)
+        engine = _load(reference, trust_remote_code)
+    else:
+        engine = _torch_engine(model._engine)
+    if post is not None:
+        engine = fitting.fitted_engine(engine, post, report)
+    return export_engine(engine, out, dtype, to=to, data=data, force=force, report=report)
+
+
+def export_engine(
+    engine: TorchEngine,
+    out: str | Path,
+    dtype: str = "fp32",
+    *,
+    to: str = "onnx",
+    data: Path | None = None,
+    force: bool = False,
+    report: Callable[[str], None] = silent,
+) -> Bundle:
+    """`export` for the PyTorch back end of an encoder, which has to be in full precision to be written as ONNX."""
+    if to == "onnx" and engine.bundle.precision != "fp32":
+        raise UsageError(
+            f"{engine.name} is loaded in {engine.bundle.precision}: an export starts from full precision.",
+            "Leave dtype out of its name; --dtype fp16 and int8 choose the precision of the export.",
+        )
+    with replaced(Path(out), force=force, source=engine.bundle.folder) as place:
+        from semsearch.export import onnx_folder, torch_folder  # torch, onnx and onnxruntime: seconds
+
+        if to == "torch":
+            bundle = torch_folder.write(engine, place)
+        else:
+            bundle = onnx_folder.write(engine, place, dtype, data, report)
+        written = bundles.write(bundle, place)
+    return replace(written, folder=Path(out))
+
+
+def _load(reference: Reference, trust: bool) -> TorchEngine:
+    """The PyTorch back end for `reference`, in full precision unless the reference names another."""
+    if reference.model == factory.HASHING:
+        raise UsageError(f"{reference.model} has no model to export.", "Name a folder, or see: semsearch models list")
+    folder = bundles.find(reference.model, reference.revision)
+    saved = (folder / bundles.MANIFEST).is_file()
+    if saved and bundles.read(folder).weights.endswith(bundles.ONNX):
+        raise UsageError(f"{reference.model} is exported already.", "Name the model that it was made from.")
+    if saved or reference.dtype:
+        return _torch_engine(factory.opened(reference, device="cpu", backend="torch", trust=trust)[0])
+    full = reference.with_(dtype="fp32")
+    engine = _torch_engine(factory.opened(full, device="cpu", backend="torch", trust=trust)[0])
+    engine.bundle = replace(engine.bundle, name=str(Reference.parse(engine.bundle.name).with_(dtype="")))
+    return engine
+
+
+def _torch_engine(engine: object) -> TorchEngine:
+    """`engine` itself. Raises UsageError where it does not run on PyTorch."""
+    from semsearch.encoders.torch_batches import TorchEngine  # imports torch
+
+    if not isinstance(engine, TorchEngine):
+        raise UsageError(
+            f"{getattr(engine, 'name', engine)} is not a PyTorch model.", "Name the model that it was made from."
+        )
+    return engine
+
+
+def _check_options(dtype: str, to: str) -> None:
+    """Raises UnknownName, UsageError for weights that are copied and not converted, MissingExtra."""
+    if dtype not in DTYPES:
+        raise UnknownName("precision of an export", dtype, DTYPES)
+    if to not in TARGETS:
+        raise UnknownName("target of an export", to, TARGETS)
+    if to == "torch" and dtype != "fp32":
+        raise UsageError(
+            f"{dtype} is for ONNX: weights for PyTorch are copied as they are.",
+            "Leave out the precision, or name one with the model: MODEL#dtype=bf16",
+        )
+    requirements.require_packages()

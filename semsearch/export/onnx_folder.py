@@ -1,0 +1,169 @@
+"""The ONNX export, step by step: trace, convert the precision, compare with PyTorch, describe in a manifest."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+import torch
+from tokenizers import Tokenizer as FastTokenizer
+
+from semsearch.encoders import background as unrelated
+from semsearch.encoders.onnx import OnnxEncoder
+from semsearch.errors import GateFailed, UsageError
+from semsearch.export import graph as graphs
+from semsearch.export import parity, precision, requirements
+from semsearch.export.graph import Graph, Inputs
+from semsearch.models import bundle as bundles
+from semsearch.models.bundle import Bundle
+from semsearch.models.tokenization import Tokenizer, padded
+from semsearch.types import JsonObject
+from semsearch.utils import calibration
+
+if TYPE_CHECKING:
+    from semsearch.encoders.torch_batches import TorchEngine
+
+WEIGHTS, TOKENIZER = "model.onnx", "tokenizer.json"
+NARROWING = "outputs of feed-forward blocks"
+EXAMPLES = ("A man is playing a guitar.", "a")  # one is longer, so that the trace sees padding
+
+Report = Callable[[str], None]
+
+
+def write(engine: TorchEngine, place: Path, dtype: str, data: Path | None, report: Report) -> Bundle:
+    """Write the weights and the tokenizer of an export of `engine` into the folder `place`; its manifest.
+
+    Raises GateFailed where the export differs too much from `engine`.
+    """
+    _write_tokenizer(engine.bundle, place)
+    graph, example = trace_inputs(engine)
+    fixed = _is_for_one_prompt(engine, graph, example)
+    rows = 0 if (bias := getattr(graph, graphs.BIAS)) is None else len(bias)
+    details: JsonObject = {"bias_rows": rows, "for_its_prompts_only": fixed}
+    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        report(f"tracing {engine.bundle.name} ({engine.bundle.method})")
+        full = graphs.trace(graph, example, Path(scratch) / "full.onnx", engine.bundle.max_tokens)
+        onnx.checker.check_model(full, full_check=True)
+        try:
+            return _convert(engine, full, place, dtype, details, data, report)
+        except GateFailed:
+            if dtype != "int8":
+                raise
+        report("int8 everywhere loses too much: trying again with the outputs of feed-forward blocks in float32")
+        return _convert(engine, full, place, dtype, details | {"in_float32": NARROWING}, data, report)
+
+
+def trace_inputs(engine: TorchEngine) -> tuple[Graph, Inputs]:
+    """The module that is traced, and token ids and mask to trace it with."""
+    prompt, device = engine.prompts["passage"], engine.device
+    tokenizer = _tokenizer(engine)
+    ids, mask = (torch.from_numpy(each).to(device) for each in padded(tokenizer.ids(EXAMPLES, prompt)))
+    frame = tokenizer.frame(prompt)
+    bias = None
+    if engine.method.denoises:
+        rows = max(1, engine.max_tokens - len(frame) + 1)
+        bias = graphs.bias_table(engine.method, engine.network, frame, rows, device)
+    return Graph(engine.method, engine.network, frame, bias, engine.post), (ids, mask)
+
+
+def _convert(
+    engine: TorchEngine, full: Path, place: Path, dtype: str, details: JsonObject, data: Path | None, report: Report
+) -> Bundle:
+    """Weights in `place` made from the traced graph `full`, and their manifest. Raises GateFailed."""
+    for old in place.glob(f"{WEIGHTS}*"):
+        old.unlink()
+    _write_weights(full, place, dtype, narrowing="in_float32" not in details)
+    bundle = _manifest(engine, place, dtype, details)
+    report("comparing it with PyTorch")
+    return _compare(bundle, engine, data, report)
+
+
+def _is_for_one_prompt(engine: TorchEngine, graph: Graph, example: Inputs) -> bool:
+    """Whether the graph is valid for its own prompt only. UsageError where the encoder has two different prompts."""
+    if not graphs.depends_on_prompt(graph, example):
+        return False
+    tokenizer = _tokenizer(engine)
+    if len({tokenizer.frame(prompt) for prompt in engine.prompts.values()}) > 1:
+        raise UsageError(
+            f"method {engine.bundle.method} counts the tokens of its prompt, and {engine.bundle.name} has one prompt "
+            "for queries and another for passages: one graph cannot serve both.",
+            "Choose a template with one prompt: --template T",
+        )
+    return True
+
+
+def _tokenizer(engine: TorchEngine) -> Tokenizer:
+    return Tokenizer(engine.bundle.path("tokenizer"), engine.max_tokens, engine.bundle.tokens)
+
+
+def _write_weights(full: Path, place: Path, dtype: str, *, narrowing: bool) -> None:
+    """model.onnx in `place`, checked, and beside it the weights that are too large for protobuf."""
+    path = place / WEIGHTS
+    if dtype == "fp16":
+        precision.to_half(full, path)
+    elif dtype == "int8":
+        precision.optimise(precision.quantise(full, full.parent / "int8.onnx", narrowing=narrowing), path)
+    else:
+        precision.optimise(full, path)
+    precision.stamp_external_hashes(path)
+    onnx.checker.check_model(path, full_check=True)
+
+
+def _write_tokenizer(bundle: Bundle, place: Path) -> None:
+    tokenizer = FastTokenizer.from_file(str(bundle.path("tokenizer")))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.save(str(place / TOKENIZER), pretty=False)
+
+
+def _manifest(engine: TorchEngine, place: Path, dtype: str, details: JsonObject) -> Bundle:
+    """The manifest of the files in `place`, without the comparison."""
+    source, weights = engine.bundle, place / WEIGHTS
+    origin = {
+        **{key: value for key, value in source.origin.items() if key == "trained"},
+        "weights_sha256": source.weights_sha256,
+        "tokenizer_sha256": source.tokenizer_sha256,
+        "opset": graphs.OPSET,
+        "operators": precision.operators(weights),
+        "files": {name: bundles.sha256(place / name) for name in precision.external_files(weights)},
+        **details,
+    }
+    return replace(
+        source,
+        dim=engine.dim,
+        precision=dtype,
+        weights=WEIGHTS,
+        weights_sha256=bundles.sha256(weights),
+        tokenizer=TOKENIZER,
+        tokenizer_sha256=bundles.sha256(place / TOKENIZER),
+        origin=origin,
+        parity={},
+        background=(),
+        folder=place,
+    ).sealed()
+
+
+def _compare(bundle: Bundle, engine: TorchEngine, data: Path | None, report: Report) -> Bundle:
+    """The bundle with its measured differences and its similarity background. Raises GateFailed."""
+    exported, sentences = OnnxEncoder(bundle, device="cpu"), unrelated.texts()
+    texts = parity.probes(bundle.max_tokens, bundle.tokens)
+    prompts = list(dict.fromkeys(engine.prompts.values()))
+    figures = parity.compare(exported, engine, prompts, texts, sentences)
+    if bundle.precision == "int8" and data is not None:
+        report("scoring STS-B dev with both")
+        figures |= parity.compare_on_sts(exported, engine, data)
+    report(json.dumps(figures))
+    gate = parity.check_gate(figures, bundle.precision)
+    vectors = exported.encode(sentences)
+    background = calibration.background(vectors, np.arange(1, len(vectors) + 1))
+    return replace(
+        bundle,
+        parity={"gate": gate, **figures, "made_with": requirements.versions()},
+        background=tuple(round(each, 5) for each in background),
+    )

@@ -1,0 +1,9 @@
+from .base_model import trained_from as trained_from
+from .catalogue import training_methods as training_methods
+from .datasets.dataset import Examples as Examples
+from .hyperparameters import Settings as Settings
+from .runs import TrainingRun as TrainingRun
+from .runs import training_run as training_run
+from .runs import training_runs as training_runs
+from .trainer import train as train
+from .trainer import train_seeds as train_seeds
