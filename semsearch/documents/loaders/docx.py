@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from semsearch.documents.loaders._fields import Fields
-from semsearch.documents.loaders._writer import TextWriter
-from semsearch.documents.loaders._zipped_xml import Archive
+from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.parsing.zipped_xml import Archive
 from semsearch.types import Document
 
 SUFFIXES = (".docx", ".docm", ".dotx")
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _HEADING = re.compile(r"(?:heading|title)\b", re.I)  # style names are English in every language's Word
 _SKIP = {
     f"{_W}del",
@@ -33,18 +32,16 @@ _BREAKS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyph
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     with Archive(path, "DOCX") as archive:
         body = archive.xml("word/document.xml")
-        headings = _heading_styles(archive.xml("word/styles.xml")) if "word/styles.xml" in archive else frozenset()
-        core = archive.xml("docProps/core.xml") if "docProps/core.xml" in archive else None
+        headings = _heading_styles(archive.optional_xml("word/styles.xml"))
+        title = archive.title("docProps/core.xml")
     writer = TextWriter()
     for block in _blocks(body):
         _write(block, headings, writer)
-    text, marks = writer.finish()
-    named = (core.findtext(f".//{_DC_TITLE}") or "").strip() if core is not None else ""
-    yield Document("", text, title=named or next((m.heading for m in marks), None), marks=marks)
+    yield writer.document(title, {})
 
 
 def _blocks(root: Element) -> Iterator[Element]:
-    """Paragraphs and tables at the top level, content controls opened."""
+    """Paragraphs and tables at the top level and in content controls."""
     stack = [root]
     while stack:
         element = stack.pop()
@@ -56,27 +53,28 @@ def _blocks(root: Element) -> Iterator[Element]:
 
 def _write(block: Element, headings: frozenset[str], writer: TextWriter) -> None:
     if block.tag == f"{_W}tbl":
-        writer.block("\n".join(" | ".join(_cell(c) for c in r.iter(f"{_W}tc")) for r in block.iter(f"{_W}tr")))
+        writer.table([[_cell(cell) for cell in row.iter(f"{_W}tc")] for row in block.iter(f"{_W}tr")])
         return
-    style = block.find(f"{_W}pPr/{_W}pStyle")
-    text = _text(block)
-    if style is not None and style.get(f"{_W}val", "") in headings:
+    style, text = _value(block.find(f"{_W}pPr/{_W}pStyle")), _text(block)
+    if style in headings:
         writer.heading(text)
-    elif (
-        block.find(f"{_W}pPr/{_W}numPr") is not None
-        or "list" in (style.get(f"{_W}val", "") if style is not None else "").lower()
-    ):
+    elif block.find(f"{_W}pPr/{_W}numPr") is not None or "list" in style.lower():
         writer.block(f"- {text}" if text.strip() else "", gap="\n")
     else:
         writer.block(text)
 
 
 def _cell(cell: Element) -> str:
-    return " ".join(" ".join(_text(p).split()) for p in cell.iter(f"{_W}p"))
+    return " ".join(_text(paragraph) for paragraph in cell.iter(f"{_W}p"))
+
+
+def _value(element: Element | None) -> str:
+    """The w:val attribute; "" for None and for an element without one."""
+    return element.get(f"{_W}val", "") if element is not None else ""
 
 
 def _text(paragraph: Element) -> str:
-    """The runs of one paragraph, in order, with its text boxes; deleted text is not there."""
+    """The runs of a paragraph, in order, with its text boxes and without deleted text."""
     parts: list[str] = []
     stack = [paragraph]
     while stack:
@@ -97,9 +95,9 @@ def _heading_styles(styles: Element) -> frozenset[str]:
     for style in styles.iter(f"{_W}style"):
         name, parent = style.find(f"{_W}name"), style.find(f"{_W}basedOn")
         identity = style.get(f"{_W}styleId", "")
-        names[identity] = name.get(f"{_W}val", "") if name is not None else ""
+        names[identity] = _value(name)
         if parent is not None:
-            parents[identity] = parent.get(f"{_W}val", "")
+            parents[identity] = _value(parent)
     found = {identity for identity, name in names.items() if _HEADING.match(name)}
     found |= {identity for identity, parent in parents.items() if parent in found}
     return frozenset(found)

@@ -1,18 +1,17 @@
-"""HTML: the text of the page without menus, scripts and footers; headings as marks; tables row by row."""
+"""HTML: the text of a page without menus, scripts and footers, headings as marks, tables row by row."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from semsearch.documents.loaders._decode import decode, looks_binary
-from semsearch.documents.loaders._fields import Fields
-from semsearch.documents.loaders._html_content import Content
-from semsearch.documents.loaders._html_text import text_of
-from semsearch.documents.loaders._html_tree import tree
-from semsearch.types import Document
+from semsearch.documents.parsing.charset import decode, looks_binary
+from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.html_content import Content
+from semsearch.documents.parsing.html_text import text_of
+from semsearch.documents.parsing.html_tree import tree
+from semsearch.types import Document, JsonObject
 
 SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")
 _CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.I)
@@ -22,13 +21,12 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     page, note = _page(path.read_bytes())
     root = tree(page)
     content = Content(root)
-    text, marks = text_of(content.root, content.dropped)
     title = " ".join("".join(e.itertext()).split()) if (e := root.find("head/title")) is not None else ""
-    yield Document("", text, note, title or next((m.heading for m in marks), None), marks)
+    yield text_of(content.root, content.dropped).document(title, note)
 
 
-def _page(data: bytes) -> tuple[str, dict[str, Any]]:
-    """The text of the bytes: by byte order mark or UTF-8, else as the page declares, else guessed."""
+def _page(data: bytes) -> tuple[str, JsonObject]:
+    """The decoded page: by byte order mark or as UTF-8, else as it declares, else by a guess."""
     text, note = decode(data)
     declared = _CHARSET.search(data[:4096])
     if not note or declared is None or looks_binary(data):

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line is one document. A broken line is skipped, the rest goes on.
+"""JSON lines: each line is an object and one document. Invalid lines are skipped.
 
 Lines are read one at a time, so that neither the file nor a line beyond `Fields.max_bytes` is ever in memory.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from semsearch.documents.loaders._decode import looks_binary
-from semsearch.documents.loaders._fields import Fields
-from semsearch.documents.loaders._records import to_document
+from semsearch.documents.parsing.charset import looks_binary
+from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.records import to_document
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
@@ -43,7 +43,7 @@ def _check(file: BinaryIO) -> None:
 
 
 def _lines(file: BinaryIO, limit: int) -> Iterator[tuple[int, bytes | int]]:
-    """Number and bytes of every line; of one longer than `limit` the length only."""
+    """The number and bytes of every line; of a line longer than `limit`, its length instead."""
     number = 0
     while line := file.readline(limit + 1):
         number += 1
@@ -58,7 +58,7 @@ def _lines(file: BinaryIO, limit: int) -> Iterator[tuple[int, bytes | int]]:
 
 def _document(line: bytes, fields: Fields, number: int, file: str) -> Document | Skipped:
     try:
-        record: Any = json.loads(line.decode("utf-8"), parse_constant=lambda _: None)
+        record = json.loads(line.decode("utf-8"), parse_constant=lambda _: None)
     except UnicodeDecodeError as error:
         return Skipped(f"{file}:{number}", f"invalid UTF-8 at byte {error.start + 1}")
     except json.JSONDecodeError as error:

@@ -1,7 +1,7 @@
-"""Markdown: the text is the file's, its headings are marks, a front matter becomes metadata.
+"""Markdown: the text of the file, with headings as marks and the front matter as metadata.
 
-Of YAML only what a front matter plainly holds is read: `key: value`, `[a, b]` and "- item" lists. Nested
-mappings and multi-line strings are left out of the metadata; their text stays searchable.
+Of YAML, `key: value`, `[a, b]` and "- item" lists are read. Nested mappings and multi-line strings are left out of the
+metadata; their text stays searchable.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from semsearch.documents.loaders._decode import decode
-from semsearch.documents.loaders._fields import Fields
-from semsearch.documents.loaders._scalar import number_or_text
+from semsearch.documents.parsing.charset import decode
+from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.records import number_or_text
 from semsearch.types import Document, Mark
 
 if TYPE_CHECKING:
@@ -27,20 +27,20 @@ _PAIR = re.compile(r"([\w][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*))?$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.+)$")
 _LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
 _EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`")
-_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     text, note = decode(path.read_bytes())
     front = _FRONT.match(text)
-    data = _pairs(front.group(1)) if front else {}
+    data = _key_values(front.group(1)) if front else {}
     marks = _headings(text, front.end() if front else 0)
     title = data.pop("title", None) or (marks[0].heading if marks else None)
     yield Document("", text, {**data, **note}, None if title is None else str(title), marks, lines=True)
 
 
 def _headings(text: str, begin: int) -> tuple[Mark, ...]:
-    """Every heading from offset `begin` on; a `#` in fenced code is none."""
+    """Every heading from offset `begin` on, without lines of fenced code that begin with `#`."""
     lines = text[begin:].split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=begin))
     tokens = _parser().parse("\n".join(lines))
@@ -60,8 +60,8 @@ def _plain(heading: str) -> str:
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", heading)).split())
 
 
-def _pairs(block: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _key_values(block: str) -> dict[str, object]:
+    found: dict[str, object] = {}
     key = ""
     for line in block.split("\n"):
         if (item := _ITEM.match(line)) and key:
@@ -70,18 +70,18 @@ def _pairs(block: str) -> dict[str, Any]:
                 listed.append(_value(item.group(1)))
         elif pair := _PAIR.match(line):
             key, value = pair.group(1), (pair.group(2) or "").strip()
-            if value and value[0] not in "|>{&*!":  # block strings, mappings, anchors: not plain
+            if value and value[0] not in "|>{&*!":  # neither block strings nor mappings nor anchors
                 found[key] = _value(value)
         elif line[:1].strip():
             key = ""
     return found
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> object:
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     if text.startswith("[") and text.endswith("]"):
         return [_value(part) for part in text[1:-1].split(",") if part.strip()]
     text = text.split(" #", 1)[0].rstrip()
-    return _WORDS[text.lower()] if text.lower() in _WORDS else number_or_text(text)
+    return _CONSTANTS[text.lower()] if text.lower() in _CONSTANTS else number_or_text(text)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from semsearch.documents.loaders._fields import Fields
-from semsearch.documents.loaders._writer import TextWriter
-from semsearch.documents.loaders._zipped_xml import Archive
+from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.parsing.zipped_xml import Archive
 from semsearch.errors import Unreadable
 from semsearch.types import Document
 
@@ -20,24 +20,19 @@ _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _MANIFEST = "{urn:oasis:names:tc:opendocument:xmlns:manifest:1.0}"
-_DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _SKIP = {f"{_TEXT}tracked-changes", f"{_TEXT}note", f"{_OFFICE}annotation", f"{_OFFICE}forms"}
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     with Archive(path, "ODT") as archive:
-        if "META-INF/manifest.xml" in archive and any(
-            archive.xml("META-INF/manifest.xml").iter(f"{_MANIFEST}encryption-data")
-        ):
+        if any(archive.optional_xml("META-INF/manifest.xml").iter(f"{_MANIFEST}encryption-data")):
             raise Unreadable("encrypted ODT: it needs a password")
         body = archive.xml("content.xml").find(f"{_OFFICE}body")
-        meta = archive.xml("meta.xml") if "meta.xml" in archive else None
+        title = archive.title("meta.xml")
     writer = TextWriter()
     if body is not None:
         _write(body, writer)
-    text, marks = writer.finish()
-    named = (meta.findtext(f".//{_DC_TITLE}") or "").strip() if meta is not None else ""
-    yield Document("", text, title=named or next((m.heading for m in marks), None), marks=marks)
+    yield writer.document(title, {})
 
 
 def _write(body: Element, writer: TextWriter) -> None:
@@ -51,19 +46,19 @@ def _write(body: Element, writer: TextWriter) -> None:
         elif element.tag == f"{_TEXT}p":
             writer.block(_text(element))
         elif element.tag == f"{_TABLE}table":
-            writer.block("\n".join(_row(row) for row in element.iter(f"{_TABLE}table-row")))
+            rows = element.iter(f"{_TABLE}table-row")
+            writer.table([[_cell(cell) for cell in row.iter(f"{_TABLE}table-cell")] for row in rows])
         elif element.tag not in _SKIP:
             inside = in_list or element.tag == f"{_TEXT}list"
             stack.extend((child, inside) for child in reversed(element))
 
 
-def _row(row: Element) -> str:
-    cells = row.iter(f"{_TABLE}table-cell")
-    return " | ".join(" ".join(" ".join(_text(p).split()) for p in cell.iter(f"{_TEXT}p")) for cell in cells)
+def _cell(cell: Element) -> str:
+    return " ".join(_text(paragraph) for paragraph in cell.iter(f"{_TEXT}p"))
 
 
 def _text(paragraph: Element) -> str:
-    """The words of one paragraph: text:s is spaces, text:tab a tab, text:line-break a line."""
+    """The text of a paragraph: text:s is one or more spaces, text:tab a tab, text:line-break a newline."""
     parts: list[str] = []
     stack: list[Element | str] = [paragraph]
     while stack:

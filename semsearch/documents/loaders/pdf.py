@@ -1,34 +1,40 @@
-"""PDF: the text of every page, pages as marks, headings from the outline where the page shows them.
+"""PDF: the text of every page, with pages as marks, and headings from the outline where the page shows them.
 
-Words hyphenated at a line end are joined, unless the document writes them with the hyphen elsewhere.
-Scans have no text and are refused: there is no OCR. PDFium is not made for threads, so one file is read at a time.
+Words hyphenated at the end of a line are joined, unless the document has them with the hyphen elsewhere. Scans have no
+text and are refused: there is no OCR. PDFium is not thread-safe, so one file is read at a time.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
 
-from semsearch.documents.loaders._decode import newlines
-from semsearch.documents.loaders._fields import Fields
-from semsearch.documents.loaders._writer import TextWriter
+from semsearch.documents.parsing.charset import newlines
+from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Mark
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from pypdfium2 import PdfDocument
 
 SUFFIXES = (".pdf",)
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
 _BROKEN_WORD = re.compile(r"(\w+)(?:[\x02\ufffe]|[-\u00ad\u2010]\n)(?=(\w+))")  # PDFium joins lines with \x02 or \ufffe
 _COMPOUND = re.compile(r"\w+[-\u2010]\w+")
-_NO_TITLES = frozenset({"untitled", "untitled document", "unknown"})
-_ALONE = Lock()
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # letters of symbol fonts without a meaning
+_PLACEHOLDERS = frozenset({"untitled", "untitled document", "unknown"})
+_PDFIUM_LOCK = Lock()
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # characters of symbol fonts, without a meaning
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
-    with _ALONE:
+    with _PDFIUM_LOCK:
         document = _read(path)
     yield document
 
@@ -53,16 +59,15 @@ def _read(path: Path) -> Document:
     return Document("", text, metadata | ({"unreadable_pages": broken} if broken else {}), title or None, marks)
 
 
-def _pdfium() -> Any:
+def _pdfium() -> ModuleType:
     try:
-        import pypdfium2
+        return import_module("pypdfium2")
     except ImportError as error:
         raise Unreadable("needs semsearch[docs]") from error
-    return pypdfium2
 
 
-def _pages(pdf: Any, error_type: type[Exception]) -> tuple[list[str], list[int]]:
-    """The raw text of every page, and the numbers of pages that PDFium cannot read."""
+def _pages(pdf: PdfDocument, error_type: type[Exception]) -> tuple[list[str], list[int]]:
+    """The raw text of every page, and the numbers of the pages that PDFium cannot read."""
     texts, broken = [], []
     for number in range(1, len(pdf) + 1):
         try:
@@ -87,7 +92,7 @@ def _joined(pages: list[str], outline: dict[int, list[str]]) -> tuple[str, tuple
 
 
 def _with_headings(text: str, pages: tuple[Mark, ...], outline: dict[int, list[str]]) -> Iterator[Mark]:
-    """The marks of the pages, and one for every outline entry whose words stand on its page, in their order."""
+    """The marks of the pages, and one for each entry of the outline that is found in the text of its page, in order."""
     heading: str | None = None
     ends = [mark.start for mark in pages[1:]] + [len(text)]
     for mark, end in zip(pages, ends, strict=True):
@@ -113,8 +118,8 @@ def _mend(page: str, compounds: set[str]) -> str:
     return _BROKEN_WORD.sub(join, page)
 
 
-def _outline(pdf: Any) -> dict[int, list[str]]:
-    """Titles of the outline by page number, from 1. A damaged outline counts as none."""
+def _outline(pdf: PdfDocument) -> dict[int, list[str]]:
+    """The titles of the outline by page number, from 1; {} for a damaged outline."""
     titles: dict[int, list[str]] = {}
     try:
         for bookmark in pdf.get_toc(max_depth=6):
@@ -122,18 +127,18 @@ def _outline(pdf: Any) -> dict[int, list[str]]:
             page = target.get_index() if target else None
             if title and page is not None:
                 titles.setdefault(page + 1, []).append(title)
-    except Exception:  # PDFium's helpers fail in their own ways on broken outlines; the text is what counts
+    except Exception:  # pypdfium2 raises anything for a broken outline, which must not cost the text
         return {}
     return titles
 
 
-def _title(pdf: Any) -> str:
-    """The one in its properties, unless it is what programs write where nobody gave one."""
+def _title(pdf: PdfDocument) -> str:
+    """The title in the properties, unless it is a placeholder that programs write."""
     title = _property(pdf, "Title")
-    return "" if title.casefold() in _NO_TITLES else title
+    return "" if title.casefold() in _PLACEHOLDERS else title
 
 
-def _property(pdf: Any, name: str) -> str:
+def _property(pdf: PdfDocument, name: str) -> str:
     try:
         return " ".join(str(pdf.get_metadata_dict().get(name) or "").split())
     except Exception:  # broken metadata must not cost the text

@@ -1,4 +1,4 @@
-"""SQLite: the rows of one SELECT. The file is opened read-only; nothing but reading is allowed to the query."""
+"""SQLite: the rows of one SELECT, each a document. The file is opened read-only, and the query may only read."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-from semsearch.documents.loaders._fields import Fields
-from semsearch.documents.loaders._records import check_columns, no_text_field, text_field_of, to_document
+from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.records import check_columns, no_text_field, text_field_of, to_document
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Skipped
 
@@ -20,12 +19,12 @@ _READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION,
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
-    """Raises UsageError for a query that fails or lacks a named column, Unreadable for another kind of file."""
+    """Raises UsageError for a query that fails or lacks a chosen column, Unreadable for a file of another type."""
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise Unreadable("not an SQLite database")
     if not fields.sql:
-        raise Unreadable('an SQLite database: say what to read with --sql "SELECT …"')
+        raise Unreadable('an SQLite database: choose what to read with --sql "SELECT …"')
     with closing(_open(path)) as connection:
         yield from _documents(connection, path.name, fields, fields.sql)
 
@@ -45,28 +44,30 @@ def _documents(connection: sqlite3.Connection, name: str, fields: Fields, sql: s
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise _failure(error, name) from error
     if cursor.description is None:
-        raise UsageError("--sql has to be one SELECT.", 'For instance: --sql "SELECT id, text FROM notes"')
+        raise UsageError("--sql must be one SELECT.", 'For instance: --sql "SELECT id, text FROM notes"')
     columns = [column[0] for column in cursor.description]
     check_columns(columns, fields, f"the query on {name}")
     if text_field_of(columns, fields) is None:
-        raise UsageError(f"the query on {name} gives {no_text_field(columns, fields)}.", "Name one with --text-field.")
+        raise UsageError(
+            f"the query on {name} returns {no_text_field(columns, fields)}.", "Choose one with --text-field."
+        )
     for number, row in enumerate(_rows(cursor), start=1):
         yield to_document(_record(columns, row), fields, number, name)
 
 
-def _rows(cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+def _rows(cursor: sqlite3.Cursor) -> Iterator[tuple[object, ...]]:
     try:
         yield from cursor
     except sqlite3.Error as error:
         raise Unreadable(f"the database is damaged: {error}") from error
 
 
-def _record(columns: list[str], row: tuple[Any, ...]) -> dict[str, Any]:
-    """Bytes that are UTF-8 count as text, others are left out."""
+def _record(columns: list[str], row: tuple[object, ...]) -> dict[str, object]:
+    """The row by column name. Bytes become text if they are UTF-8, else None."""
     return {name: _text(value) for name, value in zip(columns, row, strict=True)}
 
 
-def _text(value: Any) -> Any:
+def _text(value: object) -> object:
     if not isinstance(value, bytes):
         return value
     try:
@@ -81,4 +82,4 @@ def _failure(error: Exception, name: str) -> Exception:
         return Unreadable(f"the database is damaged: {text}")
     if "authoriz" in text or "prohibited" in text:
         return UsageError("--sql may only read: one SELECT.", f"SQLite says: {text}.")
-    return UsageError(f"--sql failed on {name}: {text}.", "Check the names of tables and columns.")
+    return UsageError(f"--sql failed on {name}: {text}.", "Check the names of the tables and columns.")

@@ -1,6 +1,6 @@
-"""Plain text and source code: the text is the file's, line by line.
+"""Plain text and source code, line by line.
 
-The charset is detected; metadata says `charset` where it was guessed and `replaced` where bytes were lost.
+The character set is detected; the metadata has `charset` where it was guessed and `replaced` where bytes were lost.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from semsearch.documents.loaders._decode import decode
-from semsearch.documents.loaders._fields import Fields
+from semsearch.documents.parsing.charset import decode
+from semsearch.documents.parsing.fields import Fields
 from semsearch.types import Document
 
 _SUFFIXES = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from semsearch.documents.loaders._fields import Fields
-from semsearch.documents.loaders.csv import load_table
+from semsearch.documents.parsing import table
+from semsearch.documents.parsing.fields import Fields
 from semsearch.types import Document, Skipped
 
 SUFFIXES = (".tsv", ".tab")
@@ -14,4 +14,4 @@ RECORDS = True
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
-    return load_table(path, fields, delimiter="\t")
+    return table.read(path, fields, delimiters="\t")

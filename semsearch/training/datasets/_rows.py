@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from semsearch.documents.loaders._decode import SAMPLE_BYTES, encoding_of, looks_binary, storable_value
+from semsearch.documents.parsing.charset import SAMPLE_BYTES, encoding_of, looks_binary, storable_object
 from semsearch.errors import Unreadable
 
 Kind = Literal["lines", "jsonl", "table"]
@@ -132,7 +132,7 @@ def _object(line: bytes) -> dict[str, Any] | Broken:
         return Broken("not JSON")
     if not isinstance(record, dict):
         return Broken("not a JSON object")
-    return storable_value(record) if b"\\u" in line else record  # half of a surrogate pair has no UTF-8
+    return storable_object(record) if b"\\u" in line else record  # half of a surrogate pair has no UTF-8
 
 
 def _decoded(file: IO[bytes], path: Path, newline: str | None) -> io.TextIOWrapper:

@@ -1,4 +1,4 @@
-"""What a file without a telling name is, by its first bytes."""
+"""Detection of a file's type by its first bytes, for names that do not tell it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import re
 import zipfile
 from pathlib import Path
 
-from semsearch.documents.loaders._decode import looks_binary
+from semsearch.documents.parsing.charset import looks_binary
 from semsearch.errors import Unreadable
 
 HEAD_BYTES = 8192
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
-_ZIPPED = {"word/document.xml": "docx", "content.xml": "odt"}  # the member that tells the type
+_ZIPPED = {"word/document.xml": "docx", "content.xml": "odt"}  # the member that identifies the type
 
 
 def kind_of_bytes(path: Path) -> str:
-    """The loader for the content of `path`. Raises Unreadable for bytes that are no text of any kind."""
+    """The name of the loader for the content of `path`. Raises Unreadable for binary content of no known type."""
     head = _head(path)
     if b"%PDF-" in head[:1024]:  # the standard allows 1,024 bytes of anything before it
         return "pdf"
@@ -30,7 +30,7 @@ def kind_of_bytes(path: Path) -> str:
 
 
 def records_on_stdin(path: Path) -> bool:
-    """Whether the first line is a JSON object (cut after 8 KB: an opening brace and a quote will do)."""
+    """Whether the first line is a JSON object; of a line beyond 8 KB, whether it begins like one."""
     line, end, _ = _head(path).removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
     if not line.startswith(b"{"):
         return False
@@ -54,7 +54,7 @@ def _kind_of_zip(path: Path) -> str:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         names = set()
-    for member, kind in _ZIPPED.items():
-        if member in names:
-            return kind
-    raise Unreadable("binary file (archive)")
+    kind = next((kind for member, kind in _ZIPPED.items() if member in names), None)
+    if kind is None:
+        raise Unreadable("binary file (archive)")
+    return kind

@@ -1,15 +1,18 @@
-"""Which part of an HTML page is its content: menus, forms, asides and footers are not."""
+"""The content of an HTML page, without its menus, forms, asides and footers."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element
 
 _NEVER = {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "audio", "video", "head"}
 _NEVER |= {"button", "select", "textarea", "datalist", "dialog"}
 _ASIDE = {"nav", "footer", "aside", "form", "menu", "header"}
 _ASIDE_ROLES = {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "dialog", "alert"}
-_BOXES = {"div", "section", "ul", "ol", "dl", "p", "table", "td", "span"}  # what a page is arranged with
+_BOXES = {"div", "section", "ul", "ol", "dl", "p", "table", "td", "span"}  # elements that lay a page out
 _ASIDE_NAME = re.compile(
     r"(?:^|[-_ ])(?:(?:page|site|global|main|top|sub|side)?-?_?(?:nav|navbar|navigation|menu|footer|header|sidebar)"
     r"|bread-?crumbs?|toc|table-of-contents|cookies?|consent|share|sharing|social|related-posts|newsletter|subscribe"
@@ -19,14 +22,14 @@ _ASIDE_NAME = re.compile(
 )
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _LETTER = re.compile(r"[^\W_]")
-_ANCHORS = {"¶", "#", "§", "🔗"}  # signs that link a heading to itself
+_ANCHORS = {"¶", "#", "§", "🔗"}  # the text of links from a heading to itself
 HALF = 0.5
 
 
 class Content:
-    """The content of one page: `root`, and the elements below it that are to be left out."""
+    """The content of one page: the element `root`, and `dropped`, the elements below it to leave out."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Element) -> None:
         body = root.find("body")
         self.root = root if body is None else body
         self._sizes = _Sizes(self.root)
@@ -35,34 +38,34 @@ class Content:
         self.dropped |= {e for e in self._sizes.elements if self._sizes.text(e) < HALF * whole and self._is_aside(e)}
         self.root = self._main(whole)
 
-    def _main(self, whole: int) -> Any:
-        """<main> or the one <article>, if it holds a good part of the text."""
+    def _main(self, whole: int) -> Element:
+        """<main>, or the only <article>, if it has a quarter of the text."""
         for wanted in ("main", "article"):
             found = [e for e in self._sizes.elements if e.tag == wanted or e.get("role") == wanted]
             if len(found) == 1 and self._sizes.text(found[0]) >= HALF * HALF * whole:
                 return found[0]
         return self.root
 
-    def _is_aside(self, element: Any) -> bool:
+    def _is_aside(self, element: Element) -> bool:
         if element.tag == "header":
             return not any(True for _ in element.iter("h1"))
         if element.tag in _ASIDE or element.get("role") in _ASIDE_ROLES:
             return True
-        named = f"{element.get('id') or ''} {element.get('class') or ''}"
-        if element.tag in _BOXES and _ASIDE_NAME.search(named):
+        names = f"{element.get('id') or ''} {element.get('class') or ''}"
+        if element.tag in _BOXES and _ASIDE_NAME.search(names):
             return True
         return element.tag in ("p", "div") and self._sizes.is_link_bar(element)
 
 
 class _Sizes:
-    """Letters of text, and of text in links, below each element; one pass, no recursion."""
+    """The number of letters, and of letters in links, below each element. One pass, without recursion."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Element) -> None:
         self.elements = [e for e in root.iter() if isinstance(e.tag, str)]
         parents = {child: element for element in self.elements for child in element}
-        self._text: dict[Any, int] = dict.fromkeys(self.elements, 0)
-        self._linked: dict[Any, int] = dict.fromkeys(self.elements, 0)
-        self._links: dict[Any, int] = dict.fromkeys(self.elements, 0)
+        self._text: dict[Element, int] = dict.fromkeys(self.elements, 0)
+        self._linked: dict[Element, int] = dict.fromkeys(self.elements, 0)
+        self._links: dict[Element, int] = dict.fromkeys(self.elements, 0)
         for element in reversed(self.elements):
             if element.tag not in _NEVER:
                 self._text[element] += _letters(element.text)
@@ -74,11 +77,11 @@ class _Sizes:
                 self._linked[parent] += self._linked[element]
                 self._links[parent] += self._links[element]
 
-    def text(self, element: Any) -> int:
+    def text(self, element: Element) -> int:
         return self._text[element]
 
-    def is_link_bar(self, element: Any) -> bool:
-        """Two links or more, and no letter beside them: "Home > Docs > Version 2"."""
+    def is_link_bar(self, element: Element) -> bool:
+        """Whether it has several links and no other letters: "Home > Docs > Version 2"."""
         return self._links[element] > 1 and self._linked[element] == self._text[element]
 
 
@@ -86,7 +89,7 @@ def _letters(text: str | None) -> int:
     return len(_LETTER.findall(text)) if text else 0
 
 
-def _is_hidden(element: Any) -> bool:
+def _is_hidden(element: Element) -> bool:
     return (
         element.get("hidden") is not None
         or element.get("aria-hidden") == "true"
@@ -94,5 +97,5 @@ def _is_hidden(element: Any) -> bool:
     )
 
 
-def _is_anchor(element: Any) -> bool:
+def _is_anchor(element: Element) -> bool:
     return element.tag == "a" and (element.text or "").strip() in _ANCHORS and not len(element)

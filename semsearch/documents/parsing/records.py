@@ -1,24 +1,26 @@
-"""A record (a JSON object, a row of a table) to a Document."""
+"""The conversion of a record (a JSON object, a row of a table) to a Document."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
-from semsearch.documents.loaders._decode import newlines, storable, storable_value
-from semsearch.documents.loaders._fields import Fields
+from semsearch.documents.parsing.charset import newlines, storable, storable_value
+from semsearch.documents.parsing.fields import Fields
 from semsearch.errors import UsageError
-from semsearch.types import Document, Skipped
+from semsearch.types import Document, JsonObject, Skipped
 
 TEXT_FIELDS = ("text", "content", "body", "abstract")
 ID_FIELDS = ("_id", "id")  # BEIR writes _id
 TITLE_FIELD = "title"
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")  # "007" and a 20-digit number are names, not quantities
+_DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}(?:[eE][+-]?\d{1,2})?")
 
 
-def to_document(record: Mapping[str, Any], fields: Fields, number: int, file: str) -> Document | Skipped:
-    """The document of one record; `number` is its line or row, `file` the name for reasons.
+def to_document(record: Mapping[str, object], fields: Fields, number: int, file: str) -> Document | Skipped:
+    """The document of one record: line or row `number` of `file`, which the reason names where it cannot be read.
 
-    A title stands before the text. The id is that of the record, else "#number".
+    The text begins with the title, if there is one. The id is that of the record, else "#number".
     """
     text_field = text_field_of(record, fields)
     if text_field is None:
@@ -39,30 +41,38 @@ def to_document(record: Mapping[str, Any], fields: Fields, number: int, file: st
 
 
 def text_field_of(names: Collection[str], fields: Fields) -> str | None:
+    """The field that has the text: the chosen one, else the first of TEXT_FIELDS; None where it is missing."""
     candidates = (fields.text,) if fields.text else TEXT_FIELDS
     return next((name for name in candidates if name in names), None)
 
 
 def no_text_field(names: Iterable[str], fields: Fields) -> str:
-    """Why a record has no text: what was looked for, and the fields that are there."""
-    there = ", ".join(map(str, names)) or "none"
+    """The reason why a record has no text: the fields looked for, and those that it has."""
+    present = ", ".join(map(str, names)) or "none"
     wanted = repr(fields.text) if fields.text else "called " + ", ".join(TEXT_FIELDS)
-    return f"no field {wanted}; there are: {there[:300]}"
+    return f"no field {wanted}; there are: {present[:300]}"
 
 
 def check_columns(columns: Collection[str], fields: Fields, file: str) -> None:
-    """Raises UsageError for a named field that a table does not have, with those it has."""
-    named = [n for n in (fields.text, fields.id, *fields.meta) if n is not None]
-    absent = [name for name in named if name not in columns]
-    if absent:
-        have = ", ".join(columns)
-        raise UsageError(f"{file} has no column {absent[0]!r}.", f"Its columns are: {have}.")
+    """Raises UsageError, with the columns of the table, for a chosen field that is not one of them."""
+    chosen = [name for name in (fields.text, fields.id, *fields.meta) if name is not None]
+    missing = [name for name in chosen if name not in columns]
+    if missing:
+        raise UsageError(f"{file} has no column {missing[0]!r}.", f"Its columns are: {', '.join(columns)}.")
 
 
-def _id(value: Any) -> str:
+def number_or_text(text: str) -> str | int | float:
+    """`text` as a number where it plainly is one: "12" is 12; "007", "1e5" and "2024-05-01" stay text."""
+    word = text.strip()
+    if _INTEGER.fullmatch(word):
+        return int(word)
+    return float(word) if _DECIMAL.fullmatch(word) else text
+
+
+def _id(value: object) -> str:
     return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-def _metadata(record: Mapping[str, Any], fields: Fields, leave: set[str]) -> dict[str, Any]:
+def _metadata(record: Mapping[str, object], fields: Fields, leave: set[str]) -> JsonObject:
     keep = fields.meta or [name for name in record if name not in leave]
     return {storable(name): storable_value(record[name]) for name in keep if record.get(name) is not None}

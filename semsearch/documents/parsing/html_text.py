@@ -1,14 +1,16 @@
-"""The words of an HTML tree as blocks of text: paragraphs, list items, rows of tables, code as it stands."""
+"""The text of an HTML tree, block by block: paragraphs, list items, rows of tables, code verbatim."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-from semsearch.documents.loaders._decode import newlines
-from semsearch.documents.loaders._writer import TextWriter
-from semsearch.types import Mark
+from semsearch.documents.parsing.charset import newlines
+from semsearch.documents.parsing.text_writer import TextWriter
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element
 
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _BLOCK_TAGS = """
@@ -18,53 +20,43 @@ _BLOCK_TAGS = """
 _BLOCKS = _HEADINGS | set(_BLOCK_TAGS.split())
 _ROWS = {"tr", "table", "caption"}
 _CLOSE_TO_THE_LAST = {"li", "tr", "dd", "figcaption"}
-_LAYOUT = {*_HEADINGS, "table", "pre", "ul", "ol", "dl"}  # a table with one of these in it only arranges the page
+_LAYOUT = {*_HEADINGS, "table", "pre", "ul", "ol", "dl"}  # a table that contains one of these is there for layout
 _SPACES = re.compile(r"\s+")
 _SPACES_IN_LINE = re.compile(r"[^\S\n]+")
 _AROUND_BREAK = re.compile(r" ?\n[ \n]*")
 
 
-def text_of(root: Any, dropped: Collection[Any]) -> tuple[str, tuple[Mark, ...]]:
-    """The text below `root` without the elements in `dropped`, and its headings."""
-    page = _Page()
-    for event, element in _walk(root, dropped):
-        if event == "start":
-            page.start(element)
+def text_of(root: Element, dropped: Collection[Element]) -> TextWriter:
+    """A writer with the text and the headings below `root`, without the elements in `dropped`."""
+    page, stack = _Page(), [("open", "", root)]  # no recursion: an element may be nested a thousand deep
+    while stack:
+        event, text, element = stack.pop()
+        if event == "text":
+            page.text(text)
         elif event == "end":
             page.end(element.tag)
-        else:
-            page.words(element)
+        elif isinstance(element.tag, str) and element not in dropped:
+            page.start(element)
+            stack.append(("end", "", element))
+            for child in reversed(element):
+                stack += [("text", child.tail or "", child), ("open", "", child)]
+            page.text(element.text or "")
     page.flush()
-    return page.writer.finish()
-
-
-def _walk(root: Any, dropped: Collection[Any]) -> Iterator[tuple[str, Any]]:
-    """("start", element), ("words", str) and ("end", element) in reading order, without recursion."""
-    stack: list[tuple[str, Any]] = [("open", root)]
-    while stack:
-        event, item = stack.pop()
-        if event != "open":
-            yield event, item
-        elif isinstance(item.tag, str) and item not in dropped:
-            yield "start", item
-            stack.append(("end", item))
-            for child in reversed(item):
-                stack += [("words", child.tail or ""), ("open", child)]
-            stack.append(("words", item.text or ""))
+    return page.writer
 
 
 class _Page:
-    """Gathers words until a block ends, then hands the block to the writer."""
+    """Collects text until a block ends, then passes the block to the writer."""
 
     def __init__(self) -> None:
         self.writer = TextWriter()
         self._buffer: list[str] = []
         self._gap = "\n\n"
-        self._has_words = self._first_row = False
+        self._has_text = self._first_row = False
         self._verbatim = 0
-        self._tables: list[bool] = []  # whether each open table holds data
+        self._tables: list[bool] = []  # whether each open table is one of data
 
-    def start(self, element: Any) -> None:
+    def start(self, element: Element) -> None:
         tag = element.tag
         if tag == "br":
             self._buffer.append("\n")
@@ -77,7 +69,7 @@ class _Page:
         elif self._is_block(tag):
             self.flush()
             self._verbatim += tag == "pre"
-            if not self._buffer:  # the first block of an item stands where the item does
+            if not self._buffer:  # the first block of an item continues its line
                 self._gap = "\n" if tag in _CLOSE_TO_THE_LAST and not self._first_row else "\n\n"
                 self._first_row = self._first_row and tag != "tr"
                 self._buffer += ["- "] * (tag == "li")
@@ -92,17 +84,17 @@ class _Page:
         if tag == "table":
             self._tables.pop()
 
-    def words(self, text: str) -> None:
+    def text(self, text: str) -> None:
         if text:
             self._buffer.append(newlines(text) if self._verbatim else _SPACES.sub(" ", text))
-            self._has_words = self._has_words or not text.isspace()
+            self._has_text = self._has_text or not text.isspace()
 
     def flush(self) -> None:
         block = "".join(self._buffer)
         if block.rstrip() == "-" and not self._verbatim:  # <li><p>: the paragraph belongs to the item
             self._buffer = ["- "]
             return
-        self._buffer, self._has_words = [], False
+        self._buffer, self._has_text = [], False
         if not self._verbatim:
             block = _AROUND_BREAK.sub("\n", _SPACES_IN_LINE.sub(" ", block)).strip()
         if block.strip(" \n-|"):
@@ -112,9 +104,9 @@ class _Page:
     def _start_cell(self) -> None:
         if not (self._tables and self._tables[-1]):
             self.flush()
-        elif self._has_words:
+        elif self._has_text:
             self._buffer.append(" | ")
 
     def _is_block(self, tag: str) -> bool:
-        """Within a table of data only its rows are blocks: a paragraph in a cell stays in its row."""
+        """Within a table of data only rows are blocks: a paragraph in a cell stays in its row."""
         return tag in (_ROWS if self._tables and self._tables[-1] else _BLOCKS)

@@ -1,13 +1,15 @@
-"""A text put together from blocks, with its headings and pages marked where they begin."""
+"""The writer of a document's text: blocks one after the other, with marks where headings and pages begin."""
 
 from __future__ import annotations
 
-from semsearch.documents.loaders._decode import storable
-from semsearch.types import Mark
+from collections.abc import Sequence
+
+from semsearch.documents.parsing.charset import storable
+from semsearch.types import Document, Mark, Metadata
 
 
 class TextWriter:
-    """Blocks are parted by blank lines, which the splitter takes for borders."""
+    """Blocks are separated by blank lines, where the splitter ends a sentence."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -17,7 +19,7 @@ class TextWriter:
         self._heading: str | None = None
 
     def block(self, text: str, *, gap: str = "\n\n") -> None:
-        """Add `text`, `gap` after what stands before it."""
+        """Add `text`, separated by `gap` from the text before it."""
         text = storable(text.strip("\n").rstrip())
         if not text.strip():
             return
@@ -26,7 +28,7 @@ class TextWriter:
         self._add(text)
 
     def heading(self, text: str) -> None:
-        """A heading of its own block; it holds from its first letter on."""
+        """Add a heading as a block of its own; it is the heading of all text up to the next one."""
         text = storable(" ".join(text.split()))
         if text:
             self._heading = text
@@ -34,10 +36,19 @@ class TextWriter:
             self.block(text)
 
     def page(self, number: int, text: str) -> None:
-        """Add one page. Its text goes on from the last line before: sentences run over pages."""
+        """Add a page, in the line after the one before: sentences continue across pages."""
         self._page = number
         self._mark(len("\n") if self._length else 0)
         self.block(text, gap="\n")
+
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Add a table, a line for each row, with the white space in its cells normalised."""
+        self.block("\n".join(" | ".join(" ".join(cell.split()) for cell in row) for row in rows))
+
+    def document(self, title: str | None, metadata: Metadata) -> Document:
+        """The document of a whole file. Without a title, its first heading is the title."""
+        text, marks = self.finish()
+        return Document("", text, metadata, title or next((m.heading for m in marks), None), marks)
 
     def finish(self) -> tuple[str, tuple[Mark, ...]]:
         """The text, and its marks sorted by start; of several at one place the last one counts."""

@@ -1,4 +1,4 @@
-"""Bytes to text: byte order marks, then UTF-8, then the best guess; newlines become "\\n".
+"""Detection of character sets: byte order marks, then UTF-8, then the best guess. Newlines become "\\n".
 
 Not covered: UTF-16 and UTF-32 without a byte order mark, which count as binary for their NUL bytes.
 """
@@ -9,11 +9,11 @@ import codecs
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from semsearch.errors import Unreadable
+from semsearch.types import JsonObject
 
-SAMPLE_BYTES = 65536  # enough to tell an encoding; a guess over 10 MB would take a second
+SAMPLE_BYTES = 65536  # enough to detect an encoding; a guess over 10 MB would take a second
 _MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -21,7 +21,7 @@ _MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# What is seen in the wild. Left to choose among 90, charset-normalizer calls KOI8-R Japanese and café UTF-16.
+# The common ones. With all its 90 candidates, charset-normalizer takes KOI8-R for Japanese and café for UTF-16.
 _GUESSES = ["cp1250", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"]
 _GUESSES += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b\b")) + b"\x7f"
@@ -31,7 +31,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # SQLite text ends at NUL; a lone
 
 
 def looks_binary(data: bytes) -> bool:
-    """Whether `data`, a file or its beginning, holds NUL or more than 2 % other control characters."""
+    """Whether `data`, a file or its beginning, contains NUL or more than 2 % other control characters."""
     if data.startswith(tuple(mark for mark, _ in _MARKS)):
         return False
     if b"\0" in data:
@@ -41,7 +41,7 @@ def looks_binary(data: bytes) -> bool:
 
 
 def encoding_of(data: bytes, *, whole: bool) -> tuple[str, bool]:
-    """The codec of `data` and whether it is certain. `whole` False: `data` is cut off after some bytes."""
+    """The codec of `data`, and whether it is certain. `whole` is False where `data` is the beginning of a file."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             return name, True
@@ -52,16 +52,16 @@ def encoding_of(data: bytes, *, whole: bool) -> tuple[str, bool]:
         return _guess(data), False
 
 
-def decode(data: bytes) -> tuple[str, dict[str, Any]]:
-    """The text of a whole file and what is to be noted about it: `charset` when it was guessed, and
-    `replaced`, how many bytes or characters became U+FFFD. Raises Unreadable for binary data.
+def decode(data: bytes) -> tuple[str, JsonObject]:
+    """The text of a whole file, and metadata about the decoding: `charset` if it was guessed, and `replaced`, the
+    number of bytes or characters that became U+FFFD. Raises Unreadable for binary data.
     """
     if looks_binary(data):
         raise Unreadable("binary file")
     encoding, certain = encoding_of(data, whole=True)
-    note: dict[str, Any] = {} if certain else {"charset": encoding}
+    note: JsonObject = {} if certain else {"charset": encoding}
     text = data.decode(encoding, "replace").removeprefix("\ufeff")
-    if "\0" in text:  # UTF-16 by its mark, but not by its content
+    if "\0" in text:  # a byte order mark of UTF-16, but not its content
         raise Unreadable("binary file")
     if not certain and (replaced := text.count("\ufffd")):
         note["replaced"] = replaced
@@ -69,26 +69,31 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def newlines(text: str) -> str:
-    """CRLF and lone CR as "\\n": one line of the text stays one line of the file."""
+    """`text` with CRLF and lone CR as "\\n": a line of the text is a line of the file."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def storable(text: str) -> str:
-    """`text`, of the same length, without the characters that UTF-8 or SQLite cannot hold."""
+    """`text`, of the same length, with U+FFFD for the characters that UTF-8 or SQLite cannot store."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def storable_value(value: Any) -> Any:
-    """`value` as JSON that can be stored: no NaN, no infinity, no bytes, no lone surrogates."""
+def storable_value(value: object) -> object:
+    """`value` as JSON that can be stored: without NaN, infinity, bytes and lone surrogates."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {storable(str(key)): storable_value(inner) for key, inner in value.items()}
+        return storable_object(value)
     if isinstance(value, list | tuple):
         return [storable_value(inner) for inner in value]
     return value if value is None or isinstance(value, bool | int) else storable(str(value))
+
+
+def storable_object(record: Mapping[object, object]) -> JsonObject:
+    """`record` as a JSON object that can be stored."""
+    return {storable(str(key)): storable_value(value) for key, value in record.items()}
 
 
 def _guess(data: bytes) -> str:
@@ -97,21 +102,21 @@ def _guess(data: bytes) -> str:
         return "utf-8"
     if _is_western(sample):
         return "cp1252"
-    from charset_normalizer import from_bytes  # 0.1 s to import, and few files come here
+    from charset_normalizer import from_bytes  # 0.1 s to import, and few files need it
 
     best = from_bytes(sample, cp_isolation=_GUESSES).best()
     return best.encoding if best else "cp1252"
 
 
 def _mostly_utf8(sample: bytes) -> bool:
-    """UTF-8 with a few broken bytes: nine of ten characters beyond ASCII are well formed."""
+    """UTF-8 with a few broken bytes: nine of ten non-ASCII characters are well formed."""
     text = sample.decode("utf-8", "replace")
     beyond = len(text) - len(text.encode("ascii", "ignore"))
     return text.count("\ufffd") * 10 < beyond
 
 
 def _is_western(sample: bytes) -> bool:
-    """Letters of Western Europe in short runs between ASCII; Cyrillic, Greek or CJK would be in long ones."""
+    """Letters of Western European languages stand in short runs between ASCII; Cyrillic, Greek and CJK in long ones."""
     runs = _HIGH_RUN.findall(sample)
     high = sample.translate(None, bytes(range(128))).decode("cp1252", "replace")
     usual = sum(letter in _WESTERN for letter in high)

@@ -1,4 +1,4 @@
-"""XML inside a zip archive, as DOCX and ODT are, read with the standard library and without surprises."""
+"""XML files in a zip archive (DOCX, ODT), read with the standard library, with limits on size and entities."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 from semsearch.errors import Unreadable
 
 MAX_XML_BYTES = 100 * 2**20  # a text of 10 MB is about 60 MB of document.xml; a zip bomb is more
+_DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 
 
 class Archive:
-    """The XML members of one archive. Raises Unreadable for whatever is not right with it."""
+    """The XML members of one archive. Raises Unreadable for anything that is wrong with it."""
 
     def __init__(self, path: Path, kind: str) -> None:
         self._kind = kind
@@ -29,7 +30,7 @@ class Archive:
         self._zip.close()
 
     def xml(self, member: str) -> ElementTree.Element:
-        """The root of one member."""
+        """The root element of a member."""
         data = self._read(member)
         if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:  # neither format has one; entities can be bombs
             raise Unreadable(f"not a readable {self._kind}: it declares entities")
@@ -38,8 +39,13 @@ class Archive:
         except ElementTree.ParseError as error:
             raise Unreadable(self._not_readable(error)) from error
 
-    def __contains__(self, member: str) -> bool:
-        return member in self._zip.namelist()
+    def optional_xml(self, member: str) -> ElementTree.Element:
+        """The root element of a member; an empty element where there is no such member."""
+        return self.xml(member) if member in self._zip.namelist() else ElementTree.Element("absent")
+
+    def title(self, member: str) -> str:
+        """The Dublin Core title in the member that has the properties of the document; "" without one."""
+        return (self.optional_xml(member).findtext(f".//{_DC_TITLE}") or "").strip()
 
     def _read(self, member: str) -> bytes:
         try:

@@ -1,4 +1,4 @@
-"""Which part of a record is its text, its id and its metadata."""
+"""The choice of a record's text, id and metadata."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MAX_RECORD_BYTES = 10 * 2**20  # as the default of --max-file-size: a record is 
 class Fields:
     """What to read of each record; None and () leave the choice to the loader.
 
-    `text`, `id`: names of fields. `meta`: the fields kept as metadata, all others if empty. `sql`: the
-    query that gives the records of an SQLite file. `max_bytes`: a longer record is skipped.
+    `text`, `id`: names of fields. `meta`: the fields to store as metadata; if empty, all other fields. `sql`: the
+    query that returns the records of an SQLite file. `max_bytes`: longer records are skipped.
     """
 
     text: str | None = None

@@ -1,0 +1,1 @@
+"""Parts that loaders share: character sets, file types, records and tables, HTML, zipped XML, the text writer."""

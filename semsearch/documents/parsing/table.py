@@ -1,0 +1,95 @@
+"""Rows of a delimited text file with a header row, each a document."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from semsearch.documents.parsing.charset import SAMPLE_BYTES, encoding_of, looks_binary
+from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.records import (
+    ID_FIELDS,
+    TITLE_FIELD,
+    check_columns,
+    no_text_field,
+    number_or_text,
+    text_field_of,
+    to_document,
+)
+from semsearch.errors import Unreadable
+from semsearch.types import Document, Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    line: int  # where it begins; a quoted cell may have several lines
+    cells: list[str]
+    broken: str = ""
+
+
+def read(path: Path, fields: Fields, delimiters: str) -> Iterator[Document | Skipped]:
+    """The documents of a table. The delimiter is the one of `delimiters` that is most frequent in the header.
+
+    Raises UsageError for a chosen field that is not a column, Unreadable where no field is chosen and no column has
+    one of the usual names of a text.
+    """
+    with path.open("rb") as binary:
+        sample = binary.read(SAMPLE_BYTES)
+        if looks_binary(sample):
+            raise Unreadable("binary file")
+        binary.seek(0)
+        encoding, _ = encoding_of(sample, whole=len(sample) < SAMPLE_BYTES)
+        header = sample.decode(encoding, "replace").partition("\n")[0]
+        delimiter = max(delimiters, key=header.count)
+        with io.TextIOWrapper(binary, encoding=encoding, errors="replace", newline="") as file:
+            yield from _documents(_rows(file, delimiter, fields.max_bytes), path.name, fields)
+
+
+def _documents(rows: Iterator[_Row], name: str, fields: Fields) -> Iterator[Document | Skipped]:
+    columns = _column_names(next(rows, _Row(0, [])).cells)
+    check_columns(columns, fields, name)
+    if columns and text_field_of(columns, fields) is None:
+        raise Unreadable(f"{no_text_field(columns, fields)} (choose one with --text-field)")
+    for row in rows:
+        if row.broken or len(row.cells) > len(columns):
+            reason = row.broken or f"{len(row.cells)} cells, but the header has {len(columns)}"
+            yield Skipped(f"{name}:{row.line}", reason)
+        elif row.cells:
+            yield to_document(_record(columns, row.cells, fields), fields, row.line, name)
+
+
+def _rows(file: io.TextIOWrapper, delimiter: str, limit: int) -> Iterator[_Row]:
+    csv.field_size_limit(max(csv.field_size_limit(), limit))  # of the whole process, so it is only ever raised
+    reader = csv.reader(file, delimiter=delimiter)
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield _Row(line, [], f"not CSV: {error}")
+        else:
+            yield _Row(line, cells)
+
+
+def _column_names(header: list[str]) -> list[str]:
+    """Distinct column names: an empty one becomes "column_3", a second "name" becomes "name_2"."""
+    names: list[str] = []
+    for at, cell in enumerate(header, start=1):
+        name = cell.strip() or f"column_{at}"
+        names.append(name if name not in names else f"{name}_{at}")
+    return names
+
+
+def _record(columns: list[str], cells: list[str], fields: Fields) -> dict[str, object]:
+    """Numbers as numbers, except in text, id and title; an empty cell is None. A row may lack its last cells."""
+    record: dict[str, object] = dict.fromkeys(columns)
+    text = text_field_of(columns, fields)
+    for name, cell in zip(columns, cells, strict=False):
+        verbatim = name in (text, fields.id, *ID_FIELDS, TITLE_FIELD)
+        record[name] = cell if verbatim else number_or_text(cell) if cell.strip() else None
+    return record
