@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from semsearch.encoders.hashing import HashingEncoder
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+if sys.dont_write_bytecode:  # each of the hundreds of Python processes that tests start would compile torch: 20 s for 5
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(CHECKOUT / ".pytest_cache" / "bytecode")
+
 settings.register_profile("semsearch", deadline=None)  # a busy machine, or a first import, is no failure
 settings.load_profile("semsearch")
 
