@@ -37,7 +37,7 @@ from tokenizers import Tokenizer
 from transformers import BertModel
 
 from semsearch.encoders import background as unrelated
-from semsearch.encoders.onnx import OnnxEncoder
+from semsearch.encoders.onnx import OnnxBackend
 from semsearch.errors import GateFailed, SemsearchError
 from semsearch.evaluation.sts import spearman, task_pairs
 from semsearch.export import graph, precision, versions
@@ -120,7 +120,7 @@ def export(folder: Path, dtype: str) -> Bundle:
             print(f"{key:24} {value}")
         passed(parity, dtype)
         texts = unrelated.texts()
-        vectors = OnnxEncoder(bundle).encode(texts)
+        vectors = OnnxBackend(bundle).encode(texts)
         background = calibration.background(vectors, np.arange(1, len(vectors) + 1))
         folder.mkdir(parents=True, exist_ok=True)
         for name in (bundle.weights, bundle.tokenizer):
@@ -173,12 +173,12 @@ def described(folder: Path, dtype: str) -> Bundle:
         licence="Apache-2.0",
         source="https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2",
         folder=folder,
-    ).sealed()
+    ).with_fingerprint()
 
 
 def measured(bundle: Bundle, network: MeanPooled) -> dict[str, float]:
     """How near the bundle is to the network in torch, on the probes and on STS-B dev."""
-    encoder, reference = OnnxEncoder(bundle), InTorch(network, bundle)
+    encoder, reference = OnnxBackend(bundle), InTorch(network, bundle)
     dev = task_pairs("stsb", DATA, "dev")["dev"]
     texts = list(dict.fromkeys(text for pair in dev.pairs for text in pair))
     place = {text: at for at, text in enumerate(texts)}

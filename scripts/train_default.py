@@ -114,7 +114,7 @@ def trained(out: Path, seed: int, last: str | None) -> Path:
 
 def exported(last: Path, out: Path, *, ship: bool) -> None:
     """The trained encoder with its whitening, as ONNX in full precision and in 8 bits; `ship` puts that into place."""
-    engine: Any = factory.opened(Reference.parse(last), device="cpu", backend="torch")[0]
+    engine: Any = factory.open_backend(Reference.parse(last), device="cpu", backend="torch")[0]
     source = f"the first {texts.WHITENED:,} lines of the Wikipedia sentences, without those of STS sets"
     engine = fitting.fitted_engine(
         engine, fitting.Fit("whitening", texts.wikipedia(), source=source, power=POWER), note
@@ -195,7 +195,7 @@ def compared(out: Path) -> int:
 
 def whitened(trained: Path) -> int:
     """Print both figures of the trained encoder, as it is and whitened to several powers; each text is read once."""
-    engine: Any = factory.opened(Reference.parse(trained), device="cpu", backend="torch")[0]
+    engine: Any = factory.open_backend(Reference.parse(trained), device="cpu", backend="torch")[0]
     known: dict[str, NDArray[Any]] = {}
 
     def raw(given: Sequence[str]) -> NDArray[Any]:

@@ -13,19 +13,21 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from semsearch import settings
 from semsearch.changing import Changing
+from semsearch.encoders.base import as_encoder
 from semsearch.errors import NotFound, UsageError
 from semsearch.opened import load
 from semsearch.stores.local.store import Store
-from semsearch.types import EncoderProtocol
+from semsearch.types import EncoderLike
 from semsearch.utils.writer_lock import LOCK, PID, WriterLock
 from semsearch.vector_index import cache_files
 
 if TYPE_CHECKING:
     from semsearch.chunking.splitter import Splitter
+    from semsearch.encoders.encoder import Encoder
 
 
 class Index(Changing):
@@ -41,7 +43,7 @@ class Index(Changing):
         cls,
         name: str | Path,
         *,
-        encoder: EncoderProtocol | str = "default",
+        encoder: EncoderLike | str = "default",
         home: Path | None = None,
         splitter: Splitter | None = None,
         backend: str = "auto",
@@ -56,20 +58,20 @@ class Index(Changing):
         folder = settings.index_folder(name, home)
         if exist_ok and settings.is_index(folder):
             return cls.open(folder, encoder=encoder)
-        running: EncoderProtocol
+        loaded: Encoder | None = None
         if isinstance(encoder, str):
-            running = loaded = load(encoder)
-        else:
-            running, loaded = encoder, None
+            encoder = loaded = load(encoder)
+        running = as_encoder(encoder)
         recipe = {
-            "encoder": getattr(running, "reference", running.name),
+            "encoder": running.reference,
             "splitter": asdict(splitter or Splitter()),
             "backend": backend,
         }
 
         def fill(store: Store) -> None:
             store.set_recipe(recipe)
-            store.add_space(running.fingerprint, running.name, running.dim, _info(running))
+            info = {**running.info, "background": list(running.background)}
+            store.add_space(running.fingerprint, running.name, running.dim, info)
 
         index = cls(Store.create(folder, fill), running)
         index._loaded = loaded
@@ -80,7 +82,7 @@ class Index(Changing):
         cls,
         name: str | Path,
         *,
-        encoder: EncoderProtocol | str | None = None,
+        encoder: EncoderLike | str | None = None,
         home: Path | None = None,
         remember: int = 0,
     ) -> Index:
@@ -151,9 +153,3 @@ class Index(Changing):
         folder = settings.index_folder(name, home)
         backup.restore(file, folder)
         return cls.open(folder)
-
-
-def _info(encoder: EncoderProtocol) -> dict[str, Any]:
-    """What the index remembers of its encoder, for `info` and for the time before it knows its own background."""
-    known = dict(getattr(encoder, "info", {}))
-    return {**known, "background": list(getattr(encoder, "background", ()))}

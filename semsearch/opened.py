@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Self
 
-from semsearch.encoders.query_cache import Remembered
+from semsearch.encoders.base import as_encoder
+from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import EncoderMismatch
 from semsearch.search.session import Session
 from semsearch.stores.local.store import Space, Store
-from semsearch.types import EncoderProtocol
+from semsearch.types import EncoderLike, EncoderProtocol
 
 if TYPE_CHECKING:
     from semsearch.encoders.encoder import Encoder
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 class Opened:
     """A store that is open, for reading until `_write()`; the encoder is loaded by the first call that needs it."""
 
-    def __init__(self, store: Store, encoder: EncoderProtocol | str | None, remember: int = 0) -> None:
+    def __init__(self, store: Store, encoder: EncoderLike | str | None, remember: int = 0) -> None:
         self.path = store.folder
         self.name = store.folder.name
         self._store = store
         self._given = encoder
         self._most_remembered = remember
         self._encoder: EncoderProtocol | None = None
-        self._asked: Remembered | None = None
+        self._queries: QueryCache | None = None
         self._loaded: Encoder | None = None  # by its name, so that it is ours to close
         self._space: Space | None = None
         self._session: Session | None = None
@@ -52,9 +53,10 @@ class Opened:
         with self._exchange:
             if self._encoder is None:
                 kept = self._store.recipe().get("encoder", "default")
-                running = self._given if self._given is not None else kept
-                if isinstance(running, str):
-                    running = self._loaded = self._loaded or load(running)
+                wanted = self._given if self._given is not None else kept
+                if isinstance(wanted, str):
+                    wanted = self._loaded = self._loaded or load(wanted)
+                running = as_encoder(wanted)
                 space = self._used_space()
                 if running.fingerprint != space.fingerprint:
                     changed = self._loaded is not None and self._given in (None, kept)
@@ -89,18 +91,16 @@ class Opened:
                 self._session = Session(self._store, self._used_space(), self._asking)
             return self._session
 
-    def _asking(self) -> EncoderProtocol:
-        """The encoder for queries: it remembers the last of them, where that was asked for."""
-        if not self._most_remembered:
-            return self.encoder
+    def _asking(self) -> QueryCache:
+        """The encoder for queries, with the vectors of the last of them."""
         with self._exchange:
-            if self._asked is None:
-                self._asked = Remembered(self.encoder, self._most_remembered)
-            return self._asked
+            if self._queries is None:
+                self._queries = QueryCache(self.encoder, self._most_remembered)
+            return self._queries
 
 
 def load(name: str) -> Encoder:
     """The encoder of this name, as the settings have it run."""
     from semsearch.encoders.encoder import Encoder
 
-    return Encoder.configured(name)
+    return Encoder.from_settings(name)

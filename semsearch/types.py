@@ -165,8 +165,19 @@ class Results(Sequence[Hit]):
         return iter(self.hits)
 
 
-class EncoderProtocol(Protocol):
-    """What the index needs of an encoder. Any object with these members will do."""
+@dataclass(slots=True)
+class TruncationStats:
+    """How many texts were longer than an encoder reads, and how many of their tokens were left out.
+
+    In a text far beyond the limit the rest is counted in words, so `tokens` is then a lower bound.
+    """
+
+    passages: int = 0
+    tokens: int = 0
+
+
+class EncoderLike(Protocol):
+    """The least that an encoder of your own needs; `semsearch.encoders.base.as_encoder` adds the rest."""
 
     @property
     def name(self) -> str: ...
@@ -179,8 +190,32 @@ class EncoderProtocol(Protocol):
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
         """n texts -> (n, dim) in their order, (0, dim) for none; no vector depends on its batch."""
 
-    def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
+
+class EncoderProtocol(EncoderLike, Protocol):
+    """All that semsearch asks of an encoder. `semsearch.encoders.base.BaseEncoder` has defaults for what is below."""
+
+    def count_tokens(self, texts: Sequence[str], /) -> Sequence[int]:
         """Tokens of each text alone, without prompt and special tokens."""
+
+    @property
+    def background(self) -> Sequence[float]:
+        """Ascending quantiles of the cosines of unrelated texts, p = 0 … 1 in equal steps; empty where unknown."""
+
+    @property
+    def info(self) -> JsonObject:
+        """Name, fingerprint, method, width, limits, prompts, licence, source, device."""
+
+    @property
+    def reference(self) -> str:
+        """What `Encoder.load` takes to give this encoder again."""
+
+    @property
+    def embedded(self) -> int | None:
+        """Texts that went through the model so far; a cache may spare some. None: not counted."""
+
+    @property
+    def truncation(self) -> TruncationStats:
+        """What was too long so far."""
 
 
 class VectorIndex(Protocol):

@@ -129,7 +129,7 @@ def _words(encoder: Encoder, sentence: str, device: str) -> str:
     from tokenizers import Tokenizer
 
     from semsearch.encoders.device import torch_device
-    from semsearch.encoders.torch import TorchEncoder
+    from semsearch.encoders.torch import MaskedBackend
     from semsearch.models import hf_config
     from semsearch.models.networks import loading
 
@@ -137,7 +137,7 @@ def _words(encoder: Encoder, sentence: str, device: str) -> str:
     folder = bundles.find(asked.model, asked.revision)
     bundle = hf_config.describe(folder, asked)
     network: Any = loading.masked(folder, needs=("transform", "decoder"), device=torch_device(device))
-    vectors = TorchEncoder(bundle, device=device, network=network).vectors([sentence], bundle.prompts["passage"])
+    vectors = MaskedBackend(bundle, device=device, network=network).vectors([sentence], bundle.prompts["passage"])
     with torch.inference_mode():
         logits = network.decoder(network.transform(torch.from_numpy(vectors).to(torch_device(device))))
     tokenizer = Tokenizer.from_file(str(bundle.path("tokenizer")))

@@ -188,7 +188,7 @@ def trusted(model: str) -> Encoder:
     """An encoder whose own code may run, with the embedding cache."""
     from semsearch.encoders.encoder import Encoder
 
-    return Encoder.configured(model, trust_remote_code=True)
+    return Encoder.from_settings(model, trust_remote_code=True)
 
 
 def loaded(

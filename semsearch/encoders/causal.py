@@ -1,4 +1,4 @@
-"""CausalEncoder: a method on a decoder network (OPT, LLaMA, Mistral, Qwen, Gemma, GPT), in Torch, on a CPU or a GPU.
+"""PyTorch back end for decoder networks (OPT, LLaMA, Mistral, Qwen, Gemma, GPT), on a CPU or a GPU.
 
 What a prompt puts before every sentence is run once: its keys and values serve all texts. Where it ends is read off
 whole tokenised texts, since tokens may merge across the border of prompt and sentence; a text whose tokens do not
@@ -7,14 +7,14 @@ begin with it is run as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semsearch.encoders.torch_batches import Rows, TorchEngine
+from semsearch.encoders.torch_backend import Rows, TorchBackend
 from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch
 from semsearch.models.networks import loading
@@ -24,6 +24,8 @@ from semsearch.prompts import Prompt
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
+
+    from semsearch.types import JsonObject
 
 # Beginnings of a sentence that tokenizers merge with what stands before it, or that keep them from merging.
 BEGINNINGS = (
@@ -52,7 +54,7 @@ BEGINNINGS = (
 MOST_PROMPTS = 16  # whose keys and values are kept; those of 60 tokens take 31 MB in a model of 7 B parameters and fp16
 
 
-class CausalEncoder(TorchEngine):
+class CausalBackend(TorchBackend):
     """A decoder network under any method that is not for encoders alone. `prefix_cache` is for speed only."""
 
     network: CausalNetwork
@@ -72,11 +74,11 @@ class CausalEncoder(TorchEngine):
         self._past = lru_cache(MOST_PROMPTS)(self._computed_past)
         super().__init__(bundle, device=device, threads=threads, trust=trust, network=network)
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         self._past.cache_clear()
 
     @property
-    def info(self) -> Mapping[str, Any]:
+    def info(self) -> JsonObject:
         """What `semsearch info` shows; `prefix_tokens` are those of each prompt that are run once for all texts."""
         return {**super().info, "prefix_tokens": {role: len(self._prefix(each)) for role, each in self.prompts.items()}}
 
@@ -102,9 +104,10 @@ class CausalEncoder(TorchEngine):
         """The tokens that all texts begin with under `prompt`; none where they are not to be reused."""
         if not self._reuses or self.method.kind != "causal" or not self.network.parts:
             return ()
-        cuts = (self.cuts.passages, self.cuts.tokens)
+        stats = self.truncation
+        before = (stats.passages, stats.tokens)
         rows = self._tokenizer.ids(BEGINNINGS, prompt)
-        self.cuts.passages, self.cuts.tokens = cuts  # these are nobody's texts
+        stats.passages, stats.tokens = before  # these are not the user's texts
         return _common(rows)
 
     def _computed_past(self, prompt: Prompt) -> Past:

@@ -1,7 +1,7 @@
-"""Encoder: text to unit vectors, under the names that sentence-transformers has.
+"""The public Encoder: text to unit vectors, under the names of sentence-transformers.
 
-What turns text into vectors is one of encoders/; this is its public face: names and folders, roles and prompts,
-texts embedded once, and the shapes people expect.
+A back end (encoders/onnx, torch, causal, hashing) computes the vectors. The Encoder adds loading by name, roles and
+prompts, the embedding cache, and the shapes that people expect.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from semsearch import settings
-from semsearch.encoders import factory
+from semsearch.encoders import factory, local_models
+from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.models.model_ref import Reference
 from semsearch.prompts import Prompt
@@ -24,33 +25,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from semsearch.encoders.embedding_cache import VectorCache
-    from semsearch.models.bundle import Cuts
-    from semsearch.types import Role, Vectors
+    from semsearch.types import JsonObject, Role, TruncationStats, Vectors
 
 WINDOW = 1024  # texts between two steps of the progress bar, and that a crash can cost
 ROLES: Mapping[str, Role] = {"query": "query", "passage": "passage", "document": "passage"}
 
 
-class Engine(Protocol):
-    """What a file of encoders/ offers: embed() is the only way from text to vectors."""
-
-    name: str
-    fingerprint: str
-    dim: int
-    max_tokens: int
-    background: tuple[float, ...]
-
-    @property
-    def prompts(self) -> Mapping[Role, Prompt]: ...
-    @property
-    def cuts(self) -> Cuts: ...
-    @property
-    def info(self) -> Mapping[str, Any]: ...
-    def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors: ...
-    def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
-
-
-class Encoder:
+class Encoder(BaseEncoder):
     """Turns text into (n, d) float32 rows of length 1, so that a dot product is a cosine.
 
     >>> encoder = Encoder.load("hashing")
@@ -60,13 +41,20 @@ class Encoder:
     (256,)
     """
 
-    def __init__(self, engine: Engine, cache: VectorCache | None = None, reference: str = "") -> None:
-        self._engine = engine
+    def __init__(self, backend: EncoderBackend, cache: VectorCache | None = None, reference: str = "") -> None:
+        self._backend = backend
         self._cache = cache
-        self.name, self.fingerprint, self.dim = engine.name, engine.fingerprint, engine.dim
-        self.max_tokens = engine.max_tokens
-        self.reference = reference or engine.name  # what `load` takes to give this encoder again, from any folder
-        self.embedded = 0  # texts that went through the model since loading; the others came from the cache
+        self.name, self.fingerprint, self.dim = backend.name, backend.fingerprint, backend.dim
+        self.max_tokens = backend.max_tokens
+        self._reference = reference or backend.name
+        self._embedded = 0
+
+    catalogue = staticmethod(local_models.catalogue)
+    models_dir = staticmethod(local_models.models_dir)
+    list_local = staticmethod(local_models.list_local)
+    is_local = staticmethod(local_models.is_local)
+    pull = staticmethod(local_models.pull)
+    remove = staticmethod(local_models.remove)
 
     @classmethod
     def load(
@@ -103,20 +91,20 @@ class Encoder:
         ...
         semsearch.errors.NotFound: no encoder is called 'defualt'. Did you mean 'default'? Choose from: ...
         """
-        asked = Reference.parse(name).with_(
+        reference = Reference.parse(name).with_(
             template=template, dtype=dtype, layer=layer, options=options, dim=truncate_dim
         )
-        engine, lasting = factory.opened(
-            asked, device=device, backend=backend, threads=threads, trust=trust_remote_code
+        running, resolved = factory.open_backend(
+            reference, device=device, backend=backend, threads=threads, trust=trust_remote_code
         )
         if cache is None:
-            return cls(engine, reference=str(lasting))
+            return cls(running, reference=str(resolved))
         from semsearch.encoders.embedding_cache import VectorCache  # sqlite3: 20 ms that a query does not need
 
-        return cls(engine, VectorCache(cache, engine.dim, cache_mb << 20), str(lasting))
+        return cls(running, VectorCache(cache, running.dim, cache_mb << 20), str(resolved))
 
     @classmethod
-    def configured(cls, name: str, *, trust_remote_code: bool = False) -> Encoder:
+    def from_settings(cls, name: str, *, trust_remote_code: bool = False) -> Encoder:
         """`load` as the settings say, with the embedding cache of this user."""
         chosen = settings.load()
         most = chosen.embedding_cache_mb
@@ -129,94 +117,48 @@ class Encoder:
             trust_remote_code=trust_remote_code,
         )
 
-    @staticmethod
-    def catalogue() -> list[dict[str, Any]]:
-        """The encoders that are known by name: name, whether it is here (`local`) with its `bytes`, licence, size …
-
-        Nothing is fetched and nothing is loaded.
-        """
-        from semsearch.models import bundle, hub
-
-        known = []
-        for name, entry in bundle.catalogue().items():
-            inside = bundle.MODELS / entry["folder"] if "folder" in entry else None
-            folder = hub.local(entry["hub"]) if "hub" in entry else inside
-            here = "hub" not in entry or folder is not None
-            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) if folder else 0
-            known.append({"name": name, "local": here, "bytes": size if here else None, **entry})
-        return known
-
-    @staticmethod
-    def home() -> Path:
-        """Where the pages put encoders that are trained or exported: `models`, beside the home of indexes or in it."""
-        from semsearch.encoders import local_models
-
-        return local_models.home()
-
-    @staticmethod
-    def saved(folder: str | Path) -> list[dict[str, Any]]:
-        """The encoders in the folders of `folder`: name, path, fingerprint, width, `bytes`, what runs it, `parity` …
-
-        Nothing is loaded. One that cannot be read has its `problem` instead.
-        """
-        from semsearch.encoders import local_models
-
-        return local_models.saved(Path(folder).expanduser())
-
-    @staticmethod
-    def here(name: str) -> bool:
-        """Whether `load` would fetch nothing. What is here may still be no encoder."""
-        from semsearch.encoders import local_models
-
-        return local_models.here(name)
-
-    @staticmethod
-    def pull(name: str) -> Path | None:
-        """Fetch the newest of a model of the hub; its folder, or None where it comes with semsearch.
-
-        Configuration, tokenizer and safetensors; never code. Raises UsageError, NotFound where it cannot be had.
-        """
-        from semsearch.encoders import local_models
-
-        return local_models.pull(name)
-
-    @staticmethod
-    def remove(name: str) -> int:
-        """Take a model of the hub off this machine, for other programs too; the bytes that freed.
-
-        Raises UsageError for what is no model of the hub, NotFound where it is not here.
-        """
-        from semsearch.encoders import local_models
-
-        return local_models.remove(name)
-
     def __repr__(self) -> str:
         return f"Encoder({self.name!r}, dim={self.dim}, device={self.device!r})"
 
     @property
-    def background(self) -> tuple[float, ...]:
-        """Quantiles of the cosine of unrelated texts, for strength; a model that brings none is asked once."""
-        if self._engine.background or not hasattr(self._engine, "bundle"):
-            return self._engine.background
-        from semsearch.encoders import background as unrelated
-
-        prompt = self._engine.prompts["passage"]
-        return unrelated.background(self.fingerprint, lambda texts: self._engine.embed(texts, prompt))
+    def backend(self) -> EncoderBackend:
+        """What runs the model; see `factory.torch_backend` for its network."""
+        return self._backend
 
     @property
-    def info(self) -> dict[str, Any]:
+    def background(self) -> Sequence[float]:
+        """Quantiles of the cosine of unrelated texts, for strength; measured once for a model that has none."""
+        if self._backend.background or self._backend.bundle is None:
+            return self._backend.background
+        from semsearch.encoders import background
+
+        prompt = self._backend.prompts["passage"]
+        return background.background(self.fingerprint, lambda texts: self._backend.embed(texts, prompt))
+
+    @property
+    def info(self) -> JsonObject:
         """Name, fingerprint, method, width, limits, prompts, licence, source, and the device that really runs."""
-        return dict(self._engine.info)
+        return dict(self._backend.info)
 
     @property
-    def cuts(self) -> Cuts:
-        """How many passages were cut since loading, and how many of their tokens (`passages`, `tokens`)."""
-        return self._engine.cuts
+    def reference(self) -> str:
+        """What `load` takes to give this encoder again, from any working directory."""
+        return self._reference
+
+    @property
+    def embedded(self) -> int:
+        """Texts that went through the model since loading; the others came from the cache."""
+        return self._embedded
+
+    @property
+    def truncation(self) -> TruncationStats:
+        """How many texts were truncated since loading, and how many of their tokens (`passages`, `tokens`)."""
+        return self._backend.truncation
 
     @property
     def device(self) -> str:
         """The device that really runs: cpu, or cuda:N."""
-        return str(self._engine.info["device"])
+        return self._backend.device
 
     def close(self) -> None:
         """Let go of the embedding cache's file; the next passage opens it again."""
@@ -229,46 +171,8 @@ class Encoder:
         >>> Encoder.load("hashing").count_tokens(["three small words", ""])
         [3, 0]
         """
-        return self._engine.count_tokens(texts)
+        return self._backend.count_tokens(texts)
 
-    @overload
-    def encode(
-        self,
-        sentences: str,
-        prompt_name: str | None = ...,
-        prompt: str | None = ...,
-        batch_size: int | None = ...,
-        show_progress_bar: bool | None = ...,
-        output_value: str | None = ...,
-        precision: Literal["float32"] = ...,
-        convert_to_numpy: Literal[True] = ...,
-        convert_to_tensor: Literal[False] = ...,
-        device: str | None = ...,
-        normalize_embeddings: bool = ...,
-        truncate_dim: int | None = ...,
-        *,
-        role: Role = ...,
-        **other: Any,
-    ) -> NDArray[np.float32]: ...
-    @overload
-    def encode(
-        self,
-        sentences: Sequence[str],
-        prompt_name: str | None = ...,
-        prompt: str | None = ...,
-        batch_size: int | None = ...,
-        show_progress_bar: bool | None = ...,
-        output_value: str | None = ...,
-        precision: Literal["float32"] = ...,
-        convert_to_numpy: Literal[True] = ...,
-        convert_to_tensor: Literal[False] = ...,
-        device: str | None = ...,
-        normalize_embeddings: bool = ...,
-        truncate_dim: int | None = ...,
-        *,
-        role: Role = ...,
-        **other: Any,
-    ) -> Vectors: ...
     @overload
     def encode(
         self,
@@ -277,17 +181,13 @@ class Encoder:
         prompt: str | None = ...,
         batch_size: int | None = ...,
         show_progress_bar: bool | None = ...,
-        output_value: str | None = ...,
-        precision: str = ...,
-        convert_to_numpy: bool = ...,
-        convert_to_tensor: bool = ...,
-        device: str | None = ...,
-        normalize_embeddings: bool = ...,
-        truncate_dim: int | None = ...,
         *,
         role: Role = ...,
-        **other: Any,
-    ) -> Any: ...
+        normalize_embeddings: bool = ...,
+        truncate_dim: int | None = ...,
+    ) -> Vectors: ...
+    @overload
+    def encode(self, *arguments: Any, **options: Any) -> Any: ...
     def encode(
         self,
         sentences: str | Sequence[str] | None = None,
@@ -316,8 +216,9 @@ class Encoder:
         >>> Encoder.load("hashing").encode(["soup"], prompt_name="query", truncate_dim=16).shape
         (1, 16)
         """
-        given = other.pop("inputs", None) if sentences is None else sentences
-        texts = _strings(given)
+        if sentences is None:
+            sentences = other.pop("inputs", None)
+        texts = _strings(sentences)
         _refuse(other, output_value, device, self.device)
         chosen = self._prompt(prompt, prompt_name, role)
         with _progress(bool(show_progress_bar), len(texts)) as step:
@@ -326,7 +227,7 @@ class Encoder:
             vectors = np.ascontiguousarray(vectors[:, :truncate_dim])
             vectors = unit_rows(vectors) if normalize_embeddings else vectors
         rows = _quantised(vectors, precision)
-        result = rows[0] if isinstance(given, str) else rows
+        result = rows[0] if isinstance(sentences, str) else rows
         return result if convert_to_numpy and not convert_to_tensor else _tensors(result, convert_to_tensor)
 
     def encode_query(self, sentences: str | Sequence[str], *arguments: Any, **options: Any) -> Any:
@@ -356,12 +257,12 @@ class Encoder:
             return Prompt(before=prompt)
         if name is not None and name not in ROLES:
             raise UnknownName("prompt", name, ROLES)
-        return self._engine.prompts[ROLES[name or role]]
+        return self._backend.prompts[ROLES[name or role]]
 
     def _embed(
         self, texts: Sequence[str], prompt: Prompt, batch_size: int | None, step: Callable[[int], None], *, cached: bool
     ) -> Vectors:
-        """Distinct texts in windows, each from the cache or from the engine, put back to where they stood."""
+        """Distinct texts in windows, each from the cache or from the model; rows in the order of `texts`."""
         places = {text: at for at, text in enumerate(dict.fromkeys(texts))}
         distinct = list(places)
         vectors = np.empty((len(distinct), self.dim), dtype=np.float32)
@@ -374,8 +275,8 @@ class Encoder:
 
     def _window(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None, *, cached: bool) -> Vectors:
         if self._cache is None or not cached:
-            self.embedded += len(texts)
-            return self._engine.embed(texts, prompt, batch_size)
+            self._embedded += len(texts)
+            return self._backend.embed(texts, prompt, batch_size)
         from semsearch.encoders.embedding_cache import rounded
 
         identity = repr((self.fingerprint, *_identity(prompt)))
@@ -385,17 +286,17 @@ class Encoder:
             vectors[at] = vector
         missing = [at for at in range(len(texts)) if at not in known]
         if missing:
-            self.embedded += len(missing)
-            vectors[missing] = self._engine.embed([texts[at] for at in missing], prompt, batch_size)
+            self._embedded += len(missing)
+            vectors[missing] = self._backend.embed([texts[at] for at in missing], prompt, batch_size)
             self._cache.put(identity, [texts[at] for at in missing], vectors[missing])
         return rounded(vectors)
 
 
 def _identity(prompt: Prompt) -> tuple[Any, ...]:
-    """Everything that a prompt does to a text."""
-    told = prompt.as_dict()
-    before, after = told.pop("before"), told.pop("after")
-    return (before, after, *sorted(told.items()))
+    """All parts of a prompt that change a vector: part of the key of a cached one."""
+    rules = prompt.as_dict()
+    before, after = rules.pop("before"), rules.pop("after")
+    return (before, after, *sorted(rules.items()))
 
 
 def _strings(texts: Any) -> list[str]:

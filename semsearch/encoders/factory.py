@@ -1,26 +1,31 @@
-"""From a reference to what runs it: the folder it names, what that folder is, and the engine for it.
+"""Back ends by reference: the folder that a reference names, what kind of model that is, and what runs it.
 
 hashing                          HashingEncoder
-encoder.json, ONNX weights       OnnxEncoder
-encoder.json, safetensors        TorchEncoder, CausalEncoder for a decoder
+encoder.json, ONNX weights       OnnxBackend
+encoder.json, safetensors        MaskedBackend, CausalBackend for a decoder
 modules.json, or config.json     the same, described by semsearch.models.hf_config
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from semsearch.encoders import device as _device
+from semsearch.encoders.base import BaseEncoder, EncoderBackend
+from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.models import bundle as bundles
+from semsearch.models import hub
 from semsearch.models.model_ref import HUB, Reference
+from semsearch.prompts import SLOT
 
 if TYPE_CHECKING:
-    from semsearch.encoders.encoder import Engine
+    from semsearch.encoders.torch_backend import TorchBackend
     from semsearch.models.bundle import Bundle
+    from semsearch.types import JsonObject
 
 BACKENDS = ("auto", "onnx", "torch")
 HASHING = "hashing"
@@ -28,10 +33,10 @@ EXPORT = "semsearch export {model} -o DIR"
 LOG = logging.getLogger(__name__)
 
 
-def opened(
+def open_backend(
     reference: Reference, *, device: str = "auto", backend: str = "auto", threads: int = 0, trust: bool = False
-) -> tuple[Engine, Reference]:
-    """What runs `reference`, and the reference that loads the same again from any folder.
+) -> tuple[EncoderBackend, Reference]:
+    """What runs `reference`, and the reference that loads the same model again from any working directory.
 
     Raises NotFound, UsageError, MissingExtra, DeviceUnavailable, Corrupt.
     """
@@ -39,97 +44,118 @@ def opened(
         raise UnknownName("encoder backend", backend, BACKENDS)
     if reference.model == HASHING:
         return _hashing(reference, device, backend), reference
-    bundle, lasting = described(reference, trust=trust)
+    bundle, resolved = describe(reference, trust=trust)
     if bundle.weights.endswith(bundles.ONNX):
         if backend == "torch":
             raise UsageError(
                 f"{reference.model} is an ONNX encoder, which torch does not run.",
-                "Leave out the backend, or say onnx.",
+                "Leave out the backend, or choose onnx.",
             )
-        from semsearch.encoders.onnx import OnnxEncoder  # onnxruntime: 50 ms, and only where a model runs
+        from semsearch.encoders.onnx import OnnxBackend  # onnxruntime: 50 ms, and only where a model runs
 
-        return OnnxEncoder(bundle, device=device, threads=threads), lasting
+        return OnnxBackend(bundle, device=device, threads=threads), resolved
     if backend == "onnx":
         fix = f"Export it first: {EXPORT.format(model=reference.model)}"
         raise UsageError(f"{reference.model} has no ONNX weights.", fix)
-    return _torch(bundle, trust)(bundle, device=device, threads=threads, trust=trust), lasting
+    return _torch(bundle, trust)(bundle, device=device, threads=threads, trust=trust), resolved
 
 
-def described(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Reference]:
-    """The bundle that `reference` names, its weights not loaded, and the reference that lasts."""
+def torch_backend(encoder: BaseEncoder, use: str) -> TorchBackend:
+    """The PyTorch back end of `encoder`, for its network and its method.
+
+    Raises UsageError where it runs otherwise; `use` says in the error what was to be done, such as "reading layers".
+
+    >>> torch_backend(HashingEncoder(), "reading layers")
+    Traceback (most recent call last):
+    ...
+    semsearch.errors.UsageError: reading layers needs a model that runs in PyTorch, and hashing does not. ...
+    """
+    if (found := find_torch_backend(encoder)) is None:
+        raise UsageError(
+            f"{use} needs a model that runs in PyTorch, and {encoder.name} does not.",
+            "Name a model with safetensors weights: a folder, or hf:owner/name.",
+        )
+    return found
+
+
+def find_torch_backend(encoder: BaseEncoder) -> TorchBackend | None:
+    """The PyTorch back end of `encoder`, None where it runs otherwise."""
+    backend = encoder.backend
+    if backend is None or backend.runtime != "PyTorch":
+        return None
+    from semsearch.encoders.torch_backend import TorchBackend  # torch, which is loaded by now
+
+    return backend if isinstance(backend, TorchBackend) else None
+
+
+def describe(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Reference]:
+    """The bundle that `reference` names, without loading its weights, and the resolved reference."""
     folder = bundles.find(reference.model, reference.revision)
     if (folder / bundles.MANIFEST).is_file():
-        return _saved(folder, reference), _lasting(reference, folder)
-    from semsearch.models import hf_config
+        return _saved(folder, reference), _resolved(reference, folder)
+    from semsearch.models import hf_config  # the template library: not for the default encoder
 
     entry = bundles.catalogue().get(reference.model, {})
     if entry.get("template") and not reference.template:
         reference = reference.with_(template=entry["template"])
-    chosen = hf_config.chosen(folder, reference, trust=trust)
-    lasting = _lasting(chosen, folder)
+    chosen = hf_config.with_template(folder, reference, trust=trust)
+    resolved = _resolved(chosen, folder)
     named = bool(entry) or reference.model.startswith(HUB)
     called = replace(chosen, model=reference.model if named else folder.resolve().name)
-    bundle = hf_config.describe(folder, lasting, name=str(called), source=_source(reference, entry), trust=trust)
+    bundle = hf_config.describe(folder, resolved, name=str(called), source=_source(reference, entry), trust=trust)
     if chosen != reference:
         how = chosen.template
-        LOG.warning("no template was named: %s is read by %s. See: semsearch templates list", reference.model, how)
-    return replace(bundle, licence=bundle.licence or entry.get("licence", "")), lasting
+        LOG.warning("no template was named: %s is read with %s. See: semsearch templates list", reference.model, how)
+    return replace(bundle, licence=bundle.licence or entry.get("licence", "")), resolved
 
 
-def _source(reference: Reference, entry: Mapping[str, Any]) -> str:
-    """Where a model of the hub comes from; nothing is known of a folder."""
+def _source(reference: Reference, entry: JsonObject) -> str:
+    """The web page of a model of the hub; "" for a folder."""
     page = f"https://huggingface.co/{reference.model.removeprefix(HUB)}" if reference.model.startswith(HUB) else ""
     return str(entry.get("source") or page)
 
 
 def _saved(folder: Path, reference: Reference) -> Bundle:
-    """An exported or trained encoder. Raises UsageError where it is to be read in another way."""
+    """An exported or trained encoder. Raises UsageError where the reference asks for another way to read it."""
     bundle = bundles.read(folder)
     same = replace(reference, dtype="") if reference.dtype == bundle.precision else reference
-    for key in _told(same):
+    for key in _overrides(same):
         raise UsageError(
             f"{reference.model}: an exported encoder has its template built in, so {key} cannot be chosen.",
             f"Use it as it is: {reference.model}",
         )
     if not bundle.weights.endswith(bundles.ONNX):
         bundle.path("weights")  # raises where they are not what was written
-    return bundle.shortened(reference.dim)
+    return bundle.truncate(reference.dim)
 
 
-def _told(reference: Reference) -> list[str]:
-    """What a reference says of how its model is read."""
+def _overrides(reference: Reference) -> list[str]:
+    """The parts of a reference that change how its model is read."""
     fields = {key: getattr(reference, key) for key in ("template", "dtype", "layer", "max_tokens")}
     return [key for key, value in (*fields.items(), *reference.options.items()) if value not in ("", None)]
 
 
-def _lasting(reference: Reference, folder: Path) -> Reference:
-    """`reference` with whole paths, and the revision that was found."""
-    template = _whole_path(reference.template)
+def _resolved(reference: Reference, folder: Path) -> Reference:
+    """`reference` with absolute paths, and the revision that was found."""
+    template = _absolute(reference.template)
     if reference.model in bundles.catalogue() and not bundles.catalogue()[reference.model].get("hub"):
         return replace(reference, template=template)
     if reference.model in bundles.catalogue() or reference.model.startswith(HUB):
-        from semsearch.models import hub
-
         return replace(reference, template=template, revision=hub.commit(folder) or reference.revision)
     return replace(reference, model=str(folder.resolve()), template=template)
 
 
-def _whole_path(template: str) -> str:
-    """The template with the whole path of its file, where it names one (FILE.toml or FILE.toml:NAME)."""
-    from semsearch.prompts import SLOT
-
+def _absolute(template: str) -> str:
+    """The template with the absolute path of its file, where it names one (FILE.toml or FILE.toml:NAME)."""
     if SLOT in template or ".toml" not in template:
         return template
     path, suffix, name = template.partition(".toml")
     return f"{Path(path + suffix).expanduser().resolve()}{name}"
 
 
-def _hashing(reference: Reference, device: str, backend: str) -> Engine:
-    from semsearch.encoders import device as _device
-    from semsearch.encoders.hashing import HashingEncoder
-
+def _hashing(reference: Reference, device: str, backend: str) -> HashingEncoder:
     no_model = [*(["dim"] if reference.dim else []), *(["the backend"] if backend == "torch" else [])]
-    for key in (*_told(reference), *no_model):
+    for key in (*_overrides(reference), *no_model):
         raise UsageError(
             f"the encoder hashing runs no model, so {key} cannot be chosen.", f"Use it as it is: {HASHING}"
         )
@@ -138,18 +164,18 @@ def _hashing(reference: Reference, device: str, backend: str) -> Engine:
     return HashingEncoder()
 
 
-def _torch(bundle: Bundle, trust: bool) -> Any:
-    """The engine for safetensors: one for encoders, one for decoders."""
+def _torch(bundle: Bundle, trust: bool) -> type[TorchBackend]:
+    """The back end for safetensors: one for encoders, one for decoders."""
     from semsearch.models import hf_config
 
     try:
         if hf_config.is_causal(bundle.folder, trust=trust):
-            from semsearch.encoders.causal import CausalEncoder
+            from semsearch.encoders.causal import CausalBackend
 
-            return CausalEncoder
-        from semsearch.encoders.torch import TorchEncoder
+            return CausalBackend
+        from semsearch.encoders.torch import MaskedBackend
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("torch", "transformers", "safetensors"):
             raise
         raise MissingExtra(f"{bundle.name} runs on PyTorch, which", "train") from error
-    return TorchEncoder
+    return MaskedBackend

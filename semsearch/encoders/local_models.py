@@ -1,59 +1,83 @@
-"""The models of this machine: those that lie in a folder of folders, and those of the hub, fetched and removed."""
+"""Models on this machine: the catalogue, encoders of your own, and models of the hub, which are fetched and removed."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from semsearch import settings
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import hub
 from semsearch.models.model_ref import HUB, Reference
+from semsearch.types import JsonObject
 
-USUAL = "indexes"  # the name of a home of indexes that is not one's own choice
+INDEXES = "indexes"  # the name of the home of indexes unless the user chose another
 DEPTH = ("*", "*/onnx", "*/seed-*", "*/seed-*/onnx")  # what `train` makes, with its exports
 
 
-def home() -> Path:
-    """The folder `models` beside the home of indexes where that is called `indexes`, else inside it."""
+def catalogue() -> list[JsonObject]:
+    """The encoders with a name: name, whether it is on this machine (`local`) with its `bytes`, licence, size …
+
+    Nothing is fetched and nothing is loaded.
+    """
+    known = []
+    for name, entry in bundles.catalogue().items():
+        folder = hub.local(entry["hub"]) if "hub" in entry else None
+        if "folder" in entry:
+            folder = bundles.MODELS / entry["folder"]
+        local = "hub" not in entry or folder is not None
+        bytes_ = size(folder) if folder else 0
+        known.append({"name": name, "local": local, "bytes": bytes_ if local else None, **entry})
+    return known
+
+
+def models_dir() -> Path:
+    """Where encoders that are trained or exported go: `models`, beside the home of indexes or in it.
+
+    Beside it where that is called `indexes`, else inside of it.
+    """
     indexes = settings.home().absolute()
-    return (indexes.parent if indexes.name == USUAL else indexes) / "models"
+    return (indexes.parent if indexes.name == INDEXES else indexes) / "models"
 
 
-def saved(folder: Path) -> list[dict[str, Any]]:
-    """The encoders with a manifest in the folders of `folder`, by path. What cannot be read says so in `problem`."""
+def list_local(folder: str | Path) -> list[JsonObject]:
+    """The encoders saved below `folder`, by path: name, path, fingerprint, width, `bytes`, `runs`, `parity` …
+
+    Nothing is loaded. One that cannot be read has its `problem` instead.
+    """
+    folder = Path(folder).expanduser()
     found = sorted({file.parent for each in DEPTH for file in folder.glob(f"{each}/{bundles.MANIFEST}")})
-    return [_told(each, each.relative_to(folder).as_posix()) for each in found]
+    return [_entry(each, each.relative_to(folder).as_posix()) for each in found]
 
 
-def here(model: str) -> bool:
-    """Whether nothing has to be fetched for it."""
+def is_local(model: str) -> bool:
+    """Whether `load` would fetch nothing. What is on this machine may still be no encoder."""
     named, reference = hub_name(model)
     revision = reference.revision or bundles.catalogue().get(reference.model, {}).get("revision", "")
     return named is None or hub.local(named, revision) is not None
 
 
 def pull(model: str) -> Path | None:
-    """Fetch the newest of a model of the hub, or of one revision; its folder. None for what is part of semsearch.
+    """Fetch the newest version of a model of the hub, or one revision; its folder, or None for part of semsearch.
 
-    Raises UsageError for what is no model of the hub, NotFound where it cannot be had.
+    Configuration, tokenizer and safetensors; never code. Raises UsageError for anything else than a model of the hub,
+    NotFound where it cannot be fetched.
     """
     named, reference = on_hub(model)
     return None if named is None else hub.pull(named, reference.revision)
 
 
 def remove(model: str) -> int:
-    """Take a model of the hub off this machine, for other programs too; how many bytes that freed.
+    """Remove a model of the hub from this machine, for other programs too; the number of bytes that freed.
 
-    Raises UsageError for what is no model of the hub, NotFound where it is not here.
+    Raises UsageError for anything else than a model of the hub, NotFound where it is not on this machine.
     """
-    named, revision = check_here(model)
+    named, revision = check_local(model)
     return hub.remove(named, revision)
 
 
-def check_here(model: str) -> tuple[str, str]:
-    """The hub's name of a model that is here, and the revision that is meant. Raises UsageError, NotFound."""
+def check_local(model: str) -> tuple[str, str]:
+    """The hub name and the revision of a model on this machine. Raises UsageError, NotFound."""
     named, reference = on_hub(model)
     if named is None:
         raise UsageError(f"{model} is part of semsearch.", "Only models of the hub can be removed.")
@@ -63,15 +87,15 @@ def check_here(model: str) -> tuple[str, str]:
 
 
 def on_hub(model: str) -> tuple[str | None, Reference]:
-    """The hub's name of `model`, None where it is part of semsearch. Raises UsageError for anything else."""
+    """The hub name of `model`, None where it is part of semsearch. Raises UsageError for anything else."""
     named, reference = hub_name(model)
     if named is None and reference.model not in bundles.catalogue():
-        raise UsageError(f"{model} is no model of the hub.", "Say hf:owner/name, or a name of: semsearch models list")
+        raise UsageError(f"{model} is not a model of the hub.", "Use hf:owner/name, or see: semsearch models list")
     return named, reference
 
 
 def hub_name(model: str) -> tuple[str | None, Reference]:
-    """The hub's name of `model`, None where it is somewhere else, and what else `model` says."""
+    """The hub name of `model`, None where it is no model of the hub, and `model` as a reference."""
     reference = Reference.parse(model)
     if reference.model.startswith(HUB):
         return reference.model.removeprefix(HUB), reference
@@ -79,27 +103,24 @@ def hub_name(model: str) -> tuple[str | None, Reference]:
 
 
 def size(folder: Path) -> int:
-    """Bytes of all that lies in a folder."""
+    """Bytes of all files in a folder."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def _told(folder: Path, name: str) -> dict[str, Any]:
-    told = {"name": name, "path": str(folder)}
+def _entry(folder: Path, name: str) -> JsonObject:
+    entry = {"name": name, "path": str(folder)}
     try:
-        return {**told, **_shown(bundles.read(folder))}
+        return {**entry, **_summary(bundles.read(folder))}
     except (SemsearchError, OSError, ValueError, TypeError, AttributeError) as error:  # damage has any type
-        return {**told, "problem": str(error)}
+        return {**entry, "problem": str(error)}
 
 
-def _shown(bundle: bundles.Bundle) -> dict[str, Any]:
-    shown = {
-        key: getattr(bundle, key) for key in ("fingerprint", "method", "dim", "max_tokens", "precision", "licence")
-    }
-    weights = [each for each in bundle.files() if each.is_file()]
+def _summary(bundle: bundles.Bundle) -> JsonObject:
+    shown = ("fingerprint", "method", "dim", "max_tokens", "precision", "licence")
     return {
-        **shown,
+        **{key: getattr(bundle, key) for key in shown},
         "runs": "onnx" if bundle.weights.endswith(bundles.ONNX) else "torch",
-        "bytes": sum(each.stat().st_size for each in weights),
+        "bytes": sum(each.stat().st_size for each in bundle.files() if each.is_file()),
         "parity": dict(bundle.parity),
         "trained": dict(bundle.origin.get("trained", {})),
     }

@@ -1,4 +1,4 @@
-"""OnnxEncoder: a bundle on ONNX Runtime and tokenizers, without torch.
+"""ONNX back end: a bundle on ONNX Runtime and tokenizers, without torch.
 
 On a CPU, one session of one thread is run by one worker a core. int8 takes one text a run: dynamic quantisation has
 one activation scale for a whole batch, so that any other form would make a vector depend on its neighbours (cosine
@@ -9,7 +9,7 @@ Runtime falls back to the CPU in silence, so the provider that really runs is re
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any
@@ -19,16 +19,17 @@ import onnxruntime as ort
 
 from semsearch.encoders import device as _device
 from semsearch.encoders import gpu_driver
+from semsearch.encoders.base import BundleBackend
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models.bundle import Bundle, Cuts
+from semsearch.models.bundle import Bundle
 from semsearch.models.postprocessing import TRUNCATE
 from semsearch.models.tokenization import Tokenizer, by_length, padded
 from semsearch.prompts import Prompt
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from semsearch.types import Role, Vectors
+    from semsearch.types import JsonObject, Vectors
 
 CPU_TEXTS = 8  # in a batch of fp32; 4 to 16 measured alike and fastest, 1 and 32 take 1.1 to 1.3 times as long
 CPU_TOKENS = 512
@@ -39,43 +40,28 @@ AGAIN = "Copy the encoder's folder again, or export it again."
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 
-class OnnxEncoder:
-    """Runs a bundle. Its `encode` is that of types.EncoderProtocol; `embed` takes any prompt."""
+class OnnxBackend(BundleBackend):
+    """Runs a bundle whose weights are an ONNX graph. `provider` is what ONNX Runtime really computes on."""
+
+    runtime = "ONNX Runtime"
 
     def __init__(self, bundle: Bundle, *, device: str = "auto", threads: int = 0) -> None:
         self.bundle = bundle
         self.name, self.fingerprint, self.dim = bundle.name, bundle.fingerprint, bundle.dim
-        self.max_tokens, self.background, self.prompts = bundle.max_tokens, bundle.background, bundle.prompts
+        self.max_tokens, self.prompts = bundle.max_tokens, bundle.prompts
         self._cut = bundle.post[-1].dim if bundle.post and bundle.post[-1].kind == TRUNCATE else None
         self._threads = threads or _device.cores()
         self._session = _session(bundle, _device.parse(device))
         self.provider: str = self._session.get_providers()[0]
+        self.device = "cpu"
+        if self.provider == CUDA:
+            self.device = f"cuda:{self._session.get_provider_options()[CUDA].get('device_id', '0')}"
         self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
 
     @property
-    def cuts(self) -> Cuts:
-        """What was cut so far."""
-        return self._tokenizer.cuts
-
-    @property
-    def device(self) -> str:
-        """The device that really runs: cpu or cuda:N."""
-        if self.provider != CUDA:
-            return "cpu"
-        return f"cuda:{self._session.get_provider_options()[self.provider].get('device_id', '0')}"
-
-    @property
-    def info(self) -> Mapping[str, Any]:
+    def info(self) -> JsonObject:
         """What `semsearch info` shows of this encoder."""
-        return self.bundle.running(self.device, self.provider)
-
-    def encode(self, texts: Sequence[str], *, role: Role = "passage") -> Vectors:
-        """n texts -> (n, dim) float32 unit rows in their order."""
-        return self.embed(texts, self.prompts[role])
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text alone, without prompt and special tokens."""
-        return self._tokenizer.count(texts)
+        return self.bundle.describe(self.device, self.provider)
 
     def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
         """n texts under `prompt` -> (n, dim) float32 unit rows in their order.
@@ -134,9 +120,9 @@ def available() -> list[str]:
     return list(ort.get_available_providers())
 
 
-def shipped() -> OnnxEncoder:
+def shipped() -> OnnxBackend:
     """The default encoder."""
-    return OnnxEncoder(bundles.read("default"))
+    return OnnxBackend(bundles.read("default"))
 
 
 def _session(bundle: Bundle, device: str) -> Any:

@@ -1,67 +1,88 @@
-"""An encoder that remembers the last queries: a question that is asked again, another way, is not encoded again."""
+"""Query cache: the vectors of the last queries, so that the same text asked again is not encoded again.
+
+cache = QueryCache(encoder, size=64)
+found = cache.encode_queries(["diesel", "salt"])    # found.vectors (2, d), found.encoded, found.truncated_tokens
+many = cache.prefetch(texts)                        # one call of the encoder for all
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.types import EncoderProtocol, Role
-
 if TYPE_CHECKING:
-    from semsearch.types import Vectors
+    from semsearch.types import EncoderProtocol, Role, Vectors
 
 
-class Remembered:
-    """`encoder` with the vectors of the last `most` query texts; passages go through it as they come.
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedQueries:
+    """Vectors (n, d) of n texts in their order. `encoded` of them went through the encoder, the others were cached.
 
-    What the encoder had to cut is not remembered, so that it is told of each time. Threads may share one.
+    `truncated_tokens` were beyond the encoder's longest input, counted over all of the texts.
     """
 
-    def __init__(self, encoder: EncoderProtocol, most: int) -> None:
-        self.name, self.fingerprint, self.dim = encoder.name, encoder.fingerprint, encoder.dim
-        self.count_tokens = encoder.count_tokens
-        self._encoder, self._most = encoder, most
-        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+    vectors: Vectors
+    encoded: int
+    truncated_tokens: int
+
+
+class QueryCache:
+    """The vectors of the last `size` query texts of `encoder`, and how much of each was truncated.
+
+    With size 0 nothing is remembered beyond a call. Threads may share one.
+    """
+
+    def __init__(self, encoder: EncoderProtocol, size: int = 0) -> None:
+        self.encoder = encoder
+        self._size = size
+        self._entries: OrderedDict[str, tuple[Vectors, int]] = OrderedDict()  # text -> vector (d,), truncated tokens
         self._lock = Lock()
 
-    @property
-    def cuts(self) -> Any:
-        """The encoder's own count of what it cut; None where it does not count."""
-        return getattr(self._encoder, "cuts", None)
-
-    def unknown(self, texts: Sequence[str]) -> list[str]:
-        """The texts, each once, that would go through the encoder now."""
+    def encode_queries(self, texts: Sequence[str]) -> EncodedQueries:
+        """The vectors of n query texts, of which those that are not cached are encoded in one call."""
+        distinct = dict.fromkeys(texts)
         with self._lock:
-            return [text for text in dict.fromkeys(texts) if text not in self._vectors]
+            found = {text: self._entries[text] for text in distinct if text in self._entries}
+        missing = [text for text in distinct if text not in found]
+        found |= self._encoded(missing)
+        self._remember(found)
+        rows = [found[text][0] for text in texts]
+        vectors = np.stack(rows) if rows else np.empty((0, self.encoder.dim), dtype=np.float32)
+        return EncodedQueries(vectors, len(missing), sum(found[text][1] for text in distinct))
 
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
-        """n texts -> (n, dim); queries that were asked before are not encoded again."""
-        if role != "query" or not texts:
-            return self._encoder.encode(texts, role=role)
-        missing = self.unknown(texts)
-        before = cut_tokens(self._encoder)
-        fresh = dict(zip(missing, self._encoder.encode(missing, role=role), strict=True)) if missing else {}
+        """n texts -> (n, dim); passages go straight to the encoder."""
+        return self.encode_queries(texts).vectors if role == "query" else self.encoder.encode(texts, role=role)
+
+    def prefetch(self, texts: Sequence[str]) -> QueryCache:
+        """A cache that holds all of `texts`, however many, encoded in one call; for as long as it is in use."""
+        cache = QueryCache(self.encoder, self._size + len(texts))
         with self._lock:
-            found = {text: self._vectors[text] for text in texts if text in self._vectors} | fresh
-        if len(found) < len(set(texts)):  # another thread has let one go meanwhile
-            return self._encoder.encode(texts, role=role)
-        if cut_tokens(self._encoder) == before:
-            self._keep(found)
-        return np.stack([found[text] for text in texts])
+            cache._entries.update(self._entries)
+        cache.encode_queries(texts)
+        self._remember({text: cache._entries[text] for text in dict.fromkeys(texts)})
+        return cache
 
-    def _keep(self, vectors: dict[str, Vectors]) -> None:
+    def _encoded(self, texts: list[str]) -> dict[str, tuple[Vectors, int]]:
+        """The entry of each distinct text."""
+        if not texts:
+            return {}
+        before = self.encoder.truncation.tokens
+        vectors = self.encoder.encode(texts, role="query")
+        truncated = self.encoder.truncation.tokens - before
+        if truncated and len(texts) > 1:  # whose tokens they were is seen one by one alone
+            return {text: entry for each in texts for text, entry in self._encoded([each]).items()}
+        return {text: (vector, truncated) for text, vector in zip(texts, vectors, strict=True)}
+
+    def _remember(self, entries: dict[str, tuple[Vectors, int]]) -> None:
         with self._lock:
-            for text, vector in vectors.items():
-                self._vectors[text] = vector
-                self._vectors.move_to_end(text)
-            while len(self._vectors) > self._most:
-                self._vectors.popitem(last=False)
-
-
-def cut_tokens(encoder: object) -> int:
-    """How many tokens an encoder has cut so far; one that does not count cuts nothing that we know of."""
-    return int(getattr(getattr(encoder, "cuts", None), "tokens", 0))
+            for text, entry in entries.items():
+                self._entries[text] = entry
+                self._entries.move_to_end(text)
+            while len(self._entries) > self._size:
+                self._entries.popitem(last=False)

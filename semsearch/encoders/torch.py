@@ -1,6 +1,6 @@
-"""TorchEncoder: a method on an encoder network (BERT, RoBERTa, any other), in Torch, on a CPU or a GPU.
+"""PyTorch back end for encoder networks (BERT, RoBERTa, any other), on a CPU or a GPU.
 
-A prompt's bias, where the method takes one away, is computed once for every length that occurs.
+A prompt's bias, where the method subtracts one, is computed once for every sentence length that occurs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from semsearch.encoders.torch_batches import Rows, TorchEngine
+from semsearch.encoders.torch_backend import Rows, TorchBackend
 from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch
 from semsearch.models.networks import loading
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BIAS_TEXTS = 64  # rows of a template's bias that are computed at once
 
 
-class TorchEncoder(TorchEngine):
+class MaskedBackend(TorchBackend):
     """An encoder network under any method that is not for decoders alone."""
 
     network: MaskedNetwork
@@ -36,7 +36,7 @@ class TorchEncoder(TorchEngine):
         self._bias: dict[Prompt, torch.Tensor] = {}
         super().__init__(bundle, device=device, threads=threads, trust=trust, network=network)
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         self._bias.clear()
 
     def _opened(self, bundle: Bundle, trust: bool) -> MaskedNetwork:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from semsearch.errors import MissingExtra, UsageError
+from semsearch.encoders import factory
+from semsearch.errors import MissingExtra
 
 if TYPE_CHECKING:
     from semsearch.encoders.encoder import Encoder
@@ -18,14 +19,9 @@ def token_contributions(encoder: Encoder, sentence: str, core: Collection[str] =
     `core` are the words that count as the sentence's core; without any, all but function words of English do. Raises
     UsageError for an encoder that does not run in Torch, and for a sentence without tokens or with too many.
     """
-    engine = encoder._engine
-    if not hasattr(engine, "network"):
-        raise UsageError(
-            f"the tokens of {encoder.name} cannot be seen, for it does not run in Torch.",
-            "Choose a Torch model: a folder with safetensors.",
-        )
+    backend = factory.torch_backend(encoder, "looking at tokens")
     try:
         from semsearch.evaluation.papers import tokens  # torch: seconds, and only where a model runs in it
     except ImportError as error:
         raise MissingExtra("looking at tokens", "train") from error
-    return tokens.contributions(engine, sentence, core)
+    return tokens.contributions(backend, sentence, core)

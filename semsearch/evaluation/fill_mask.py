@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from semsearch.encoders import factory
 from semsearch.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def mask_vectors(encoder: Encoder, texts: Sequence[str]) -> NDArray[np.float32]:
     vectors are [:, 1]. Raises UsageError for an encoder that does not run in Torch, or has no [MASK] in its prompt.
     """
     masks = _masks(encoder)
-    return masks.states(encoder._engine, texts)  # type: ignore[no-any-return]
+    return masks.states(encoder.backend, texts)  # type: ignore[no-any-return]
 
 
 def mask_words(encoder: Encoder, texts: Sequence[str], k: int = 10, head: str = "") -> list[list[list[Word]]]:
@@ -35,16 +36,12 @@ def mask_words(encoder: Encoder, texts: Sequence[str], k: int = 10, head: str = 
     """
     if k < 1:
         raise UsageError(f"{k} words cannot be read.", "Ask for one or more.")
-    return _masks(encoder).words(encoder._engine, texts, k, head)  # type: ignore[no-any-return]
+    return _masks(encoder).words(encoder.backend, texts, k, head)  # type: ignore[no-any-return]
 
 
 def _masks(encoder: Encoder) -> Any:
     """What looks into networks. Raises UsageError for an encoder that has none in Torch."""
-    if not hasattr(encoder._engine, "network"):
-        raise UsageError(
-            f"the [MASK]s of {encoder.name} cannot be seen, for it does not run in Torch.",
-            "Choose a BERT or a RoBERTa in safetensors under a template with [MASK], such as MODEL#cot-bert.",
-        )
+    factory.torch_backend(encoder, "looking at [MASK]")
     try:
         from semsearch.evaluation.papers import masks  # torch: seconds, and only where a model runs in it
     except ImportError as error:

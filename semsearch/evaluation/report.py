@@ -57,7 +57,7 @@ def run(
         "schema": SCHEMA,
         "run": kind,
         "protocol": protocol,
-        "encoder": {"asked": asked, **told, "reference": str(getattr(encoder, "reference", "") or asked)},
+        "encoder": {"asked": asked, **told, "reference": encoder.reference or asked},
         "data": {name: hashed(file) for name, file in _named(files).items()},
         "settings": dict(settings or {}),
         "row": dict(row or {}),

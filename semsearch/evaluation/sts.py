@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.encoders.base import as_encoder
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.utils import calibration
@@ -22,7 +23,7 @@ from semsearch.utils import calibration
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.types import EncoderProtocol, Vectors
+    from semsearch.types import EncoderLike, EncoderProtocol, Vectors
 
 SUBSETS = {
     "sts12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
@@ -82,7 +83,7 @@ class TaskResult:
 
 
 def sts(
-    pairs: Sequence[Pair], encoder: EncoderProtocol | str | Path = "default", gold: Sequence[float] | None = None
+    pairs: Sequence[Pair], encoder: EncoderLike | str | Path = "default", gold: Sequence[float] | None = None
 ) -> StsResult:
     """Cosine and strength of each pair of texts; with `gold`, also how well the cosines follow it, in percent.
 
@@ -92,9 +93,9 @@ def sts(
     """
     if gold is not None and len(gold) != len(pairs):
         raise UsageError(f"{len(pairs)} pairs were given with {len(gold)} gold scores.", "One score a pair is needed.")
-    loaded = Encoder.load(encoder) if isinstance(encoder, str | Path) else encoder
+    loaded = Encoder.load(encoder) if isinstance(encoder, str | Path) else as_encoder(encoder)
     values = cosines(pairs, loaded)
-    background: Sequence[float] = getattr(loaded, "background", ())
+    background = loaded.background
     strengths = calibration.of(values, background).tolist() if len(background) else [None] * len(values)
     scored = gold is not None and len(pairs) > 1
     return StsResult(

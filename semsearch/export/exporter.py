@@ -26,7 +26,7 @@ from semsearch.models.model_ref import Reference
 
 if TYPE_CHECKING:
     from semsearch.encoders.encoder import Encoder
-    from semsearch.encoders.torch_batches import TorchEngine
+    from semsearch.encoders.torch_backend import TorchBackend
     from semsearch.models.bundle import Bundle
 
 DTYPES = ("fp32", "fp16", "int8")
@@ -68,14 +68,14 @@ def export(
         reference = Reference.parse(model).with_(template=template, layer=layer, dim=dim)
         engine = _load(reference, trust_remote_code)
     else:
-        engine = _torch_engine(model._engine)
+        engine = factory.torch_backend(model, "export")
     if post is not None:
         engine = fitting.fitted_engine(engine, post, report)
     return export_engine(engine, out, dtype, to=to, data=data, force=force, report=report)
 
 
 def export_engine(
-    engine: TorchEngine,
+    engine: TorchBackend,
     out: str | Path,
     dtype: str = "fp32",
     *,
@@ -101,7 +101,7 @@ def export_engine(
     return replace(written, folder=Path(out))
 
 
-def _load(reference: Reference, trust: bool) -> TorchEngine:
+def _load(reference: Reference, trust: bool) -> TorchBackend:
     """The PyTorch back end for `reference`, in full precision unless the reference names another."""
     if reference.model == factory.HASHING:
         raise UsageError(f"{reference.model} has no model to export.", "Name a folder, or see: semsearch models list")
@@ -109,23 +109,13 @@ def _load(reference: Reference, trust: bool) -> TorchEngine:
     saved = (folder / bundles.MANIFEST).is_file()
     if saved and bundles.read(folder).weights.endswith(bundles.ONNX):
         raise UsageError(f"{reference.model} is exported already.", "Name the model that it was made from.")
-    if saved or reference.dtype:
-        return _torch_engine(factory.opened(reference, device="cpu", backend="torch", trust=trust)[0])
-    full = reference.with_(dtype="fp32")
-    engine = _torch_engine(factory.opened(full, device="cpu", backend="torch", trust=trust)[0])
-    engine.bundle = replace(engine.bundle, name=str(Reference.parse(engine.bundle.name).with_(dtype="")))
-    return engine
-
-
-def _torch_engine(engine: object) -> TorchEngine:
-    """`engine` itself. Raises UsageError where it does not run on PyTorch."""
-    from semsearch.encoders.torch_batches import TorchEngine  # imports torch
-
-    if not isinstance(engine, TorchEngine):
-        raise UsageError(
-            f"{getattr(engine, 'name', engine)} is not a PyTorch model.", "Name the model that it was made from."
-        )
-    return engine
+    own_dtype = saved or reference.dtype
+    wanted = reference if own_dtype else reference.with_(dtype="fp32")
+    engine, _ = factory.open_backend(wanted, device="cpu", backend="torch", trust=trust)
+    found = factory.torch_backend(engine, "export")
+    if not own_dtype:
+        found.bundle = replace(found.bundle, name=str(Reference.parse(found.bundle.name).with_(dtype="")))
+    return found
 
 
 def _check_options(dtype: str, to: str) -> None:

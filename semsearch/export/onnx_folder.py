@@ -15,7 +15,7 @@ import torch
 from tokenizers import Tokenizer as FastTokenizer
 
 from semsearch.encoders import background as unrelated
-from semsearch.encoders.onnx import OnnxEncoder
+from semsearch.encoders.onnx import OnnxBackend
 from semsearch.errors import GateFailed, UsageError
 from semsearch.export import graph as graphs
 from semsearch.export import parity, precision, requirements
@@ -27,7 +27,7 @@ from semsearch.types import JsonObject
 from semsearch.utils import calibration
 
 if TYPE_CHECKING:
-    from semsearch.encoders.torch_batches import TorchEngine
+    from semsearch.encoders.torch_backend import TorchBackend
 
 WEIGHTS, TOKENIZER = "model.onnx", "tokenizer.json"
 NARROWING = "outputs of feed-forward blocks"
@@ -36,7 +36,7 @@ EXAMPLES = ("A man is playing a guitar.", "a")  # one is longer, so that the tra
 Report = Callable[[str], None]
 
 
-def write(engine: TorchEngine, place: Path, dtype: str, data: Path | None, report: Report) -> Bundle:
+def write(engine: TorchBackend, place: Path, dtype: str, data: Path | None, report: Report) -> Bundle:
     """Write the weights and the tokenizer of an export of `engine` into the folder `place`; its manifest.
 
     Raises GateFailed where the export differs too much from `engine`.
@@ -59,7 +59,7 @@ def write(engine: TorchEngine, place: Path, dtype: str, data: Path | None, repor
         return _convert(engine, full, place, dtype, details | {"in_float32": NARROWING}, data, report)
 
 
-def trace_inputs(engine: TorchEngine) -> tuple[Graph, Inputs]:
+def trace_inputs(engine: TorchBackend) -> tuple[Graph, Inputs]:
     """The module that is traced, and token ids and mask to trace it with."""
     prompt, device = engine.prompts["passage"], engine.device
     tokenizer = _tokenizer(engine)
@@ -73,7 +73,7 @@ def trace_inputs(engine: TorchEngine) -> tuple[Graph, Inputs]:
 
 
 def _convert(
-    engine: TorchEngine, full: Path, place: Path, dtype: str, details: JsonObject, data: Path | None, report: Report
+    engine: TorchBackend, full: Path, place: Path, dtype: str, details: JsonObject, data: Path | None, report: Report
 ) -> Bundle:
     """Weights in `place` made from the traced graph `full`, and their manifest. Raises GateFailed."""
     for old in place.glob(f"{WEIGHTS}*"):
@@ -84,7 +84,7 @@ def _convert(
     return _compare(bundle, engine, data, report)
 
 
-def _is_for_one_prompt(engine: TorchEngine, graph: Graph, example: Inputs) -> bool:
+def _is_for_one_prompt(engine: TorchBackend, graph: Graph, example: Inputs) -> bool:
     """Whether the graph is valid for its own prompt only. UsageError where the encoder has two different prompts."""
     if not graphs.depends_on_prompt(graph, example):
         return False
@@ -98,7 +98,7 @@ def _is_for_one_prompt(engine: TorchEngine, graph: Graph, example: Inputs) -> bo
     return True
 
 
-def _tokenizer(engine: TorchEngine) -> Tokenizer:
+def _tokenizer(engine: TorchBackend) -> Tokenizer:
     return Tokenizer(engine.bundle.path("tokenizer"), engine.max_tokens, engine.bundle.tokens)
 
 
@@ -122,7 +122,7 @@ def _write_tokenizer(bundle: Bundle, place: Path) -> None:
     tokenizer.save(str(place / TOKENIZER), pretty=False)
 
 
-def _manifest(engine: TorchEngine, place: Path, dtype: str, details: JsonObject) -> Bundle:
+def _manifest(engine: TorchBackend, place: Path, dtype: str, details: JsonObject) -> Bundle:
     """The manifest of the files in `place`, without the comparison."""
     source, weights = engine.bundle, place / WEIGHTS
     origin = {
@@ -146,12 +146,12 @@ def _manifest(engine: TorchEngine, place: Path, dtype: str, details: JsonObject)
         parity={},
         background=(),
         folder=place,
-    ).sealed()
+    ).with_fingerprint()
 
 
-def _compare(bundle: Bundle, engine: TorchEngine, data: Path | None, report: Report) -> Bundle:
+def _compare(bundle: Bundle, engine: TorchBackend, data: Path | None, report: Report) -> Bundle:
     """The bundle with its measured differences and its similarity background. Raises GateFailed."""
-    exported, sentences = OnnxEncoder(bundle, device="cpu"), unrelated.texts()
+    exported, sentences = OnnxBackend(bundle, device="cpu"), unrelated.texts()
     texts = parity.probes(bundle.max_tokens, bundle.tokens)
     prompts = list(dict.fromkeys(engine.prompts.values()))
     figures = parity.compare(exported, engine, prompts, texts, sentences)

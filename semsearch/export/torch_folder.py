@@ -17,7 +17,7 @@ from semsearch.models import postprocessing, safetensors_files
 from semsearch.models.networks import post as steps
 
 if TYPE_CHECKING:
-    from semsearch.encoders.torch_batches import TorchEngine
+    from semsearch.encoders.torch_backend import TorchBackend
     from semsearch.models.bundle import Bundle
 
 COPIED = ("*.json", "*.txt", "*.model", "*.safetensors", "*.py", "README.md", "LICENSE*", "NOTICE*")
@@ -25,7 +25,7 @@ CONFIG = "config.json"  # only subfolders with a config are modules of the model
 EXCLUDED = (postprocessing.FOLDER, "run")  # post-processing is written anew, the training run is not copied
 
 
-def write(engine: TorchEngine, place: Path) -> Bundle:
+def write(engine: TorchBackend, place: Path) -> Bundle:
     """Write the files of `engine` into the folder `place`; their manifest."""
     source = engine.bundle
     shutil.copytree(source.folder, place, ignore=_ignored, dirs_exist_ok=True)

@@ -138,7 +138,7 @@ class Ingest:
     def counters(self) -> dict[str, int]:
         """embedded, cut_passages, cut_tokens since the start; an encoder that counts nothing embeds everything."""
         told = {name: now - self._before[name] for name, now in _counters(self._encoder).items()}
-        return {"embedded": self.tally.written, "cut_passages": 0, "cut_tokens": 0, **told}
+        return {"embedded": self.tally.written, **told}
 
     def _sources(self) -> dict[tuple[str, str], Source]:
         """Files of this batch; one that is not finished yet keeps a time that no file has, to be read again."""
@@ -162,11 +162,6 @@ def _key(source: Source) -> tuple[str, str]:
 
 
 def _counters(encoder: EncoderProtocol) -> dict[str, int]:
-    """What an encoder has counted so far: our own know what a cache spared them, and what was too long."""
-    cuts = getattr(encoder, "cuts", None)
-    told = {
-        "embedded": getattr(encoder, "embedded", None),
-        "cut_passages": getattr(cuts, "passages", None),
-        "cut_tokens": getattr(cuts, "tokens", None),
-    }
-    return {name: count for name, count in told.items() if count is not None}
+    """What an encoder has counted so far."""
+    embedded = {} if encoder.embedded is None else {"embedded": encoder.embedded}
+    return {**embedded, "cut_passages": encoder.truncation.passages, "cut_tokens": encoder.truncation.tokens}

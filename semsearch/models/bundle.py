@@ -33,17 +33,6 @@ MODELS = Path(__file__).parent / "assets"
 IDENTITY = ("method", "pooling", "layer", "max_tokens", "normalize", "precision")  # beside prompts, options and hashes
 
 
-@dataclass(slots=True)
-class Cuts:
-    """How many passages were longer than the encoder reads, and how many of their tokens were left out.
-
-    In a text far beyond the limit the rest is counted in words, so `tokens` is then a lower bound.
-    """
-
-    passages: int = 0
-    tokens: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """The manifest of a saved encoder. `parity` are figures measured at export, against the full-precision model.
@@ -81,7 +70,7 @@ class Bundle:
     post: tuple[Step, ...] = ()
     folder: Path = field(default=Path(), compare=False)
 
-    def sealed(self) -> Bundle:
+    def with_fingerprint(self) -> Bundle:
         """The same bundle with the fingerprint that follows from its parts.
 
         An fp32 export was proven equal to what it was made from, so the hashes of that count; any other has its own.
@@ -102,16 +91,16 @@ class Bundle:
         canonical = json.dumps(parts, sort_keys=True, ensure_ascii=True)
         return replace(self, fingerprint=hashlib.sha256(canonical.encode()).hexdigest()[:16])
 
-    def shortened(self, dim: int | None) -> Bundle:
+    def truncate(self, dim: int | None) -> Bundle:
         """The same encoder with the first `dim` numbers of each vector; None is all. Raises UsageError for too many.
 
         What was measured of the whole vector does not hold for it.
         """
         if dim is None or dim == self.dim:
             return self
-        steps, name = post.shortened(self.post, dim, self.dim), str(Reference.parse(self.name).with_(dim=dim))
+        steps, name = post.truncate(self.post, dim, self.dim), str(Reference.parse(self.name).with_(dim=dim))
         cut = replace(self, name=name, post=steps, parity={}, background=())
-        return replace(cut, dim=dim if self.dim else 0).sealed()
+        return replace(cut, dim=dim if self.dim else 0).with_fingerprint()
 
     def path(self, which: str) -> Path:
         """The file of `weights` or `tokenizer`, once its bytes are checked.
@@ -138,7 +127,7 @@ class Bundle:
         modules = (each for one in behind for each in weights.of_module(one))
         return weights.joined([weights.identity(path), *modules, *weights.of_prompt(self.folder, self.method)])
 
-    def running(self, device: str, provider: str) -> dict[str, Any]:
+    def describe(self, device: str, provider: str) -> dict[str, Any]:
         """What `semsearch info` shows of it where it runs on `device` by `provider`."""
         shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "licence", "source")
         prompts = {role: [prompt.before, prompt.after] for role, prompt in self.prompts.items()}
@@ -172,19 +161,19 @@ def read(name: str | Path) -> Bundle:
         bundle = _parse(content, folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"{folder / MANIFEST} cannot be read: {error}.", _AGAIN) from error
-    if bundle.sealed().fingerprint != bundle.fingerprint:
+    if bundle.with_fingerprint().fingerprint != bundle.fingerprint:
         raise Corrupt(f"{folder / MANIFEST} was changed: its parts do not make up {bundle.fingerprint}.", _AGAIN)
     return bundle
 
 
 def write(bundle: Bundle, folder: Path) -> Bundle:
-    """Seal `bundle` and write its manifest into `folder`, where weights and tokenizer lie."""
-    sealed = replace(bundle, folder=folder).sealed()
-    content = {"format": FORMAT, **{key: value for key, value in asdict(sealed).items() if key != "folder"}}
-    content["prompts"] = {role: prompt.as_dict() for role, prompt in sealed.prompts.items()}
+    """Write the manifest of `bundle`, with its fingerprint, into `folder`, where weights and tokenizer lie."""
+    complete = replace(bundle, folder=folder).with_fingerprint()
+    content = {"format": FORMAT, **{key: value for key, value in asdict(complete).items() if key != "folder"}}
+    content["prompts"] = {role: prompt.as_dict() for role, prompt in complete.prompts.items()}
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
-    return sealed
+    return complete
 
 
 def find(name: str | Path, revision: str = "") -> Path:

@@ -73,7 +73,7 @@ def check_whole(folder: Path) -> None:
 
 
 def describe(folder: Path, reference: Reference, *, name: str = "", source: str = "", trust: bool = False) -> Bundle:
-    """The bundle that `folder` is under `reference`, sealed; `dim` is known once it runs.
+    """The bundle that `folder` is under `reference`, with its fingerprint; `dim` is known once it runs.
 
     Raises NotFound where a file is absent, UsageError where template, options and model do not go together.
     """
@@ -105,11 +105,11 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         folder=folder.resolve(),
     )
     whole = _piped(base, pipeline, reference) if pipeline else _prompted(base, model, reference)
-    return whole.sealed().shortened(reference.dim)
+    return whole.with_fingerprint().truncate(reference.dim)
 
 
-def chosen(folder: Path, reference: Reference, *, trust: bool = False) -> Reference:
-    """`reference` with the template that holds where none is named, so that it means the same for ever."""
+def with_template(folder: Path, reference: Reference, *, trust: bool = False) -> Reference:
+    """`reference` with the default template where it names none, so that it means the same from now on."""
     if reference.template or st_config.is_pipeline(folder):
         return reference
     return replace(reference, template="prompteol" if _model(folder, trust).causal else "mean")

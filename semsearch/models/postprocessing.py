@@ -42,7 +42,7 @@ class Step:
 Steps = tuple[Step, ...]
 
 
-def shortened(steps: Steps, dim: int, width: int) -> Steps:
+def truncate(steps: Steps, dim: int, width: int) -> Steps:
     """`steps`, and of what they give the first `dim` numbers. `width` is what they give, or 0 where it is not known.
 
     Raises UsageError where there are fewer.

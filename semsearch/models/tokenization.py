@@ -16,8 +16,8 @@ import numpy as np
 from tokenizers import Tokenizer as FastTokenizer
 
 from semsearch.errors import UsageError
-from semsearch.models.bundle import Cuts
 from semsearch.prompts import MARKS, Prompt, biases
+from semsearch.types import TruncationStats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,13 +67,13 @@ class Tokenizer:
         self._fast = fast
         self.max_tokens = max_tokens
         self.tokens = dict(tokens or {})
-        self.cuts = Cuts()
+        self.truncation = TruncationStats()
         self._lead, self._trail = _surroundings(fast)
         self._strips = {each.content: (each.lstrip, each.rstrip) for each in fast.get_added_tokens_decoder().values()}
         self._split = lru_cache(64)(self._splitted)
 
     def ids(self, texts: Sequence[str], prompt: Prompt) -> list[list[int]]:
-        """Token ids of before + sentence + after, at most max_tokens each; `cuts` grows by what was left out.
+        """Token ids of before + sentence + after, at most max_tokens each; `truncation` grows by what was left out.
 
         A text without any token has one of padding: no network runs on none.
         """
@@ -158,8 +158,8 @@ class Tokenizer:
                 "Use a shorter template.",
             )
         dropped = set(slot[len(slot) - over :])
-        self.cuts.passages += 1
-        self.cuts.tokens += over + len(text[size:].split())
+        self.truncation.passages += 1
+        self.truncation.tokens += over + len(text[size:].split())
         kept = [token for at, token in enumerate(encoding.ids) if at not in dropped]
         return [*side.before, *kept, *side.after]
 

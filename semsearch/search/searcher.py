@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from semsearch.encoders.query_cache import Remembered, cut_tokens
+from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.search import fusion
 from semsearch.search.grouping import Group as Picked
 from semsearch.search.grouping import pick
 from semsearch.stores.local import lexical
 from semsearch.stores.local.store import Space, Store
-from semsearch.types import EncoderProtocol, Group, Hit, Mode, Query, Results
+from semsearch.types import Group, Hit, Mode, Query, Results
 from semsearch.utils import calibration
 from semsearch.utils.vectors import unit_rows
 from semsearch.vector_index.searcher import Nearest
@@ -42,7 +42,7 @@ class Searcher:
     store: Store
     space: Space
     nearest: Nearest
-    encoder: Callable[[], EncoderProtocol]
+    encoder: Callable[[], QueryCache]
     background: tuple[float, ...]
     bases: Mapping[str, str]  # folder -> the prefix of its documents' ids
 
@@ -67,14 +67,11 @@ class Searcher:
         weighted += [*query.more, *((text, -weight) for text, weight in query.less)]
         if not weighted:
             return None, [], 0
-        encoder, texts = self.encoder(), [text for text, _ in weighted]
-        fresh = len(encoder.unknown(texts)) if isinstance(encoder, Remembered) else len(set(texts))
-        before = cut_tokens(encoder)
-        vectors = encoder.encode(texts, role="query")
-        lost = cut_tokens(encoder) - before
+        found = self.encoder().encode_queries([text for text, _ in weighted])
+        lost = found.truncated_tokens
         cut = f"the query is too long for the encoder: about {lost} tokens at its end were not looked at."
-        total = np.array([[weight for _, weight in weighted]], dtype=np.float32) @ vectors
-        return total, [cut] if lost else [], fresh
+        total = np.array([[weight for _, weight in weighted]], dtype=np.float32) @ found.vectors
+        return total, [cut] if lost else [], found.encoded
 
     def _target(self, query: Query, told: Vectors | None) -> Vectors | None:
         """The unit vector (1, d) to look near: what the query says and what its examples are; None for nothing."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from semsearch.encoders.query_cache import QueryCache
 from semsearch.search import null_distribution
 from semsearch.search.searcher import Searcher, check
 from semsearch.stores.local.store import Space, Store
-from semsearch.types import EncoderProtocol, Query, Results, Role
+from semsearch.types import Query, Results
 from semsearch.vector_index.searcher import Nearest
-
-if TYPE_CHECKING:
-    from semsearch.types import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,7 @@ class Session:
     `encoder` is called for only when a query needs a vector.
     """
 
-    def __init__(self, store: Store, space: Space, encoder: Callable[[], EncoderProtocol]) -> None:
+    def __init__(self, store: Store, space: Space, encoder: Callable[[], QueryCache]) -> None:
         self._store = store
         self._space = space
         self._encoder = encoder
@@ -51,12 +48,12 @@ class Session:
         if len(texts) < 2:
             return [self.search(query) for query in queries]
         began = time.perf_counter()
-        encoder = _Encoded(self._encoder(), texts)
+        encoder = self._encoder().prefetch(texts)
         share = (time.perf_counter() - began) * 1000 / len(queries)
         answers = [self._searcher(lambda: encoder).search(query) for query in queries]
         return [replace(one, took_ms={**one.took_ms, "encode": round(share, 2)}) for one in answers]
 
-    def _searcher(self, encoder: Callable[[], EncoderProtocol]) -> Searcher:
+    def _searcher(self, encoder: Callable[[], QueryCache]) -> Searcher:
         known = self._current()
         return Searcher(self._store, self._space, self._nearest, encoder, known.background, known.bases)
 
@@ -68,23 +65,6 @@ class Session:
                 known = _Known(version, null_distribution.background(space), self._store.recipe().get("bases", {}))
                 self._known = known
         return known
-
-
-class _Encoded:
-    """An encoder that has encoded some queries already, all of them at once."""
-
-    def __init__(self, encoder: EncoderProtocol, texts: Sequence[str]) -> None:
-        self.name, self.fingerprint, self.dim = encoder.name, encoder.fingerprint, encoder.dim
-        self.count_tokens = encoder.count_tokens
-        self._encoder = encoder
-        self._places = {text: at for at, text in enumerate(texts)}
-        self._vectors = encoder.encode(texts, role="query")
-
-    def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
-        """n texts -> (n, dim), from what is there where it is all there."""
-        if role == "query" and all(text in self._places for text in texts):
-            return self._vectors[[self._places[text] for text in texts]]
-        return self._encoder.encode(texts, role=role)
 
 
 def _texts(query: Query) -> list[str]:

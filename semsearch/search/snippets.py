@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from semsearch.chunking.sentences import sentences
+from semsearch.encoders.query_cache import QueryCache
 from semsearch.stores.local import lexical
-from semsearch.types import EncoderProtocol, Query, Results
+from semsearch.types import Query, Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Snippet:
     words: tuple[tuple[int, int], ...]
 
 
-def snippets(results: Results, encoder: Callable[[], EncoderProtocol]) -> list[Snippet]:
+def snippets(results: Results, encoder: Callable[[], QueryCache]) -> list[Snippet]:
     """One a hit, in order. Sentences are chosen by meaning, in keyword mode by the number of the query's words.
 
     All sentences of all hits go through the encoder in one call: about 1 ms each on one core.
@@ -42,7 +43,7 @@ def _matches(span: tuple[int, int], words: tuple[tuple[int, int], ...]) -> float
 
 
 def _cosines(
-    results: Results, spans: list[list[tuple[int, int]]], query: Query, encoder: EncoderProtocol
+    results: Results, spans: list[list[tuple[int, int]]], query: Query, encoder: QueryCache
 ) -> list[list[float]]:
     texts = [hit.text[start:end] for hit, own in zip(results, spans, strict=True) for start, end in own]
     scores = iter((encoder.encode(texts, role="passage") @ encoder.encode([query.text], role="query")[0]).tolist())

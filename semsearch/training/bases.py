@@ -104,7 +104,7 @@ def _saved(folder: Path, reference: Reference) -> Bundle | None:
         )
     if saved.post:
         LOG.warning("%s is trained without its %s, which was fitted to its weights.", reference.model, saved.post[0])
-    return replace(saved, post=(), dim=0, parity={}, background=()).sealed()
+    return replace(saved, post=(), dim=0, parity={}, background=()).with_fingerprint()
 
 
 def _readings(reference: Reference, recipe: Recipe, kind: str, usual: str) -> tuple[Reference, Reference]:

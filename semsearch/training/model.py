@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from semsearch.encoders import device as _device
-from semsearch.encoders.causal import CausalEncoder
-from semsearch.encoders.torch import TorchEncoder
+from semsearch.encoders.causal import CausalBackend
+from semsearch.encoders.torch import MaskedBackend
 from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import hf_config, methods, pooling
@@ -69,7 +69,7 @@ class Learner:
         self.method = methods.make(base.trains.method, base.trains.options)
         self.network = self._opened(trust, weights)
         self.frozen = copy.deepcopy(self.network).train(False).requires_grad_(False) if frozen_copy else None
-        engine = CausalEncoder if base.causal else TorchEncoder
+        engine = CausalBackend if base.causal else MaskedBackend
         self.engine = engine(base.serves, device=device, trust=trust, network=self.network)
         if prepare is not None:
             prepare(self.network)
@@ -96,7 +96,7 @@ class Learner:
     def encode(self, texts: Sequence[str]) -> Vectors:
         """(n, d) unit rows as the trained encoder will give them, without dropout."""
         self.network.train(False)
-        self.engine.forget()
+        self.engine.clear_cache()
         found: Vectors = self.engine.encode(texts, role="passage")
         return found
 

@@ -1,8 +1,12 @@
-"""Every encoder of encoders/ keeps the promises of types.EncoderProtocol; new files are found by themselves."""
+"""Every back end of encoders/ keeps the promises of types.EncoderProtocol; new files are found by themselves."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +14,11 @@ import pytest
 from helpers import models
 
 from semsearch import encoders
+from semsearch.encoders.base import as_encoder
+from semsearch.encoders.encoder import Encoder
+from semsearch.errors import UsageError
 from semsearch.prompts import Prompt
-from semsearch.utils import plugins
+from semsearch.types import TruncationStats
 
 TEXTS = (
     "A diesel engine ignites its fuel by compression.",
@@ -24,9 +31,18 @@ TEXTS = (
 )
 
 
-@pytest.fixture(scope="module", params=plugins.names(encoders))
+BACKEND = re.compile(r"^class \w+\((?:Encoder|Bundle|Torch)Backend\):", re.MULTILINE)
+FILES = [path for path in sorted(Path(encoders.__path__[0]).glob("*.py")) if BACKEND.search(path.read_text("utf-8"))]
+BACKENDS = [path.stem for path in FILES if path.stem not in ("base", "torch_backend")]  # those are the base classes
+
+
+def test_every_back_end_is_found() -> None:
+    assert {"causal", "hashing", "onnx", "torch"} <= set(BACKENDS)
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
 def encoder(request: pytest.FixtureRequest) -> Any:
-    module = plugins.load(encoders, request.param)
+    module = import_module(f"semsearch.encoders.{request.param}")
     return module.shipped() if hasattr(module, "shipped") else models.sample(request.param)
 
 
@@ -79,7 +95,48 @@ def test_info_names_what_really_runs(encoder: Any) -> None:
 
 
 def test_the_fingerprint_stands_for_the_vectors(encoder: Any) -> None:
-    again = type(encoder)(*([encoder.bundle] if hasattr(encoder, "bundle") else []))
+    again = type(encoder)(*([encoder.bundle] if encoder.bundle else []))
     ours, theirs = (hashlib.sha256(each.encode(TEXTS, role="query").tobytes()).hexdigest() for each in (encoder, again))
     assert again.fingerprint == encoder.fingerprint
     assert ours == theirs
+
+
+class Minimal:
+    """An encoder of someone else: the four members that every encoder needs, and none of the others."""
+
+    name, fingerprint, dim = "minimal", "minimal-1", 4
+
+    def encode(self, texts: Sequence[str], *, role: str) -> Any:
+        return np.eye(len(texts), 4, dtype=np.float32)
+
+
+def test_an_encoder_of_four_members_has_defaults_for_the_rest() -> None:
+    encoder = as_encoder(Minimal())
+    assert encoder.encode(["a", "b"], role="query").shape == (2, 4)
+    assert encoder.count_tokens(["", "soup of the day", "日本語"]) == [0, 4, 3]
+    assert (list(encoder.background), encoder.embedded, encoder.truncation) == ([], None, TruncationStats())
+    assert encoder.info == {"name": "minimal", "fingerprint": "minimal-1", "dim": 4}
+    assert encoder.reference == "minimal" and encoder.backend is None
+
+
+def test_what_an_encoder_offers_beyond_the_four_is_used() -> None:
+    class Informed(Minimal):
+        @property
+        def info(self) -> dict[str, str]:
+            return {"licence": "MIT"}
+
+        def count_tokens(self, texts: Sequence[str]) -> list[int]:
+            return [7] * len(texts)
+
+    encoder = as_encoder(Informed())
+    assert encoder.count_tokens(["a"]) == [7] and encoder.info == {"licence": "MIT"}
+
+
+def test_an_object_that_is_no_encoder_is_refused_by_what_it_lacks() -> None:
+    with pytest.raises(UsageError, match="type object is not an encoder: it has no name, fingerprint, dim, encode"):
+        as_encoder(object())  # type: ignore[arg-type]
+
+
+def test_a_back_end_and_an_encoder_are_taken_as_they_are(encoder: Any) -> None:
+    assert as_encoder(encoder) is encoder and encoder.backend is encoder
+    assert as_encoder(around := Encoder(encoder)) is around and around.backend is encoder

@@ -36,8 +36,8 @@ def engine(method: str, golden: Path, tmp_path_factory: pytest.TempPathFactory) 
         models.learn_prompt(folder, 7)
     if method in WITHOUT_TEMPLATE:
         models.make_pipeline(folder)
-        return Encoder.load(folder, device="cpu")._engine
-    return Encoder.load(folder, template=template_of(method), device="cpu")._engine
+        return Encoder.load(folder, device="cpu").backend
+    return Encoder.load(folder, template=template_of(method), device="cpu").backend
 
 
 def template_of(method: str) -> str:

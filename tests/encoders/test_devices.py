@@ -26,7 +26,7 @@ from semsearch.encoders import device as _device
 from semsearch.encoders import gpu_driver
 from semsearch.encoders import onnx as onnx_encoder
 from semsearch.encoders.gpu_driver import Driver
-from semsearch.encoders.onnx import CPU, CUDA, OnnxEncoder
+from semsearch.encoders.onnx import CPU, CUDA, OnnxBackend
 from semsearch.errors import Corrupt, DeviceUnavailable, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models.bundle import Bundle
@@ -253,9 +253,9 @@ def onnx_gpus(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cards]:
 @pytest.mark.parametrize(("device", "ran"), [("auto", "cuda:0"), ("cuda", "cuda:0"), ("cuda:1", "cuda:1")])
 def test_onnx_runs_on_the_gpu_and_says_so(onnx_gpus: Any, fp32: Bundle, device: str, ran: str) -> None:
     prompt = fp32.prompts["passage"]
-    right = OnnxEncoder(fp32, device="cpu").embed(TEXTS, prompt, 1)
+    right = OnnxBackend(fp32, device="cpu").embed(TEXTS, prompt, 1)
     onnx_gpus(count=2)
-    encoder = OnnxEncoder(fp32, device=device)
+    encoder = OnnxBackend(fp32, device=device)
     assert (encoder.info["device"], encoder.info["provider"]) == (ran, CUDA)
     np.testing.assert_allclose(encoder.embed(TEXTS, prompt, 1), right, atol=1e-5)
 
@@ -265,37 +265,37 @@ def test_onnx_falls_back_with_one_line_or_refuses_with_the_reason(
     onnx_gpus: Any, fp32: Bundle, fault: str, why: str, caplog: pytest.LogCaptureFixture, capsys: Any
 ) -> None:
     onnx_gpus(fault=fault)
-    encoder = OnnxEncoder(fp32)
+    encoder = OnnxBackend(fp32)
     assert (encoder.info["device"], encoder.info["provider"]) == ("cpu", CPU)
     [record] = caplog.records
     assert why in record.getMessage()
     assert "libcublasLt.so.12" in record.getMessage()
     assert "\n" not in record.getMessage()
     with pytest.raises(DeviceUnavailable, match=why):
-        OnnxEncoder(fp32, device="cuda")
+        OnnxBackend(fp32, device="cuda")
     assert capsys.readouterr().out == ""
 
 
 def test_onnx_refuses_a_gpu_that_is_not_there(onnx_gpus: Any, fp32: Bundle) -> None:
     onnx_gpus(count=1)
     with pytest.raises(DeviceUnavailable, match="cuda:7 was asked for, but CUDA failure 101"):
-        OnnxEncoder(fp32, device="cuda:7")
+        OnnxBackend(fp32, device="cuda:7")
 
 
 def test_onnx_does_not_try_cuda_where_there_is_no_gpu(
     onnx_gpus: Any, fp32: Bundle, caplog: pytest.LogCaptureFixture
 ) -> None:
     cards = onnx_gpus(driver=Driver(), fault="raises")
-    assert OnnxEncoder(fp32).device == "cpu"
+    assert OnnxBackend(fp32).device == "cpu"
     assert cards.asked == [[CPU]]
     assert not caplog.records
 
 
 def test_int8_stays_on_the_cpu(onnx_gpus: Any) -> None:
     onnx_gpus()
-    assert OnnxEncoder(bundles.read("default")).device == "cpu"
+    assert OnnxBackend(bundles.read("default")).device == "cpu"
     with pytest.raises(DeviceUnavailable, match="int8"):
-        OnnxEncoder(bundles.read("default"), device="cuda")
+        OnnxBackend(bundles.read("default"), device="cuda")
 
 
 def test_a_broken_file_is_not_blamed_on_the_device(onnx_gpus: Any, fp32: Bundle, tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ ONNX_ERRORS = [
 
 @pytest.mark.parametrize("error", ONNX_ERRORS, ids=lambda error: str(error)[:12])
 def test_onnx_halves_a_batch_that_does_not_fit(fp32: Bundle, error: Exception) -> None:
-    encoder = OnnxEncoder(fp32, device="cpu", threads=1)
+    encoder = OnnxBackend(fp32, device="cpu", threads=1)
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
     full = Full(encoder._session.run, 1, error, lambda names, given: len(given["input_ids"]))
     encoder._session = Running(full)
@@ -342,14 +342,14 @@ def test_onnx_halves_a_batch_that_does_not_fit(fp32: Bundle, error: Exception) -
 
 
 def test_one_text_that_does_not_fit_is_an_error_that_says_so(fp32: Bundle) -> None:
-    encoder = OnnxEncoder(fp32, device="cpu", threads=1)
+    encoder = OnnxBackend(fp32, device="cpu", threads=1)
     encoder._session = Running(Full(encoder._session.run, 0, ONNX_ERRORS[0], lambda names, given: 1))
     with pytest.raises(SemsearchError, match="does not hold one text of 7 tokens"):
         encoder.encode(["a text of five words"])
 
 
 def test_another_error_is_not_taken_for_a_full_memory(fp32: Bundle) -> None:
-    encoder = OnnxEncoder(fp32, device="cpu", threads=1)
+    encoder = OnnxBackend(fp32, device="cpu", threads=1)
     full = Full(encoder._session.run, 0, RuntimeError("the graph is broken"), lambda names, given: 1)
     encoder._session = Running(full)
     with pytest.raises(SemsearchError, match="failed on cpu: the graph is broken"):
@@ -371,9 +371,9 @@ class Running:
 def torch_encoder() -> Iterator[Any]:
     torch = pytest.importorskip("torch")
     threads = torch.get_num_threads()
-    from semsearch.encoders.torch import TorchEncoder
+    from semsearch.encoders.torch import MaskedBackend
 
-    yield TorchEncoder(described(minilm()), device="cpu", threads=1)
+    yield MaskedBackend(described(minilm()), device="cpu", threads=1)
     torch.set_num_threads(threads)
 
 

@@ -17,11 +17,12 @@ import pytest
 from semsearch.encoders.embedding_cache import VectorCache, rounded
 from semsearch.encoders.encoder import Encoder
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.encoders.onnx import OnnxEncoder
+from semsearch.encoders.onnx import OnnxBackend
 from semsearch.errors import DeviceUnavailable, UnknownName, UsageError
-from semsearch.models.bundle import Cuts, read
+from semsearch.models.bundle import read
 from semsearch.models.tokenization import Tokenizer, by_length
 from semsearch.prompts import Prompt
+from semsearch.types import TruncationStats
 
 SENTENCES = ["A diesel engine ignites its fuel by compression.", "Soup of the day", "Soup of the day", ""]
 
@@ -157,13 +158,13 @@ def test_the_sentence_is_cut_and_never_the_prompt(default_encoder: Encoder) -> N
     kept = 16 - len(short)
     before = len(tokenizer.ids([""], Prompt(before=prompt.before))[0]) - 1
     assert ids[:before] == short[:before] and ids[before + kept :] == short[before:]
-    assert tokenizer.cuts == Cuts(passages=1, tokens=40 - kept)
+    assert tokenizer.truncation == TruncationStats(passages=1, tokens=40 - kept)
 
 
 def test_what_was_cut_is_counted(default_encoder: Encoder) -> None:
     encoder = Encoder.load()
     encoder.encode(["word " * 254, "word " * 300, "short"])
-    assert (encoder.cuts.passages, encoder.cuts.tokens) == (1, 300 - 254)
+    assert (encoder.truncation.passages, encoder.truncation.tokens) == (1, 300 - 254)
 
 
 @pytest.mark.parametrize("unit", ["hello world, this is text. ", "日本語", "a ", "é", "aé日 "], ids=ascii)
@@ -230,7 +231,7 @@ def test_an_unknown_device_is_a_usage_error(device: str) -> None:
 
 
 def test_a_batch_that_memory_does_not_hold_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = OnnxEncoder(read("default"))
+    encoder = OnnxBackend(read("default"))
     session, sizes = encoder._session, []
 
     class Small:

@@ -37,7 +37,7 @@ PAIRS = Subset(
 
 
 def engine(model: Path, template: str = "mean") -> Any:
-    return Encoder.load(model, template=template, device="cpu")._engine
+    return Encoder.load(model, template=template, device="cpu").backend
 
 
 def size_of(file: Path) -> tuple[int, int]:
@@ -76,7 +76,7 @@ def test_cells_where_all_vectors_are_one_are_never_the_best() -> None:
 def test_a_model_without_layers_to_see_is_refused(default_encoder: Encoder) -> None:
     for look in (lambda one: grid.grid(one, PAIRS), lambda one: tokens.contributions(one, SENTENCE)):
         with pytest.raises(UsageError, match="cannot be seen: it does not run in Torch"):
-            look(default_encoder._engine)
+            look(default_encoder.backend)
 
 
 def test_contributions_are_the_shares_of_the_cosines_with_every_token() -> None:

@@ -87,7 +87,7 @@ def test_a_score_is_that_of_an_encoder_loaded_under_the_template(golden: Path) -
     folder, texts = golden / "models" / "tiny-bert", ("[X] means [MASK] .", 'This sentence : "[X]" is [MASK] !')
     pairs = (("a man is playing", "a man plays"), ("a cat", "the dog said"), ("guitar", "a kid is here"), ("a", "b"))
     gold = (5.0, 1.0, 2.0, 0.5)
-    engine, _ = factory.opened(Reference(str(folder), template=texts[0]), device="cpu")
+    engine, _ = factory.open_backend(Reference(str(folder), template=texts[0]), device="cpu")
     score = scorer(engine, resolve(texts[0]), Subset(pairs, gold))
     for text in texts:
         alone = sts(pairs, Encoder.load(folder, template=text, device="cpu"), gold).spearman
@@ -111,7 +111,7 @@ def test_a_search_by_name_is_the_search_of_the_command_and_can_be_ended(
     assert grid == Grid(*lists)
     assert template_grid(folder) == TABLE_4
     text = next(grid.all())
-    engine, _ = factory.opened(Reference(folder, template=text), device="cpu")
+    engine, _ = factory.open_backend(Reference(folder, template=text), device="cpu")
     score = scorer(engine, resolve(text), Subset(pairs, gold))
     monkeypatch.setattr(sts_tasks, "WINDOW", 3)
     told: list[Progress] = []

@@ -18,7 +18,7 @@ import pytest
 from helpers import models
 
 from semsearch.encoders.encoder import Encoder
-from semsearch.encoders.onnx import OnnxEncoder
+from semsearch.encoders.onnx import OnnxBackend
 from semsearch.errors import Corrupt, GateFailed, NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import methods
@@ -112,20 +112,20 @@ def test_every_method_is_exported_here() -> None:
 def test_an_export_gives_the_vectors_of_torch(name: str, load: Callable[..., Any], tmp_path: Path) -> None:
     encoder = load(name)
     written = export(encoder, tmp_path / "out")
-    exported = OnnxEncoder(bundles.read(tmp_path / "out"), device="cpu")
+    exported = OnnxBackend(bundles.read(tmp_path / "out"), device="cpu")
     assert exported.fingerprint == encoder.fingerprint == written.fingerprint
     wanted = encoder.encode(list(TEXTS))
     assert np.abs(exported.encode(TEXTS) - wanted).max() < 1e-4
     assert np.abs(np.concatenate([exported.encode([text]) for text in TEXTS]) - wanted).max() < 1e-4
     assert np.abs(exported.embed(TEXTS, exported.prompts["query"], batch_size=3) - wanted).max() < 1e-4
-    assert (written.origin["bias_rows"] > 0) == encoder._engine.method.denoises
+    assert (written.origin["bias_rows"] > 0) == encoder.backend.method.denoises
 
 
 @pytest.mark.parametrize("name", ["tiny-bert#promptbert", pytest.param("tiny-bert#cls", marks=pytest.mark.slow)])
 def test_the_last_layer_runs_for_the_read_token_alone(name: str, load: Callable[..., Any], tmp_path: Path) -> None:
     import onnxruntime
 
-    module, example = onnx_folder.trace_inputs(load(name)._engine)
+    module, example = onnx_folder.trace_inputs(load(name).backend)
     path = graph.trace(module, example, tmp_path / "model.onnx", 256)
     model = onnx.load(path)
     inner = [node.output[0] for node in model.graph.node if node.op_type == "Gelu"]
@@ -152,7 +152,7 @@ def test_a_bundle_says_what_it_is_made_of(static: tuple[Any, Path]) -> None:
     encoder, out = static
     assert sorted(file.name for file in out.iterdir()) == ["encoder.json", "model.onnx", "tokenizer.json"]
     bundle = bundles.read(out)
-    source = encoder._engine.bundle
+    source = encoder.backend.bundle
     assert bundle.origin["weights_sha256"] == source.weights_sha256 != bundle.weights_sha256
     assert bundle.origin["opset"] == graph.OPSET and "Gather" in bundle.origin["operators"]
     assert bundle.parity["least_cosine"] >= 0.9999 and "torch" in bundle.parity["made_with"]
@@ -173,7 +173,7 @@ def test_what_it_was_made_with_is_known_for_gpu_wheels_too(monkeypatch: pytest.M
 def test_no_file_says_where_it_was_made(static: tuple[Any, Path], tmp_path: Path) -> None:
     encoder, out = static
     content = b"".join(file.read_bytes() for file in out.iterdir())
-    for place in (Path.cwd(), Path.home(), Path(sys.prefix), encoder._engine.bundle.folder, out, tmp_path.parent):
+    for place in (Path.cwd(), Path.home(), Path(sys.prefix), encoder.backend.bundle.folder, out, tmp_path.parent):
         assert len(str(place)) < 4 or str(place).encode() not in content
     assert b"semsearch/methods" not in content
 
@@ -207,7 +207,7 @@ def test_other_precisions_are_near_smaller_and_other_spaces(
     read = {name for node in held.node for name in node.input}
     assert {tensor.name for tensor in held.initializer} <= read  # else every session warns of those that are not
     weights = (tmp_path / dtype / "model.onnx").stat().st_size
-    assert weights < 0.7 * (encoder._engine.bundle.folder / "model.safetensors").stat().st_size
+    assert weights < 0.7 * (encoder.backend.bundle.folder / "model.safetensors").stat().st_size
 
 
 @pytest.mark.slow
@@ -262,7 +262,7 @@ def test_only_a_bundle_is_replaced_and_only_by_force(static: tuple[Any, Path], t
 
 
 def test_a_model_is_not_replaced_by_its_own_export(load: Callable[..., Any], static: tuple[Any, Path]) -> None:
-    engine, folder = load("tiny-bert#static")._engine, static[1]
+    engine, folder = load("tiny-bert#static").backend, static[1]
     engine.bundle = replace(engine.bundle, folder=folder)  # as a trained encoder, which has an encoder.json too
     with pytest.raises(UsageError, match="the model itself"):
         export_engine(engine, folder, force=True)
@@ -281,7 +281,7 @@ def test_what_cannot_be_exported_says_why(load: Callable[..., Any], static: tupl
 
 
 def test_two_prompts_need_a_method_that_does_not_count_them(load: Callable[..., Any], tmp_path: Path) -> None:
-    engine = load("tiny-bert#promptbert-denoised")._engine
+    engine = load("tiny-bert#promptbert-denoised").backend
     other = parse('The sentence means "[X]" and also [MASK] .')
     engine.prompts = {**engine.prompts, "query": other}
     with pytest.raises(UsageError, match="one graph cannot serve both"):
@@ -291,17 +291,17 @@ def test_two_prompts_need_a_method_that_does_not_count_them(load: Callable[..., 
 
 @pytest.mark.slow
 def test_two_prompts_are_fine_where_nothing_counts_them(load: Callable[..., Any], tmp_path: Path) -> None:
-    engine = load("tiny-bert#mean")._engine
+    engine = load("tiny-bert#mean").backend
     engine.prompts = {"query": Prompt(before="query: "), "passage": Prompt(before="passage: ")}
     engine.bundle = replace(engine.bundle, prompts=engine.prompts)
-    exported = OnnxEncoder(export_engine(engine, tmp_path / "out"), device="cpu")
+    exported = OnnxBackend(export_engine(engine, tmp_path / "out"), device="cpu")
     for role in ("query", "passage"):
         assert np.abs(exported.encode(TEXTS, role=role) - engine.encode(TEXTS, role=role)).max() < 1e-4
     assert np.abs(exported.embed(TEXTS, Prompt()) - engine.embed(TEXTS, Prompt())).max() < 1e-4
 
 
 def test_a_network_that_torch_cannot_follow_is_refused(load: Callable[..., Any], tmp_path: Path) -> None:
-    engine = load("tiny-bert#static")._engine
+    engine = load("tiny-bert#static").backend
 
     class Branching(torch.nn.Module):
         def forward(self, input_ids: Any, attention_mask: Any) -> Any:

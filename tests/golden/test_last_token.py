@@ -68,4 +68,4 @@ def _encoder(folder: Path, name: str, prefix_cache: bool, **options: Any) -> tup
     template = library.find(name)
     prompt = template.prompts["query"]
     bundle = described(folder, template.method, prompt, **{**template.options, **options})
-    return causal_encoder.CausalEncoder(bundle, device="cpu", prefix_cache=prefix_cache), prompt
+    return causal_encoder.CausalBackend(bundle, device="cpu", prefix_cache=prefix_cache), prompt

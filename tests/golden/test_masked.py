@@ -71,13 +71,13 @@ def arrays(golden: Path) -> Mapping[str, Any]:
 
 def encoder(folder: Path, template: str, options: Mapping[str, Any]) -> tuple[Any, Prompt]:
     """The model in `folder` under a template of the library, and its prompt."""
-    from semsearch.encoders.torch import TorchEncoder
+    from semsearch.encoders.torch import MaskedBackend
 
     one = library.find(template)
     prompt = one.prompts["passage"]
     bundle = models.described(folder, one.method, prompt, **{**one.options, **options})
     own = models.ROBERTA if "roberta" in folder.name else models.BERT
-    return TorchEncoder(replace(bundle, max_tokens=300, tokens=own), device="cpu"), prompt
+    return MaskedBackend(replace(bundle, max_tokens=300, tokens=own), device="cpu"), prompt
 
 
 def folder_of(model: str, golden: Path, arrays: Mapping[str, Any], template: str, scratch: Path) -> Path:

@@ -48,7 +48,7 @@ def described(folder: Path, method: str = "mean", prompt: Prompt | None = None, 
         options=options,
         tokens=BERT,
         folder=folder,
-    ).sealed()
+    ).with_fingerprint()
 
 
 def sample(kind: str) -> Any:
@@ -58,23 +58,23 @@ def sample(kind: str) -> Any:
 
 def _torch() -> Any:
     pytest.importorskip("torch")
-    from semsearch.encoders.torch import TorchEncoder
+    from semsearch.encoders.torch import MaskedBackend
 
-    return TorchEncoder(described(minilm()), device="cpu")
+    return MaskedBackend(described(minilm()), device="cpu")
 
 
 def _causal() -> Any:
     pytest.importorskip("torch")
     from helpers.decoders import EOL, decoder
-    from semsearch.encoders.causal import CausalEncoder
+    from semsearch.encoders.causal import CausalBackend
 
     folder = mkdtemp()
     atexit.register(shutil.rmtree, folder)
     bundle = described(decoder(Path(folder), "llama"), "prompteol", EOL)
-    return CausalEncoder(replace(bundle, source=RANDOM), device="cpu")
+    return CausalBackend(replace(bundle, source=RANDOM), device="cpu")
 
 
-SAMPLES: Mapping[str, Callable[[], Any]] = {"causal_encoder": _causal, "torch_encoder": _torch}
+SAMPLES: Mapping[str, Callable[[], Any]] = {"causal": _causal, "torch": _torch}
 
 
 def learn_prompt(folder: Path, tokens: int, width: int = 32) -> None:

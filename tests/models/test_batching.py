@@ -149,7 +149,7 @@ def test_parts_are_the_tokens_of_the_row(folder: Path, model: str) -> None:
 def test_what_was_cut_is_counted(folder: Path) -> None:
     ours = Tokenizer(folder / "tiny-bert" / "tokenizer.json", 13, TOKENS["tiny-bert"])
     ours.ids(["a man is playing a guitar", "a man"], PROMPTS["promptbert"])
-    assert (ours.cuts.passages, ours.cuts.tokens) == (1, 4)
+    assert (ours.truncation.passages, ours.truncation.tokens) == (1, 4)
 
 
 @pytest.mark.parametrize("model", TOKENS)

@@ -81,13 +81,13 @@ def test_writing_and_reading_gives_the_same_bundle(copy: Path) -> None:
 )
 def test_whatever_decides_a_vector_changes_the_fingerprint(change: dict[str, object]) -> None:
     bundle = bundles.read("default")
-    assert replace(bundle, **change).sealed().fingerprint != bundle.fingerprint  # type: ignore[arg-type]
+    assert replace(bundle, **change).with_fingerprint().fingerprint != bundle.fingerprint  # type: ignore[arg-type]
 
 
 def test_name_and_figures_do_not_change_the_fingerprint() -> None:
     bundle = bundles.read("default")
     other = replace(bundle, name="mine", parity={}, background=(), licence="MIT", folder=Path("elsewhere"))
-    assert other.sealed().fingerprint == bundle.fingerprint
+    assert other.with_fingerprint().fingerprint == bundle.fingerprint
 
 
 def test_an_unknown_name_offers_a_near_one() -> None:

@@ -32,11 +32,11 @@ def roberta(golden: Path) -> Path:
 
 
 def encoder(folder: Path, method: str, prompt: Prompt, **options: Any) -> Any:
-    from semsearch.encoders.torch import TorchEncoder
+    from semsearch.encoders.torch import MaskedBackend
 
     own = models.ROBERTA if "roberta" in folder.name else models.BERT
     bundle = replace(models.described(folder, method, prompt, **options), max_tokens=300, tokens=own)
-    return TorchEncoder(bundle, device="cpu")
+    return MaskedBackend(bundle, device="cpu")
 
 
 def hidden_states(model: Any, rows: Sequence[Sequence[int]], **more: Any) -> list[Any]:

@@ -75,7 +75,7 @@ def test_alberts_pooler_is_its_own(golden: Path, tmp_path: Path) -> None:
     encoder = Encoder.load(folder, template="cls-pooler", device="cpu")
     model = transformers.AutoModel.from_pretrained(folder).eval()
     for text, vector in zip(TEXTS, encoder.encode(TEXTS), strict=True):
-        (row,) = encoder._engine._tokenizer.ids([text], encoder._engine.prompts["passage"])  # type: ignore[attr-defined]
+        (row,) = encoder.backend._tokenizer.ids([text], encoder.backend.prompts["passage"])  # type: ignore[attr-defined]
         with torch.no_grad():
             want = model(torch.tensor([row])).pooler_output[0].numpy()
         assert np.abs(vector - want / np.linalg.norm(want)).max() < 1e-5

@@ -81,7 +81,7 @@ def graph(white: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def raw(encoder: Encoder, texts: Any = TEXTS) -> Any:
-    engine: Any = encoder._engine
+    engine: Any = encoder.backend
     return engine.vectors(list(texts), engine.prompts["passage"])
 
 
@@ -100,7 +100,7 @@ def test_an_encoder_that_something_is_fitted_behind_stays_what_it_was(plain: Enc
 
 
 def test_the_step_says_on_what_it_was_fitted(white: Encoder, flowing: Encoder) -> None:
-    (step,), (other,) = white._engine.bundle.post, flowing._engine.bundle.post  # type: ignore[attr-defined]
+    (step,), (other,) = white.backend.bundle.post, flowing.backend.bundle.post  # type: ignore[attr-defined]
     assert step.fitted["texts"] == 300 and step.fitted["source"] == "words" and step.fitted["varying"] == 32
     assert other.fitted["bits_after"] < other.fitted["bits_before"] and other.fitted["seed"] == 1
     assert step.fitted["sha256"] == other.fitted["sha256"]  # of the same texts
@@ -108,7 +108,7 @@ def test_the_step_says_on_what_it_was_fitted(white: Encoder, flowing: Encoder) -
 
 
 def test_fingerprints_of_what_carries_nothing_stay(plain: Encoder, white: Encoder, flowing: Encoder) -> None:
-    assert bundles.read("default").sealed().fingerprint == DEFAULT
+    assert bundles.read("default").with_fingerprint().fingerprint == DEFAULT
     assert len({plain.fingerprint, white.fingerprint, flowing.fingerprint}) == 3
 
 
@@ -118,8 +118,8 @@ def test_fingerprints_of_what_carries_nothing_stay(plain: Encoder, white: Encode
     ids=lambda each: next(iter(each)),
 )
 def test_all_of_a_step_but_its_story_is_in_the_fingerprint(white: Encoder, change: dict[str, Any]) -> None:
-    bundle: Any = white._engine.bundle  # type: ignore[attr-defined]
-    other = replace(bundle, post=(replace(bundle.post[0], **change),)).sealed()
+    bundle: Any = white.backend.bundle  # type: ignore[attr-defined]
+    other = replace(bundle, post=(replace(bundle.post[0], **change),)).with_fingerprint()
     assert (other.fingerprint == bundle.fingerprint) == ("fitted" in change)
 
 
@@ -165,7 +165,7 @@ def test_an_fp32_graph_holds_it_and_opens_the_same_indexes(white: Encoder, graph
     assert np.abs(exported.encode(list(TEXTS)) - white.encode(list(TEXTS))).max() < 1e-3
     assert sorted(file.name for file in graph.iterdir()) == ["encoder.json", "model.onnx", "tokenizer.json"]
     assert bundles.read(graph).parity["least_cosine"] >= 0.9999
-    assert bundles.read(graph).post == white._engine.bundle.post  # type: ignore[attr-defined]
+    assert bundles.read(graph).post == white.backend.bundle.post  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def traces(white: Encoder, flowing: Encoder, tmp_path_factory: pytest.TempPathFa
 
     found = []
     for at, encoder in enumerate((white, flowing)):
-        module, example = onnx_folder.trace_inputs(encoder._engine)
+        module, example = onnx_folder.trace_inputs(encoder.backend)
         path = tmp_path_factory.mktemp("traces") / f"{at}.onnx"
         found.append((module, example, graphs.trace(module, example, path, 64)))
     return found
@@ -310,7 +310,7 @@ def test_a_manifest_cannot_shorten_a_graph_unnoticed(graph: Path, tmp_path: Path
 def test_steps_follow_each_other(white: Encoder) -> None:
     both = fitted(white, Fit("flow", sentences(200), 12))
     assert both.info["post"] == ["whitening 20", "flow 20", "truncate 12"]
-    flow: Any = both._engine.post[1]  # type: ignore[attr-defined]
+    flow: Any = both.backend.post[1]  # type: ignore[attr-defined]
     wanted = flow(torch.from_numpy(raw(white)))[:, :12].numpy()
     assert np.abs(raw(both) - wanted).max() < 1e-5
 
@@ -327,7 +327,7 @@ def test_steps_that_take_nothing_away_are_dropped_and_others_stay() -> None:
     steps = (Step("truncate", 32), Step("whitening", 16, "a"), Step("truncate", 16), Step("truncate", 4))
     assert postprocessing.settled(steps, 32) == (steps[1], steps[3])
     assert postprocessing.settled(steps, 40) == (steps[0], steps[1], steps[3])
-    assert postprocessing.shortened((Step("flow", 16, "a"), Step("truncate", 8)), 4, 8) == (
+    assert postprocessing.truncate((Step("flow", 16, "a"), Step("truncate", 8)), 4, 8) == (
         Step("flow", 16, "a"),
         Step("truncate", 4),
     )

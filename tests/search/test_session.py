@@ -12,7 +12,7 @@ import pytest
 from semsearch import Document, Index, Query
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import Unreadable, UsageError
-from semsearch.types import Role
+from semsearch.types import Role, TruncationStats
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -161,14 +161,11 @@ def test_only_the_last_queries_are_remembered(index: Index) -> None:
 
 
 def test_a_query_that_is_cut_says_so_each_time(index: Index) -> None:
-    class Cut:
-        tokens = 0
-
     class Cutting(CountingEncoder):
-        cuts = Cut()
+        truncation = TruncationStats()
 
         def encode(self, texts: list[str], *, role: Role = "passage") -> Vectors:  # type: ignore[override]
-            self.cuts.tokens += 7
+            self.truncation.tokens += 7
             return super().encode(texts, role=role)
 
     with Index.open(index.path, encoder=Cutting(), remember=8) as asked:  # type: ignore[arg-type]

@@ -131,7 +131,7 @@ def test_a_trained_encoder_is_found_with_its_training_and_a_broken_one_says_so(g
     odd["origin"]["trained"] = "by hand"
     (tmp_path / "models" / "odd").mkdir()
     (tmp_path / "models" / "odd" / "encoder.json").write_text(json.dumps(odd))
-    found = {each["name"]: each for each in Encoder.saved(tmp_path / "models")}
+    found = {each["name"]: each for each in Encoder.list_local(tmp_path / "models")}
     assert found["odd"]["problem"]
     assert "cannot be read" in found["broken"]["problem"]
     mine = found["mine"]
@@ -147,7 +147,7 @@ def test_models_lie_beside_the_usual_home_or_in_ones_own(
     home: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path / home))
-    assert Encoder.home() == tmp_path / where
+    assert Encoder.models_dir() == tmp_path / where
 
 
 def test_what_is_no_model_of_the_hub_is_neither_fetched_nor_removed(
@@ -155,8 +155,8 @@ def test_what_is_no_model_of_the_hub_is_neither_fetched_nor_removed(
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("SEMSEARCH_OFFLINE", "1")
-    assert Encoder.here("default") and Encoder.here("./folder")
-    assert not Encoder.here("hf:owner/name") and not Encoder.here("bge-small-en-v1.5#mean")
+    assert Encoder.is_local("default") and Encoder.is_local("./folder")
+    assert not Encoder.is_local("hf:owner/name") and not Encoder.is_local("bge-small-en-v1.5#mean")
     assert Encoder.pull("default") is None
     for name in ("nosuch", "./folder"):
         with pytest.raises(UsageError, match="no model of the hub"):

@@ -296,7 +296,7 @@ def test_a_job_uses_the_encoder_that_the_open_index_has_loaded(home: Path, monke
     with Index.create("notes", encoder="hashing") as index:
         index.add(DOCUMENTS)
     loaded: list[str] = []
-    load = Encoder.configured
+    load = Encoder.from_settings
     monkeypatch.setattr(Encoder, "configured", lambda name, **how: loaded.append(name) or load(name, **how))
     pool.index("notes").search("engine")
     page = shown()

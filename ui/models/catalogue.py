@@ -23,12 +23,12 @@ FIGURES = (
 
 def show() -> None:
     """Catalogue, own encoders, and one of them in full."""
-    known, home = Encoder.catalogue(), Encoder.home()
+    known, home = Encoder.catalogue(), Encoder.models_dir()
     st.caption("Known by name. What is not here is fetched when it is first used. Any other model works as well: by "
                "its folder, or as hf:owner/name.")  # fmt: skip
     _catalogue(known)
     st.subheader("Made on this machine")
-    saved = Encoder.saved(home)
+    saved = Encoder.list_local(home)
     if saved:
         _saved(saved)
     st.caption(pool.plain(f"Encoders that were trained or exported into {home}."
@@ -95,7 +95,7 @@ def _one(name: str, known: Sequence[dict[str, Any]]) -> None:
     hub = "hub" in entry or model.startswith(HUB)
     if hub:
         _hub(model, entry.get("size", ""))
-    if Encoder.here(name):
+    if Encoder.is_local(name):
         told = background.result(("encoder", name), lambda: _told(name), "The encoder is being loaded …")
         if told is not None:
             _facts(told, entry.get("description", ""))
@@ -126,7 +126,7 @@ def _facts(told: dict[str, Any], what: str) -> None:
 
 def _hub(model: str, much: str) -> None:
     row = st.container(horizontal=True, vertical_alignment="center")
-    busy, here, much = jobs.busy((MODELS, model)), Encoder.here(model), f" ({much})" if much else ""
+    busy, here, much = jobs.busy((MODELS, model)), Encoder.is_local(model), f" ({much})" if much else ""
     row.button(
         "Fetch its newest" if here else "Fetch it", key="pull", icon=":material/download:", disabled=busy,
         on_click=_begin, args=(model, "Fetching", _pulled),

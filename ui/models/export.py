@@ -40,7 +40,7 @@ SECONDS = 0.3  # between two looks at a process
 
 def show() -> None:
     """The form, and the report of each export that was made."""
-    saved = Encoder.saved(Encoder.home())
+    saved = Encoder.list_local(Encoder.models_dir())
     st.caption(
         "Writes a model of PyTorch as a folder that ONNX Runtime runs, without PyTorch. It is measured first, "
         "against PyTorch on the same texts; where it is off, nothing is written."
@@ -67,7 +67,7 @@ def _form(sources: dict[str, str]) -> None:
             "Name of the export",
             key="export.name",
             placeholder="bert-int8",
-            help=f"A folder of this name is made in {pool.plain(str(Encoder.home()))}. Left empty, it is "
+            help=f"A folder of this name is made in {pool.plain(str(Encoder.models_dir()))}. Left empty, it is "
             "called like the model and the precision.",
         )
         st.radio("Precision", DTYPES, key="export.dtype", format_func=lambda one: DTYPES[one])
@@ -128,7 +128,7 @@ def _begin() -> None:
     if Path(name).name != name or name.startswith((".", "-")):
         jobs.refuse("An export needs a name without '/'. Use letters, digits, '-' and '_'.")
         return
-    told = ["export", f"--output={Encoder.home() / name}", f"--dtype={dtype}", "--json", *_told()]
+    told = ["export", f"--output={Encoder.models_dir() / name}", f"--dtype={dtype}", "--json", *_told()]
     jobs.begin(
         (KEY,),
         f"{_called(model)} to {name}",

@@ -138,4 +138,4 @@ def _new(name: str) -> Path | None:
 
 def saved() -> list[dict[str, Any]]:
     """The encoders that were trained or exported here."""
-    return Encoder.saved(Encoder.home())
+    return Encoder.list_local(Encoder.models_dir())

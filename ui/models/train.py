@@ -21,7 +21,7 @@ NAME = re.compile(r"[^\W.-][\w.-]*")
 
 def show() -> None:
     """The runs there are, and the form for another."""
-    begun = train_runs.runs(Encoder.home())
+    begun = train_runs.runs(Encoder.models_dir())
     with pool.told():
         methods = background.result("training methods", training_methods, "PyTorch is being loaded …")
         if methods:
@@ -45,7 +45,7 @@ def _form(methods: Mapping[str, Mapping[str, Any]]) -> None:
         "how it is read, such as ~/bert#mean; else it is as the method's paper has it.",
     )  # fmt: skip
     right.text_input("Name of the new encoder", key="train.name", placeholder="mine",
-                     help=f"A folder of this name is made in {pool.plain(str(Encoder.home()))}.")  # fmt: skip
+                     help=f"A folder of this name is made in {pool.plain(str(Encoder.models_dir()))}.")  # fmt: skip
     _data(method)
     _figures(method)
     with st.expander("More options", icon=":material/tune:"):
@@ -85,7 +85,7 @@ def _figures(method: Mapping[str, Any]) -> None:
 
 def _begin(method: str) -> None:
     name = st.session_state["train.name"].strip()
-    folder = Encoder.home() / name
+    folder = Encoder.models_dir() / name
     try:
         if not NAME.fullmatch(name):
             raise SemsearchError("An encoder needs a name.", "Use letters, digits, '-' and '_'.")

@@ -46,12 +46,15 @@ def one(label: str, key: str, help_: str, **how: Any) -> str:
 def offered() -> list[str]:
     """Those that need no fetching: what comes with semsearch, what was fetched, and what was made on the pages."""
     known = [str(entry["name"]) for entry in Encoder.catalogue() if entry["local"]]
-    return [*known, *(str(entry["path"]) for entry in Encoder.saved(Encoder.home()) if not entry.get("problem"))]
+    return [
+        *known,
+        *(str(entry["path"]) for entry in Encoder.list_local(Encoder.models_dir()) if not entry.get("problem")),
+    ]
 
 
 def in_torch() -> dict[str, str]:
     """What can be trained on and exported, and how it is called: own encoders of PyTorch, then those of the hub."""
-    own = {each["path"]: f"{each['name']} (yours)" for each in Encoder.saved(Encoder.home())
+    own = {each["path"]: f"{each['name']} (yours)" for each in Encoder.list_local(Encoder.models_dir())
            if each.get("runs") == "torch"}  # fmt: skip
     hub = [each for each in Encoder.catalogue() if "hub" in each]
     return own | {
@@ -84,7 +87,7 @@ def _add(key: str, name: str) -> None:
 def here(name: str, place: str = "") -> bool:
     """Whether nothing has to be fetched for it; where something has, a person is asked, once in each `place`."""
     model = name.partition("#")[0].strip()
-    if Encoder.here(model):
+    if Encoder.is_local(model):
         return True
     entry = next((one for one in Encoder.catalogue() if one["name"] == model), {})
     size = f" ({entry['size']})" if entry.get("size") else ""

@@ -127,7 +127,7 @@ def models_rm(
     from semsearch.encoders import local_models
     from semsearch.models import hub
 
-    local_models.check_here(model)
+    local_models.check_local(model)
     confirm(f"Remove {model} from {hub.cache()}?", yes=yes)
     text.note(f"removed {model}, {text.size(local_models.remove(model))}")
 

@@ -94,7 +94,7 @@ def search(
     base, grid = trials.chosen(reference, lists, trust=trust)
     reference = reference if reference.template else reference.with_(template=base.text["passage"])
     started = time.perf_counter()
-    engine, lasting = factory.opened(reference, device=chosen.device, threads=chosen.threads, trust=trust)
+    engine, lasting = factory.open_backend(reference, device=chosen.device, threads=chosen.threads, trust=trust)
     with _reported(ctx.obj, len(subset.pairs)) as report:
         score = grid_search.scorer(engine, base, subset)
         ranked = grid_search.search(grid, score, full=full, report=report)

@@ -70,7 +70,7 @@ def grid(
     encoder = loaded(ctx.obj, name, device, template=template or _plain(name), dtype=dtype, trust=trust)
     measuring = _torch("eval grid", "grid")
     with counted(ctx.obj, f"{name}, {task} {split}", "pairs") as count:
-        found: Grid = measuring.grid(encoder._engine, sts.Subset(tuple(pairs), tuple(gold)), count)
+        found: Grid = measuring.grid(encoder.backend, sts.Subset(tuple(pairs), tuple(gold)), count)
     best, pooling, score = found.best
     run = reports.run(
         "grid",
@@ -126,7 +126,7 @@ def tokens(
     runs, watch = [], Watch()
     for name, encoder in encoders(ctx.obj, models, device, template=template, dtype=dtype, trust=trust):
         measuring = _torch("eval tokens", "tokens")
-        found[name] = measuring.contributions(encoder._engine, sentence, core or ())
+        found[name] = measuring.contributions(encoder.backend, sentence, core or ())
         runs.append(_told(name, encoder, sentence, core or (), found[name], watch.read()))
     save(runs, report)
     if figure is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from semsearch.encoders import factory
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import UnknownName, UsageError
 from semsearch.models import postprocessing
@@ -53,21 +54,20 @@ def fitted(encoder: Encoder, fit: Fit, report: Report = lambda line: None) -> En
 
     Raises UsageError for an ONNX encoder, and for too few texts.
     """
-    return Encoder(fitted_engine(encoder._engine, fit, report))
+    return Encoder(fitted_engine(encoder.backend, fit, report))
 
 
 def fitted_engine(engine: Any, fit: Fit, report: Report = lambda line: None) -> Any:
     """`fitted` for what runs inside an encoder."""
-    if not hasattr(engine, "followed_by"):
-        raise UsageError(f"{engine.name} is no Torch model.", "Name the model that it was made from.")
+    engine = factory.torch_backend(engine, "post-processing")
     if fit.dim is not None:
         postprocessing.check(fit.dim, engine.dim)  # before the texts are encoded
     reading = _Reading(engine, fit.texts, report)
     found, told = (_whitening if fit.kind == postprocessing.WHITENING else _flow)(reading, fit)
     told = {"source": fit.source, "texts": reading.count, "sha256": reading.digest.hexdigest(), **told}
     report(f"fitted {fit.kind} on {reading.count:,} texts: {_figures(told)}")
-    engine = engine.followed_by(found, told)
-    return engine.cut(fit.dim) if fit.dim else engine
+    engine = engine.append_post(found, told)
+    return engine.truncate(fit.dim) if fit.dim else engine
 
 
 class _Reading:

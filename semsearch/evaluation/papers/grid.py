@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from semsearch.errors import UsageError
+from semsearch.encoders import factory
 from semsearch.evaluation.sts import Subset, spearman
 from semsearch.models import pooling
 from semsearch.models.networks.causal import CausalNetwork
@@ -71,12 +71,7 @@ def grid(engine: Any, subset: Subset, report: Callable[[int, int], None] | None 
 
 def network_of(engine: Any) -> Any:
     """The network whose layers can be read. Raises UsageError where there is none, as in ONNX Runtime."""
-    if not hasattr(engine, "network"):
-        raise UsageError(
-            f"the layers of {engine.name} cannot be seen: it does not run in Torch.",
-            "Choose a model in safetensors: a folder, or hf:owner/name.",
-        )
-    return engine.network
+    return factory.torch_backend(engine, "reading layers").network
 
 
 @torch.inference_mode()

@@ -60,7 +60,7 @@ def contributions(engine: Any, sentence: str, core: Collection[str] = ()) -> lis
         raise UsageError("the sentence has no tokens.", "Give a sentence.")
     vector = engine.vectors([sentence], prompt)[0]
     states = _states(network, ids, places, method)
-    if states.shape[1] != len(vector) or getattr(engine, "post", None) is not None:
+    if states.shape[1] != len(vector) or engine.post is not None:
         raise UsageError(
             f"the vectors of {engine.name} are not those of a layer: something is done to them behind it.",
             "Choose the model under a template that reads one layer: MODEL#TEMPLATE, such as MODEL#mean.",

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from semsearch.encoders import factory
+from semsearch.encoders.base import BaseEncoder
 from semsearch.errors import UsageError
 from semsearch.evaluation.papers import transfer_tasks
 from semsearch.evaluation.papers.classifier import Classifiers, Learning, Rows, fit
@@ -79,10 +81,10 @@ def features_of(encoder: EncoderProtocol) -> tuple[Embed, str]:
 
     SentEval's classifiers read vectors as the network gives them. An exported encoder gives unit rows alone.
     """
-    engine: Any = getattr(encoder, "_engine", encoder)
-    if hasattr(engine, "vectors"):
-        prompt = engine.prompts["passage"]
-        return lambda texts: engine.vectors(texts, prompt), "as they are"
+    backend = factory.find_torch_backend(encoder) if isinstance(encoder, BaseEncoder) else None
+    if backend is not None:
+        prompt = backend.prompts["passage"]
+        return lambda texts: backend.vectors(texts, prompt), "as they are"
     return lambda texts: encoder.encode(texts, role="passage"), "of length 1"
 
 

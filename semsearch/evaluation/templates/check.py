@@ -75,7 +75,7 @@ def tokenizer_of(model: str, trust: bool = False) -> tuple[Tokenizer, str]:
         raise UsageError("the encoder hashing has no tokenizer and reads no template.", "Name another: -m MODEL")
     if not is_saved(reference):
         reference = replace(reference, template="mean", options={})  # whatever reads it, the tokenizer is the same
-    bundle, _ = factory.described(reference, trust=trust)
+    bundle, _ = factory.describe(reference, trust=trust)
     # an encoder without a template need not name its tokens, and a BERT without a mask would pass for a decoder
     tokens = bundle.tokens or tokenizer_files.read(bundle.folder, trust=trust).tokens
     tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, tokens)

@@ -17,7 +17,7 @@ from semsearch.prompts import MASK, library
 from semsearch.types import Progress
 
 if TYPE_CHECKING:
-    from semsearch.encoders.encoder import Engine
+    from semsearch.encoders.base import EncoderBackend
     from semsearch.evaluation.sts import Pair
     from semsearch.evaluation.sts_tasks import Step
     from semsearch.prompts import Prompt
@@ -57,7 +57,7 @@ def search_templates(
     reference = _free(model).with_(template=template)
     base, grid = chosen(reference, lists)
     reference = reference if reference.template else reference.with_(template=base.text["passage"])
-    engine, _ = factory.opened(reference, device=device)
+    engine, _ = factory.open_backend(reference, device=device)
     watched = _Watched(engine, len({text for pair in pairs for text in pair}), step)
     score = grid_search.scorer(watched, base, Subset(tuple(pairs), tuple(gold)))
     return grid_search.search(grid, score, full=full, report=watched.report)
@@ -101,7 +101,7 @@ def _free(model: str) -> Reference:
 class _Watched:
     """An engine that embeds in windows, each told to `step`: how many of all texts of all templates are done."""
 
-    engine: Engine
+    engine: EncoderBackend
     texts: int  # of one template
     step: Step | None
     done: int = 0  # templates

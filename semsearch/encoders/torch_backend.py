@@ -1,22 +1,24 @@
-"""What the encoders that run on torch share: rows of tokens in batches of like length, bounded by their tokens, and
-halved where memory does not hold one.
+"""Base class of the PyTorch back ends: batches of texts of similar length, bounded by their tokens, and halved when
+memory is full.
 """
 
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from semsearch.encoders import device as _device
+from semsearch.encoders.base import BundleBackend
 from semsearch.errors import UsageError
 from semsearch.models import methods, postprocessing
-from semsearch.models.bundle import Bundle, Cuts
+from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch, Method
 from semsearch.models.networks import loading
 from semsearch.models.networks import post as steps
@@ -27,7 +29,7 @@ from semsearch.utils.vectors import unit_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.types import Role, Vectors
+    from semsearch.types import JsonObject, Vectors
 
 CPU_TOKENS = 1024  # in a batch, padding included; 512 to 2048 measured alike, 256 and 4096 slower
 GPU_TOKENS = 65_536
@@ -36,16 +38,18 @@ MOST_TEXTS = 512
 Rows = Sequence[Sequence[int]]
 
 
-class TorchEngine(ABC):
+class TorchBackend(BundleBackend):
     """Runs a bundle whose weights are safetensors. `embed` takes any prompt; `vectors` leaves their length as it is.
 
     `width` is that of the method's own vectors, `dim` what post-processing leaves of it.
     """
 
+    runtime = "PyTorch"
+
     def __init__(
         self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False, network: Any = None
     ) -> None:
-        """`network`: one that is loaded already, and may go on learning; see forget()."""
+        """`network`: one that is loaded already, and may go on learning; see clear_cache()."""
         if threads:
             torch.set_num_threads(threads)
         self.bundle = bundle
@@ -56,7 +60,7 @@ class TorchEngine(ABC):
         self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
         self.prompts = bundle.prompts
         self.max_tokens = bundle.max_tokens
-        self.post: Any = None  # float32 modules, one for each step of bundle.post
+        self.post: nn.Sequential | None = None  # float32 modules, one for each step of bundle.post
         self.width = self.vectors([""], bundle.prompts["passage"]).shape[1]
         self._settle(bundle, steps.opened(bundle, self.device))
 
@@ -72,57 +76,44 @@ class TorchEngine(ABC):
         """Indices of rows that run together, what of them is run, and what stands before it."""
         yield np.arange(len(rows)), rows, None
 
-    def followed_by(self, module: Any, fitted: Mapping[str, Any]) -> TorchEngine:
-        """The same engine with one more step behind it; `fitted` says on what that was fitted."""
-        engine, bundle = copy.copy(self), self.bundle
+    def append_post(self, module: nn.Module, fitted: Mapping[str, Any]) -> TorchBackend:
+        """The same back end with one more post-processing step; `fitted` says on what that was fitted."""
+        changed, bundle = copy.copy(self), self.bundle
         added = replace(bundle, post=(*bundle.post, steps.step(module, fitted)), parity={}, background=())
-        engine._settle(added.sealed(), torch.nn.Sequential(*(self.post or ()), module.to(self.device)))
-        return engine
+        changed._settle(added.with_fingerprint(), nn.Sequential(*(self.post or ()), module.to(self.device)))
+        return changed
 
-    def cut(self, dim: int) -> TorchEngine:
-        """The same engine with the first `dim` numbers of its vectors. Raises UsageError for more than there are."""
+    def truncate(self, dim: int) -> TorchBackend:
+        """The same back end with the first `dim` numbers of its vectors. Raises UsageError for more than there are."""
         if dim == self.dim:
             return self
-        engine, modules = copy.copy(self), list(self.post or ())
+        changed, modules = copy.copy(self), list(self.post or ())
         if modules and isinstance(modules[-1], steps.Truncation):
             modules.pop()
-        engine._settle(self.bundle.shortened(dim), torch.nn.Sequential(*modules, steps.Truncation(dim)))
-        return engine
+        changed._settle(self.bundle.truncate(dim), nn.Sequential(*modules, steps.Truncation(dim)))
+        return changed
 
-    def _settle(self, bundle: Bundle, modules: torch.nn.Sequential) -> None:
+    def _settle(self, bundle: Bundle, modules: nn.Sequential) -> None:
         """Have `modules`, the steps of `bundle`, behind the method. A step that takes nothing away is none."""
         kept = postprocessing.settled(bundle.post, self.width)
         if len(kept) < len(bundle.post):
             stays = [any(step is one for one in kept) for step in bundle.post]
-            modules = torch.nn.Sequential(*(each for each, here in zip(modules, stays, strict=True) if here))
-            bundle = replace(bundle, post=kept).sealed()
+            modules = nn.Sequential(*(each for each, here in zip(modules, stays, strict=True) if here))
+            bundle = replace(bundle, post=kept).with_fingerprint()
         self.post = modules if kept else None
         self.dim = kept[-1].dim if kept else self.width
         self.bundle = replace(bundle, dim=self.dim)
-        self.background = bundle.background
         self.name, self.fingerprint = bundle.name, bundle.fingerprint
 
-    def forget(self) -> None:  # noqa: B027  (not every engine keeps something)
+    @abstractmethod
+    def clear_cache(self) -> None:
         """Drop what was computed from the weights, which have changed since."""
 
     @property
-    def cuts(self) -> Cuts:
-        """What was cut so far."""
-        return self._tokenizer.cuts
-
-    @property
-    def info(self) -> Mapping[str, Any]:
+    def info(self) -> JsonObject:
         """What `semsearch info` shows of this encoder."""
-        running = self.bundle.running(self.device, f"torch {torch.__version__}")
-        return running | {"options": dict(self.bundle.options)}
-
-    def encode(self, texts: Sequence[str], *, role: Role = "passage") -> Vectors:
-        """n texts -> (n, dim) float32 unit rows in their order."""
-        return self.embed(texts, self.prompts[role])
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text alone, without prompt and special tokens."""
-        return self._tokenizer.count(texts)
+        shown = self.bundle.describe(self.device, f"torch {torch.__version__}")
+        return shown | {"options": dict(self.bundle.options)}
 
     def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
         """n texts under `prompt` -> (n, dim) float32 unit rows in their order. `batch_size` is for speed only."""

@@ -1,0 +1,185 @@
+"""Base classes of encoders: the defaults of an encoder of your own, and the contract of a back end.
+
+class Mine(BaseEncoder):
+    name, fingerprint, dim = "mine", "mine-1", 256
+
+    def encode(self, texts, /, *, role):
+        return unit_rows(...)  # (n, 256) float32
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from semsearch.errors import UsageError
+from semsearch.types import EncoderLike, JsonObject, TruncationStats
+
+if TYPE_CHECKING:
+    from semsearch.models.bundle import Bundle
+    from semsearch.models.tokenization import Tokenizer
+    from semsearch.prompts import Prompt
+    from semsearch.types import Role, Vectors
+
+REQUIRED = ("name", "fingerprint", "dim", "encode")
+BYTES_PER_TOKEN = 4  # a rule of thumb: English has 4 to 5 letters a token, Chinese a token or less for 3 bytes
+T = TypeVar("T")
+
+
+class BaseEncoder(ABC):
+    """An encoder with defaults for everything but `name`, `fingerprint`, `dim` and `encode` (types.EncoderProtocol)."""
+
+    name: str
+    fingerprint: str
+    dim: int
+
+    @abstractmethod
+    def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
+        """n texts -> (n, dim) float32 unit rows in their order, (0, dim) for none."""
+
+    def count_tokens(self, texts: Sequence[str], /) -> list[int]:
+        """Tokens of each text alone; by default an estimate from its length in bytes."""
+        return [-(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN) for text in texts]
+
+    @property
+    def background(self) -> Sequence[float]:
+        """Quantiles of the cosines of unrelated texts; empty: not known, an index measures its own."""
+        return ()
+
+    @property
+    def info(self) -> JsonObject:
+        """What `semsearch info` shows of this encoder."""
+        return {"name": self.name, "fingerprint": self.fingerprint, "dim": self.dim}
+
+    @property
+    def reference(self) -> str:
+        """What `Encoder.load` takes to give this encoder again."""
+        return self.name
+
+    @property
+    def embedded(self) -> int | None:
+        """Texts that went through the model so far; None: not counted."""
+        return None
+
+    @property
+    def truncation(self) -> TruncationStats:
+        """What was too long so far."""
+        return TruncationStats()
+
+    @property
+    def backend(self) -> EncoderBackend | None:
+        """What runs the model; None for an encoder of your own."""
+        return None
+
+
+class EncoderBackend(BaseEncoder):
+    """What runs a model, by itself or inside of an Encoder: a class of encoders/onnx, torch, causal or hashing.
+
+    `embed` is the only way from text to vectors. `bundle` describes the model, `device` is what really runs:
+    cpu or cuda:N. `max_tokens` is the longest input, special tokens included.
+    """
+
+    runtime: Literal["numpy", "ONNX Runtime", "PyTorch"]
+    max_tokens: int
+    prompts: Mapping[Role, Prompt]
+    device: str = "cpu"
+    bundle: Bundle | None = None
+    _embedded = 0
+
+    @abstractmethod
+    def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
+        """n texts under `prompt` -> (n, dim) float32 unit rows in their order; `batch_size` is a cap, for speed."""
+
+    def encode(self, texts: Sequence[str], /, *, role: Role = "passage") -> Vectors:
+        """n texts under the prompt of `role` -> (n, dim) float32 unit rows in their order."""
+        self._embedded += len(texts)
+        return self.embed(texts, self.prompts[role])
+
+    @property
+    def embedded(self) -> int:
+        """Texts that `encode` was given so far."""
+        return self._embedded
+
+    @property
+    def backend(self) -> EncoderBackend:
+        """Itself."""
+        return self
+
+
+class BundleBackend(EncoderBackend):
+    """A back end that runs the model of a bundle behind its tokenizer."""
+
+    bundle: Bundle
+    _tokenizer: Tokenizer
+
+    def count_tokens(self, texts: Sequence[str], /) -> list[int]:
+        """Tokens of each text alone, without prompt and special tokens."""
+        return self._tokenizer.count(texts)
+
+    @property
+    def background(self) -> tuple[float, ...]:
+        """As the bundle has it; empty where it was not measured."""
+        return self.bundle.background
+
+    @property
+    def truncation(self) -> TruncationStats:
+        """What was too long since loading."""
+        return self._tokenizer.truncation
+
+
+def as_encoder(given: EncoderLike) -> BaseEncoder:
+    """`given` with defaults for what it lacks. Raises UsageError for an object that is no encoder.
+
+    >>> as_encoder(object())
+    Traceback (most recent call last):
+    ...
+    semsearch.errors.UsageError: a value of type object is not an encoder: it has no name, fingerprint, dim, encode. ...
+    """
+    if isinstance(given, BaseEncoder):
+        return given
+    missing = [member for member in REQUIRED if not hasattr(given, member)]
+    if missing:
+        raise UsageError(
+            f"a value of type {type(given).__name__} is not an encoder: it has no {', '.join(missing)}.",
+            "Use Encoder.load(NAME), or a subclass of semsearch.encoders.base.BaseEncoder.",
+        )
+    return _Adapted(given)
+
+
+class _Adapted(BaseEncoder):
+    """A foreign encoder: what it does not offer has the default. The one place that looks for members of an encoder."""
+
+    def __init__(self, foreign: EncoderLike) -> None:
+        self.name, self.fingerprint, self.dim = foreign.name, foreign.fingerprint, foreign.dim
+        self._foreign = foreign
+
+    def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
+        return self._foreign.encode(texts, role=role)
+
+    def count_tokens(self, texts: Sequence[str], /) -> list[int]:
+        return list(self._own("count_tokens", super().count_tokens)(texts))
+
+    @property
+    def background(self) -> Sequence[float]:
+        return self._own("background", super().background)
+
+    @property
+    def info(self) -> JsonObject:
+        return dict(self._own("info", super().info))
+
+    @property
+    def reference(self) -> str:
+        return self._own("reference", super().reference)
+
+    @property
+    def embedded(self) -> int | None:
+        return self._own("embedded", super().embedded)
+
+    @property
+    def truncation(self) -> TruncationStats:
+        return self._own("truncation", super().truncation)
+
+    def _own(self, member: str, default: T) -> T:
+        found: T = getattr(self._foreign, member, default)
+        return found
