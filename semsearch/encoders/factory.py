@@ -60,7 +60,10 @@ def open_backend(
     return _torch(bundle, trust)(bundle, device=device, threads=threads, trust=trust), resolved
 
 
-def torch_backend(encoder: BaseEncoder, use: str) -> TorchBackend:
+SAFETENSORS = "Name a model with safetensors weights, such as the one that it was exported from."
+
+
+def torch_backend(encoder: BaseEncoder, use: str, fix: str = SAFETENSORS) -> TorchBackend:
     """The PyTorch back end of `encoder`, for its network and its method.
 
     Raises UsageError where it runs otherwise; `use` says in the error what was to be done, such as "reading layers".
@@ -73,7 +76,7 @@ def torch_backend(encoder: BaseEncoder, use: str) -> TorchBackend:
     if (found := find_torch_backend(encoder)) is None:
         raise UsageError(
             f"{use} needs a model that runs in PyTorch, and {encoder.name} does not.",
-            "Name a model with safetensors weights: a folder, or hf:owner/name.",
+            fix,
         )
     return found
 

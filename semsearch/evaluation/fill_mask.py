@@ -41,7 +41,8 @@ def mask_words(encoder: Encoder, texts: Sequence[str], k: int = 10, head: str = 
 
 def _masks(encoder: Encoder) -> Any:
     """What looks into networks. Raises UsageError for an encoder that has none in Torch."""
-    factory.torch_backend(encoder, "looking at [MASK]")
+    fix = "Choose a BERT or a RoBERTa in safetensors under a template with [MASK], such as MODEL#cot-bert."
+    factory.torch_backend(encoder, "looking at [MASK]", fix)
     try:
         from semsearch.evaluation.papers import masks  # torch: seconds, and only where a model runs in it
     except ImportError as error:

@@ -75,7 +75,7 @@ def test_cells_where_all_vectors_are_one_are_never_the_best() -> None:
 
 def test_a_model_without_layers_to_see_is_refused(default_encoder: Encoder) -> None:
     for look in (lambda one: grid.grid(one, PAIRS), lambda one: tokens.contributions(one, SENTENCE)):
-        with pytest.raises(UsageError, match="cannot be seen: it does not run in Torch"):
+        with pytest.raises(UsageError, match="reading layers needs a model that runs in PyTorch"):
             look(default_encoder.backend)
 
 

@@ -92,8 +92,8 @@ def headless(golden: Path, folder: Path) -> Path:
 def test_what_has_no_masks_or_no_head_is_refused_with_what_to_choose(golden: Path, tmp_path: Path) -> None:
     tiny, bare = golden / "models" / "tiny-bert", headless(golden, tmp_path / "bare")
     for name, look, said in (
-        ("default", mask_vectors, "does not run in Torch.*MODEL#cot-bert"),
-        ("hashing", mask_words, "does not run in Torch.*MODEL#cot-bert"),
+        ("default", mask_vectors, "needs a model that runs in PyTorch.*MODEL#cot-bert"),
+        ("hashing", mask_words, "needs a model that runs in PyTorch.*MODEL#cot-bert"),
         (f"{tiny}#mean", mask_vectors, r"reads no \[MASK\].*MODEL#cot-bert"),
         (f"{golden / 'models' / 'tiny-opt'}#prompteol", mask_words, r"reads no \[MASK\]"),
         (f"{bare}#cot-bert", mask_words, "no masked-language-model head.*as it was pretrained"),

@@ -342,7 +342,7 @@ def test_what_cannot_be_fitted_says_why(plain: Encoder, tmp_path: Path) -> None:
         fitted(plain, Fit("whitening", [*sentences(32), "", "  "]))
     with pytest.raises(UsageError, match="no text"):
         fitted(plain, Fit("flow", []))
-    with pytest.raises(UsageError, match="no Torch model"):
+    with pytest.raises(UsageError, match="post-processing needs a model that runs in PyTorch"):
         fitted(Encoder.load("default"), Fit("whitening", sentences(100)))
     with pytest.raises(UsageError, match="copied as they are"):
         export(plain, tmp_path / "out", "int8", to="torch")

@@ -318,7 +318,7 @@ def test_the_masks_of_cot_bert_are_compared_and_the_words_there_are_read(golden:
     assert [column[0].split("  ")[0] for column in (read[name] for name in read)] == [
         likeliest[side][at][0].token for at in (0, 1) for side in (0, 1)
     ]
-    assert "does not run in Torch" in page.info[0].value
+    assert "runs in PyTorch" in page.info[0].value
 
 
 def test_an_uploaded_file_goes_before_the_box() -> None:
