@@ -121,7 +121,7 @@ def export(folder: Path, dtype: str) -> Bundle:
         passed(parity, dtype)
         texts = unrelated.texts()
         vectors = OnnxBackend(bundle).encode(texts)
-        background = calibration.background(vectors, np.arange(1, len(vectors) + 1))
+        background = calibration.null_distribution(vectors, np.arange(1, len(vectors) + 1))
         folder.mkdir(parents=True, exist_ok=True)
         for name in (bundle.weights, bundle.tokenizer):
             (folder / name).write_bytes((new / name).read_bytes())

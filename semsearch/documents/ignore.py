@@ -1,7 +1,7 @@
-"""What .gitignore and .semsearchignore files leave out.
+"""The rules of .gitignore and .semsearchignore files.
 
-Source: gitignore(5). Nested files, negation, and files above the root up to the top of its repository. The
-rules of .semsearchignore stand after those of every .gitignore, and so win. Not read: core.excludesFile.
+Source: gitignore(5), with nested files, negation, and files above the root up to the top of its repository. The rules
+of .semsearchignore come after those of every .gitignore, and so prevail. core.excludesFile is not read.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-NAMES = (".semsearchignore", ".gitignore")  # the first that has an opinion decides
+NAMES = (".semsearchignore", ".gitignore")  # the first with a rule for a path decides
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
-    """The rules that hold in one folder: (name of file, its folder with a "/", its patterns), innermost last."""
+    """The rules that apply in one folder: (file name, its folder with a trailing "/", patterns), innermost last."""
 
     specs: tuple[tuple[str, str, GitIgnoreSpec], ...] = ()
 
     @classmethod
     def above(cls, root: Path) -> IgnoreRules:
-        """Rules from the folders above `root`, if it lies in a git repository.
+        """The rules from the folders above `root`, if it is in a git repository.
 
-        A root that those rules leave out was asked for by name; then they do not hold.
+        They do not apply where they exclude `root` itself, since the user chose it.
         """
         folders = [root, *root.parents]
         top = next((at for at, folder in enumerate(folders) if (folder / ".git").exists()), 0)
@@ -39,7 +39,7 @@ class IgnoreRules:
         return rules
 
     def entering(self, folder: Path) -> IgnoreRules:
-        """The rules that hold in `folder`, which stands below the one of these rules."""
+        """The rules that apply in `folder`, a subfolder of the one that these rules apply in."""
         files = [(name, folder / name) for name in NAMES]
         if (folder / ".git").exists():
             files.insert(0, (".gitignore", folder / ".git" / "info" / "exclude"))
@@ -48,7 +48,7 @@ class IgnoreRules:
         return IgnoreRules((*self.specs, *new)) if new else self
 
     def ignores(self, path: str, is_folder: bool) -> bool:
-        """Whether `path` itself, absolute, is left out. Whoever walks asks for each folder on the way first."""
+        """Whether the absolute `path` itself is excluded. A walk asks for each of its parent folders first."""
         for wanted in NAMES:
             for name, folder, spec in reversed(self.specs):
                 if name == wanted and path.startswith(folder):
@@ -60,7 +60,7 @@ class IgnoreRules:
 
 @lru_cache(maxsize=1024)
 def _spec_of_text(text: str) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec  # 0.1 s, and most folders need it not
+    from pathspec import GitIgnoreSpec  # 0.1 s, and most folders have no ignore file
 
     return GitIgnoreSpec.from_lines(text.splitlines())
 

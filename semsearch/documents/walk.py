@@ -1,8 +1,7 @@
-"""Which files below a folder are to be read, in a fixed order, and which were skipped for what reason.
+"""The walk through a folder: the files to read, in a fixed order, and those that were skipped, with the reason.
 
-Left out in silence: what globs and ignore files leave out, hidden names, version control folders, indexes of
-semsearch, and links to what is found in its own place anyway. Everything else that cannot be read is a Skipped
-with its reason.
+Left out silently: what globs and ignore files exclude, hidden names, version control folders, indexes of semsearch,
+and links to files that are found in their own place. Everything else that cannot be read is a Skipped.
 """
 
 from __future__ import annotations
@@ -16,14 +15,16 @@ from pathlib import Path
 
 from semsearch.documents.ignore import IgnoreRules
 from semsearch.errors import GuardRail, NotFound
+from semsearch.settings import STORE_FILE
 from semsearch.types import Skipped
 from semsearch.utils.globs import path_regex
+from semsearch.utils.writer_lock import LOCK
 
 MAX_BYTES = 10 * 2**20
-MAX_FILES = 100_000  # more than that is usually the wrong folder
+MAX_FILES = 100_000  # with more, it is usually the wrong folder
 VERSION_CONTROL = {".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS", ".fossil"}
-AN_INDEX = {"store.db", "writer.lock"}  # a folder with both is an index of ours, perhaps the one being written
-NOBODY_WROTE = {"__pycache__", "node_modules"}
+INDEX_FILES = {STORE_FILE, LOCK}  # a folder with both is an index, perhaps the one being written
+GENERATED = {"__pycache__", "node_modules"}
 STREAMED = (".jsonl", ".ndjson", ".jsonlines", ".csv", ".tsv", ".tab", ".db", ".db3", ".sqlite", ".sqlite3")
 _KINDS = {
     "image": "png jpg jpeg gif bmp tif tiff webp ico heic heif avif psd xcf raw cr2 nef",
@@ -45,9 +46,9 @@ _SPECIAL = (
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`include`: globs, one of which a file has to match; `exclude`: globs of files and folders to leave out.
+    """What to read. `include`: globs, of which a file must match one; `exclude`: globs of what to leave out.
 
-    `streamed`: suffixes without a size cap, because their files are read record by record.
+    `streamed`: suffixes without a size limit, because their files are read record by record.
     """
 
     include: tuple[str, ...] = ()
@@ -58,8 +59,8 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A file to read. `relative` is its path below the root with "/", and can be printed and stored."""
+class FoundFile:
+    """A file to read. `relative` is its path below the root, with "/", printable and storable."""
 
     path: Path
     relative: str
@@ -67,11 +68,8 @@ class Found:
     mtime_ns: int
 
 
-def files(root: Path, rules: Rules) -> Iterator[Found | Skipped]:
-    """The files at or below `root`: by name within each folder, links last.
-
-    Raises NotFound if there is nothing at `root`.
-    """
+def files(root: Path, rules: Rules) -> Iterator[FoundFile | Skipped]:
+    """The files at or below `root`, sorted by name within each folder, links last. Raises NotFound without a `root`."""
     try:
         status = root.stat()
     except OSError as error:
@@ -79,11 +77,11 @@ def files(root: Path, rules: Rules) -> Iterator[Found | Skipped]:
     if stat.S_ISDIR(status.st_mode):
         yield from _Walk(root, rules).everything()
     else:
-        yield _judged(root, printable(root.name), status, rules)
+        yield _checked(root, printable(root.name), status, rules)
 
 
 def guard(root: Path, count: int | None, *, yes: bool) -> None:
-    """Raises GuardRail for "/", a home folder or more than MAX_FILES files, unless the user said yes."""
+    """Raises GuardRail for "/", a home folder and more than MAX_FILES files, unless `yes`."""
     if yes:
         return
     place = root.resolve()
@@ -96,7 +94,7 @@ def guard(root: Path, count: int | None, *, yes: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Unseen(Skipped):
-    """A folder that could not be listed, or a file of unknown state: what lies there may still be there."""
+    """A folder that could not be listed, or a file of unknown state: its documents may still exist."""
 
 
 def printable(name: str) -> str:
@@ -111,10 +109,10 @@ class _Walk:
         self._rules = rules
         self._hidden = _hidden_names(rules.include)
         self._links: list[_Entry] = []
-        self._given: set[tuple[int, int]] = set()  # (device, inode) of every file so far
+        self._seen: set[tuple[int, int]] = set()  # (device, inode) of every file so far
 
-    def everything(self) -> Iterator[Found | Skipped]:
-        """Depth first without recursion, for a folder may be a thousand deep; links when all else is known."""
+    def everything(self) -> Iterator[FoundFile | Skipped]:
+        """Depth first, without recursion, as folders may be nested a thousand deep; links when all else is known."""
         ignored = IgnoreRules.above(self._real_root) if self._rules.use_ignore_files else IgnoreRules()
         stack = [_Entry(self._root, "", is_folder=True, is_link=False, ignored=ignored)]
         while stack:
@@ -136,7 +134,7 @@ class _Walk:
         ignored = folder.ignored.entering(real) if self._rules.use_ignore_files else folder.ignored
         with os.scandir(folder.path) as scanned:
             entries = list(scanned)
-        if {entry.name for entry in entries} >= AN_INDEX:
+        if {entry.name for entry in entries} >= INDEX_FILES:
             return
         for found in entries:
             relative = f"{folder.relative}/{found.name}" if folder.relative else found.name
@@ -146,32 +144,32 @@ class _Walk:
                 yield entry
 
     def _is_wanted(self, entry: _Entry, name: str) -> bool:
-        if name in VERSION_CONTROL or (name.startswith(".") and not _fits(self._hidden, name)):
+        if name in VERSION_CONTROL or (name.startswith(".") and not _matches(self._hidden, name)):
             return False
-        if _fits(self._rules.exclude, entry.relative):
+        if _matches(self._rules.exclude, entry.relative):
             return False
-        if self._rules.include and not entry.is_folder and not _fits(self._rules.include, entry.relative):
+        if self._rules.include and not entry.is_folder and not _matches(self._rules.include, entry.relative):
             return False
         if not self._rules.use_ignore_files:
             return True
         real = str(self._real_root / entry.relative)
-        return not (entry.is_folder and name in NOBODY_WROTE) and not entry.ignored.ignores(real, entry.is_folder)
+        return not (entry.is_folder and name in GENERATED) and not entry.ignored.ignores(real, entry.is_folder)
 
-    def _link(self, entry: _Entry) -> Iterator[Found | Skipped]:
+    def _link(self, entry: _Entry) -> Iterator[FoundFile | Skipped]:
         try:
             status = entry.path.stat()
             inside = entry.path.resolve().is_relative_to(self._real_root)
-        except (OSError, RuntimeError):  # RuntimeError: how Python 3.11 tells a loop
+        except (OSError, RuntimeError):  # RuntimeError: a loop, in Python 3.11
             yield Skipped(printable(entry.relative), "a link to nothing")
             return
         if not inside:
             yield Skipped(printable(entry.relative), "a link out of the folder")
-        elif not stat.S_ISDIR(status.st_mode) and (status.st_dev, status.st_ino) not in self._given:
+        elif not stat.S_ISDIR(status.st_mode) and (status.st_dev, status.st_ino) not in self._seen:
             yield self._file(entry, status)
 
-    def _file(self, entry: _Entry, status: os.stat_result) -> Found | Skipped:
-        self._given.add((status.st_dev, status.st_ino))
-        return _judged(entry.path, printable(entry.relative), status, self._rules)
+    def _file(self, entry: _Entry, status: os.stat_result) -> FoundFile | Skipped:
+        self._seen.add((status.st_dev, status.st_ino))
+        return _checked(entry.path, printable(entry.relative), status, self._rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,26 +181,26 @@ class _Entry:
     ignored: IgnoreRules
 
 
-def _judged(path: Path, relative: str, status: os.stat_result, rules: Rules) -> Found | Skipped:
-    """A file with its size, or why not: judged by name and status, nothing is opened."""
+def _checked(path: Path, relative: str, status: os.stat_result, rules: Rules) -> FoundFile | Skipped:
+    """A file with its size, or the reason to skip it, from its name and status; it is not opened."""
     special = next((words for is_special, words in _SPECIAL if is_special(status.st_mode)), None)
     suffix = path.suffix.lower()
     if special:
         return Skipped(relative, f"{special}, not a file")
-    if suffix in BINARY and not _fits(rules.include, relative):
+    if suffix in BINARY and not _matches(rules.include, relative):
         return Skipped(relative, f"binary file ({BINARY[suffix]})")
     if status.st_size > rules.max_bytes and suffix not in rules.streamed:
         limit = f"{rules.max_bytes / 2**20:g} MB"
         return Skipped(relative, f"{_megabytes(status.st_size)} is over the limit of {limit} (--max-file-size)")
-    return Found(path, relative, status.st_size, status.st_mtime_ns)
+    return FoundFile(path, relative, status.st_size, status.st_mtime_ns)
 
 
-def _fits(patterns: tuple[str, ...], path: str) -> bool:
+def _matches(patterns: tuple[str, ...], path: str) -> bool:
     return any(path_regex(pattern).match(path) for pattern in patterns)
 
 
 def _hidden_names(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """The names in `patterns` that begin with a dot: hidden files and folders that are asked for."""
+    """The names in `patterns` that begin with a dot: hidden files and folders to include."""
     parts = {part for pattern in patterns for part in pattern.split("/")}
     return tuple(part for part in parts if part.startswith(".") and part not in (".", ".."))
 

@@ -31,12 +31,12 @@ def background(fingerprint: str, encode: Callable[[Sequence[str]], Vectors]) -> 
     name = f"backgrounds/{fingerprint}.json"
     try:
         known = json.loads(user_cache.read(name) or b"[]")
-        if len(known) == calibration.STEPS + 1:
+        if len(known) == calibration.QUANTILES:
             return tuple(map(float, known))
     except (ValueError, TypeError):  # broken: it is measured anew
         pass
     vectors = encode(texts())
-    measured = calibration.background(vectors, np.arange(1, len(vectors) + 1))
+    measured = calibration.null_distribution(vectors, np.arange(1, len(vectors) + 1))
     found = tuple(round(quantile, DIGITS) for quantile in measured)
     user_cache.write(name, json.dumps(found).encode())
     return found

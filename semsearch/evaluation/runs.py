@@ -34,7 +34,7 @@ def keep_run(run: Mapping[str, Any], home: Path | None = None) -> str:
         content = json.dumps(dict(run), ensure_ascii=False, indent=1, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise UsageError(f"the run is no JSON: {error}.", "Keep texts, finite numbers, lists and objects.") from None
-    atomic_write.write(folder / f"{name}{SUFFIX}", content + "\n")
+    atomic_write.write_text(folder / f"{name}{SUFFIX}", content + "\n")
     return name
 
 

@@ -96,7 +96,7 @@ def sts(
     loaded = Encoder.load(encoder) if isinstance(encoder, str | Path) else as_encoder(encoder)
     values = cosines(pairs, loaded)
     background = loaded.background
-    strengths = calibration.of(values, background).tolist() if len(background) else [None] * len(values)
+    strengths = calibration.calibrate(values, background).tolist() if len(background) else [None] * len(values)
     scored = gold is not None and len(pairs) > 1
     return StsResult(
         pairs=tuple((a, b) for a, b in pairs),

@@ -161,7 +161,7 @@ def _compare(bundle: Bundle, engine: TorchBackend, data: Path | None, report: Re
     report(json.dumps(figures))
     gate = parity.check_gate(figures, bundle.precision)
     vectors = exported.encode(sentences)
-    background = calibration.background(vectors, np.arange(1, len(vectors) + 1))
+    background = calibration.null_distribution(vectors, np.arange(1, len(vectors) + 1))
     return replace(
         bundle,
         parity={"gate": gate, **figures, "made_with": requirements.versions()},

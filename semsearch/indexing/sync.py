@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 from semsearch.documents import loaders, walk
 from semsearch.documents.loaders import Fields
-from semsearch.documents.walk import Found
+from semsearch.documents.walk import FoundFile
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.ingest import UNFINISHED, Ingest
 from semsearch.indexing.sources import Root, Roots
@@ -40,7 +40,7 @@ _NUMBERED = re.compile(r"(?P<file>.*)#(?P<number>\d+)", re.DOTALL)
 class _File:
     """A file that was found, under the name that the store knows it by."""
 
-    found: Found
+    found: FoundFile
     source: Source
     root: Root
     prefix: str

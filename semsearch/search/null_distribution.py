@@ -35,4 +35,4 @@ def refresh(store: Store, space: Space) -> None:
         vectors = np.concatenate([vectors for _, vectors in pairs])
         owners = store.owners(ids.tolist())
     documents = np.array([owners[passage] for passage in ids.tolist()], dtype=np.int64)
-    store.set_background(space.id, calibration.background(vectors, documents, seed=0), now)
+    store.set_background(space.id, calibration.null_distribution(vectors, documents, seed=0), now)

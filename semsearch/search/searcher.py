@@ -204,7 +204,7 @@ class Searcher:
 
     def _strengths(self, channels: _Channels) -> dict[int, float]:
         cosines = np.array([channels.cosine.get(one, -1.0) for one in channels.fused])
-        return dict(zip(channels.fused, calibration.of(cosines, self.background).tolist(), strict=True))
+        return dict(zip(channels.fused, calibration.calibrate(cosines, self.background).tolist(), strict=True))
 
     def _hit(self, rank: int, group: Picked, channels: _Channels) -> Hit:
         found = group.best

@@ -157,7 +157,7 @@ def train_seeds(
         "best": summary.best.folder.name,
         "seeds": {str(each.seed): {"score": each.score, "step": each.step} for each in results},
     }
-    atomic_write.write(Path(out).expanduser() / SUMMARY, json.dumps(content, indent=1) + "\n")
+    atomic_write.write_text(Path(out).expanduser() / SUMMARY, json.dumps(content, indent=1) + "\n")
     return summary
 
 

@@ -1,1 +1,1 @@
-"""Small parts that every row above may use: plug-ins, vectors, path patterns, files on disk, calibration."""
+"""General parts: plug-ins, vectors, path patterns, files on disk, locks, calibration, scripts and stop words."""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, whatever is killed and whichever cable is pulled."""
+"""Atomic writing of files: after a kill or a power cut, a file has its old or its new content."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 
-def write(file: Path, content: str) -> None:
-    """Put `content` into `file`, which holds what it held before until all of it is on disk."""
+def write_text(file: Path, content: str) -> None:
+    """Replace `file` by one with `content`, once that is on disk."""
     new = file.with_name(f".{file.name}.new")
     new.write_text(content, encoding="utf-8")
     sync_file(new)
@@ -16,14 +16,14 @@ def write(file: Path, content: str) -> None:
 
 
 def sync_file(file: Path) -> None:
-    """Put the content of a file on disk."""
+    """Flush the content of a file to disk."""
     with file.open("rb+") as written:
         os.fsync(written.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on disk: a file that was made or renamed is safe only after this."""
-    if os.name == "nt":  # Windows opens no folders, and keeps names in its journal
+    """Flush the entries of a folder to disk: only then is a file that was created or renamed in it safe."""
+    if os.name == "nt":  # Windows cannot open folders, and has its journal
         return
     handle = os.open(folder, os.O_RDONLY)
     try:

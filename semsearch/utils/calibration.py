@@ -1,16 +1,16 @@
-"""What a cosine means in this index: 0 … 1, with 0.5 where one in a thousand unrelated pairs would still get.
+"""Calibration of cosines to strengths in 0 … 1: one in a thousand unrelated pairs reaches 0.5 or more.
 
-A cosine of 0.4 is a strong match for one encoder and noise for another, so it is read against a background: the
-cosines of random pairs of passages from different documents.
+A cosine of 0.4 is a strong match for one encoder and noise for another. So it is compared with a null distribution (the
+"background" of an index): the cosines of random pairs of passages from different documents.
 
-    knee     = 2 median - q(0.001)                        kept within q(0.9) … q(0.999)
-    cosine <= knee:   strength = P(cosine) / P(knee) / 2               P, q: percentile, quantile of the background
-    cosine >  knee:   strength = 1 - (d / d(knee))^3 / 2               d = 1 - cosine, the distance
+    knee     = 2 median - q(0.001)                        clipped to q(0.9) … q(0.999)
+    cosine <= knee:   strength = P(cosine) / P(knee) / 2        P, q: percentile, quantile of the null distribution
+    cosine >  knee:   strength = 1 - (d / d(knee))^3 / 2        d = 1 - cosine, the distance
 
-Random pairs of one collection are not all unrelated: those that share a subject make the upper tail long, the more so
-the narrower the collection is. The lower tail has none of them, and unrelated pairs are as likely to be far above the
-median as below; so the knee mirrors it. Above the knee a percentile would read 1.000 for every good match, so the
-distance that is left to an exact copy (cosine 1, strength 1) goes on. The parts meet at 0.5; the whole never falls.
+Random pairs of one collection are not all unrelated: those on the same subject make the upper tail long, the more so
+the narrower the collection is. The lower tail has none of them, and unrelated pairs are as often far above the median
+as far below it; so the knee mirrors the lower tail. Above the knee, where the percentile of every good match is about
+1, the distance to an exact copy (cosine 1, strength 1) decides. Both parts are 0.5 at the knee, and neither decreases.
 
 Measured with all-MiniLM-L6-v2 on 900 passages each of SciFact, Cranfield and CACM; a query is rejected when its best
 strength is below 0.5. Queries of the other two collections and of everyday life: 95 to 100 % rejected. Own queries: 8,
@@ -33,18 +33,17 @@ if TYPE_CHECKING:
 
     from semsearch.types import Ids, Vectors
 
-STEPS = 1000  # quantiles are kept for p = 0, 0.001 … 1
-PAIRS = 20_000  # q(0.001) then rests on 20 pairs
-POWER = 3  # leaves 0.5 about as steeply as unrelated pairs thin out there; 0.71 reads 0.95 where the knee is 0.37
-NO_GOOD_MATCH = 0.5  # what the best of a thousand unrelated passages reaches: below it a hit is no better than chance
+QUANTILES = 1001  # for p = 0, 0.001 … 1
+PAIRS = 20_000  # so that 20 pairs determine q(0.001)
+POWER = 3  # as steep at 0.5 as unrelated pairs thin out; a cosine of 0.71 gives 0.95 where the knee is 0.37
 _NORMAL = NormalDist()
 
 
-def background(vectors: Vectors, documents: Ids, seed: int = 0) -> tuple[float, ...]:
-    """1001 ascending quantiles of the cosine of random pairs of different documents.
+def null_distribution(vectors: Vectors, documents: Ids, seed: int = 0) -> tuple[float, ...]:
+    """1001 ascending quantiles of the cosine of random pairs of passages from different documents.
 
-    vectors (n, d) are unit rows and documents (n,) names the document of each. At most 20,000 pairs, fewer where n
-    passages make fewer; the same input and seed give the same pairs. Empty where there are not two documents.
+    vectors (n, d) are unit rows, and documents (n,) has the document of each. At most 20,000 pairs; the same input and
+    seed give the same pairs. () where there are fewer than two documents.
     """
     owners = np.asarray(documents)
     left, right = _pairs(len(vectors), seed)
@@ -52,38 +51,38 @@ def background(vectors: Vectors, documents: Ids, seed: int = 0) -> tuple[float, 
     if not apart.any():
         return ()
     cosines = np.einsum("nd,nd->n", vectors[left[apart]], vectors[right[apart]]).astype(np.float64)
-    return tuple(np.quantile(cosines, np.linspace(0, 1, STEPS + 1)).tolist())
+    return tuple(np.quantile(cosines, np.linspace(0, 1, QUANTILES)).tolist())
 
 
-def of(cosines: NDArray[np.floating], background: Sequence[float]) -> NDArray[np.float64]:
-    """Strength of each cosine, (n,) -> (n,) in 0 … 1: never falling with the cosine, 1 for a copy of the query."""
-    given = np.asarray(cosines, dtype=np.float64)
+def calibrate(cosines: NDArray[np.floating], background: Sequence[float]) -> NDArray[np.float64]:
+    """The strength of each cosine, (n,) -> (n,) in 0 … 1: increasing with the cosine, 1 for a copy of the query."""
+    cosines = np.asarray(cosines, dtype=np.float64)
     curve = _curve(tuple(background))
-    share = np.interp(given, *curve.rising) / curve.share
-    left_over = np.clip((1 - given) / max(1 - curve.knee, 1e-6), 0, 1)
-    return np.asarray(np.where(given > curve.knee, 1 - left_over**POWER / 2, np.clip(share, 0, 1) / 2))
+    below = np.clip(np.interp(cosines, *curve.rising) / curve.share, 0, 1)
+    distance = np.clip((1 - cosines) / max(1 - curve.knee, 1e-6), 0, 1)
+    return np.asarray(np.where(cosines > curve.knee, 1 - distance**POWER / 2, below / 2))
 
 
-def threshold(background: Sequence[float], passages: int = STEPS) -> float:
-    """The strength that the best of `passages` unrelated passages passes in one search of two: below it, no good match.
+def threshold(background: Sequence[float], passages: int = 1000) -> float:
+    """The median strength of the best of `passages` unrelated passages: a best hit below it is not a good match.
 
-    The more passages, the higher chance gets: the best of n stays under c with probability P(cosine < c)^n, which is
-    one half at p = 0.5^(1/n). Up to a thousand passages that is the knee; from there on the tail is that of a normal
-    distribution through the 1st and the 0.1st percentile, mirrored. Checked with real texts at 900 passages only.
+    It increases with n: the best of n stays below c with probability P(cosine < c)^n, which is one half at
+    p = 0.5^(1/n). Up to a thousand passages it is the knee; beyond, the tail is that of a normal distribution through
+    the 1st and the 0.1st percentile, mirrored. Checked with real texts at 900 passages only.
     """
     return _threshold(tuple(background), passages)
 
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """A background as `of` needs it: where it bends, what share of pairs lies below that, (cosines, shares)."""
+    """A null distribution as `calibrate` needs it: the knee, the share of pairs below it, and (cosines, shares)."""
 
     knee: float
     share: float
     rising: tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-@lru_cache(maxsize=16)  # the background of an index changes when it has grown by a fifth; it is read for every query
+@lru_cache(maxsize=16)  # needed for every query, and changed only when an index has grown by a fifth
 def _curve(background: tuple[float, ...]) -> _Curve:
     quantiles = np.asarray(background, dtype=np.float64)
     knee, rising = _knee(quantiles), _rising(quantiles)
@@ -95,13 +94,13 @@ def _threshold(background: tuple[float, ...], passages: int) -> float:
     quantiles = np.asarray(background, dtype=np.float64)
     one_in_thousand = _NORMAL.inv_cdf(0.999)
     spread = (_quantile(quantiles, 0.01) - _quantile(quantiles, 0.001)) / (one_in_thousand - _NORMAL.inv_cdf(0.99))
-    beyond = max(0.0, _NORMAL.inv_cdf(0.5 ** (1 / max(2, passages))) - one_in_thousand) if passages > STEPS else 0.0
+    beyond = max(0.0, _NORMAL.inv_cdf(0.5 ** (1 / max(2, passages))) - one_in_thousand) if passages > 1000 else 0.0
     reached = min(1.0, _knee(quantiles) + spread * beyond)
-    return float(of(np.array([reached]), background)[0])
+    return float(calibrate(np.array([reached]), background)[0])
 
 
 def _knee(quantiles: NDArray[np.float64]) -> float:
-    """The cosine that one in a thousand unrelated pairs still gets."""
+    """The cosine that one in a thousand unrelated pairs reaches."""
     mirrored = 2 * _quantile(quantiles, 0.5) - _quantile(quantiles, 0.001)
     return float(np.clip(mirrored, _quantile(quantiles, 0.9), _quantile(quantiles, 0.999)))
 
@@ -111,15 +110,15 @@ def _quantile(quantiles: NDArray[np.float64], p: float) -> float:
 
 
 def _rising(quantiles: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Distinct cosines and the highest percentile of each: np.interp wants its x to rise."""
+    """Distinct cosines and the highest percentile of each: np.interp needs increasing x."""
     last = np.flatnonzero(np.append(np.diff(quantiles) > 0, True))
     return quantiles[last], last / max(1, len(quantiles) - 1)
 
 
 def _pairs(n: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Indices of both sides of random pairs of n rows; all pairs where they are few."""
+    """The indices (m,), (m,) of random pairs of n rows; of all pairs where there are at most 20,000."""
     if n * (n - 1) // 2 <= PAIRS:
         return np.triu_indices(n, k=1)
     rng = np.random.default_rng(seed)
     left = rng.integers(0, n, PAIRS)
-    return left, (left + rng.integers(1, n, PAIRS)) % n  # never with itself
+    return left, (left + rng.integers(1, n, PAIRS)) % n  # never a row with itself

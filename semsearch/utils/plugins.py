@@ -1,7 +1,7 @@
-"""A folder is a registry: `loaders/pdf.py` is the loader `pdf`, found by its file name.
+"""Discovery of plug-ins by file name: `loaders/pdf.py` is the loader `pdf`.
 
-Third parties add their own through entry points in a group named like the package, for instance
-`semsearch.documents.loaders`. Modules that start with an underscore are shared parts, not plug-ins.
+Other distributions add theirs through entry points in a group named after the package, for instance
+`semsearch.documents.loaders`. Modules that begin with an underscore are shared parts, not plug-ins.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 import pkgutil
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import UnknownName
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 
 def names(package: ModuleType) -> tuple[str, ...]:
-    """Every plug-in of `package`, its own and those installed by others, sorted."""
+    """Every plug-in of `package`, its own and those of other distributions, sorted."""
     return tuple(sorted({*_own(package), *_foreign(package)}))
 
 
@@ -36,7 +39,7 @@ def _own(package: ModuleType) -> set[str]:
     return {m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")}
 
 
-def _foreign(package: ModuleType) -> dict[str, Any]:
-    from importlib.metadata import entry_points  # 30 ms: only where a name is not one of ours
+def _foreign(package: ModuleType) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # 30 ms
 
     return {e.name: e for e in entry_points(group=package.__name__)}

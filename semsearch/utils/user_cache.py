@@ -1,6 +1,6 @@
-"""Small files that could be made again, kept in the user's cache folder to save time. Losing them loses nothing else.
+"""The user's cache folder: small files that save time and can be made again.
 
-Reading and writing never raise: a folder that cannot be written to is done without.
+Reading and writing never raise: where the folder cannot be written to, there is no cache.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 
 
 def folder() -> Path:
-    """Where they lie; it need not exist."""
-    from platformdirs import user_cache_path  # 5 ms, and only where something is kept
+    """The path of the cache folder, which need not exist."""
+    from platformdirs import user_cache_path  # 5 ms, and only where the cache is used
 
     return user_cache_path("semsearch", appauthor=False)
 
 
 def read(name: str) -> bytes | None:
-    """The content of `name` (a path below the folder), or None where there is none."""
+    """The content of the file `name`, a path below the folder; None where it cannot be read."""
     try:
         return (folder() / name).read_bytes()
     except OSError:
@@ -27,7 +27,7 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, content: bytes) -> Path | None:
-    """Keep `content` as `name`, whole or not at all; where it lies, or None where it cannot be kept."""
+    """Store `content` as `name`, atomically. Returns its path, or None where it cannot be stored."""
     path = folder() / name
     scratch = ""
     try:

@@ -1,8 +1,8 @@
-"""One writer an index: a lock file, held for the life of a read-write connection.
+"""The lock of a folder that one process at a time may write to: a lock file and its holder's pid.
 
-The operating system lets go of the lock when its holder dies, so a kill leaves nothing to clean up. The
-holder's pid stands in a file beside it, for the one who is refused. (The lock also keeps SQLite's WAL-reset
-fault, 3.7.0 to 3.51.2, from its trigger: two writing connections that checkpoint at once.)
+The operating system releases the lock when its holder dies, so a kill leaves nothing to clean up. The pid is for the
+message to whoever is refused. (For an index, the lock also prevents SQLite's WAL-reset bug, 3.7.0 to 3.51.2, which two
+connections trigger that checkpoint at once.)
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ PID = "writer.pid"
 
 
 class WriterLock:
-    """The right to write to the index in `folder`, from here until `release()`.
+    """The exclusive right to write to `folder`, until `release()`.
 
-    Raises Locked, naming the holder's pid, where another process (or another Store of this one) has it.
+    Raises Locked, with the holder's pid, where another process, or another object of this one, has it.
     """
 
     def __init__(self, folder: Path) -> None:
-        from filelock import FileLock, Timeout  # 90 ms to import, and readers take no lock
+        from filelock import FileLock, Timeout  # 90 ms to import, and readers need no lock
 
         self._pid = folder / PID
-        self._lock = FileLock(folder / LOCK, timeout=0, thread_local=False)  # any thread may close the Store
+        self._lock = FileLock(folder / LOCK, timeout=0, thread_local=False)  # any thread may release it
         try:
             self._lock.acquire()
         except Timeout:
             raise Locked(
                 f"{folder} is being written to by {_holder(self._pid)}.",
-                "Wait for it to finish, or end it; reading and searching work meanwhile.",
+                "Wait until it has finished, or stop it. Reading and searching work meanwhile.",
             ) from None
         except (OSError, NotImplementedError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise SemsearchError(
-                f"{folder} cannot be locked for writing: {reason}.", "Searching and `dump` work all the same."
+                f"{folder} cannot be locked for writing: {reason}.", "Searching and `dump` still work."
             ) from error
         with contextlib.suppress(OSError):  # a full disk must not keep anyone from deleting documents
             self._pid.write_text(f"{os.getpid()}\n", encoding="ascii")
 
     def release(self) -> None:
-        """Let the next one write. Does nothing the second time."""
+        """Give the right up. Does nothing the second time."""
         if self._lock.is_locked:
             with contextlib.suppress(OSError):
                 self._pid.unlink(missing_ok=True)
@@ -52,12 +52,11 @@ class WriterLock:
 
 
 def holder(folder: Path) -> int | None:
-    """The pid of who writes in `folder` now; None where nobody does, whatever a kill has left there.
+    """The pid of the process that holds the lock of `folder`; None without one, even where a killed one left its pid.
 
-    The lock is tried only where a pid stands, and what a kill has left is removed, so that whoever asks again and
-    again is in nobody's way.
+    The lock is tried only where there is a pid, and a stale pid is removed, so that polling gets in nobody's way.
     """
-    if _written(folder / PID) is None:
+    if _pid_in(folder / PID) is None:
         return None
     from filelock import FileLock, Timeout
 
@@ -65,7 +64,7 @@ def holder(folder: Path) -> int | None:
     try:
         lock.acquire()
     except Timeout:
-        return _written(folder / PID)  # read again: the one before may be of who was killed
+        return _pid_in(folder / PID)  # read again: the first may be that of a killed process
     except (OSError, NotImplementedError):
         return None
     with contextlib.suppress(OSError):
@@ -74,7 +73,7 @@ def holder(folder: Path) -> int | None:
     return None
 
 
-def _written(pid_file: Path) -> int | None:
+def _pid_in(pid_file: Path) -> int | None:
     try:
         return int(pid_file.read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -82,7 +81,7 @@ def _written(pid_file: Path) -> int | None:
 
 
 def _holder(pid_file: Path) -> str:
-    pid = _written(pid_file)
-    if pid is None:  # it has the lock and is just about to write its pid
+    pid = _pid_in(pid_file)
+    if pid is None:  # it has the lock, and is about to write its pid
         return "another process"
-    return f"this process (pid {pid}), through another Index," if pid == os.getpid() else f"another process (pid {pid})"
+    return f"another object of this process (pid {pid})" if pid == os.getpid() else f"another process (pid {pid})"

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from semsearch.utils import stop_words
+from semsearch.utils.stop_words import MULTILINGUAL
 from semsearch.utils.writing_systems import UNSPACED
 
 Floats: TypeAlias = NDArray[np.float32]
@@ -106,7 +106,7 @@ def words(text: str) -> Iterator[str]:
     for run in UNSPACED_RUN.findall(text):
         yield from (run[at : at + 2] for at in range(len(run) - 1))
     for word in WORD.findall(UNSPACED_RUN.sub(" ", text).casefold()):
-        if word not in stop_words.MULTILINGUAL:
+        if word not in MULTILINGUAL:
             yield word
 
 

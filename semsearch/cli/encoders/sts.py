@@ -135,7 +135,7 @@ def _tell_side_by_side(texts: Sequence[tuple[str, str]], found: Mapping[str, Any
 
 
 def _tell_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> None:
-    from semsearch.utils import calibration as strength
+    from semsearch.utils import calibration
 
     if not texts:
         raise UsageError("there are no texts to compare.", "Write one a line.")
@@ -143,7 +143,7 @@ def _tell_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> Non
     for name, encoder in encoders.items():
         vectors = encoder.encode(texts)
         cosines[name] = (vectors @ vectors.T).clip(-1, 1)
-        strengths[name] = strength.of(cosines[name], encoder.background) if encoder.background else None
+        strengths[name] = calibration.calibrate(cosines[name], encoder.background) if encoder.background else None
     if as_json:
         found = {name: {"cosine": cosines[name], "strength": strengths[name]} for name in encoders}
         show.emit({"schema": 1, "texts": list(texts), "models": found})

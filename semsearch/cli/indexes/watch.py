@@ -55,12 +55,12 @@ def _signature(folder: Path) -> frozenset[tuple[str, int, int]]:
 
 def _stamps(root: Any) -> Iterator[tuple[str, int, int]]:
     """Those below one root; none while it is away, and it may go while it is looked through."""
-    from semsearch.documents.walk import Found, files
+    from semsearch.documents.walk import FoundFile, files
     from semsearch.errors import NotFound
 
     try:
         for item in files(Path(root.path), root.rules):
-            if isinstance(item, Found):
+            if isinstance(item, FoundFile):
                 yield str(item.path), item.size, item.mtime_ns
     except NotFound:
         return

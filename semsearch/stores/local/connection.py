@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from semsearch.errors import Corrupt
+from semsearch.settings import STORE_FILE
 from semsearch.stores.local import schema, sqlite
 
-DATABASE = "store.db"
+DATABASE = STORE_FILE
 MOST_PARAMETERS = 500
 
 

@@ -95,7 +95,7 @@ class Folder:
         if not going_on:
             metrics.cut(self.home, 0)
         self._settle()
-        atomic_write.write(self.home / SETTINGS, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        atomic_write.write_text(self.home / SETTINGS, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
         return going_on
 
     def keep(self, write: Callable[[Path], Any]) -> None:
@@ -112,7 +112,7 @@ class Folder:
 
     def end(self, result: Told) -> None:
         """The run is done, and came to `result`."""
-        atomic_write.write(self.home / RESULT, json.dumps(result, indent=1) + "\n")
+        atomic_write.write_text(self.home / RESULT, json.dumps(result, indent=1) + "\n")
         (self.home / state.FILE).unlink(missing_ok=True)
 
     def _settle(self) -> None:

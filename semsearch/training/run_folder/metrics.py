@@ -31,4 +31,4 @@ def read(home: Path) -> list[dict[str, Any]]:
 def cut(home: Path, step: int) -> None:
     """Leave out what was said after `step`, which will be said again."""
     kept = [line for line in read(home) if line["step"] <= step]
-    atomic_write.write(home / FILE, "".join(f"{json.dumps(line)}\n" for line in kept))
+    atomic_write.write_text(home / FILE, "".join(f"{json.dumps(line)}\n" for line in kept))

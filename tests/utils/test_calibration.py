@@ -83,33 +83,33 @@ def measured() -> tuple[float, ...]:
 def test_strength_never_falls_and_stays_between_0_and_1(cosines: list[float]) -> None:
     rng = np.random.default_rng(1)
     background = tuple(np.quantile(rng.normal(0.2, 0.1, 500), np.linspace(0, 1, 1001)).tolist())
-    values = calibration.of(np.sort(np.array(cosines)), background)
+    values = calibration.calibrate(np.sort(np.array(cosines)), background)
     assert (np.diff(values) >= -1e-12).all()
     assert values.min() >= 0 and values.max() <= 1
 
 
 def test_good_matches_do_not_all_read_one(measured: tuple[float, ...]) -> None:
-    good = calibration.of(np.array([0.6, 0.7, 0.8, 0.9, 1.0]), measured)
+    good = calibration.calibrate(np.array([0.6, 0.7, 0.8, 0.9, 1.0]), measured)
     assert np.round(good, 3).tolist() == sorted(set(np.round(good, 3).tolist()))
     assert 0.9 < good[1] < 0.98 < good[3] < 1
     assert good[4] == 1
 
 
 def test_an_unrelated_pair_reads_below_the_threshold(measured: tuple[float, ...]) -> None:
-    assert calibration.of(np.array([0.1]), measured)[0] == pytest.approx(0.25, abs=0.03)
-    assert calibration.of(np.array([0.3]), measured)[0] < calibration.NO_GOOD_MATCH
-    assert calibration.of(np.array([0.45]), measured)[0] > calibration.NO_GOOD_MATCH
+    assert calibration.calibrate(np.array([0.1]), measured)[0] == pytest.approx(0.25, abs=0.03)
+    assert calibration.calibrate(np.array([0.3]), measured)[0] < 0.5
+    assert calibration.calibrate(np.array([0.45]), measured)[0] > 0.5
 
 
 def test_pairs_of_one_subject_do_not_move_the_knee(measured: tuple[float, ...]) -> None:
     pure = tuple(np.quantile(np.random.default_rng(2).normal(0.1, 0.08, 20_000), np.linspace(0, 1, 1001)).tolist())
     cosines = np.array([0.4, 0.5, 0.7])
-    assert calibration.of(cosines, measured) == pytest.approx(calibration.of(cosines, pure), abs=0.05)
+    assert calibration.calibrate(cosines, measured) == pytest.approx(calibration.calibrate(cosines, pure), abs=0.05)
 
 
 def test_the_threshold_grows_with_the_number_of_passages(measured: tuple[float, ...]) -> None:
     levels = [calibration.threshold(measured, n) for n in (1, 100, 1000, 10_000, 1_000_000)]
-    assert levels[:3] == pytest.approx([calibration.NO_GOOD_MATCH] * 3, abs=1e-6)
+    assert levels[:3] == pytest.approx([0.5] * 3, abs=1e-6)
     assert levels[2] < levels[3] < levels[4] < 0.9
 
 
@@ -118,20 +118,20 @@ def test_chance_alone_stays_below_the_threshold_half_of_the_time() -> None:
     background = tuple(np.quantile(rng.normal(0.1, 0.08, 20_000), np.linspace(0, 1, 1001)).tolist())
     for passages in (1000, 10_000, 100_000):
         best = np.array([rng.normal(0.1, 0.08, passages).max() for _ in range(200)])
-        below = (calibration.of(best, background) < calibration.threshold(background, passages)).mean()
+        below = (calibration.calibrate(best, background) < calibration.threshold(background, passages)).mean()
         assert 0.25 < below < 0.75
 
 
 def test_the_background_is_made_of_different_documents() -> None:
     vectors = unit_rows(np.repeat(np.eye(40, dtype=np.float32), 3, axis=0))  # three passages of each say the same
-    measured = calibration.background(vectors, np.repeat(np.arange(40), 3), seed=0)
+    measured = calibration.null_distribution(vectors, np.repeat(np.arange(40), 3), seed=0)
     assert len(measured) == 1001
     assert max(measured) == 0
 
 
 def test_the_background_is_the_same_every_time() -> None:
     vectors = unit_rows(np.random.default_rng(0).normal(size=(500, 16)))
-    first, again = (calibration.background(vectors, np.arange(500), seed=7) for _ in range(2))
+    first, again = (calibration.null_distribution(vectors, np.arange(500), seed=7) for _ in range(2))
     assert first == again
     assert list(first) == sorted(first)
 
@@ -139,21 +139,23 @@ def test_the_background_is_the_same_every_time() -> None:
 @pytest.mark.parametrize("documents", [[], [1], [1, 1, 1]])
 def test_there_is_no_background_without_two_documents(documents: list[int]) -> None:
     vectors = np.ones((len(documents), 4), dtype=np.float32)
-    assert calibration.background(vectors, np.array(documents, dtype=np.int64), seed=0) == ()
+    assert calibration.null_distribution(vectors, np.array(documents, dtype=np.int64), seed=0) == ()
 
 
 @pytest.mark.parametrize("background", [tuple([0.0] * 1001), tuple([1.0] * 1001), tuple(np.linspace(-1, 1, 1001))])
 def test_an_odd_background_still_gives_numbers(background: tuple[float, ...]) -> None:
-    values = calibration.of(np.array([-1.0, 0.0, 0.5, 1.0]), background)
+    values = calibration.calibrate(np.array([-1.0, 0.0, 0.5, 1.0]), background)
     assert np.isfinite(values).all() and (np.diff(values) >= 0).all()
     assert 0 <= calibration.threshold(background) <= 1
 
 
 def test_a_real_encoder_tells_a_good_match_from_none(default_encoder: Encoder) -> None:
     passages = default_encoder.encode(PASSAGES, role="passage")
-    background = calibration.background(passages, np.arange(len(PASSAGES)), seed=0)
+    background = calibration.null_distribution(passages, np.arange(len(PASSAGES)), seed=0)
     best = {
-        kind: calibration.of((default_encoder.encode(queries, role="query") @ passages.T).max(axis=1), background)
+        kind: calibration.calibrate(
+            (default_encoder.encode(queries, role="query") @ passages.T).max(axis=1), background
+        )
         for kind, queries in {"related": RELATED, "unrelated": UNRELATED}.items()
     }
     least = calibration.threshold(background, len(PASSAGES))
