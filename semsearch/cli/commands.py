@@ -1,78 +1,67 @@
-"""Every command: where it is and what it does. A command is imported and built when it is asked for, and only it.
+"""The table of commands, and the group that imports and builds a command when it is called.
 
-Building all of them took longer than the rest of `semsearch --help` together.
+Summaries stand here as well as in the commands' docstrings (a test compares them): `semsearch --help` prints all of
+them, and importing every command for that took longer than the rest of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
-from semsearch.cli.common import Command, Group
+from semsearch.cli.command import Command
 
-TABLE = {  # name: (module.function, the first line of its help)
-    "index": ("indexes.index.index", "Index files, or update an index."),
-    "watch": ("indexes.index.watch", "Keep an index in line with its files, until Ctrl-C."),
+TABLE = {  # name: (module.function, or module.group, the first line of its help)
+    "index": ("indexes.index_command.index", "Index files, or update an index."),
+    "watch": ("indexes.index_command.watch", "Update an index whenever its files change, until Ctrl-C."),
     "query": ("search.query.query", "Find the passages closest in meaning to TEXT."),
     "similar": ("search.query.similar", "Find what is closest to a passage, a document or a file."),
     "embed": ("encoders.embed.embed", "Print the vectors of texts."),
-    "sts": ("encoders.sts.sts", "Compare texts: cosine, and strength against unrelated texts."),
-    "list": ("indexes.listing.list_", "The indexes there are."),
-    "info": ("indexes.listing.info", "What an index holds, how it was made, what was skipped."),
+    "sts": ("evaluate.sts_command.sts", "Compare texts: cosine, and strength against unrelated texts."),
+    "list": ("indexes.listing.list_", "List indexes."),
+    "info": ("indexes.listing.info", "Show what an index contains, how it was built and what was skipped."),
     "get": ("indexes.listing.get", "Print a passage or a document."),
-    "delete": ("indexes.maintenance.delete", "Take documents out of an index; their files stay."),
-    "rm": ("indexes.maintenance.rm", "Remove a whole index; the files that were indexed stay."),
-    "rename": ("indexes.maintenance.rename", "Give an index another name; all that it holds stays."),
-    "compact": ("indexes.maintenance.compact", "Give back the space of what was deleted."),
-    "verify": ("indexes.maintenance.verify", "Check an index against its checksums. Exit 5 if anything is off."),
+    "delete": ("indexes.maintenance.delete", "Delete documents from an index; the files remain."),
+    "rm": ("indexes.maintenance.rm", "Remove a whole index; the indexed files remain."),
+    "rename": ("indexes.maintenance.rename", "Rename an index."),
+    "compact": ("indexes.maintenance.compact", "Free the disk space of deleted documents."),
+    "verify": ("indexes.maintenance.verify", "Check an index against its checksums. Exit 5 if it has a problem."),
     "dump": ("indexes.maintenance.dump", "Write an index to one file."),
-    "restore": ("indexes.maintenance.restore", "Make a new index out of a dump."),
-    "audit": ("evaluate.index.audit", "Recall and speed of the vector index against exact search."),
-    "eval": ("evaluate.index.eval_", "Measure an index on your own queries and judgements."),
+    "restore": ("indexes.maintenance.restore", "Create an index from a dump."),
+    "audit": ("evaluate.index_measures.audit", "Measure recall and speed of the vector index against exact search."),
+    "eval": ("evaluate.index_measures.eval_", "Measure an index on your own queries and relevance judgements."),
     "doctor": ("doctor.doctor.doctor", "Check this installation. Exit 1 if something is broken."),
-    "config": ("encoders.models.config", "Every setting, its value and where that came from."),
-    "models": ("encoders.models.models", "The encoders there are."),
-    "ui": ("ui.ui", "Search, compare sentences and look at indexes in the browser."),
-    "train": ("train.train.train", "Train an encoder on your own text."),
-    "export": ("encoders.export.export", "Write MODEL as a folder that ONNX Runtime can run, without Torch."),
-    "templates": ("encoders.templates.templates", "Prompt templates: the papers' and your own."),
+    "config": ("config_command.config", "Show every setting, its value and its origin."),
+    "models": ("encoders.models_command.models", "List, inspect, download and remove encoders."),
+    "ui": ("ui_command.ui", "Open the browser pages: search, compare sentences, inspect indexes."),
+    "train": ("train.train_command.train", "Train an encoder on your own text."),
+    "export": ("encoders.export_command.export", "Export MODEL for ONNX Runtime, which needs no PyTorch."),
+    "templates": ("encoders.templates_command.templates", "List, inspect, check and search prompt templates."),
 }
-KINDS = {"eval": "evaluate.tasks.Evaluate"}  # commands that are more than one: module.class
+EVAL = {  # what may follow `eval`, as above
+    "transfer": ("evaluate.transfer_command.transfer", "Measure encoders on SentEval's classification tasks."),
+    "retrieval": ("evaluate.retrieval_command.retrieval", "Measure encoders on a retrieval collection in BEIR format."),
+    "geometry": ("evaluate.geometry_command.geometry", "Measure the embedding space of an encoder or of an index."),
+    "grid": ("evaluate.layer_commands.grid", "Score every layer of a model under every pooling (SG-OPT, figure 1)."),
+    "tokens": ("evaluate.layer_commands.tokens", "Show how much each token contributes to a sentence's vector."),
+    "table": ("evaluate.table_command.table", "Make Markdown tables from the runs that --report wrote."),
+}
 
 
-class Commands(MutableMapping[str, Any]):
-    """Name -> command, built on first use."""
-
-    def __init__(self) -> None:
-        self._built: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._built:
-            self._built[name] = _build(name)
-        return self._built[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._built[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._built[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(TABLE)
-
-    def __len__(self) -> int:
-        return len(TABLE)
-
-
-class Root(Group):
+class Root(TyperGroup):
     """`semsearch` itself."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.commands = Commands()
+        names: Any = dict.fromkeys(TABLE)
+        self.commands = names  # what a misspelt name is compared with
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return build(cmd_name, TABLE) if cmd_name in TABLE else None
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(TABLE)
@@ -82,13 +71,25 @@ class Root(Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in TABLE.items()])
 
 
-def _build(name: str) -> Any:
-    """The command called `name`. Raises KeyError where there is none."""
-    module, _, function = TABLE[name][0].rpartition(".")
+class EvalCommand(Command):
+    """`eval`: the command of a task if the first word names one, else the measures of an index."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        if args and args[0] in EVAL:
+            return build(args[0], EVAL).make_context(f"{info_name} {args[0]}", args[1:], parent=parent, **extra)
+        return super().make_context(info_name, args, parent=parent, **extra)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Other measurements"):
+            formatter.write_dl([(f"eval {name}", summary) for name, (_, summary) in EVAL.items()])
+
+
+def build(name: str, table: Mapping[str, tuple[str, str]]) -> Any:
+    """The command or the group of commands called `name`."""
+    module, _, function = table[name][0].rpartition(".")
     found = getattr(import_module(f"semsearch.cli.{module}"), function)
-    if isinstance(found, typer.Typer):  # a group of its own
+    if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
-    kind, _, special = KINDS.get(name, "").rpartition(".")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name, cls=getattr(import_module(f"semsearch.cli.{kind}"), special) if kind else Command)(found)
+    alone.command(name, cls=EvalCommand if name == "eval" else Command)(found)
     return typer.main.get_command(alone)

@@ -1,7 +1,7 @@
-"""`semsearch`: parse, call one function, print.
+"""Entry point of `semsearch`: runs one command line and turns every exception into a message and an exit code.
 
-Results go to stdout, everything else to stderr. An error is one line that says what to do next, and a number
-(the exit codes are in `semsearch.errors`); signals end with 130 and 143 after a clean rollback.
+Results go to stdout, everything else to stderr. An error is one line that says what to do next; the exit codes are
+in `semsearch.errors`. Signals end with 130 and 143 after a clean rollback.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import typer
 
 from semsearch import __version__
 from semsearch.cli.commands import Root
-from semsearch.cli.common import Options
-from semsearch.cli.output import text
+from semsearch.cli.options import Options
+from semsearch.cli.output import console
 from semsearch.errors import NotFound, SemsearchError, UsageError
 
-BROKEN_PIPE = 128 + 13  # what a shell reports for a program that SIGPIPE ended
+BROKEN_PIPE = 128 + 13  # what a shell reports for a program killed by SIGPIPE
 HELP = """Find text by meaning: index your documents, search them, compare sentences.
 
 \b
@@ -38,19 +38,21 @@ app = typer.Typer(
 
 
 class Terminated(BaseException):
-    """SIGTERM, as an exception: open transactions roll back on the way out."""
+    """SIGTERM as an exception, so that open transactions are rolled back."""
 
 
 @app.callback(invoke_without_command=True)
 def start(
     ctx: typer.Context,
     home: Annotated[
-        Path | None, typer.Option("--home", metavar="DIR", help="The folder that holds the indexes.")
+        Path | None, typer.Option("--home", metavar="DIR", help="Folder that contains the indexes.")
     ] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no summaries.")] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="More on stderr; tracebacks too.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no progress and no summaries.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Print more to stderr, tracebacks included.")
+    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     ctx.obj = Options(home=home, offline=offline, quiet=quiet, verbose=verbose)
     if version:
@@ -62,7 +64,7 @@ def start(
 
 
 def run() -> NoReturn:
-    """The console entry point: signals and streams are set up here, and only here."""
+    """Console entry point. Signals and streams are set up here, and only here."""
     signal.signal(signal.SIGTERM, _terminate)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller: semsearch … >&-
@@ -72,7 +74,7 @@ def run() -> NoReturn:
 
 
 def main(args: Sequence[str]) -> int:
-    """Run one command line; its exit code. Every exception ends here."""
+    """Run one command line and return its exit code. Every exception ends here."""
     try:
         code = _invoke(list(args))
         sys.stdout.flush()
@@ -91,7 +93,7 @@ def main(args: Sequence[str]) -> int:
 def _invoke(args: list[str]) -> int:
     root = typer.main.get_command(app)
     if "_SEMSEARCH_COMPLETE" in os.environ:
-        root.main(args, prog_name="semsearch")  # prints the completions and leaves
+        root.main(args, prog_name="semsearch")  # prints the completions and exits
     try:
         with root.make_context("semsearch", args) as context:
             root.invoke(context)
@@ -101,24 +103,24 @@ def _invoke(args: list[str]) -> int:
 
 
 def _fail(error: Exception, args: Sequence[str]) -> int:
-    """One line on stderr, with --json one object on stdout too; the exit code."""
-    told = _told(error)
+    """Print one line to stderr, with --json also one object to stdout; return the exit code."""
+    failure = _as_semsearch_error(error)
     try:
         if any(flag in args for flag in ("-v", "--verbose")) and not isinstance(error, UsageError | _ParseError):
             import traceback
 
             traceback.print_exception(error)
-        text.trouble(told)
+        console.print_error(failure)
         if _wants_json(args):
-            text.emit({"error": text.error_object(told)})
+            console.emit({"error": console.error_object(failure)})
         sys.stdout.flush()
-    except OSError:  # nobody listens, or the disk that stdout goes to is full: which may be what happened above
+    except OSError:  # the reader of stdout is gone, or its disk is full: perhaps the very error that is reported
         _drop_stdout()
-    return told.exit_code
+    return failure.exit_code
 
 
-def _told(error: Exception) -> SemsearchError:
-    """Any exception as one that names its fix and its exit code."""
+def _as_semsearch_error(error: Exception) -> SemsearchError:
+    """Any exception as one with a fix and an exit code."""
     if isinstance(error, SemsearchError):
         return error
     if isinstance(error, _ParseError):
@@ -128,23 +130,23 @@ def _told(error: Exception) -> SemsearchError:
         where = f"{error.filename}: " if error.filename else ""
         if isinstance(error, FileNotFoundError):
             return NotFound(f"{where}{error.strerror}.", "Check the path.")
-        return SemsearchError(f"{where}{error.strerror}.", "Check that it may be read and written, and free space.")
+        return SemsearchError(f"{where}{error.strerror}.", "Check permissions and free space.")
     return SemsearchError(f"unexpected {detail}.", "Run again with -v for the traceback.")
 
 
 def _usage(error: Any) -> UsageError:
     message = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
-    told = UsageError(
+    usage = UsageError(
         message[:1].lower() + message[1:] + ("" if message.endswith((".", "?", "!")) else "."),
         f"See: {context.command_path if context else 'semsearch'} --help",
     )
-    told.exit_code = error.exit_code
-    return told
+    usage.exit_code = error.exit_code
+    return usage
 
 
 def _wants_json(args: Sequence[str]) -> bool:
-    """Also where the arguments did not parse."""
+    """Whether JSON was asked for, also where the arguments do not parse."""
     for at, argument in enumerate(args):
         if argument == "--":
             return False
@@ -153,16 +155,15 @@ def _wants_json(args: Sequence[str]) -> bool:
     return False
 
 
-def _terminate(number: int, frame: Any) -> NoReturn:
+def _terminate(number: int, frame: object) -> NoReturn:
     raise Terminated
 
 
 def _drop_stdout() -> None:
-    """stdout takes no more: the interpreter's last flush must not complain."""
+    """Redirect a broken stdout to nowhere, so that the interpreter's last flush cannot fail."""
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
-# typer carries its own copy of click or uses the installed one, by version: its base of all parse errors is
-# found through the one name that both export.
+# The base of typer's parse errors is click's ClickException, which typer does not export.
 _ParseError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")

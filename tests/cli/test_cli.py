@@ -213,7 +213,7 @@ def test_config_says_where_each_value_came_from(cli: CommandLine) -> None:
     assert shown["settings"]["k"] == {"value": 3, "origin": str(Path("semsearch.toml").resolve())}
     assert shown["settings"]["mode"] == {"value": "keyword", "origin": "SEMSEARCH_MODE"}
     assert shown["settings"]["device"] == {"value": "auto", "origin": "default"}
-    assert shown["warnings"] == ["SEMSEARCH_THREDS is set, but there is no such setting."]
+    assert shown["warnings"] == ["SEMSEARCH_THREDS is set, but no setting has this name."]
     table = cli.ok("config")
     assert any(line.split()[:2] == ["k", "3"] for line in table.lines)
 

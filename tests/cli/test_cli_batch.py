@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.cli.search import batch
+from semsearch.cli import input_files as batch
 from semsearch.errors import NotFound, UsageError
 
 

@@ -164,7 +164,7 @@ def test_compact_gives_back_space_and_answers_as_before(animals: CommandLine) ->
 
 
 def test_verify_is_quiet_about_a_good_index_and_fails_on_a_bad_one(animals: CommandLine) -> None:
-    assert animals.ok("verify").out == "animals: everything is in order\n"
+    assert animals.ok("verify").out == "animals: no problems found\n"
     assert animals.ok("verify", "--json").json == {"schema": 1, "index": "animals", "ok": True, "problems": []}
     with sqlite3.connect(store()) as database:
         database.execute("UPDATE vectors SET vector = zeroblob(length(vector)) WHERE passage = 3")

@@ -16,7 +16,8 @@ import pytest
 from helpers.commandline import CommandLine
 from test_imports import loaded_by
 
-import semsearch.evaluation
+import semsearch.evaluation.papers
+from semsearch.cli.commands import EVAL
 from semsearch.cli.evaluate import tasks
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import UsageError
@@ -85,7 +86,7 @@ def test_an_index_is_measured_as_ever_even_one_that_is_called_as_a_task(cli: Com
     (notes / "home" / "transfer").rename(notes / "home" / "mine")
     assert cli.ok("eval", "mine", *asked).json["index"] == "mine"
     refused = cli("eval", *asked[:-1], "transfer")
-    assert refused.code == 2 and "stands right behind eval" in refused.err
+    assert refused.code == 2 and "has to follow eval directly" in refused.err
 
 
 def test_a_copy_that_was_folded_into_a_hit_counts_as_found(cli: CommandLine, notes: Path) -> None:
@@ -107,10 +108,11 @@ def test_what_is_measured_of_an_index_can_be_written_down(cli: CommandLine, note
 
 def test_every_task_is_named_by_eval_completed_and_explains_itself(cli: CommandLine, notes: Path) -> None:
     told = cli.ok("eval", "--help").out
-    for name in tasks.TASKS:
+    for name, (_, summary) in EVAL.items():
         assert f"  eval {name} " in told
         shown = cli.ok("eval", name, "--help").out
         assert shown.startswith(f"Usage: semsearch eval {name} ")
+        assert " ".join(shown.split("\n\n")[1].split()) == summary
         assert f"semsearch eval {name} " in DOCS, f"docs/evaluation.md has no example of eval {name}"
     context = SimpleNamespace(find_root=lambda: SimpleNamespace(params={}))
     named = tasks.complete_first(context, "t")  # type: ignore[arg-type]
@@ -225,8 +227,8 @@ def test_what_cannot_be_written_is_told_before_anything_is_measured(
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("it was measured first")
 
-    for module in ("comparing", "evaluating", "eval_layers"):
-        monkeypatch.setattr(f"semsearch.cli.{module}.loaded", measured)
+    for module in ("lookup", "evaluate.sts_command", "evaluate.layer_commands"):
+        monkeypatch.setattr(f"semsearch.cli.{module}.load_encoder", measured)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "package.json").write_text("{}")
     (tmp_path / "file").write_text("")
@@ -270,8 +272,8 @@ def test_without_torch_the_extra_that_has_it_is_named(
     cli: CommandLine, toys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("classifier", "transfer", "grid", "tokens"):
-        monkeypatch.delitem(sys.modules, f"semsearch.evaluation.{name}", raising=False)
-        monkeypatch.delattr(semsearch.evaluation, name, raising=False)
+        monkeypatch.delitem(sys.modules, f"semsearch.evaluation.papers.{name}", raising=False)
+        monkeypatch.delattr(semsearch.evaluation.papers, name, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     for arguments in (["transfer", "--task", "CR"], ["grid"], ["tokens", "tea"]):
         ran = cli("eval", *arguments)
@@ -312,7 +314,7 @@ def test_a_collection_may_be_called_anything_but_as_another(cli: CommandLine, to
 
 def test_a_collection_that_is_not_there_names_those_that_are(cli: CommandLine, toys: Path) -> None:
     ran = cli("eval", "retrieval", "--data", "tinny")
-    assert ran.code == 3 and "Collections that are there: tiny." in ran.err
+    assert ran.code == 3 and "Available collections: tiny." in ran.err
     assert cli("eval", "retrieval").code == 2
     split = cli("eval", "retrieval", "--data", "tiny", "--split", "train")
     assert split.code == 3 and "Splits that are there: test." in split.err
@@ -363,7 +365,7 @@ def test_grid_and_tokens_tell_and_draw(cli: CommandLine, toys: Path, golden: Pat
     for one in found.values():
         core = [part for part in one["tokens"] if part["core"]]
         assert one["core_share"] == pytest.approx(sum(part["share"] for part in core)) and core
-    assert "core words have" in cli.ok(*asked, "--report", tmp_path / "runs").out
+    assert "core words contribute" in cli.ok(*asked, "--report", tmp_path / "runs").out
     runs = report.read([tmp_path / "runs"])
     assert {run["encoder"]["asked"] for run in runs} == set(found)
     assert all(run["settings"] == {"sentence": asked[2], "core": []} and run["table"]["core"] > 0 for run in runs)

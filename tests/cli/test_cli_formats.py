@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from semsearch.cli.output import hits
-from semsearch.cli.output import text as show
+from semsearch.cli.output import console as show
+from semsearch.cli.output import hit_formats as hits
 from semsearch.types import Hit, Query, Results
 
 EVIL = "\x1b[31mred\x1b[0m \x9b31m \u202eevil\u202c \x07 tab\there\nnext"
@@ -106,7 +106,8 @@ def test_trec_is_a_run_file_that_its_tools_can_read(capsys: pytest.CaptureFixtur
 
 def test_a_table_names_the_place_the_strength_and_what_else_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     text = written(capsys, "table", answer(hit(), hit(2, page=3, line=None, strength=None, near_copies=("c.md",))))
-    first, snippet, second, _ = text.splitlines()
+    head, first, snippet, second, _ = text.splitlines()
+    assert head.split()[:3] == ["#", "strength", "score"] and "score orders" in head
     assert first.split()[:5] == ["1", "0.98", "0.0311", "a/b.md:7", "Kettles"]
     assert "+2 more in this document" in first
     assert snippet.strip() == "Vinegar removes scale."
@@ -120,7 +121,7 @@ def test_a_snippet_is_short_and_holds_the_matching_sentence(capsys: pytest.Captu
     at = text.index("Vinegar")
     found = answer(hit(text=text))
     found = hits.Answer("1", found.results, {}, lambda _: [SimpleNamespace(start=at, end=at + 22, words=())])
-    lines = written(capsys, "table", found).splitlines()[1:]
+    lines = written(capsys, "table", found).splitlines()[2:]
     assert len(lines) <= 5
     assert "Vinegar removes scale." in " ".join(line.strip() for line in lines)
     assert lines[0].strip().startswith("… ")

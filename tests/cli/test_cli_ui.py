@@ -14,7 +14,7 @@ from helpers.commandline import CommandLine
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
-from semsearch.cli import ui
+from semsearch.cli import ui_command as ui
 
 CONSTANTS = ("semsearch.utils.stop_words", "semsearch.utils.writing_systems")  # data that pages share with the library
 PAGES = Path(__file__).resolve().parents[2] / "ui"

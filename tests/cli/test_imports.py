@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -71,14 +69,3 @@ def test_default_index_and_query_never_load_torch(tmp_path: Path) -> None:
     by_query = set(loaded_by(["query", "limescale"], tmp_path))
     assert not {"torch", "transformers", "sqlite_utils"} & by_query
     assert "onnxruntime" in by_query  # the default encoder did run
-
-
-def test_how_long_help_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    """A measurement to read (-s shows it), not a bound that a busy machine would break."""
-    seconds = []
-    for _ in range(5):
-        began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "semsearch", "--help"], capture_output=True, check=True)
-        seconds.append(time.perf_counter() - began)
-    with capsys.disabled():
-        print(f"\nsemsearch --help: median {statistics.median(seconds):.3f} s of {len(seconds)} (target 0.3 s)")

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from semsearch import __version__, settings
-from semsearch.cli.common import DeviceOption, JsonFlag, ModelOption, Options, end_with, loaded, use_device
 from semsearch.cli.doctor import findings
 from semsearch.cli.doctor.facts import Facts, gather
 from semsearch.cli.doctor.findings import Finding
-from semsearch.cli.output import text as show
+from semsearch.cli.lookup import load_encoder, use_device
+from semsearch.cli.options import DeviceOption, JsonFlag, ModelOption, Options
+from semsearch.cli.output import console
 from semsearch.errors import SemsearchError
 
 if TYPE_CHECKING:
@@ -49,14 +50,14 @@ def doctor(
     asked = Asked(ctx.obj, model, gather(settings.load().device))
     found = [finding for check in CHECKS for finding in _tried(check, asked)]
     broken = [finding for finding in found if finding.state == "broken"]
-    failed = SemsearchError(f"{show.count(len(broken), 'thing')} broken.", broken[0].fix) if broken else None
+    failed = SemsearchError(f"{console.count(len(broken), 'thing')} broken.", broken[0].fix) if broken else None
     if as_json:
         done = {"schema": 1, "ok": not broken, "checks": [asdict(finding) for finding in found]}
-        show.emit({**done, "error": show.error_object(failed)} if failed else done)
+        console.emit({**done, "error": console.error_object(failed)} if failed else done)
     else:
-        show.table([[f.state, f.check, f.detail + (f" -> {f.fix}" if f.fix else "")] for f in found])
+        console.table([[f.state, f.check, f.detail + (f" -> {f.fix}" if f.fix else "")] for f in found])
     if failed:
-        end_with(failed)
+        console.exit_with(failed)
 
 
 def _tried(check: Check, asked: Asked) -> Iterator[Finding]:
@@ -155,7 +156,7 @@ def _encoder(asked: Asked) -> Iterator[Finding]:
     """The encoder loads (weights are checked by their sha256), runs where it says, and its vectors mean something."""
     import numpy as np
 
-    encoder = loaded(asked.options, asked.model, asked.facts.device)
+    encoder = load_encoder(asked.options, asked.model, asked.facts.device)
     yield _ran(asked.facts, encoder)
     vectors = encoder.encode(ALIKE)
     alone = np.stack([encoder.encode(text) for text in ALIKE])
@@ -194,7 +195,7 @@ def _folders(asked: Asked) -> Iterator[Finding]:
     for name, folder in (("home", asked.options.folder()), ("embedding cache", settings.cache_file().parent)):
         there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         free = shutil.disk_usage(there).free
-        detail = f"{folder}, {show.size(free)} free"
+        detail = f"{folder}, {console.size(free)} free"
         if not _writable(there):
             yield Finding(name, "broken", f"{detail}, cannot be written to", "Say --home DIR, or change its rights.")
         elif free < LITTLE_SPACE:

@@ -1,4 +1,4 @@
-"""`embed`: vectors for texts, without an index."""
+"""`embed`: the vectors of texts, without an index."""
 
 from __future__ import annotations
 
@@ -9,31 +9,35 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from semsearch.cli.common import DeviceOption, DtypeOption, LayerOption, ModelOption, TemplateOption, TrustFlag, loaded
-from semsearch.cli.output import text as show
-from semsearch.cli.search.batch import read_texts
+import semsearch
+from semsearch.cli.input_files import read_texts
+from semsearch.cli.lookup import load_encoder
+from semsearch.cli.options import DeviceOption, DtypeOption, LayerOption, ModelOption, TemplateOption, TrustFlag
+from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.types import Role
 
 if TYPE_CHECKING:
-    from semsearch.encoders.encoder import Encoder
     from semsearch.types import Vectors
 
-AT_ONCE = 1024  # texts that are encoded before their vectors are written
+BATCH_SIZE = 1024  # texts that are encoded before their vectors are written
 
 
 def embed(
     ctx: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="TEXT|-|FILE", help="A text, or - or a file with one text a line.")],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT|-|FILE", help="A text; or a file, or - for stdin, with one text per line.")
+    ],
     model: ModelOption = None,
     role: Annotated[
-        Role, typer.Option("--role", help="What the text is for: some encoders treat them apart.")
+        Role, typer.Option("--role", help="Use of the text: some encoders distinguish the two.")
     ] = "passage",
     shape: Annotated[
-        Literal["jsonl", "npy"] | None, typer.Option("--format", help="[default: jsonl, or by the suffix of OUT]")
+        Literal["jsonl", "npy"] | None,
+        typer.Option("--format", help="Output format.  [default: jsonl, or by the suffix of OUT]"),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="OUT", help="A file instead of stdout.")
+        Path | None, typer.Option("-o", "--output", metavar="OUT", help="Write to this file instead of stdout.")
     ] = None,
     template: TemplateOption = None,
     dtype: DtypeOption = None,
@@ -43,16 +47,14 @@ def embed(
 ) -> None:
     """Print the vectors of texts.
 
-    TEXT is one text; - and a file hold one a line.
-
-    jsonl: {"text": …, "vector": […]} a line. npy: one float32 array, row n for line n; blank lines count. Of a
-    file that ends in .jsonl the field `text` is read.
+    jsonl prints {"text": …, "vector": […]} for each text. npy is one float32 array whose row n is the vector of
+    line n; blank lines count. In a .jsonl file, the text is the field `text`.
     """
     shape = shape or ("npy" if output and output.suffix == ".npy" else "jsonl")
     if shape == "npy" and output is None and sys.stdout.isatty():
-        raise UsageError("npy is not for a terminal.", "Say -o FILE, or pipe it.")
+        raise UsageError("npy cannot be printed to a terminal.", "Pass -o FILE, or pipe the output.")
     texts = read_texts(text) if text == "-" or _is_file(text) else [text]
-    encoder = loaded(ctx.obj, model, device, template=template, dtype=dtype, layer=layer, trust=trust)
+    encoder = load_encoder(ctx.obj, model, device, template=template, dtype=dtype, layer=layer, trust=trust)
     if shape == "npy":
         _write_npy(encoder.encode(texts, role=role), output)
         return
@@ -68,20 +70,20 @@ def embed(
 def _is_file(text: str) -> bool:
     try:
         return Path(text).is_file()
-    except (OSError, ValueError):  # a text can be too long for a file's name, or hold a NUL
+    except (OSError, ValueError):  # a text can be too long for a file name, or contain NUL
         return False
 
 
-def _jsonl(texts: Sequence[str], encoder: Encoder, role: Role) -> Iterator[str]:
-    for first in range(0, len(texts), AT_ONCE):
-        some = texts[first : first + AT_ONCE]
+def _jsonl(texts: Sequence[str], encoder: semsearch.Encoder, role: Role) -> Iterator[str]:
+    for first in range(0, len(texts), BATCH_SIZE):
+        some = texts[first : first + BATCH_SIZE]
         for text, vector in zip(some, encoder.encode(some, role=role), strict=True):
-            # the shortest figures that give the same float32 again
-            yield show.dumps({"text": text, "vector": [float(str(value)) for value in vector]})
+            # the shortest decimals that give the same float32 again
+            yield console.dumps({"text": text, "vector": [float(str(value)) for value in vector]})
 
 
 def _write_npy(vectors: Vectors, output: Path | None) -> None:
-    import numpy as np
+    import numpy as np  # 0.1 s that --help does without
 
     if output is None:
         np.save(sys.stdout.buffer, vectors, allow_pickle=False)

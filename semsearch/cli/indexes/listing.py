@@ -1,33 +1,33 @@
-"""Looking at indexes: list info get."""
+"""`list`, `info` and `get`: what indexes there are, and what is in them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from semsearch import settings
-from semsearch.cli.common import JsonFlag, NameArgument, NameOption, Options, opened, pick
-from semsearch.cli.output import text
-from semsearch.cli.search.query import target
+from semsearch.cli.lookup import choose_index, open_index, parse_id
+from semsearch.cli.options import JsonFlag, NameArgument, NameOption, Options
+from semsearch.cli.output import console
 from semsearch.errors import SemsearchError
+from semsearch.types import JsonObject
 
 
 def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
-    """The indexes there are."""
+    """List indexes."""
     options: Options = ctx.obj
     known = [_listed(options, name) for name in settings.names(options.folder())]
     if as_json:
-        text.emit({"schema": 1, "home": str(options.folder()), "indexes": known})
+        console.emit({"schema": 1, "home": str(options.folder()), "indexes": known})
         return
     if not known:
-        text.note(f"no index in {options.folder()} yet; make one: semsearch index FOLDER")
+        console.note(f"there is no index in {options.folder()} yet; create one: semsearch index FOLDER")
         return
     heads = ("name", "documents", "passages", "encoder", "size", "indexed")
-    text.table([_row(found) for found in known], heads)
-    text.warn(f"{found['index']}: {found['problem']}" for found in known if "problem" in found)
+    console.table([_row(found) for found in known], heads)
+    console.warn(f"{found['index']}: {found['problem']}" for found in known if "problem" in found)
 
 
 def info(
@@ -37,50 +37,50 @@ def info(
     documents: Annotated[bool, typer.Option("--documents", help="List every document.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """What an index holds, how it was made, what was skipped.
+    """Show what an index contains, how it was built and what was skipped.
 
-    Also which backend serves it, and why that one.
+    Also its vector index backend, and why that one was chosen.
     """
-    with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
+    with open_index(ctx.obj, choose_index(ctx.obj, name, named)) as index:
         known = _info_object(index.info())
         if documents:
             known["list"] = index.documents()
     if as_json:
-        text.emit(known)
+        console.emit(known)
         return
     listed = known.pop("list", ())
-    text.pairs(_readable(known))
+    console.pairs(_readable(known))
     for item in (known["last_run"] or {}).get("skipped", ()):
-        text.out(f"  skipped {text.safe(item['path'])}: {text.safe(item['reason'])}")
+        console.out(f"  skipped {console.safe(item['path'])}: {console.safe(item['reason'])}")
     if listed:
-        text.table([[str(item["id"]), str(item.get("passages", ""))] for item in listed], ("document", "passages"))
+        console.table([[str(item["id"]), str(item.get("passages", ""))] for item in listed], ("document", "passages"))
 
 
 def get(
     ctx: typer.Context,
-    what: Annotated[str, typer.Argument(metavar="ID", help="A passage's id or a document's id.")],
+    what: Annotated[str, typer.Argument(metavar="ID", help="Id of a passage or a document.")],
     name: NameOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Print a passage or a document.
 
-    Digits are a passage's id; where documents have such names, write document:12.
+    A number is a passage's id. If a document's id is a number, write document:12.
     """
-    with opened(ctx.obj, pick(ctx.obj, name)) as index:
-        found = index.get(target(what))
+    with open_index(ctx.obj, choose_index(ctx.obj, name)) as index:
+        found = index.get(parse_id(what))
     if as_json:
-        text.emit({"schema": 1, "index": index.name, **found})
+        console.emit({"schema": 1, "index": index.name, **found})
     elif sys.stdout.isatty():
         for line in found["text"].split("\n"):
-            text.out(text.safe(line))
+            console.out(console.safe(line))
     else:
-        text.out(found["text"])
+        console.out(found["text"])
 
 
-def _listed(options: Options, name: str) -> dict[str, Any]:
-    """One index in short; one that cannot be read says why instead of hiding the others."""
+def _listed(options: Options, name: str) -> JsonObject:
+    """A summary of one index; if it cannot be read, the problem, so that the others are still listed."""
     try:
-        with opened(options, name) as index:
+        with open_index(options, name) as index:
             known = index.info()
     except SemsearchError as error:
         return {"index": name, "problem": str(error)}
@@ -95,15 +95,15 @@ def _listed(options: Options, name: str) -> dict[str, Any]:
     }
 
 
-def _row(found: Mapping[str, Any]) -> list[str]:
+def _row(found: JsonObject) -> list[str]:
     if "problem" in found:
-        return [found["index"], "-", "-", "cannot be read", "", ""]
-    return [found["index"], f"{found['documents']:,}", f"{found['passages']:,}", ", ".join(found["encoders"]),
-            text.size(found["bytes"]), found["indexed"] or ""]  # fmt: skip
+        return [found["index"], "-", "-", "unreadable", "", ""]
+    counts = [f"{found[key]:,}" for key in ("documents", "passages")]
+    return [found["index"], *counts, ", ".join(found["encoders"]), console.size(found["bytes"]), found["indexed"] or ""]
 
 
-def _info_object(known: Mapping[str, Any]) -> dict[str, Any]:
-    """`Index.info()` with the name first, what serves it at the top, and without its thousand quantiles."""
+def _info_object(known: JsonObject) -> JsonObject:
+    """`Index.info()` with the name first, the backend at the top level, and without the encoder's null distribution."""
     rest = {key: value for key, value in known.items() if key != "name"}
     rest["spaces"] = [
         {**space, "encoder": {k: v for k, v in space["encoder"].items() if k != "background"}}
@@ -113,10 +113,10 @@ def _info_object(known: Mapping[str, Any]) -> dict[str, Any]:
     return {"schema": 1, "index": known["name"], **rest, "backend": first.get("backend"), "why": first.get("why")}
 
 
-def _readable(known: Mapping[str, Any]) -> dict[str, Any]:
+def _readable(known: JsonObject) -> dict[str, str]:
     """The lines of `info` for a person."""
     recipe, last = known["recipe"], known["last_run"] or {}
-    lines: dict[str, Any] = {"index": known["index"], "path": known["path"], "size": text.size(known["bytes"])}
+    lines = {"index": known["index"], "path": known["path"], "size": console.size(known["bytes"])}
     lines |= {key: f"{known[key]:,}" for key in ("documents", "passages", "vectors")}
     for space in known["spaces"]:
         encoder = space["encoder"]

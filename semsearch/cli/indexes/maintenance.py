@@ -1,91 +1,84 @@
-"""Looking after an index: delete rm rename compact verify dump restore."""
+"""Maintenance of indexes: `delete`, `rm`, `rename`, `compact`, `verify`, `dump` and `restore`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from semsearch.cli.common import (
-    JsonFlag,
-    NameArgument,
-    NameOption,
-    YesFlag,
-    complete_index,
-    confirm,
-    end_with,
-    existing,
-    existing_paths,
-    opened,
-    pick,
-)
-from semsearch.cli.output import text
-from semsearch.cli.search.query import target
+import semsearch
+from semsearch.cli.lookup import choose_index, existing_index, existing_paths, open_index, parse_id
+from semsearch.cli.options import WHICH_INDEX, JsonFlag, NameArgument, NameOption, YesFlag, complete_index
+from semsearch.cli.output import console
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
 
-if TYPE_CHECKING:
-    from semsearch.index import Index
-
-MANY = 10  # documents that `delete` takes out without asking
+CONFIRM_ABOVE = 10  # documents
 
 
 def delete(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
-    path: Annotated[str | None, typer.Option(metavar="G", help="Documents whose path matches.")] = None,
-    id_: Annotated[list[str] | None, typer.Option("--id", metavar="ID", help="This document; repeatable.")] = None,
-    where: Annotated[str | None, typer.Option(metavar="E", help="Documents for which this holds.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Name them, and leave them.")] = False,
+    path: Annotated[str | None, typer.Option(metavar="G", help="Documents whose path matches this glob.")] = None,
+    id_: Annotated[
+        list[str] | None, typer.Option("--id", metavar="ID", help="The document with this id; repeatable.")
+    ] = None,
+    where: Annotated[str | None, typer.Option(metavar="E", help="Documents that this filter selects.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be deleted, and delete nothing.")
+    ] = False,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Take documents out of an index; their files stay.
+    """Delete documents from an index; the files remain.
 
-    --path and --where together mean both.
+    --path and --where together select documents that match both.
 
-    More than 10 documents are asked about; where nobody can be asked, -y has to be given. A file that is still
-    in an indexed folder comes back with the next `index` unless it is excluded there.
+    Deleting more than 10 documents has to be confirmed, with -y where there is no terminal. A file that is still in
+    an indexed folder is indexed again by the next `index`, unless it is excluded there.
     """
     if id_ and (path or where):
-        raise UsageError("--id and a filter cannot be given together.", "Choose one.")
+        raise UsageError("--id excludes --path and --where.", "Choose one.")
     if not (id_ or path or where):
-        raise UsageError("delete what?", "Give --id, --path or --where; the whole index goes with `rm`.")
-    with opened(ctx.obj, pick(ctx.obj, name, named)) as index:
-        doomed = _all_there(index, id_) if id_ else index.matching(where=where, path=path)
-        if len(doomed) > MANY and not dry_run:
-            confirm(f"Take {len(doomed):,} documents out of {index.name}?", yes=yes)
+        raise UsageError(
+            "nothing to delete was named.", "Pass --id, --path or --where; `semsearch rm` removes a whole index."
+        )
+    with open_index(ctx.obj, choose_index(ctx.obj, name, named)) as index:
+        doomed = _existing_documents(index, id_) if id_ else index.matching(where=where, path=path)
+        if len(doomed) > CONFIRM_ABOVE and not dry_run:
+            console.confirm(f"Delete {len(doomed):,} documents from {index.name}?", yes=yes)
         deleted = len(doomed) if dry_run else index.delete(doomed) if doomed else 0
     if as_json:
         done = {"schema": 1, "index": index.name, "deleted": deleted, "documents": doomed}
-        text.emit({**done, "dry_run": True} if dry_run else done)
+        console.emit({**done, "dry_run": True} if dry_run else done)
         return
     if dry_run:
         for document in doomed:
-            text.out(text.safe(document))
+            console.out(console.safe(document))
     elif not ctx.obj.quiet:
-        text.out(f"{text.safe(index.name)}: {text.count(deleted, 'document')} deleted")
+        console.out(f"{console.safe(index.name)}: {console.count(deleted, 'document')} deleted")
 
 
 def rm(
-    ctx: typer.Context, name: NameArgument = None, named: NameOption = None, yes: YesFlag = False,
+    ctx: typer.Context,
+    name: NameArgument = None,
+    named: NameOption = None,
+    yes: YesFlag = False,
     as_json: JsonFlag = False,
-) -> None:  # fmt: skip
-    """Remove a whole index; the files that were indexed stay."""
-    chosen = pick(ctx.obj, name, named)
-    folder = existing(ctx.obj, chosen)
-    confirm(f"Remove index {chosen} ({folder})?", yes=yes)
-    from semsearch.index import Index
-
-    left = Index.remove(folder)
+) -> None:
+    """Remove a whole index; the indexed files remain."""
+    chosen = choose_index(ctx.obj, name, named)
+    folder = existing_index(ctx.obj, chosen)
+    console.confirm(f"Remove index {chosen} ({folder})?", yes=yes)
+    left = semsearch.Index.remove(folder)
     if as_json:
-        text.emit({"schema": 1, "index": chosen, "removed": True})
+        console.emit({"schema": 1, "index": chosen, "removed": True})
     elif not ctx.obj.quiet:
-        text.out(f"{text.safe(chosen)}: removed")
+        console.out(f"{console.safe(chosen)}: removed")
     if left:
-        text.warn([f"{folder} holds other files too; they were left: {', '.join(left[:5])}"])
+        console.warn([f"{folder} contains other files, which were kept: {', '.join(left[:5])}"])
 
 
 def rename(
@@ -94,122 +87,119 @@ def rename(
         str,
         typer.Argument(
             metavar="[NAME]",
-            help="The index; may be left out where only one exists.",
+            help=WHICH_INDEX,
             autocompletion=complete_index,
             show_default=False,
         ),
     ],
-    second: Annotated[
-        str | None, typer.Argument(metavar="NEW", help="What it is called from now on.", show_default=False)
-    ] = None,
+    second: Annotated[str | None, typer.Argument(metavar="NEW", help="The new name.", show_default=False)] = None,
     named: NameOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Give an index another name; all that it holds stays."""
+    """Rename an index."""
     name, new = (None, first) if second is None else (first, second)
-    folder = existing(ctx.obj, pick(ctx.obj, name, named))
-    from semsearch.index import Index
-
-    path = Index.rename(folder, new)
+    folder = existing_index(ctx.obj, choose_index(ctx.obj, name, named))
+    path = semsearch.Index.rename(folder, new)
     if as_json:
-        text.emit({"schema": 1, "index": path.name, "before": folder.name, "path": str(path)})
+        console.emit({"schema": 1, "index": path.name, "before": folder.name, "path": str(path)})
     elif not ctx.obj.quiet:
-        text.out(f"{text.safe(folder.name)}: {text.safe(path.name)} from now on")
+        console.out(f"Renamed {console.safe(folder.name)} to {console.safe(path.name)}.")
 
 
 def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
-    """Give back the space of what was deleted.
+    """Free the disk space of deleted documents.
 
-    The vector cache is built anew.
+    Also rebuilds the vector index.
     """
-    chosen = pick(ctx.obj, name, named)
-    with opened(ctx.obj, chosen) as index:
+    chosen = choose_index(ctx.obj, name, named)
+    with open_index(ctx.obj, chosen) as index:
         before = index.info()["bytes"]
         index.compact()
-    with opened(ctx.obj, chosen) as index:  # closed in between: SQLite folds its log in
+    with open_index(ctx.obj, chosen) as index:  # closed in between: SQLite folds its log in
         after = index.info()["bytes"]
     if as_json:
-        text.emit({"schema": 1, "index": index.name, "bytes_before": before, "bytes": after})
+        console.emit({"schema": 1, "index": index.name, "bytes_before": before, "bytes": after})
     elif not ctx.obj.quiet:
-        text.out(f"{text.safe(index.name)}: {text.size(before)} before, {text.size(after)} now")
+        console.out(f"{console.safe(index.name)}: {console.size(before)} before, {console.size(after)} now")
 
 
 def verify(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
-    """Check an index against its checksums. Exit 5 if anything is off.
+    """Check an index against its checksums. Exit 5 if it has a problem.
 
-    Counts, checksums, orphan rows, each cache against the store: everything is read.
+    Reads everything: counts, checksums, orphaned rows, and each vector index against the store.
     """
-    chosen = pick(ctx.obj, name, named)
-    label = existing(ctx.obj, chosen).name
+    chosen = choose_index(ctx.obj, name, named)
+    label = existing_index(ctx.obj, chosen).name
     try:
-        with opened(ctx.obj, chosen) as index:
+        with open_index(ctx.obj, chosen) as index:
             problems = index.verify()
     except Corrupt as error:  # too damaged to be opened, or to be read to the end
         problems = [error.message]
-    failed = GateFailed(f"{label}: {text.count(len(problems), 'problem')} found.",
-                        "Restore a dump, or build the index anew; a bad cache alone: semsearch compact.")  # fmt: skip
+    failed = GateFailed(
+        f"{label}: {console.count(len(problems), 'problem')} found.",
+        "Restore a dump or rebuild the index; `semsearch compact` repairs a bad vector index.",
+    )
     if as_json:
-        done = {"schema": 1, "index": label, "ok": not problems, "problems": problems}
-        text.emit({**done, "error": text.error_object(failed)} if problems else done)
+        found = {"schema": 1, "index": label, "ok": not problems, "problems": problems}
+        console.emit_result(found, failed if problems else None)
     elif problems:
         for problem in problems:
-            text.out(text.safe(problem))
+            console.out(console.safe(problem))
     elif not ctx.obj.quiet:
-        text.out(f"{text.safe(label)}: everything is in order")
+        console.out(f"{console.safe(label)}: no problems found")
     if problems:
-        end_with(failed)
+        console.exit_with(failed)
 
 
 def dump(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="File to write.")] = None,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Write an index to one file."""
-    chosen = pick(ctx.obj, name, named)
+    chosen = choose_index(ctx.obj, name, named)
     if output is None:
-        raise UsageError("where to?", f"Say -o FILE: semsearch dump {chosen} -o {chosen}.dump")
+        raise UsageError("dump needs an output file.", f"Pass -o FILE: semsearch dump {chosen} -o {chosen}.dump")
     if output.exists():
-        confirm(f"{output} exists. Replace it?", yes=yes)
-    with opened(ctx.obj, chosen) as index:
+        console.confirm(f"{output} exists. Replace it?", yes=yes)
+    with open_index(ctx.obj, chosen) as index:
         index.dump(output)
     if as_json:
-        text.emit({"schema": 1, "index": index.name, "file": str(output), "bytes": output.stat().st_size})
+        console.emit({"schema": 1, "index": index.name, "file": str(output), "bytes": output.stat().st_size})
     elif not ctx.obj.quiet:
-        text.out(f"{text.safe(index.name)}: {text.size(output.stat().st_size)} in {text.safe(str(output))}")
+        console.out(f"{console.safe(index.name)}: {console.size(output.stat().st_size)} in {console.safe(str(output))}")
 
 
 def restore(
     ctx: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="What `dump` wrote.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File that `dump` wrote.")],
     name: Annotated[
-        str | None, typer.Option("-n", "--name", metavar="NAME", help="The new index.  [default: the file's name]")
+        str | None,
+        typer.Option("-n", "--name", metavar="NAME", help="Name of the new index.  [default: the file's name]"),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a new index out of a dump."""
+    """Create an index from a dump."""
     [source] = existing_paths([file])
     chosen = name or source.name.split(".")[0]
-    from semsearch.index import Index
-
-    with Index.restore(source, chosen, home=ctx.obj.folder()) as index:
+    with semsearch.Index.restore(source, chosen, home=ctx.obj.folder()) as index:
         documents = len(index)
     if as_json:
-        text.emit({"schema": 1, "index": index.name, "documents": documents})
+        console.emit({"schema": 1, "index": index.name, "documents": documents})
     elif not ctx.obj.quiet:
-        text.out(f"{text.safe(index.name)}: {text.count(documents, 'document')} restored")
+        console.out(f"{console.safe(index.name)}: {console.count(documents, 'document')} restored")
 
 
-def _all_there(index: Index, ids: Iterable[str]) -> list[str]:
-    """The ids, each once. Raises NotFound, before anything is deleted, for one that is not there."""
-    wanted = list(dict.fromkeys(str(target(one)) if one.startswith("document:") else one for one in ids))
+def _existing_documents(index: semsearch.Index, ids: Iterable[str]) -> list[str]:
+    """The ids, each once. Raises NotFound for an unknown one, before anything is deleted."""
+    wanted = list(dict.fromkeys(str(parse_id(one)) if one.startswith("document:") else one for one in ids))
     for one in wanted:
         try:
             index.get(one)
         except NotFound:
-            raise NotFound(f"{index.name} has no document {one!r}; nothing was deleted.",
-                           f"See: semsearch info {index.name} --documents") from None  # fmt: skip
+            message = f"{index.name} has no document {one!r}; nothing was deleted."
+            raise NotFound(message, f"See: semsearch info {index.name} --documents") from None
     return wanted

@@ -1,4 +1,4 @@
-"""How far a long job is: a bar with rate and time left on a terminal, a line now and then with -v, else nothing."""
+"""Progress of a long job on stderr: a bar on a terminal, else a line from time to time, or nothing."""
 
 from __future__ import annotations
 
@@ -6,150 +6,126 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from semsearch.cli.common import Options
-from semsearch.cli.output import text
+from semsearch.cli.options import Options
+from semsearch.cli.output import console
 from semsearch.types import Progress
 
 if TYPE_CHECKING:
     from semsearch.training.loop import Step
 
-SECONDS_A_LINE = 5.0
+SECONDS_PER_LINE = 5.0  # with -v
+SECONDS_PER_STEP_LINE = 30.0  # of training, also without -v: it takes hours, and often runs into a file
+
+Count: TypeAlias = Callable[[int, int], None]  # done, total
+
+
+class Display(Protocol):
+    """Shows that `done` of `total` of a job is behind us; `urgent` lines are printed at once."""
+
+    def __call__(self, job: str, done: int, total: int, detail: str, *, urgent: bool = False) -> None: ...
 
 
 @contextmanager
-def reported(options: Options, job: str) -> Iterator[Callable[[Progress], None]]:
-    """What a long job calls with each step. All of it goes to stderr."""
-    if sys.stderr.isatty() and not options.quiet:
-        with _bar(job) as report:
-            yield report
-    elif options.verbose:
-        yield _lines(job)
-    else:
-        yield lambda step: None
-
-
-def _lines(job: str) -> Callable[[Progress], None]:
-    started = last = time.monotonic()
-
-    def report(step: Progress) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last < SECONDS_A_LINE and step.done < step.total:
-            return
-        last = now
-        share = f"{100 * step.done / step.total:.0f} %" if step.total else "…"
-        rate = step.passages / max(now - started, 1e-9)
-        text.note(f"{job}: {share} of {_amount(step)}, {step.passages:,} passages, {rate:,.0f} passages/s {step.item}")
-
-    return report
-
-
-@contextmanager
-def _bar(job: str) -> Iterator[Callable[[Progress], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
+def sync_progress(options: Options, job: str) -> Iterator[Callable[[Progress], None]]:
+    """A callback for jobs that report `Progress`, with the rate in passages."""
     started = time.monotonic()
-    shown: Any = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=None),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TextColumn("ETA"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[item]}", markup=False),
-    )
-    with Bar(*shown, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(job, total=None, rate="", item="")
+    with _display(options, SECONDS_PER_LINE if options.verbose else None) as show:
 
         def report(step: Progress) -> None:
             rate = step.passages / max(time.monotonic() - started, 1e-9)
-            told = f"{step.passages:,} passages, {rate:,.0f}/s"
-            bar.update(task, completed=step.done, total=step.total or None, rate=told, item=text.safe(step.item)[-30:])
+            amount = console.size if step.unit == "bytes" else "{:,}".format
+            total = f"{amount(step.done)} of {amount(step.total)}, " if step.total else ""
+            detail = f"{total}{step.passages:,} passages, {rate:,.0f} passages/s {step.item[-30:]}"
+            show(job, step.done, step.total, detail.rstrip())
 
         yield report
 
 
-def _amount(step: Progress) -> str:
-    return text.size(step.total) if step.unit == "bytes" else f"{step.total:,} {step.unit}"
+@contextmanager
+def counter(options: Options, job: str, unit: str) -> Iterator[Count]:
+    """A callback for jobs that count how many `unit` are done."""
+    with _display(options, SECONDS_PER_LINE if options.verbose else None) as show:
+        yield lambda done, total: show(job, done, total, f"{done:,} of {total:,} {unit}")
 
 
 @contextmanager
-def trained(options: Options, jobs: Sequence[str]) -> Iterator[Callable[[Step], None]]:
-    """What training runs, one after the other, call after each step: loss, the score on dev and what is left."""
-    if options.quiet or not (sys.stderr.isatty() or options.verbose):
-        yield lambda step: None
-    elif not sys.stderr.isatty():
-        yield _by_job(jobs, _step_lines())
-    else:
-        with _step_bar() as report:
-            yield _by_job(jobs, report)
+def training_progress(options: Options, jobs: Sequence[str]) -> Iterator[Callable[[Step], None]]:
+    """A callback for training runs, one after the other: loss, validation score and time left."""
+    current, last, scored = 0, 0, None
+    with _display(options, SECONDS_PER_LINE if options.verbose else SECONDS_PER_STEP_LINE) as show:
 
-
-def _by_job(jobs: Sequence[str], report: Callable[[str, Step], None]) -> Callable[[Step], None]:
-    """Each step with the name of its run: a step that is not beyond the last one is the next run's."""
-    at, last = 0, 0
-
-    def named(step: Step) -> None:
-        nonlocal at, last
-        at += step.step <= last and at + 1 < len(jobs)
-        last = step.step
-        report(jobs[at], step)
-
-    return named
-
-
-@contextmanager
-def _step_bar() -> Iterator[Callable[[str, Step], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    shown: Any = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[told]}", markup=False),
-        TimeElapsedColumn(),
-        TextColumn("ETA {task.fields[left]}", markup=False),
-    )
-    with Bar(*shown, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("loading", total=None, told="", left="-")
-
-        def report(job: str, step: Step) -> None:
-            left = text.duration(step.seconds_left)
-            bar.update(task, description=job, completed=step.step, total=step.total, told=_told(step), left=left)
+        def report(step: Step) -> None:
+            nonlocal current, last, scored
+            current += step.step <= last and current + 1 < len(jobs)  # a lower step is the next run's
+            detail = f"step {step.step:,} of {step.total:,}, {step_text(step)}"
+            left = console.duration(step.seconds_left)
+            show(jobs[current], step.step, step.total, f"{detail}, {left} left", urgent=step.dev != scored)
+            last, scored = step.step, step.dev
 
         yield report
 
 
-def _step_lines() -> Callable[[str, Step], None]:
-    """A line every few seconds, and one for each new score on dev."""
-    last, scored = time.monotonic(), None
-
-    def report(job: str, step: Step) -> None:
-        nonlocal last, scored
-        now = time.monotonic()
-        if now - last < SECONDS_A_LINE and step.step < step.total and step.dev == scored:
-            return
-        last, scored = now, step.dev
-        left = text.duration(step.seconds_left)
-        text.note(f"{job}: step {step.step:,} of {step.total:,}, {_told(step)}, {left} left")
-
-    return report
-
-
-def _told(step: Step) -> str:
+def step_text(step: Step) -> str:
     """
     >>> from types import SimpleNamespace
-    >>> _told(SimpleNamespace(loss=0.5, dev=80.0, best=81.5))
-    'loss 0.5000, dev 80.00 (best 81.50)'
+    >>> step_text(SimpleNamespace(loss=0.5, dev=80.0, best=81.5))
+    'loss 0.5000, validation 80.00 (best 81.50)'
     """
     if step.dev is None:
         return f"loss {step.loss:.4f}"
     best = "" if step.best is None or step.best == step.dev else f" (best {step.best:.2f})"
-    return f"loss {step.loss:.4f}, dev {step.dev:.2f}{best}"
+    return f"loss {step.loss:.4f}, validation {step.dev:.2f}{best}"
+
+
+@contextmanager
+def _display(options: Options, seconds_per_line: float | None) -> Iterator[Display]:
+    """A bar on a terminal, else lines this far apart; nothing under -q, or where there are to be no lines."""
+    if options.quiet:
+        yield _nothing
+    elif sys.stderr.isatty():
+        with _bar() as show:
+            yield show
+    else:
+        yield _nothing if seconds_per_line is None else _lines(seconds_per_line)
+
+
+def _nothing(job: str, done: int, total: int, detail: str, *, urgent: bool = False) -> None: ...
+
+
+def _lines(seconds: float) -> Display:
+    last = time.monotonic()
+
+    def show(job: str, done: int, total: int, detail: str, *, urgent: bool = False) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if urgent or now - last >= seconds or done >= total:
+            last = now
+            console.note(f"{job}: {detail}")
+
+    return show
+
+
+@contextmanager
+def _bar() -> Iterator[Display]:
+    from rich import progress  # 0.1 s, and only a terminal needs it
+    from rich.console import Console
+
+    columns = (
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(bar_width=None),
+        progress.TextColumn("{task.percentage:>3.0f}%"),
+        progress.TextColumn("{task.fields[detail]}", markup=False),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("ETA"),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None, detail="")
+
+        def show(job: str, done: int, total: int, detail: str, *, urgent: bool = False) -> None:
+            safe = console.safe(job), console.safe(detail)
+            bar.update(task, description=safe[0], completed=done, total=total or None, detail=safe[1])
+
+        yield show

@@ -1,78 +1,85 @@
-"""`query` and `similar`: search, and show what was found."""
+"""`query` and `similar`: search an index and print the hits."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import Annotated
 
 import typer
 
+import semsearch
 from semsearch import settings
-from semsearch.cli.common import DeviceOption, JsonFlag, NameOption, TrustFlag, opened, pick, use_device
-from semsearch.cli.output import hits
-from semsearch.cli.output import text as show
-from semsearch.cli.search.batch import Asked, read_queries
+from semsearch.cli.input_files import QueryWithId, read_queries
+from semsearch.cli.lookup import choose_index, open_index, parse_id, use_device
+from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, TrustFlag
+from semsearch.cli.output import console, hit_formats
 from semsearch.errors import UsageError
-from semsearch.types import Group, Mode, Query, Results
+from semsearch.types import Group, JsonObject, Mode, Query, Results
 
-if TYPE_CHECKING:
-    from semsearch.index import Index
-
-AT_ONCE = 64  # queries of a batch that are encoded together; the answers to the first need not wait for all
-Count = Annotated[int | None, typer.Option("-k", metavar="N", help="How many hits.  [default: 10]")]
+BATCH_SIZE = 64  # queries of a batch file that are searched together; the first answers need not wait for all
+Count = Annotated[int | None, typer.Option("-k", metavar="N", help="Number of hits.  [default: 10]")]
 Where = Annotated[
-    str | None, typer.Option("--where", metavar="E", help="Only where this holds: \"year > 2020 and lang = 'en'\".")
+    str | None, typer.Option("--where", metavar="E", help="Metadata filter: \"year > 2020 and lang = 'en'\".")
 ]
-Within = Annotated[str | None, typer.Option("--path", metavar="G", help="Only paths that match: 'notes/**/*.md'.")]
-Least = Annotated[float, typer.Option("--min-strength", metavar="S", help="Only hits at least this strong, 0 to 1.")]
-Grouped = Annotated[Group, typer.Option("--group", help="One hit a document, or every passage.")]
-Exactly = Annotated[bool, typer.Option("--exact", help="Compare with every vector.")]
-Explained = Annotated[bool, typer.Option("--explain", help="Scores of each channel, plan, filters and times.")]
-Shape = Annotated[
-    hits.Format,
-    typer.Option("--format", help="auto: a table on a terminal, else JSON lines. CSV cells are not altered: import "
-                 "them as text."),
-]  # fmt: skip
-FailEmpty = Annotated[bool, typer.Option("--fail-empty", help="Exit 1 when there are no hits.")]
+PathGlob = Annotated[
+    str | None, typer.Option("--path", metavar="G", help="Only paths that match this glob: 'notes/**/*.md'.")
+]
+MinStrength = Annotated[float, typer.Option("--min-strength", metavar="S", help="Only hits of this strength, 0 to 1.")]
+GroupBy = Annotated[Group, typer.Option("--group", help="One hit per document, or every passage.")]
+Exact = Annotated[bool, typer.Option("--exact", help="Compare with every vector, without the approximate index.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Also print scores per channel, plan, filters and times.")]
+FormatOption = Annotated[
+    hit_formats.Format,
+    typer.Option(
+        "--format",
+        help="auto: a table on a terminal, else JSON lines. CSV and TSV cells may begin with =: import them as text.",
+    ),
+]
+FailEmpty = Annotated[bool, typer.Option("--fail-empty", help="Exit 1 if there are no hits.")]
 
 
 def query(
     ctx: typer.Context,
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT|-", help="What to look for; - reads it from stdin.")
+        str | None, typer.Argument(metavar="TEXT|-", help="Text to search for; - reads it from stdin.")
     ] = None,
     name: NameOption = None,
     k: Count = None,
     mode: Annotated[
-        Mode | None, typer.Option("--mode", help="By meaning, by words, or both.  [default: hybrid]")
+        Mode | None, typer.Option("--mode", help="Search by meaning, by words, or both.  [default: hybrid]")
     ] = None,
     alpha: Annotated[
-        float | None, typer.Option(metavar="A", help="Weight of meaning against words, 0 to 1, instead of rank fusion.")
+        float | None, typer.Option(metavar="A", help="Weight of meaning against words, 0 to 1; replaces rank fusion.")
     ] = None,
     where: Where = None,
-    path: Within = None,
+    path: PathGlob = None,
     more: Annotated[
-        list[str] | None, typer.Option("--more", metavar="TEXT[^W]", help="Pull towards this meaning, W times.")
+        list[str] | None,
+        typer.Option("--more", metavar="TEXT[^W]", help="Move the query towards this meaning, with weight W."),
     ] = None,
     less: Annotated[
-        list[str] | None, typer.Option("--less", metavar="TEXT[^W]", help="Push away from this meaning, W times.")
+        list[str] | None,
+        typer.Option("--less", metavar="TEXT[^W]", help="Move the query away from this meaning, with weight W."),
     ] = None,
     must: Annotated[
-        list[str] | None, typer.Option("--must", metavar="WORD", help="Only passages with this word.")
+        list[str] | None,
+        typer.Option("--must", metavar="WORD", help="Only passages that contain this word; repeatable."),
     ] = None,
     like: Annotated[
-        list[str] | None, typer.Option("--like", metavar="ID|FILE", help="Like this passage, document or file.")
+        list[str] | None,
+        typer.Option("--like", metavar="ID|FILE", help="Search for text like this passage, document or file."),
     ] = None,
-    min_strength: Least = 0.0,
-    group: Grouped = "document",
-    exact: Exactly = False,
-    explain: Explained = False,
+    min_strength: MinStrength = 0.0,
+    group: GroupBy = "document",
+    exact: Exact = False,
+    explain: Explain = False,
     as_json: JsonFlag = False,
-    shape: Shape = "auto",
+    shape: FormatOption = "auto",
     batch: Annotated[
         str | None,
-        typer.Option("--batch", metavar="FILE", help="Many queries: one a line, id<TAB>text, or JSON lines."),
+        typer.Option("--batch", metavar="FILE", help="File of queries: one per line, id<TAB>text, or JSON lines."),
     ] = None,
     fail_empty: FailEmpty = False,
     device: DeviceOption = None,
@@ -90,37 +97,37 @@ def query(
         more=tuple(_weighted(one, "--more") for one in more or ()),
         less=tuple(_weighted(one, "--less") for one in less or ()),
         must=tuple(must or ()),
-        like=tuple(target(one) for one in like or ()),
+        like=tuple(parse_id(one) for one in like or ()),
         min_strength=min_strength,
         group=group,
         exact=exact,
     )
-    asked = _asked(text, batch, plain)
+    queries = _queries(text, batch, plain)
     shape = _shape(shape, as_json)
-    with opened(ctx.obj, pick(ctx.obj, name), trust=trust) as index:
-        _answer(index, asked, shape, batch=batch is not None, explain=explain, fail_empty=fail_empty)
+    with open_index(ctx.obj, choose_index(ctx.obj, name), trust=trust) as index:
+        _answer(index, queries, shape, batch=batch is not None, explain=explain, fail_empty=fail_empty)
 
 
 def similar(
     ctx: typer.Context,
-    what: Annotated[str, typer.Argument(metavar="ID|FILE", help="A passage's id, a document's id, or a file.")],
+    what: Annotated[str, typer.Argument(metavar="ID|FILE", help="Id of a passage or a document, or a file.")],
     name: NameOption = None,
     k: Count = None,
     where: Where = None,
-    path: Within = None,
-    min_strength: Least = 0.0,
-    group: Grouped = "document",
-    exact: Exactly = False,
-    explain: Explained = False,
+    path: PathGlob = None,
+    min_strength: MinStrength = 0.0,
+    group: GroupBy = "document",
+    exact: Exact = False,
+    explain: Explain = False,
     as_json: JsonFlag = False,
-    shape: Shape = "auto",
+    shape: FormatOption = "auto",
     fail_empty: FailEmpty = False,
     device: DeviceOption = None,
     trust: TrustFlag = False,
 ) -> None:
     """Find what is closest to a passage, a document or a file.
 
-    Digits are a passage's id. Where documents are named by numbers, write document:12.
+    A number is a passage's id. If a document's id is a number, write document:12.
     """
     use_device(device)
     plain = Query(
@@ -128,97 +135,93 @@ def similar(
         mode="semantic",
         where=where,
         path=path,
-        like=(target(what),),
+        like=(parse_id(what),),
         min_strength=min_strength,
         group=group,
         exact=exact,
     )
     shape = _shape(shape, as_json)
-    with opened(ctx.obj, pick(ctx.obj, name), trust=trust) as index:
+    with open_index(ctx.obj, choose_index(ctx.obj, name), trust=trust) as index:
         _answer(index, [("1", plain)], shape, batch=False, explain=explain, fail_empty=fail_empty)
 
 
-def target(text: str) -> int | str:
-    """What an ID argument means: passage:42 and 42 a passage, document:42 and anything else a document or file.
-
-    >>> target("42"), target("document:42"), target("notes/a.md")
-    (42, '42', 'notes/a.md')
-    """
-    kind, _, rest = text.partition(":")
-    if kind == "document" and rest:
-        return rest
-    number = rest if kind == "passage" else text
-    return int(number) if number.isascii() and number.isdigit() and int(number) < 2**63 else text
-
-
 def _answer(
-    index: Index, asked: Sequence[Asked], shape: hits.Format,
-    *, batch: bool, explain: bool, fail_empty: bool,
-) -> None:  # fmt: skip
+    index: semsearch.Index,
+    queries: Sequence[QueryWithId],
+    shape: hit_formats.Format,
+    *,
+    batch: bool,
+    explain: bool,
+    fail_empty: bool,
+) -> None:
+    """Search and print the answers as they come, each followed by its warnings."""
     head = _head(index) if shape in ("json", "jsonl") else {}
     found = 0
 
-    def answers() -> Iterator[hits.Answer]:
+    def answers() -> Iterator[hit_formats.Answer]:
         nonlocal found
-        for id_, results in _searched(index, asked):
+        for id_, results in _searched(index, queries):
             found += len(results)
-            yield hits.Answer(id_, results, head, index.snippets)
-            show.warn(results.warnings)
+            yield hit_formats.Answer(id_, results, head, index.snippets)
+            console.warn(results.warnings)
             if explain and shape != "json":
-                for part, told in hits.explanation(results).items():
-                    show.note(f"{part}: {show.dumps(told)}")
+                for part, value in hit_formats.explanation(results).items():
+                    console.note(f"{part}: {console.dumps(value)}")
 
-    hits.write(answers(), shape, batch=batch, explain=explain)
+    hit_formats.write(answers(), shape, batch=batch, explain=explain)
     if fail_empty and not found:
         sys.stdout.flush()
         raise typer.Exit(1)
 
 
-def _searched(index: Index, asked: Sequence[Asked]) -> Iterator[tuple[str, Results]]:
-    """Query by query what was found, under its id."""
-    for first in range(0, len(asked), AT_ONCE):
-        some = asked[first : first + AT_ONCE]
+def _searched(index: semsearch.Index, queries: Sequence[QueryWithId]) -> Iterator[tuple[str, Results]]:
+    """Id and results of each query."""
+    for first in range(0, len(queries), BATCH_SIZE):
+        some = queries[first : first + BATCH_SIZE]
         yield from zip((id_ for id_, _ in some), index.search([one for _, one in some]), strict=True)
 
 
-def _head(index: Index) -> dict[str, Any]:
+def _head(index: semsearch.Index) -> JsonObject:
     encoder = index.info()["spaces"][0]["encoder"]
     return {"index": index.name, "encoder": {"name": encoder["name"], "fingerprint": encoder["fingerprint"]}}
 
 
-def _asked(text: str | None, batch: str | None, plain: Query) -> Sequence[Asked]:
-    """The queries of this each with its id. Raises UsageError where there is none, or one too many."""
-    from dataclasses import replace
-
+def _queries(text: str | None, batch: str | None, plain: Query) -> Sequence[QueryWithId]:
+    """`plain` with each text to search for. Raises UsageError where there is none, or both TEXT and --batch."""
     if batch is not None:
         if text is not None:
-            raise UsageError("TEXT and --batch cannot be given together.", "Put the text into the file.")
+            raise UsageError("TEXT and --batch exclude each other.", "Put the text into the file.")
         return [(id_, replace(plain, text=one)) for id_, one in read_queries(batch)]
     if text == "-":
         text = sys.stdin.read()
     if text is None and not (plain.like or plain.more):
-        raise UsageError("there is no TEXT to look for.", 'Say what: semsearch query "how do I …", or --like ID.')
+        raise UsageError(
+            "there is no TEXT to search for.", 'For example: semsearch query "how do I …"; or pass --like ID.'
+        )
     return [("1", replace(plain, text=text or ""))]
 
 
-def _weighted(text: str, flag: str) -> tuple[str, float]:
-    """TEXT^W as text and weight; without a number at its end the text weighs 1."""
-    before, caret, weight = text.rpartition("^")
+def _weighted(argument: str, flag: str) -> tuple[str, float]:
+    """Text and weight of TEXT^W; the weight is 1 where no number follows a caret.
+
+    >>> _weighted("diesel^0.5", "--more"), _weighted("x^y", "--more")
+    (('diesel', 0.5), ('x^y', 1.0))
+    """
+    text, caret, number = argument.rpartition("^")
     try:
-        pulled = float(weight) if caret else None
+        weight = float(number if caret else "none")
     except ValueError:
-        pulled = None
-    text, pulled = (text, 1.0) if pulled is None else (before, pulled)
-    if not text.strip() or not 0 < pulled < 1000:
-        raise UsageError(f"{flag} needs a text, and a weight above 0.", f'Write {flag} "diesel^0.5".')
-    return text, pulled
+        text, weight = argument, 1.0
+    if not text.strip(" ^") or not 0 < weight < 1000:
+        raise UsageError(f"{flag} needs a text, and a weight above 0 and below 1000.", f'Write {flag} "diesel^0.5".')
+    return text, weight
 
 
-def _shape(asked: hits.Format, as_json: bool) -> hits.Format:
-    if as_json and asked not in ("auto", "json"):
-        raise UsageError(f"--json and --format {asked} cannot be given together.", "Choose one.")
+def _shape(shape: hit_formats.Format, as_json: bool) -> hit_formats.Format:
+    if as_json and shape not in ("auto", "json"):
+        raise UsageError(f"--json and --format {shape} exclude each other.", "Choose one.")
     if as_json:
         return "json"
-    if asked != "auto":
-        return asked
+    if shape != "auto":
+        return shape
     return "table" if sys.stdout.isatty() else "jsonl"

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch import settings
-from semsearch.cli.common import Options, existing_paths, remembered
-from semsearch.cli.output import text
+from semsearch.cli.lookup import encoder_of, existing_paths
+from semsearch.cli.options import Options
+from semsearch.cli.output import console
+from semsearch.cli.output.progress import sync_progress
 from semsearch.errors import UsageError
 from semsearch.export import require_packages
 from semsearch.models.model_ref import Reference
@@ -41,11 +43,11 @@ class Goal:
             return
         existing_paths([str(self.index)])
         if self.name is None:
-            from semsearch.cli.indexes.naming import usual_name
+            from semsearch.cli.indexes.naming import index_name
 
-            self.name = usual_name(self.options, [self.index], from_stdin=False)
+            self.name = index_name(self.options, [self.index], from_stdin=False)
         folder = settings.index_folder(self.name, self.options.folder())
-        if settings.is_index(folder) and (force or not self._is_ours(remembered(folder))):
+        if settings.is_index(folder) and (force or not self._is_ours(encoder_of(folder))):
             other = "the encoder that is to be replaced" if force else "another encoder"
             raise UsageError(
                 f"an index called {self.name} exists, and was built with {other}.",
@@ -59,7 +61,7 @@ class Goal:
         return {"export": exported, "index": None if self.index is None else self._indexed(used, self.index)}
 
     def _exported(self, encoder: Path, *, trust: bool) -> dict[str, Any]:
-        from semsearch.cli.encoders.export import judged_by
+        from semsearch.cli.encoders.export_command import sts_folder
         from semsearch.export import export
         from semsearch.models import bundle as bundles
 
@@ -74,24 +76,23 @@ class Goal:
             str(encoder),
             out,
             dtype,
-            data=judged_by(self.data, dtype),
+            data=sts_folder(self.data, dtype),
             force=True,
             trust_remote_code=trust,
-            report=(lambda step: None) if self.options.quiet else text.note,
+            report=(lambda step: None) if self.options.quiet else console.note,
         )
         return {"folder": str(out), "fingerprint": found.fingerprint, "dtype": dtype}
 
     def _indexed(self, encoder: Path, path: Path) -> dict[str, Any]:
-        from semsearch.cli.output.progress import reported
         from semsearch.index import Index
 
         assert self.name is not None
         folder = settings.index_folder(self.name, self.options.folder())
         opened = Index.open(folder) if settings.is_index(folder) else Index.create(folder, encoder=str(encoder))
-        with opened as index, reported(self.options, self.name) as report:
+        with opened as index, sync_progress(self.options, self.name) as report:
             done: SyncReport = index.sync([path], None, report)
         if done.skipped and not self.options.quiet:
-            text.note(f"skipped {text.count(len(done.skipped), 'item')}, see `semsearch info {self.name}`")
+            console.note(f"skipped {console.count(len(done.skipped), 'item')}, see `semsearch info {self.name}`")
         counted = ("added", "changed", "unchanged", "moved", "deleted")
         documents = {key: getattr(done, key) for key in counted} | {"skipped": len(done.skipped)}
         return {"name": self.name, "documents": documents, "passages": done.passages, "vectors": done.vectors}

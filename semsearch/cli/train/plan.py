@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch.cli.output import text
+from semsearch.cli.options import Options
+from semsearch.cli.output import console
 from semsearch.errors import UnknownName, UsageError
 from semsearch.models.model_ref import Reference
 from semsearch.training.catalogue import require_packages
 from semsearch.utils import plugins
 
 if TYPE_CHECKING:
-    from semsearch.cli.common import Options
     from semsearch.settings import Settings as Usual
     from semsearch.training.loop import Teacher
     from semsearch.training.trainer import Settings
@@ -134,7 +134,7 @@ def teacher_of(
     called = name or _usual_teacher(Reference.parse(plan.base))
     encoder = Encoder.load(called, device=device, trust_remote_code=trust)
     if not options.quiet:
-        text.note(f"teacher: {called}")
+        console.note(f"teacher: {called}")
     return encoder.encode, called
 
 

@@ -1,7 +1,7 @@
-"""How things look: JSON objects, error and warning lines, and text that cannot talk to the terminal.
+"""Console output: JSON and tables on stdout; errors, warnings and questions on stderr.
 
-Documents and file names are other people's: whatever a terminal would take for a command (control characters,
-bidirectional overrides) is written out as \\x1b before it is shown to a person, and as \\u001b in JSON.
+Documents and file names come from strangers: what a terminal would act on (control characters, bidirectional
+overrides) is escaped as \\x1b for a person, and as \\u001b in JSON.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import NoReturn, TextIO
 
-from semsearch.errors import SemsearchError
+import typer
+
+from semsearch.errors import SemsearchError, UsageError
+from semsearch.types import JsonObject
 
 # C0 and C1 controls, line and paragraph separators, and what reverses the direction of text
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -30,45 +33,69 @@ def safe(text: str) -> str:
     return _UNSAFE.sub(_escape, re.sub(r"[\t\n\r\f\v ]+", " ", text))
 
 
-def emit(value: Any) -> None:
-    """One JSON value on stdout: a line of its own, indented where a person reads it."""
+def emit(value: object) -> None:
+    """Print one JSON value to stdout: on a line of its own, indented on a terminal."""
     print(dumps(value, indent=2 if sys.stdout.isatty() else None))
 
 
-def dumps(value: Any, indent: int | None = None) -> str:
-    """JSON that any terminal and any parser can take: no NaN, no raw control characters."""
+def dumps(value: object, indent: int | None = None) -> str:
+    """`value` as JSON that is safe for any terminal and any parser: no NaN, no raw control characters."""
     ascii_only = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8"
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent, allow_nan=False, default=_plain)
     return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def error_object(error: SemsearchError) -> dict[str, Any]:
+def error_object(error: SemsearchError) -> JsonObject:
+    """The object that `--json` prints for an error."""
     return {"code": error.exit_code, "message": error.message, "fix": error.fix}
 
 
-def trouble(error: SemsearchError) -> None:
-    """`error: what happened. What to do next.` on stderr. A filter's caret keeps its own line."""
+def print_error(error: SemsearchError) -> None:
+    """Print `error: what happened. What to do next.` to stderr. A filter's caret keeps its own line."""
     lines = str(error).split("\n")
     print("error: " + "\n".join(_UNSAFE.sub(_escape, line) for line in lines), file=sys.stderr)
 
 
+def exit_with(error: SemsearchError) -> NoReturn:
+    """Print `error` to stderr, after all that was printed to stdout, and end the command with its exit code."""
+    sys.stdout.flush()
+    print_error(error)
+    raise typer.Exit(error.exit_code)
+
+
+def emit_result(result: JsonObject, error: SemsearchError | None) -> None:
+    """Print the JSON object of a command, with the error that it ends with."""
+    emit({**result, "error": error_object(error)} if error else result)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on a terminal; elsewhere -y has to be passed. The answer no ends the command with exit 1."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} Not a terminal, so I cannot ask.", "Pass -y to confirm.")
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(1)
+
+
 def warn(messages: Iterable[str]) -> None:
+    """Print a warning line to stderr for each message."""
     for message in messages:
         print(f"warning: {safe(message)}", file=sys.stderr)
 
 
 def note(message: str) -> None:
-    """A remark for a person, on stderr."""
+    """Print a remark to stderr."""
     print(safe(message), file=sys.stderr)
 
 
 def out(text: str = "") -> None:
-    """A line of results for a person, on stdout."""
+    """Print a line of results to stdout."""
     print(text)
 
 
 def table(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> None:
-    """Aligned columns on stdout; numbers to the right."""
+    """Print aligned columns to stdout, with numbers to the right."""
     cells = [[safe(cell) for cell in row] for row in ([heads] if heads else []) + list(rows)]
     if not cells:
         return
@@ -79,8 +106,8 @@ def table(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> None:
         out("  ".join(space + cell if r else cell + space for space, cell, r in filled).rstrip())
 
 
-def pairs(values: Mapping[str, Any]) -> None:
-    """`name  value` lines on stdout; nested values as JSON."""
+def pairs(values: Mapping[str, object]) -> None:
+    """Print `name  value` lines to stdout; nested values as JSON."""
     width = max((len(name) for name in values), default=0)
     for name, value in values.items():
         text = value if isinstance(value, str) else dumps(value)
@@ -139,10 +166,11 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"[-+]?[\d,]*\.?\d+%?|[-–]?", text) is not None
 
 
-def _plain(value: Any) -> Any:
-    """What json does not know: numpy numbers and arrays, paths, tuples in disguise."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
+def _plain(value: object) -> object:
+    """`value` for `json`, which knows no numpy numbers and arrays, mappings, sets and paths."""
+    tolist = getattr(value, "tolist", None)
+    if tolist is not None:
+        return tolist()
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, set | frozenset | tuple):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from semsearch.cli.common import Options, existing
-from semsearch.cli.output import text as show
+from semsearch.cli.lookup import existing_index
+from semsearch.cli.options import Options
+from semsearch.cli.output import console
 from semsearch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -71,21 +72,21 @@ class Source:
         for flag, value in (("--columns", self.columns), ("--labels", self.labels)):
             if value:
                 raise UsageError(f"the passages of an index have no {flag[2:]}.", f"Leave out {flag}.")
-        existing(self.options, str(self.index))
+        existing_index(self.options, str(self.index))
         from semsearch.index import Index
 
         with Index.open(str(self.index), home=self.options.folder()) as index:
             return of_texts(index.texts(), f"index {self.index}", unit=self.unit or "passages", limit=self.limit)
 
     def _tell(self, examples: Examples, found: Examples, made: str, plan: Plan) -> None:
-        show.note(f"data: {examples.source}, {kind(examples)}")
+        console.note(f"data: {examples.source}, {kind(examples)}")
         if made:
-            show.note(f"read as {kind(found)}: {made}")
+            console.note(f"read as {kind(found)}: {made}")
         skipped = found.skipped
         for reason, count in list(skipped.items())[:LISTED]:
-            show.note(f"left out {count:,}: {reason}")
+            console.note(f"left out {count:,}: {reason}")
         if len(skipped) > LISTED:
-            show.note(f"left out {sum(list(skipped.values())[LISTED:]):,} for other reasons")
+            console.note(f"left out {sum(list(skipped.values())[LISTED:]):,} for other reasons")
         _tell_length(found, plan)
 
 
@@ -96,7 +97,7 @@ def kind(examples: Examples) -> str:
     '1 pair with labels'
     """
     noun = {1: "text", 2: "pair", 3: "triplet"}[len(examples.columns)]
-    return show.count(len(examples), noun) + ("" if examples.labels is None else " with labels")
+    return console.count(len(examples), noun) + ("" if examples.labels is None else " with labels")
 
 
 def _tell_length(examples: Examples, plan: Plan) -> None:
@@ -106,7 +107,7 @@ def _tell_length(examples: Examples, plan: Plan) -> None:
     longest = list(examples.columns.values())[-1][:SAMPLE]
     words: Any = median(len(text.split()) for text in longest) if longest else 0
     if words * TOKENS_A_WORD > 1.5 * plan.tokens:
-        show.note(
+        console.note(
             f"half of the texts have {words:.0f} words or more, and training reads the first {plan.tokens} tokens: "
             "--tokens reads more, --unit sentences cuts documents shorter"
         )

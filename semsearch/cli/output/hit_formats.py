@@ -1,7 +1,7 @@
-"""The formats of an answer. JSON is for programs and holds everything; the others hold a line a hit.
+"""Output formats of search results: JSON has all fields, the other formats have a line per hit.
 
-CSV and TSV cells are written as they are, also those that begin with = + - or @: a spreadsheet that is to
-open text from strangers has to import the columns as text.
+CSV and TSV cells are written unchanged, also those that begin with = + - or @: a spreadsheet has to import text from
+strangers as text.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import csv
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from semsearch.cli.output import text as show
-from semsearch.types import Hit, Results
+from semsearch.cli.output import console
+from semsearch.types import Hit, JsonObject, Results
 
 if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet
@@ -25,24 +25,25 @@ Format: TypeAlias = Literal["auto", "table", "json", "jsonl", "csv", "tsv", "md"
 COLUMNS = ("query", "rank", "strength", "score", "path", "line", "page", "heading", "document", "id", "text")
 BOLD, DIM, WORD, PLACE, OFF = "\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[36m", "\x1b[0m"
 CONTEXT = 60  # characters shown before the matching sentence
+HEADER = "  #  strength    score  (the score orders the hits)"
 SNIPPET = 320  # characters of a snippet: three or four lines of a terminal
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The results of one query, under the id that a batch file gave it.
+    """The results of one query, with its id in the batch file.
 
-    `snippets` finds the best sentence of every hit: start, end and words, offsets into the hit's text.
+    `head` are JSON fields about index and encoder. `snippets` finds the best sentence of every hit.
     """
 
     id: str
     results: Results
-    head: Mapping[str, Any]
+    head: JsonObject
     snippets: Callable[[Results], Sequence[Snippet]]
 
 
-def as_object(answer: Answer, *, explain: bool = False) -> dict[str, Any]:
-    """The contract's object for one query."""
+def as_object(answer: Answer, *, explain: bool = False) -> JsonObject:
+    """The JSON object of one query."""
     results = answer.results
     shown = {
         "schema": 1,
@@ -56,7 +57,8 @@ def as_object(answer: Answer, *, explain: bool = False) -> dict[str, Any]:
     return {**shown, "explain": explanation(results)} if explain else shown
 
 
-def hit_object(hit: Hit) -> dict[str, Any]:
+def hit_object(hit: Hit) -> JsonObject:
+    """The JSON object of one hit."""
     names = ("rank", "id", "score", "strength", "path", "document", "start", "end", "line", "page", "heading", "text")
     shown = {name: getattr(hit, name) for name in names}
     shown["score"] = round(hit.score, 6)
@@ -67,21 +69,20 @@ def hit_object(hit: Hit) -> dict[str, Any]:
     return {**shown, "near_copies": list(hit.near_copies)} if hit.near_copies else shown
 
 
-def explanation(results: Results) -> dict[str, Any]:
-    """How the answer came about: plan, filters and times."""
+def explanation(results: Results) -> JsonObject:
+    """The plan, the filters and the times of a search."""
     query = results.query
-    asked = {
-        name: getattr(query, name) for name in ("where", "path", "must", "more", "less", "like") if getattr(query, name)
-    }
-    return {"plan": dict(results.plan), "filter": asked, "took_ms": dict(results.took_ms)}
+    names = ("where", "path", "must", "more", "less", "like")
+    filters = {name: getattr(query, name) for name in names if getattr(query, name)}
+    return {"plan": dict(results.plan), "filter": filters, "took_ms": dict(results.took_ms)}
 
 
 def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: bool) -> None:
-    """Print the answers. `batch`: there may be several queries, so each line says whose it is."""
+    """Print the answers. With `batch` there may be several queries, so each line names its query."""
     if shape == "json":
         named = [(answer.id, as_object(answer, explain=explain)) for answer in answers]
         objects = [{"id": id_, **shown} if batch else shown for id_, shown in named]
-        show.emit({"schema": 1, "queries": objects} if batch else objects[0])
+        console.emit({"schema": 1, "queries": objects} if batch else objects[0])
         return
     writers: dict[str, Callable[..., None]] = {
         "table": partial(_table, explain=explain),
@@ -98,10 +99,10 @@ def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: boo
 def _jsonl(answers: Iterable[Answer], batch: bool) -> None:
     for answer in answers:
         if batch:
-            print(show.dumps({"id": answer.id, **as_object(answer)}))
+            print(console.dumps({"id": answer.id, **as_object(answer)}))
             continue
         for hit in answer.results:
-            print(show.dumps(hit_object(hit)))
+            print(console.dumps(hit_object(hit)))
 
 
 def _csv(answers: Iterable[Answer], batch: bool) -> None:
@@ -112,18 +113,18 @@ def _tsv(answers: Iterable[Answer], batch: bool) -> None:
     _cells(answers, batch, lambda row: print("\t".join(row)))  # safe() left no tab inside a cell
 
 
-def _cells(answers: Iterable[Answer], batch: bool, writerow: Callable[[list[str]], Any]) -> None:
+def _cells(answers: Iterable[Answer], batch: bool, writerow: Callable[[list[str]], object]) -> None:
     columns = COLUMNS if batch else COLUMNS[1:]
     writerow(list(columns))
     for answer in answers:
         for hit in answer.results:
             row = {**hit_object(hit), "query": answer.id}
-            writerow(["" if row[name] is None else show.safe(str(row[name])) for name in columns])
+            writerow(["" if row[name] is None else console.safe(str(row[name])) for name in columns])
 
 
 def _paths(answers: Iterable[Answer], batch: bool) -> None:
     for path in dict.fromkeys(hit.path for answer in answers for hit in answer.results):
-        print(show.safe(path))
+        print(console.safe(path))
 
 
 def _trec(answers: Iterable[Answer], batch: bool) -> None:
@@ -136,8 +137,8 @@ def _trec(answers: Iterable[Answer], batch: bool) -> None:
 
 
 def _word(text: str) -> str:
-    """A TREC file's columns are parted by spaces."""
-    return show.safe(text).replace(" ", "%20")
+    """`text` without spaces, which separate the columns of a TREC file."""
+    return console.safe(text).replace(" ", "%20")
 
 
 def _md(answers: Iterable[Answer], batch: bool) -> None:
@@ -151,8 +152,8 @@ def _md(answers: Iterable[Answer], batch: bool) -> None:
 
 
 def _markdown(text: str) -> str:
-    """One line in which Markdown finds no HTML, link or emphasis of the document's own."""
-    return "".join("\\" + c if c in "\\`*_[]<>#|" else c for c in show.safe(text))
+    """`text` as one line, with everything escaped that Markdown would interpret."""
+    return "".join("\\" + c if c in "\\`*_[]<>#|" else c for c in console.safe(text))
 
 
 def _strength(hit: Hit) -> str:
@@ -160,7 +161,7 @@ def _strength(hit: Hit) -> str:
 
 
 def place(hit: Hit) -> str:
-    """Where to look: path:line, path p.N, or the path alone; of a record also its number or id."""
+    """The location of a hit: path:line, path p.N, or the path alone; of a record also its number or id."""
     if hit.document != hit.path:
         return hit.document if hit.document.startswith(f"{hit.path}#") else f"{hit.path} [{hit.document}]"
     if hit.page is not None:
@@ -170,35 +171,36 @@ def place(hit: Hit) -> str:
 
 def _table(answers: Iterable[Answer], batch: bool, *, explain: bool) -> None:
     width = max(40, min(shutil.get_terminal_size().columns, 120))
-    colour = show.colours()
+    colour = console.colours()
     for answer in answers:
         if batch:
-            print(_dressed(f"{show.safe(answer.id)}: {show.safe(answer.results.query.text)}", BOLD, colour))
+            print(_styled(f"{console.safe(answer.id)}: {console.safe(answer.results.query.text)}", BOLD, colour))
+        if answer.results.hits:
+            print(_styled(HEADER, DIM, colour))
         for hit, found in zip(answer.results, answer.snippets(answer.results), strict=True):
             print(_headline(hit, colour))
             if explain:
-                print(_dressed("     " + "  ".join(f"{name} {v:.4f}" for name, v in hit.scores.items()), DIM, colour))
+                print(_styled("     " + "  ".join(f"{name} {v:.4f}" for name, v in hit.scores.items()), DIM, colour))
             for line in _snippet_lines(hit, found, width - 5, colour):
                 print("     " + line)
         if not answer.results.hits:
-            show.note("no hits")
+            console.note("no hits")
 
 
 def _headline(hit: Hit, colour: bool) -> str:
-    strength = "   -" if hit.strength is None else f"{hit.strength:4.2f}"
-    heading = f"  {show.safe(hit.heading)}" if hit.heading else ""
+    strength = "-" if hit.strength is None else f"{hit.strength:.2f}"
+    heading = f"  {console.safe(hit.heading)}" if hit.heading else ""
     more = [f"+{hit.more_in_document} more in this document"] if hit.more_in_document else []
-    more += (
-        [f"+{len(hit.near_copies)} near copies: {', '.join(map(show.safe, hit.near_copies[:3]))}"]
-        if hit.near_copies
-        else []
+    if hit.near_copies:
+        more.append(f"+{len(hit.near_copies)} near copies: {', '.join(map(console.safe, hit.near_copies[:3]))}")
+    line = (
+        f"{hit.rank:>3}  {strength:>8}  {hit.score:7.4f}  {_styled(console.safe(place(hit)), PLACE, colour)}{heading}"
     )
-    line = f"{hit.rank:>3}  {strength}  {hit.score:7.4f}  {_dressed(show.safe(place(hit)), PLACE, colour)}{heading}"
-    return line + (_dressed(f"  ({'; '.join(more)})", DIM, colour) if more else "")
+    return line + (_styled(f"  ({'; '.join(more)})", DIM, colour) if more else "")
 
 
 def _snippet_lines(hit: Hit, found: Snippet, width: int, colour: bool) -> Iterator[str]:
-    """The matching sentence with a little of what stands around it: sentence bold, matched words coloured."""
+    """The matching sentence in bold with some context, and the matched words in colour."""
     styles = [DIM] * len(hit.text)
     styles[found.start : found.end] = [BOLD] * (found.end - found.start)
     for start, end in found.words:
@@ -206,16 +208,15 @@ def _snippet_lines(hit: Hit, found: Snippet, width: int, colour: bool) -> Iterat
     first = _word_start(hit.text, found.start - CONTEXT)
     last = _word_start(hit.text, first + SNIPPET) if first + SNIPPET < len(hit.text) else len(hit.text)
     shown = [("… ", DIM)] if first else []
-    shown += [(show.safe(c), style) for c, style in zip(hit.text[first:last], styles[first:last], strict=True)]
+    shown += [(console.safe(c), style) for c, style in zip(hit.text[first:last], styles[first:last], strict=True)]
     shown += [(" …", DIM)] if last < len(hit.text) else []
     for line in _wrapped(shown, width):
-        yield "".join(
-            _dressed("".join(t for t, _ in run), style, colour) for style, run in groupby(line, lambda p: p[1])
-        )
+        runs = groupby(line, lambda piece: piece[1])
+        yield "".join(_styled("".join(text for text, _ in run), style, colour) for style, run in runs)
 
 
 def _word_start(text: str, at: int) -> int:
-    """The first word boundary at or before `at`, not far from it: CJK text has none."""
+    """The last word boundary shortly before `at`, else `at` itself, as in CJK text."""
     if at <= 0:
         return 0
     space = max(text.rfind(" ", max(0, at - 30), at), text.rfind("\n", max(0, at - 30), at))
@@ -223,22 +224,22 @@ def _word_start(text: str, at: int) -> int:
 
 
 def _wrapped(pieces: Sequence[tuple[str, str]], width: int) -> Iterator[list[tuple[str, str]]]:
-    """Lines of at most `width` columns, broken at spaces where there are any."""
+    """Lines of at most `width` columns, broken at spaces if there are any."""
     line: list[tuple[str, str]] = []
     used = 0
     for text, style in pieces:
         if text == " " and (not line or line[-1][0].endswith(" ")):
             continue
         line.append((text, style))
-        used += show.columns(text)
+        used += console.columns(text)
         if used > width:
             at = next((i for i in range(len(line) - 1, 0, -1) if line[i][0] == " "), len(line) - 1)
             yield line[:at]
             line = line[at + 1 :] if line[at][0] == " " else line[at:]
-            used = sum(show.columns(t) for t, _ in line)
+            used = sum(console.columns(t) for t, _ in line)
     if line:
         yield line
 
 
-def _dressed(text: str, style: str, colour: bool) -> str:
+def _styled(text: str, style: str, colour: bool) -> str:
     return f"{style}{text}{OFF}" if colour and text else text

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from semsearch import settings
-from semsearch.cli.common import DeviceOption, JsonFlag, Options, TemplateOption, TrustFlag
-from semsearch.cli.output import text as show
-from semsearch.cli.train.data import Source
+from semsearch.cli.options import DeviceOption, JsonFlag, Options, TemplateOption, TrustFlag
+from semsearch.cli.output import console
+from semsearch.cli.output.progress import training_progress
+from semsearch.cli.train.data_source import Source
 from semsearch.cli.train.follow_up import Goal
 from semsearch.cli.train.plan import Plan, teacher_of
-from semsearch.cli.train.validation import Chooser
+from semsearch.cli.train.validation_source import Chooser
 from semsearch.errors import UsageError
 from semsearch.settings import DATA
 
@@ -148,12 +149,11 @@ def train(
     examples = source.fitted(examples, plan)
     examples, judge = chooser.chosen(examples)
     teaches, called = teacher_of(plan, teacher, run.device, options, trust=trust)
-    from semsearch.cli.output.progress import trained
     from semsearch.training.trainer import train as one
     from semsearch.training.trainer import train_seeds as several
 
     how: dict[str, Any] = {"dev": judge, "teacher": teaches, "teacher_name": called, "force": force}
-    with trained(options, plan.jobs(out, force=force)) as report:
+    with training_progress(options, plan.jobs(out, force=force)) as report:
         how |= {"trust_remote_code": trust, "report": report}
         if len(plan.seeds) > 1:
             summary = several(run, plan.seeds, examples, out, **how)
@@ -192,9 +192,9 @@ def _tell(plan: Plan, summary: Summary, reached: dict[str, Any], as_json: bool) 
         **reached,
     }
     if as_json:
-        show.emit({"schema": 1, "train": told})
+        console.emit({"schema": 1, "train": told})
         return
-    show.pairs(_lines(told))
+    console.pairs(_lines(told))
 
 
 def _lines(told: dict[str, Any]) -> dict[str, str]:
@@ -206,12 +206,12 @@ def _lines(told: dict[str, Any]) -> dict[str, str]:
         lines["score"] = f"{told['score']:.2f}{spread}: {told['measure']}"
     if len(each) > 1 and told["score"] is not None:
         lines["seeds"] = ", ".join(f"{one['seed']}: {one['score']:.2f}" for one in each)
-    lines["step"] = f"{told['step']:,} of {told['steps']:,}, {show.duration(told['seconds'])}"
+    lines["step"] = f"{told['step']:,} of {told['steps']:,}, {console.duration(told['seconds'])}"
     lines["fingerprint"] = told["fingerprint"]
     if told["export"]:
         lines["export"] = told["export"]["folder"]
     if told["index"]:
-        lines["index"] = f"{told['index']['name']}, {show.count(told['index']['passages'], 'passage')}"
+        lines["index"] = f"{told['index']['name']}, {console.count(told['index']['passages'], 'passage')}"
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Files of many queries, texts, pairs and judgements."""
+"""Input files of commands: queries, texts, pairs and relevance judgements."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation.queries import from_record, questions
 from semsearch.evaluation.queries import record as record_of
+from semsearch.evaluation.retrieval import judgements
 from semsearch.types import Query
 
-Asked: TypeAlias = tuple[str, Query]  # a query's id and the query
+QueryWithId: TypeAlias = tuple[str, Query]
 
 
 def read_lines(file: str) -> Iterator[tuple[int, str]]:
     """(line number, line) of a UTF-8 file, or of stdin for `-`. Raises NotFound, UsageError."""
     if file != "-" and not Path(file).exists():
-        raise NotFound(f"{file} does not exist.", "Check the spelling, or the folder you are in.")
+        raise NotFound(f"{file} does not exist.", "Check the spelling and the current folder.")
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -30,27 +31,25 @@ def read_lines(file: str) -> Iterator[tuple[int, str]]:
 
 
 def read_texts(file: str) -> list[str]:
-    """The texts of a file, one a line, blank ones too: row n of the vectors is line n. JSON lines give `text`."""
+    """The lines of a file, blank ones too, so that row n of the vectors is line n; of JSON lines the field `text`."""
     lines = [line for _, line in read_lines(file)]
     if lines and not lines[-1]:
-        lines.pop()  # what follows the last newline is no line
+        lines.pop()  # the empty rest after the last newline
     if file.endswith((".jsonl", ".ndjson")):
         return [from_record(file, number, line)[1] for number, line in enumerate(lines, 1) if line.strip()]
     return lines
 
 
 def read_queries(file: str) -> list[tuple[str, str]]:
-    """(id, text) of each query: one a line, id<TAB>text, or JSON lines with `_id` or `id`, and `text` or `query`.
+    """(id, text) of each query: one per line, id<TAB>text, or JSON lines with `_id` or `id`, and `text` or `query`.
 
-    Without an id a query is called by its line number. Blank lines are left out.
+    The id defaults to the line number. Blank lines are skipped.
     """
     return questions(read_lines(file), file)
 
 
 def read_qrels(file: str) -> dict[str, dict[str, int]]:
     """query id -> document id -> grade: TREC (`qid 0 docid grade`) or tab-separated (`qid docid grade`, BEIR)."""
-    from semsearch.evaluation.retrieval import judgements
-
     return judgements(read_lines(file), file)
 
 
@@ -61,7 +60,7 @@ def read_pairs(file: str) -> list[tuple[str, str, float | None]]:
     """
     lines = [(number, line) for number, line in read_lines(file) if line.strip()]
     if not lines:
-        raise UsageError(f"{file} holds no pair.", "Write `text<TAB>text` a line.")
+        raise UsageError(f"{file} contains no pair.", "Write `text<TAB>text` on each line.")
     if lines[0][1].lstrip().startswith("{"):
         return [_pair_of_record(file, number, line) for number, line in lines]
     delimiter = "\t" if "\t" in lines[0][1] else ","
@@ -82,7 +81,7 @@ class _Tabs(csv.Dialect):
 
 def _pair_of_row(where: str, row: list[str]) -> tuple[str, str, float | None]:
     if len(row) not in (2, 3):
-        raise UsageError(f"{where}: {len(row)} columns where a pair has 2, or 3 with its score.", "See sts --help.")
+        raise UsageError(f"{where}: {len(row)} columns; a pair has 2, or 3 with a score.", "See: semsearch sts --help")
     return row[0], row[1], _score(where, row[2]) if len(row) == 3 else None
 
 
@@ -90,14 +89,14 @@ def _pair_of_record(file: str, number: int, line: str) -> tuple[str, str, float 
     record = record_of(file, number, line)
     first, second = (next((record[key] for key in keys if key in record), None) for keys in _SIDES)
     if not isinstance(first, str) or not isinstance(second, str):
-        raise UsageError(f"{file}:{number}: a pair needs the texts a and b.", 'Write {"a": "…", "b": "…"}.')
+        raise UsageError(f"{file}:{number}: a pair needs two texts, a and b.", 'Write {"a": "…", "b": "…"}.')
     score = record.get("score")
     return first, second, None if score is None else _score(f"{file}:{number}", score)
 
 
-def _score(where: str, value: Any) -> float:
+def _score(where: str, value: object) -> float:
     try:
-        score = float(value)
+        score = float(str(value))
     except (TypeError, ValueError):
         score = math.nan
     if not math.isfinite(score):

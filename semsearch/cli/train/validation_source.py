@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.cli.common import Options
-from semsearch.cli.output import text
+from semsearch.cli.options import Options
+from semsearch.cli.output import console
 from semsearch.errors import NotFound, UsageError
 from semsearch.settings import DATA
 
@@ -44,7 +44,7 @@ class Chooser:
         """The examples that are left to train on, and what judges; says which on stderr."""
         left, dev, told = self._chosen(examples)
         if not self.options.quiet:
-            text.note(f"dev: {told}")
+            console.note(f"dev: {told}")
         return left, dev
 
     def _chosen(self, examples: Examples) -> tuple[Examples, Dev | None, str]:

@@ -1,0 +1,142 @@
+"""`templates`: list, inspect, check and search prompt templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Annotated, Literal
+
+import typer
+
+from semsearch.cli.command import Command
+from semsearch.cli.encoders.template_search import search, shorten, tokenizer_of
+from semsearch.cli.options import JsonFlag, ModelOption, TrustFlag
+from semsearch.cli.output import console
+from semsearch.errors import GateFailed, UnknownName
+from semsearch.models import methods
+from semsearch.prompts import library
+from semsearch.prompts import lint as linting
+from semsearch.prompts.library import Template
+from semsearch.prompts.lint import Finding
+from semsearch.types import JsonObject
+from semsearch.utils import plugins
+
+SENTENCE = "A man is playing a guitar."
+WHICH = "A name from `templates list`, a TOML file (FILE:NAME for one of several), or a text that contains [X]."
+templates = typer.Typer(
+    help="List, inspect, check and search prompt templates.", add_completion=False, rich_markup_mode=None
+)
+
+
+@templates.command("list", cls=Command)
+def list_(
+    ctx: typer.Context,
+    kind: Annotated[
+        Literal["bert", "roberta", "causal"] | None,
+        typer.Option("--kind", help="Only templates for this kind of model."),
+    ] = None,
+    method: Annotated[str | None, typer.Option("--method", metavar="M", help="Only templates of this method.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the templates of the papers: name, method, kinds of model and text."""
+    known = library.templates().values()
+    if method is not None and method not in (methods := {one.method for one in known}):
+        raise UnknownName("method with templates", method, methods)
+    fitting = [one for one in known if kind is None or {kind, "any"} & set(one.kinds)]
+    found = [one for one in fitting if method in (None, one.method)]
+    if as_json:
+        console.emit({"schema": 1, "templates": [one.as_dict() for one in found]})
+        return
+    rows = [[one.name, _method(one), " ".join(one.kinds), shorten(one.text["passage"])] for one in found]
+    console.table(rows, ("name", "method", "models", "text"))
+
+
+@templates.command("show", cls=Command)
+def show_(
+    ctx: typer.Context,
+    which: Annotated[str, typer.Argument(metavar="NAME|FILE|TEXT", help=WHICH)],
+    model: ModelOption = None,
+    sentence: Annotated[str, typer.Option(metavar="TEXT", help="Sentence to insert.")] = SENTENCE,
+    trust: TrustFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show a template in full; with -m also the tokens of a sentence in it, and its cost in tokens."""
+    from semsearch.evaluation.templates.check import sample as sample_of  # numpy, which `templates list` does without
+
+    tokenizer, kind = tokenizer_of(model, trust) if model else (None, "")
+    template = library.resolve(which, causal=kind == "causal")
+    known = {**template.as_dict(), "sample": sample_of(template, sentence, tokenizer)}
+    if as_json:
+        console.emit({"schema": 1, "template": known})
+        return
+    sample = known.pop("sample")
+    shown = {key: value for key, value in known.items() if value} | {"example": sample["text"]}
+    if tokenizer is not None:
+        shown["tokens"] = " ".join(_marked(**each) for each in sample["tokens"])
+        shown["cost"] = (
+            f"{sample['cost']} of {sample['max_tokens']} tokens (in brackets); {sample['left']} remain for the sentence"
+        )
+    console.pairs(shown)
+
+
+@templates.command("lint", cls=Command)
+def lint(
+    ctx: typer.Context,
+    which: Annotated[list[str], typer.Argument(metavar="TEXT|FILE|NAME…", help=WHICH)],
+    model: ModelOption = None,
+    method: Annotated[str, typer.Option("--method", metavar="M", help="Check it for this method.")] = "",
+    trust: TrustFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check templates for mistakes. Exit 5 if one has an error.
+
+    Missing or repeated slots, unsuitable masks, full stops, quotes and spaces; with -m also the cost in tokens, and
+    whether the template suits the model.
+    """
+    tokenizer, kind = tokenizer_of(model, trust) if model else (None, "")
+    named = [one for each in which for one in library.named(each, causal=kind == "causal")]
+    checked = [replace(one, method=_known(method)) if method else one for one in named]
+    found = [(one, linting.lint(one, kind=kind, tokenizer=tokenizer)) for one in checked]
+    faulty = sum(any(finding.severity == "error" for finding in findings) for _, findings in found)
+    if as_json:
+        console.emit({"schema": 1, "templates": [_linted(one, findings) for one, findings in found], "faulty": faulty})
+    else:
+        for one, findings in found:
+            _print(one, findings)
+    if faulty:
+        message = f"{faulty} of {console.count(len(found), 'template')} cannot be used unchanged."
+        console.exit_with(GateFailed(message, "See the lines that begin with error."))
+
+
+templates.command("search", cls=Command)(search)
+
+
+def _known(method: str) -> str:
+    """`method` itself. Raises UnknownName if there is no such method."""
+    if method not in plugins.names(methods):
+        raise UnknownName("method", method, plugins.names(methods))
+    return method
+
+
+def _marked(token: str, part: str) -> str:
+    """A token, in brackets unless it belongs to the sentence."""
+    return token if part == "sentence" else f"[{token}]"
+
+
+def _linted(template: Template, findings: Sequence[Finding]) -> JsonObject:
+    known = template.as_dict()
+    return {key: known[key] for key in ("name", "text", "method")} | {"findings": [asdict(each) for each in findings]}
+
+
+def _print(template: Template, findings: Sequence[Finding]) -> None:
+    console.out(console.safe(template.name or template.text["passage"]))
+    if not findings:
+        console.out("  ok")
+    for finding in findings:
+        console.out(f"  {console.safe(f'{finding.severity}: {finding.message} {finding.fix}').rstrip()}")
+
+
+def _method(template: Template) -> str:
+    """The method of a template, with its options."""
+    options = ",".join(f"{key}={value}" for key, value in template.options.items())
+    return f"{template.method} {options}".rstrip()

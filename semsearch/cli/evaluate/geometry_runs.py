@@ -1,0 +1,104 @@
+"""Reports of `eval geometry`, on pairs, texts or the vectors of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import semsearch
+from semsearch.cli.evaluate.tasks import Stopwatch
+from semsearch.cli.lookup import existing_index
+from semsearch.cli.options import Options
+from semsearch.evaluation import report as reports
+from semsearch.evaluation import sts
+from semsearch.evaluation.embedding_geometry import pair_geometry, text_geometry
+from semsearch.evaluation.index_geometry import drawn, index_geometry
+from semsearch.evaluation.report import Run
+
+NAMES = {  # of measures in a table
+    "uniformity": "uniformity",
+    "anisotropy": "anisotropy",
+    "effective_rank": "effective rank",
+    "hubness": "hubness",
+    "length_bias": "length bias",
+}
+
+
+def of_pairs(name: str, encoder: semsearch.Encoder, data: Path) -> Run:
+    """On STS-B test: uniformity over all sentences, repeated ones too, as in papers; the rest without repeats."""
+    watch = Stopwatch()
+    (subset,) = sts.task_pairs("stsb", data).values()
+    shape = pair_geometry(encoder, subset.pairs, subset.gold)
+    aligned, found = shape.alignment, shape.figures
+    scores = {"alignment": {key: {"value": value, "pairs": count} for key, (value, count) in aligned.items()}, **found}
+    return _run(
+        name,
+        encoder,
+        protocol=f"STS-B test: alignment over its pairs, uniformity over its {2 * len(subset.pairs)} sentences, the "
+        f"rest over the {shape.texts} different ones",
+        scores=scores,
+        table={f"align {key}": value for key, (value, _) in aligned.items()} | _table(found),
+        files=sts.task_files("stsb", data),
+        took_s=watch.read(),
+    )
+
+
+def of_texts(name: str, encoder: semsearch.Encoder, texts: Sequence[str], file: str, sample: int) -> Run:
+    watch = Stopwatch()
+    chosen = [texts[at] for at in drawn(len(texts), sample)]
+    found = text_geometry(encoder, chosen).figures
+    return _run(
+        name,
+        encoder,
+        protocol=f"{Path(file).name}: {len(chosen)} of {len(texts)} different texts",
+        scores=found,
+        table=_table(found),
+        settings={"sample": sample},
+        files=[Path(file)] if Path(file).is_file() else [],
+        took_s=watch.read(),
+    )
+
+
+def of_index(options: Options, name: str, sample: int) -> Run:
+    """On the stored vectors; the encoder is not loaded."""
+    watch, folder = Stopwatch(), existing_index(options, name)
+    found = index_geometry(folder, sample)
+    encoder = str(found.encoder["name"])
+    return _run(
+        encoder,
+        SimpleNamespace(info=found.encoder, reference=encoder),
+        protocol=f"index {name}: {found.vectors} of {found.total} stored vectors",
+        scores=found.figures,
+        table=_table(found.figures),
+        settings={"sample": sample, "index": name},
+        took_s=watch.read(),
+    )
+
+
+def _run(
+    name: str,
+    encoder: semsearch.Encoder | SimpleNamespace,
+    *,
+    protocol: str,
+    scores: Mapping[str, object],
+    table: Mapping[str, float],
+    settings: Mapping[str, object] | None = None,
+    files: Sequence[Path] = (),
+    took_s: float,
+) -> Run:
+    return reports.run(
+        "geometry",
+        encoder,
+        protocol=protocol,
+        scores=scores,
+        table=table,
+        settings=settings,
+        files=files,
+        asked=name,
+        took_s=took_s,
+    )
+
+
+def _table(found: Mapping[str, float]) -> dict[str, float]:
+    return {name: found[key] for key, name in NAMES.items() if key in found}

@@ -1,0 +1,60 @@
+"""Watcher of the files that an index follows: uses `watchfiles` where it is installed, else polls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import semsearch
+from semsearch.documents.walk import FoundFile, files
+from semsearch.errors import NotFound
+from semsearch.indexing.sources import Root, Roots
+
+POLL_SECONDS = 2.0
+
+
+def changes(folder: Path) -> Iterator[None]:
+    """Yield at once, and whenever a file that the index in `folder` follows has changed. Never ends.
+
+    The state of the files is taken before each yield, so a change while the caller works is seen the next time.
+    """
+    seen = _state(folder)
+    yield
+    for _ in _wakeups(folder):
+        now = _state(folder)
+        if now != seen:
+            seen = now
+            yield
+
+
+def _wakeups(folder: Path) -> Iterator[object]:
+    """Something to iterate over: each item is a moment to look again."""
+    try:
+        watch = import_module("watchfiles").watch
+    except ImportError:
+        while True:
+            time.sleep(POLL_SECONDS)
+            yield None
+    paths = [path for path in (Path(root.path) for root in _roots(folder)) if path.exists()]
+    yield from watch(*paths, raise_interrupt=True, debounce=500)
+
+
+def _roots(folder: Path) -> tuple[Root, ...]:
+    with semsearch.Index.open(folder) as index:
+        return Roots.of(index.info()["recipe"]).roots
+
+
+def _state(folder: Path) -> frozenset[tuple[str, int, int]]:
+    """Path, size and modification time of every followed file."""
+    return frozenset(state for root in _roots(folder) for state in _states_below(root))
+
+
+def _states_below(root: Root) -> Iterator[tuple[str, int, int]]:
+    try:
+        for item in files(Path(root.path), root.rules):
+            if isinstance(item, FoundFile):
+                yield str(item.path), item.size, item.mtime_ns
+    except NotFound:  # a root may be away for a while, or vanish while it is read
+        return

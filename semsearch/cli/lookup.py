@@ -1,0 +1,132 @@
+"""The index, the encoder and the files that a command line names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import semsearch
+from semsearch import settings
+from semsearch.cli.options import Options
+from semsearch.errors import NotFound, UnknownName, UsageError
+
+
+def choose_index(options: Options, *names: str | None) -> str:
+    """The name of an index: as the argument or -n has it, else that of the only index there is.
+
+    Raises UsageError where two names disagree or none is given and there are several, NotFound where there is
+    no index at all.
+    """
+    wanted = {name for name in names if name is not None}  # an empty -n "$NAME" must not mean another index
+    if len(wanted) > 1:
+        raise UsageError(f"two indexes were named: {' and '.join(sorted(wanted))}.", "Name one.")
+    if wanted:
+        return wanted.pop()
+    known = settings.names(options.folder())
+    if not known:
+        raise NotFound(f"there is no index in {options.folder()} yet.", "Create one: semsearch index FOLDER")
+    if len(known) > 1:
+        raise UsageError("there are several indexes.", f"Name one with -n: {', '.join(known)}.")
+    return known[0]
+
+
+def existing_index(options: Options, name: str) -> Path:
+    """The folder of the index called `name`. Raises NotFound, with similar names that exist."""
+    folder = settings.index_folder(name, options.folder())
+    if settings.is_index(folder):
+        return folder
+    if folder.parent != options.folder():
+        raise NotFound(f"{folder} is not an index.", f"Create one: semsearch index FOLDER -n {name}")
+    missing = UnknownName("index", name, settings.names(options.folder()))
+    raise NotFound(f"there is no index called {name!r} in {options.folder()}.", missing.fix)
+
+
+def open_index(options: Options, name: str, *, trust: bool = False) -> semsearch.Index:
+    """The index called `name`, for reading. Its encoder is loaded by the first call that needs it."""
+    folder = existing_index(options, name)
+    encoder = trusted_encoder(encoder_of(folder)) if trust else None
+    return semsearch.Index.open(name, home=options.folder(), encoder=encoder)
+
+
+def encoder_of(folder: Path) -> str:
+    """The name of the encoder that built the index in `folder`."""
+    with semsearch.Index.open(folder) as index:
+        return str(index.info()["recipe"].get("encoder", "default"))
+
+
+def trusted_encoder(model: str) -> semsearch.Encoder:
+    """An encoder that may run its own code, with the embedding cache."""
+    return semsearch.Encoder.from_settings(model, trust_remote_code=True)
+
+
+def load_encoder(
+    options: Options,
+    model: str | None,
+    device: str | None = None,
+    *,
+    template: str | None = None,
+    dtype: str | None = None,
+    layer: int | None = None,
+    trust: bool = False,
+) -> semsearch.Encoder:
+    """The encoder that flags and settings name. Without the embedding cache, which rounds its vectors."""
+    chosen = settings.load({"model": model, "device": device, "home": options.home})
+    return semsearch.Encoder.load(
+        chosen.model,
+        device=chosen.device,
+        threads=chosen.threads,
+        template=template,
+        dtype=dtype,
+        layer=layer,
+        trust_remote_code=trust,
+    )
+
+
+def load_encoders(
+    options: Options,
+    models: Sequence[str] | None,
+    device: str | None,
+    *,
+    template: str | None = None,
+    dtype: str | None = None,
+    layer: int | None = None,
+    trust: bool = False,
+) -> Iterator[tuple[str, semsearch.Encoder]]:
+    """Each encoder under the name on the command line, loaded when its turn comes and closed after it."""
+    for name in model_names(models):
+        encoder = load_encoder(options, name, device, template=template, dtype=dtype, layer=layer, trust=trust)
+        yield name, encoder
+        encoder.close()
+
+
+def model_names(models: Sequence[str] | None) -> list[str]:
+    """The models of -m, each once; without any, the model of the settings."""
+    return list(dict.fromkeys(models or [settings.load().model]))
+
+
+def use_device(device: str | None) -> None:
+    """Make `device` the setting of this process and of those it starts."""
+    if device:
+        os.environ["SEMSEARCH_DEVICE"] = settings.load({"device": device}).device
+
+
+def existing_paths(paths: Sequence[str]) -> list[Path]:
+    """The paths, all of which exist. Raises NotFound for the first that does not."""
+    for path in paths:
+        if not Path(path).exists():
+            raise NotFound(f"{path} does not exist.", "Check the spelling and the current folder.")
+    return [Path(path) for path in paths]
+
+
+def parse_id(text: str) -> int | str:
+    """An ID argument: passage:42 and 42 are a passage, document:42 and anything else a document or file.
+
+    >>> parse_id("42"), parse_id("document:42"), parse_id("notes/a.md")
+    (42, '42', 'notes/a.md')
+    """
+    kind, _, rest = text.partition(":")
+    if kind == "document" and rest:
+        return rest
+    number = rest if kind == "passage" else text
+    return int(number) if number.isascii() and number.isdigit() and int(number) < 2**63 else text

@@ -1,0 +1,80 @@
+"""Global options, and the parameters that several commands take.
+
+Nothing here imports numpy, faiss or an encoder: `semsearch --help` and shell completion have to answer at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from semsearch import settings
+
+
+@dataclass(slots=True)
+class Options:
+    """The global options. They may stand before the command or after it."""
+
+    home: Path | None = None
+    offline: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+    def folder(self) -> Path:
+        """The folder of indexes that this run uses."""
+        return settings.home(self.home)
+
+
+def complete_index(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The names of the indexes, for shell completion."""
+    home = ctx.find_root().params.get("home")
+    return [name for name in settings.names(Path(home) if home else None) if name.startswith(incomplete)]
+
+
+WHICH_INDEX = "Name of the index; optional where only one exists."
+NameOption = Annotated[
+    str | None, typer.Option("-n", "--name", metavar="NAME", help=WHICH_INDEX, autocompletion=complete_index)
+]
+NameArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help=WHICH_INDEX, autocompletion=complete_index, show_default=False),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "-m",
+        "--model",
+        metavar="MODEL",
+        help="Encoder: a name from `models list`, a folder or hf:owner/name, each also with #TEMPLATE.",
+    ),
+]
+ModelsOption = Annotated[
+    list[str] | None,
+    typer.Option("-m", "--model", metavar="MODEL", help="Encoder, or MODEL#TEMPLATE; repeatable."),
+]
+TemplateOption = Annotated[
+    str | None,
+    typer.Option(
+        "--template",
+        metavar="T",
+        help="Prompt template: a name from `templates list`, a TOML file, or a text that contains [X].",
+    ),
+]
+DtypeOption = Annotated[
+    str | None,
+    typer.Option("--dtype", metavar="TYPE", help="Precision of the weights: fp32, bf16, fp16; nf4 for decoders."),
+]
+LayerOption = Annotated[
+    int | None, typer.Option("--layer", metavar="N", help="Layer to read: -1 is the last, 0 the embeddings.")
+]
+TrustFlag = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run code that comes with the model. It can do anything.")
+]
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", metavar="D", help="auto, cpu, cuda or cuda:N; an absent device is an error.")
+]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
+YesFlag = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")]
