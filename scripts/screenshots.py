@@ -23,7 +23,8 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
-from semsearch import Index, SemsearchError, sts_pairs
+from semsearch import Index, SemsearchError
+from semsearch.evaluation import sts_pairs
 
 HERE = Path(__file__).resolve().parent
 SIZES = {"wide": (1360, 1000), "narrow": (420, 900)}

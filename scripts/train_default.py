@@ -116,7 +116,7 @@ def exported(last: Path, out: Path, *, ship: bool) -> None:
     """The trained encoder with its whitening, as ONNX in full precision and in 8 bits; `ship` puts that into place."""
     engine: Any = factory.open_backend(Reference.parse(last), device="cpu", backend="torch")[0]
     source = f"the first {texts.WHITENED:,} lines of the Wikipedia sentences, without those of STS sets"
-    engine = fitting.fitted_engine(
+    engine = fitting.fitted_backend(
         engine, fitting.Fit("whitening", texts.wikipedia(), source=source, power=POWER), note
     )
     engine.bundle = replace(engine.bundle, name=NAME, licence=LICENCE, source=SOURCE)

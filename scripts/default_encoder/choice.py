@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from default_encoder.texts import DATA
-from semsearch.evaluation import retrieval, sts
+from semsearch.evaluation import retrieval, sts_benchmarks
 from semsearch.training.selection import Scored
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ class Chosen:
 
 def scores(encode: Callable[[Sequence[str]], Vectors]) -> tuple[float, float]:
     """STS-B dev and SciFact train, in percent."""
-    dev = sts.task_pairs("stsb", DATA, "dev")["dev"]
+    dev = sts_benchmarks.sts_pairs("stsb", DATA, "dev")["dev"]
     return Scored(dev.pairs, dev.gold).score(encode), scifact(encode)
 
 
 def scifact(encode: Callable[[Sequence[str]], Vectors]) -> float:
     """nDCG@10 of 200 train queries among their relevant documents and 600 others, whole documents up to the limit."""
     folder, chance = DATA / "scifact" / "beir", random.Random(1)
-    documents, queries = list(retrieval.read_corpus(folder)), retrieval.read_queries(folder)
-    qrels = retrieval.read_qrels(folder, "train")
+    documents, queries = list(retrieval.beir_corpus(folder)), retrieval.beir_queries(folder)
+    qrels = retrieval.beir_qrels(folder, "train")
     chosen = chance.sample(sorted(qrels), QUERIES)
     relevant = {document for query in chosen for document in qrels[query]}
     others = [each for each in documents if each.id not in relevant]

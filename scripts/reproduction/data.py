@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from reproduction.jobs import Absent
-from semsearch.evaluation import sts
+from semsearch.evaluation import sts_pairs
 from semsearch.training.datasets.dataset import Examples
 
 WIKI = ("wiki1m_for_simcse.txt", "wiki_sentences_1m/wiki1m.txt.xz", "wiki_sentences_1m/wiki1m.txt")
@@ -40,7 +40,7 @@ def examples(name: str, data: Path, most: int = 0) -> Examples:
         return Examples({"anchor": both[:limit]}, source=name)
     if name in ("stsb", "stsb-train"):
         splits = ("train", "dev", "test") if name == "stsb" else ("train",)
-        found_pairs = [pair for split in splits for pair in sts.task_pairs("stsb", data, split)[split].pairs]
+        found_pairs = [pair for split in splits for pair in sts_pairs("stsb", data, split)[split].pairs]
         return Examples({"anchor": [text for pair in found_pairs for text in pair]}, source=name)
     pairs, labels = labelled(name, data, "train")
     columns = {"anchor": [one for one, _ in pairs[:limit]], "positive": [other for _, other in pairs[:limit]]}

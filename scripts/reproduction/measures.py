@@ -1,4 +1,4 @@
-"""What the tables measure of an encoder, by the name that a column gives it. All of it is semsearch.evaluation's."""
+"""Measures of an encoder by the name of their column in the tables, all from semsearch.evaluation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reproduction import data as sources
 from reproduction.jobs import Absent
 from reproduction.tables import MEANS, TOP
 from semsearch.encoders.encoder import Encoder
-from semsearch.evaluation import geometry, sts
+from semsearch.evaluation import geometry, sts, sts_benchmarks
 from semsearch.models import bundle as bundles
 from semsearch.models.model_ref import Reference
 
@@ -38,7 +38,7 @@ class Ruler:
 
     def measure(self, name: str, encoder: Encoder) -> float | str:
         """One figure; correlations in percent. Raises Absent where what it needs is not here."""
-        if name in sts.TASKS or name == "stsb-dev":
+        if name in sts_benchmarks.TASKS or name == "stsb-dev":
             return self._correlation(name, encoder)
         if name == "snli" or name in sources.CHINESE:
             pairs, labels = sources.labelled(name, self.data, "test")
@@ -64,8 +64,8 @@ class Ruler:
         """Spearman over the joined subsets ('all')."""
         task, split = ("stsb", "dev") if name == "stsb-dev" else (name, "test")
         if not self.pairs:
-            return sts.run_task(task, self.data, encoder, split).spearman.all
-        subsets = sts.task_pairs(task, self.data, split).values()
+            return sts_benchmarks.sts_task(task, encoder, self.data, split).spearman.all
+        subsets = sts_benchmarks.sts_pairs(task, self.data, split).values()
         pairs = [pair for subset in subsets for pair in subset.pairs]
         gold = [score for subset in subsets for score in subset.gold]
         kept = self._drawn(len(pairs), self.pairs)
@@ -77,10 +77,10 @@ class Ruler:
             return list(range(count))
         return sorted(np.random.default_rng([DRAWN, count]).permutation(count)[:most].tolist())
 
-    def _test(self) -> sts.Subset:
-        (subset,) = sts.task_pairs("stsb", self.data, "test").values()
+    def _test(self) -> sts_benchmarks.Subset:
+        (subset,) = sts_benchmarks.sts_pairs("stsb", self.data, "test").values()
         kept = self._drawn(len(subset.pairs), 3 * self.pairs)
-        return sts.Subset(tuple(subset.pairs[at] for at in kept), tuple(subset.gold[at] for at in kept))
+        return sts_benchmarks.Subset(tuple(subset.pairs[at] for at in kept), tuple(subset.gold[at] for at in kept))
 
     def _alignment(self, encoder: Encoder, threshold: str) -> float:
         subset = self._test()
@@ -98,7 +98,7 @@ class Ruler:
 
     def _seconds(self, encoder: Encoder) -> float:
         """Both sides of all pairs of STS-B test, one after the other."""
-        (subset,) = sts.task_pairs("stsb", self.data, "test").values()
+        (subset,) = sts_benchmarks.sts_pairs("stsb", self.data, "test").values()
         begun = time.perf_counter()
         encoder.encode([text for pair in subset.pairs for text in pair], role="passage")
         return time.perf_counter() - begun

@@ -22,7 +22,7 @@ from reproduction.measures import Ruler
 from reproduction.tables import MEANS, Figure
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import SemsearchError
-from semsearch.evaluation import sts
+from semsearch.evaluation import sts_pairs
 from semsearch.training.datasets.dataset import Examples
 
 AS_IS = -1  # the seed of what chance has no part in
@@ -126,7 +126,7 @@ class Workshop:
         )
         dev = None
         if self.setting == "full":
-            (subset,) = sts.task_pairs("stsb", self.data, "dev").values()
+            (subset,) = sts_pairs("stsb", self.data, "dev").values()
             dev = Scored(subset.pairs, subset.gold)
             if job.data in sources.CHINESE and job.data != "nli-cn":
                 dev = Scored(*sources.labelled(job.data, self.data, "valid"), name=f"{job.data} valid")

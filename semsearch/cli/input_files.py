@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from semsearch.errors import NotFound, UsageError
-from semsearch.evaluation.queries import from_record, questions
-from semsearch.evaluation.queries import record as record_of
-from semsearch.evaluation.retrieval import judgements
+from semsearch.evaluation import judged_queries
 from semsearch.types import Query
 
 QueryWithId: TypeAlias = tuple[str, Query]
@@ -36,7 +34,9 @@ def read_texts(file: str) -> list[str]:
     if lines and not lines[-1]:
         lines.pop()  # the empty rest after the last newline
     if file.endswith((".jsonl", ".ndjson")):
-        return [from_record(file, number, line)[1] for number, line in enumerate(lines, 1) if line.strip()]
+        return [
+            judged_queries.query_of_json(line, file, number)[1] for number, line in enumerate(lines, 1) if line.strip()
+        ]
     return lines
 
 
@@ -45,12 +45,12 @@ def read_queries(file: str) -> list[tuple[str, str]]:
 
     The id defaults to the line number. Blank lines are skipped.
     """
-    return questions(read_lines(file), file)
+    return judged_queries.read_queries(read_lines(file), file)
 
 
 def read_qrels(file: str) -> dict[str, dict[str, int]]:
     """query id -> document id -> grade: TREC (`qid 0 docid grade`) or tab-separated (`qid docid grade`, BEIR)."""
-    return judgements(read_lines(file), file)
+    return judged_queries.read_qrels(read_lines(file), file)
 
 
 def read_pairs(file: str) -> list[tuple[str, str, float | None]]:
@@ -86,7 +86,7 @@ def _pair_of_row(where: str, row: list[str]) -> tuple[str, str, float | None]:
 
 
 def _pair_of_record(file: str, number: int, line: str) -> tuple[str, str, float | None]:
-    record = record_of(file, number, line)
+    record = judged_queries.json_object(line, file, number)
     first, second = (next((record[key] for key in keys if key in record), None) for keys in _SIDES)
     if not isinstance(first, str) or not isinstance(second, str):
         raise UsageError(f"{file}:{number}: a pair needs two texts, a and b.", 'Write {"a": "…", "b": "…"}.')

@@ -1,4 +1,4 @@
-"""What a figure has to name: processor, cores, memory, system, and the versions of what was measured."""
+"""Description of the machine behind a measurement: processor, cores, memory, system, and library versions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from importlib import metadata
 from pathlib import Path
 
 LIBRARIES = ("numpy", "onnxruntime", "tokenizers", "faiss-cpu", "torch", "transformers", "sentence-transformers")
+CAPTION = "{processor}, {cores} cores, {memory}; {system}; {libraries}"
 
 
 def describe() -> dict[str, str]:
-    """Of this machine, in words for a table's caption."""
+    """This machine, in words for a table's caption."""
     return {
         "processor": _field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
-        "cores": str(_cores()),
+        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1),
         "memory": f"{_gibibytes(_field('/proc/meminfo', 'MemTotal')):.0f} GiB",
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "libraries": ", ".join(f"{name} {found}" for name in LIBRARIES if (found := version(name))),
@@ -22,17 +23,12 @@ def describe() -> dict[str, str]:
 
 
 def caption() -> str:
-    """The same on one line."""
-    found = describe()
-    return "{processor}, {cores} cores, {memory}; {system}; {libraries}".format(**found)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """This machine, on one line."""
+    return CAPTION.format(**describe())
 
 
 def version(name: str) -> str:
-    """Of an installed package; "" where it is not installed."""
+    """The version of an installed package; "" if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -44,5 +40,5 @@ def _field(file: str, name: str) -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(name)), "")
 
 
-def _gibibytes(kilobytes: str) -> float:
-    return int(kilobytes.split()[0]) / 2**20 if kilobytes else 0.0
+def _gibibytes(kibibytes: str) -> float:
+    return int(kibibytes.split()[0]) / 2**20 if kibibytes else 0.0

@@ -1,7 +1,7 @@
-"""One JSON for each run, with all that it takes to run it again, and Markdown tables of several.
+"""Evaluation reports: one JSON file per run with all that is needed to repeat it, and Markdown tables of several.
 
-A table holds what may be compared: runs of one kind and one protocol. What stands in its columns is the `table` of a
-run; everything else that was measured is in its `scores`.
+A table holds comparable runs: those of one kind and one protocol. Its columns are the `table` of a run; everything
+else that was measured is in the run's `scores`.
 """
 
 from __future__ import annotations
@@ -13,52 +13,62 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import environment
 from semsearch.models.safetensors_files import hashed
+from semsearch.types import JsonObject
 
 SCHEMA = 1
 SUFFIX = ".json"
-TABLES = "report.md"  # what a folder of runs gets beside them
+TABLES = "report.md"  # written next to the runs of a folder
 ENCODER = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "device", "provider")
 
-NEEDED = ("date", "encoder", "machine", "protocol", "run", "table")
-PARTS = {  # what a table tells of these
+REQUIRED = ("date", "encoder", "machine", "protocol", "run", "table")
+REQUIRED_PARTS = {  # what a table shows of these
     "encoder": ("name", "fingerprint"),
     "machine": ("processor", "cores", "memory", "system", "libraries"),
     "table": (),
 }
 
-Run: TypeAlias = dict[str, Any]
+Run: TypeAlias = JsonObject
+
+
+class DescribedEncoder(Protocol):
+    """The part of an encoder that a report records."""
+
+    @property
+    def info(self) -> Mapping[str, object]: ...
+    @property
+    def reference(self) -> str: ...
 
 
 def run(
     kind: str,
-    encoder: Any,
+    encoder: DescribedEncoder,
     *,
     protocol: str,
-    scores: Mapping[str, Any],
+    scores: Mapping[str, object],
     table: Mapping[str, float | int | None],
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     row: Mapping[str, str] | None = None,
     files: Iterable[Path] = (),
     asked: str = "",
     took_s: float = 0.0,
 ) -> Run:
-    """What a run of `kind` found of `encoder`, an Encoder or an engine of one.
+    """The record of a run of `kind` that measured `encoder`.
 
-    `protocol` says in words how it was measured: figures of two protocols are not to be compared. `row` tells runs of
-    one encoder and protocol apart. `asked` is what the encoder was called by; `files` is the data that was read.
+    `protocol` describes how it was measured: figures of two protocols are not comparable. `row` distinguishes runs of
+    one encoder and protocol. `asked` is the name by which the user chose the encoder; `files` is the data read.
     """
-    told = {key: encoder.info[key] for key in ENCODER if key in encoder.info}
+    info = {key: encoder.info[key] for key in ENCODER if key in encoder.info}
     return {
         "schema": SCHEMA,
         "run": kind,
         "protocol": protocol,
-        "encoder": {"asked": asked, **told, "reference": encoder.reference or asked},
-        "data": {name: hashed(file) for name, file in _named(files).items()},
+        "encoder": {"asked": asked, **info, "reference": encoder.reference or asked},
+        "data": {name: hashed(file) for name, file in _short_names(files).items()},
         "settings": dict(settings or {}),
         "row": dict(row or {}),
         "table": finite(table),
@@ -71,25 +81,25 @@ def run(
 
 
 def write(runs: Sequence[Run], to: Path) -> list[Path]:
-    """Save each run: one as the file `to`, or any number in the folder `to`, with the tables of all that it holds.
+    """Write each run: a single one to the file `to`, or any number into the folder `to`, with tables of its runs.
 
-    Raises UsageError for several runs and one file, and for a folder that holds other JSON.
+    Raises UsageError for several runs and one file, and for a folder that contains other JSON.
     """
     check(to, len(runs))
     if to.suffix == SUFFIX:
         to.parent.mkdir(parents=True, exist_ok=True)
-        _save(to, runs[0])
+        _write(to, runs[0])
         return [to]
     to.mkdir(parents=True, exist_ok=True)
     saved = [to / name(each) for each in runs]
     for path, each in zip(saved, runs, strict=True):
-        _save(path, each)
+        _write(path, each)
     (to / TABLES).write_text(tables(read([to])) + "\n", encoding="utf-8")
     return saved
 
 
 def check(to: Path, count: int) -> None:
-    """UsageError where `count` runs cannot be written to `to`: to be asked before what takes hours."""
+    """Raise UsageError if `count` runs cannot be written to `to`; call it before hours of measuring."""
     if to.suffix == SUFFIX:
         if count != 1:
             raise UsageError(f"{count} runs do not go into one file.", f"Name a folder: {to.with_suffix('')}")
@@ -97,13 +107,13 @@ def check(to: Path, count: int) -> None:
             raise UsageError(f"{to} is a folder.", "Name a file that ends in .json, or a folder that does not.")
     elif to.is_dir():
         for file in to.glob(f"*{SUFFIX}"):
-            _loaded(file)  # its tables are made of all that it holds
+            _read(file)  # the folder's tables are made from all of its runs
     elif to.exists():
-        raise UsageError(f"{to} is no folder, and does not end in {SUFFIX}.", "Name FILE.json, or a folder.")
+        raise UsageError(f"{to} is not a folder, and does not end in {SUFFIX}.", "Name FILE.json, or a folder.")
 
 
 def name(each: Run) -> str:
-    """The file of a run: kind, encoder, and what sets it apart from other runs of the two.
+    """The file name of a run: kind, encoder, and a hash of what distinguishes it from other runs of the two.
 
     >>> name({"run": "sts", "protocol": "all", "encoder": {"name": "a/b", "fingerprint": "00ff"}, "data": {}})
     'sts-b-00ff-6de1df.json'
@@ -117,33 +127,32 @@ def name(each: Run) -> str:
 
 
 def read(paths: Iterable[Path]) -> list[Run]:
-    """The runs in these files and folders, oldest first. Raises NotFound, and UsageError for what is no run."""
+    """The runs in these files and folders, oldest first. Raises NotFound, and UsageError for a file that is no run."""
     files: list[Path] = []
     for path in paths:
         if not path.exists():
-            raise NotFound(f"{path} does not exist.", "Name what --report wrote: a file or a folder.")
+            raise NotFound(f"{path} does not exist.", "Name a file or folder written by --report.")
         files += sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
     if not files:
         raise NotFound("there are no runs.", "Make one: semsearch eval … --report FOLDER")
-    return sorted((_loaded(file) for file in files), key=lambda each: str(each["date"]))
+    return sorted((_read(file) for file in files), key=lambda each: str(each["date"]))
 
 
 def tables(runs: Sequence[Run]) -> str:
-    """Markdown: a table for each kind and protocol, a row a run, with the machines and versions below."""
+    """Markdown: a table for each kind and protocol, a row per run, with machines and versions below."""
     groups: dict[tuple[str, str], list[Run]] = {}
     for each in runs:
         groups.setdefault((each["run"], each["protocol"]), []).append(each)
     parts = [
-        f"### {kind}\n\n{protocol}\n\n{markdown(*rows(group, [_called(each) for each in group]))}"
+        f"### {kind}\n\n{protocol}\n\n{markdown(*rows(group, [_encoder_label(each) for each in group]))}"
         for (kind, protocol), group in groups.items()
     ]
-    seen = dict.fromkeys("{processor}, {cores} cores, {memory}; {system}; {libraries}".format(**each["machine"])
-                         for each in runs)  # fmt: skip
-    return "\n\n".join([*parts, "\n".join(f"Machine: {one}" for one in seen)])
+    machines = dict.fromkeys(environment.CAPTION.format(**each["machine"]) for each in runs)
+    return "\n\n".join([*parts, "\n".join(f"Machine: {one}" for one in machines)])
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of GitHub's Markdown, its columns aligned so that it reads as text too.
+    """A GitHub Markdown table, its columns aligned so that it is readable as plain text too.
 
     >>> print(markdown(["a", "b"], [["x|y", "1"]]))
     | a    | b |
@@ -159,7 +168,7 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def shown(value: float | int | None) -> str:
-    """A figure of a table: whole numbers as they are, others with two digits, or four below 10 in size.
+    """A table cell: integers as they are, others with two decimals, or four below 10 in size.
 
     >>> shown(82.031), shown(-1.23456), shown(1379), shown(None)
     ('82.03', '-1.2346', '1379', '-')
@@ -171,53 +180,50 @@ def shown(value: float | int | None) -> str:
     return f"{value:.2f}" if abs(value) >= 10 else f"{value:.4f}"
 
 
-def finite(value: Any) -> Any:
-    """The same with None in place of NaN and infinity, which JSON has not."""
+def finite(value: object) -> Any:
+    """`value` as JSON can represent it: NaN and infinity become None, NumPy scalars become numbers."""
     if isinstance(value, Mapping):
         return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [finite(each) for each in value]
-    if isinstance(value, float) or hasattr(value, "item"):
-        plain = value.item() if hasattr(value, "item") else value
-        return plain if math.isfinite(plain) else None
-    return value
+    plain = value.item() if hasattr(value, "item") else value
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
 def rows(runs: Sequence[Run], names: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Heads, and a row of cells for each run, called by its name: what sets it apart, then its figures."""
-    apart = list(dict.fromkeys(key for each in runs for key in each.get("row", {})))
+    """Column heads, and a row of cells for each run: its name, what distinguishes it, then its figures."""
+    labels = list(dict.fromkeys(key for each in runs for key in each.get("row", {})))
     columns = list(dict.fromkeys(column for each in runs for column in each["table"]))
     cells = [
-        [name, *(each.get("row", {}).get(key, "") for key in apart), *(shown(each["table"].get(c)) for c in columns)]
+        [name, *(each.get("row", {}).get(key, "") for key in labels), *(shown(each["table"].get(c)) for c in columns)]
         for name, each in zip(names, runs, strict=True)
     ]
-    return ["encoder", *apart, *columns], cells
+    return ["encoder", *labels, *columns], cells
 
 
-def _called(each: Run) -> str:
-    encoder = each["encoder"]
-    return f"{encoder['name']} ({encoder['fingerprint'][:8]})"
+def _encoder_label(each: Run) -> str:
+    return f"{each['encoder']['name']} ({each['encoder']['fingerprint'][:8]})"
 
 
-def _save(path: Path, each: Run) -> None:
+def _write(path: Path, each: Run) -> None:
     path.write_text(json.dumps(each, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _loaded(file: Path) -> Run:
+def _read(file: Path) -> Run:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file} cannot be read as JSON: {error}.", "Name what --report wrote.") from None
-    missing = _missing(found, NEEDED) or [
-        f"{part}.{key}" for part, keys in PARTS.items() for key in _missing(found[part], keys)
+        raise UsageError(f"{file} cannot be read as JSON: {error}.", "Name files written by --report.") from None
+    missing = _missing_keys(found, REQUIRED) or [
+        f"{part}.{key}" for part, keys in REQUIRED_PARTS.items() for key in _missing_keys(found[part], keys)
     ]
     if missing:
-        raise UsageError(f"{file} is not a run: it has no {missing[0]}.", "Name what --report wrote.")
+        raise UsageError(f"{file} is not a run: it has no {missing[0]}.", "Name files written by --report.")
     return dict(found)
 
 
-def _named(files: Iterable[Path]) -> dict[str, Path]:
-    """Each file by its folder and name, and as many folders before as tell it from the others."""
+def _short_names(files: Iterable[Path]) -> dict[str, Path]:
+    """Each file by its folder and name, with as many parent folders as distinguish it from the others."""
     distinct = list(dict.fromkeys(file.absolute() for file in files))
 
     def ends(parts: int) -> list[tuple[str, ...]]:
@@ -229,6 +235,6 @@ def _named(files: Iterable[Path]) -> dict[str, Path]:
     return {"/".join(file.parts[-enough(file) :]): file for file in distinct}
 
 
-def _missing(found: Any, keys: Sequence[str]) -> list[str]:
-    """Those of `keys` that an object lacks; of what is no object, all."""
+def _missing_keys(found: object, keys: Sequence[str]) -> list[str]:
+    """Those of `keys` that an object lacks; all of them if it is no object."""
     return [key for key in keys if key not in found] if isinstance(found, dict) else list(keys or ("columns",))

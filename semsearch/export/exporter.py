@@ -70,7 +70,7 @@ def export(
     else:
         engine = factory.torch_backend(model, "export")
     if post is not None:
-        engine = fitting.fitted_engine(engine, post, report)
+        engine = fitting.fitted_backend(engine, post, report)
     return export_engine(engine, out, dtype, to=to, data=data, force=force, report=report)
 
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from semsearch.errors import GateFailed
-from semsearch.evaluation.sts import cosines, spearman, task_pairs
+from semsearch.evaluation.sts import cosines, spearman
+from semsearch.evaluation.sts_benchmarks import sts_pairs
 from semsearch.types import EncoderProtocol
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def compare(
 
 def compare_on_sts(ours: PromptedEncoder, theirs: PromptedEncoder, data: Path) -> dict[str, float]:
     """STS-B dev, Spearman in percent. Raises NotFound where `data` does not have it."""
-    (dev,) = task_pairs("stsb", data, "dev").values()
+    (dev,) = sts_pairs("stsb", data, "dev").values()
     scores = [round(100 * spearman(cosines(dev.pairs, each), dev.gold), 2) for each in (ours, theirs)]
     return {"stsb_dev": scores[0], "stsb_dev_fp32": scores[1]}
 

@@ -52,7 +52,7 @@ class Scored:
         return f"Spearman on {self.name}"
 
     def score(self, encode: Encode) -> float:
-        found = 100 * sts.spearman(sts.compared(self.pairs, encode), self.gold)
+        found = 100 * sts.spearman(sts.pair_cosines(self.pairs, encode), self.gold)
         return 0.0 if math.isnan(found) else found  # all cosines equal: the encoder tells nothing apart
 
 

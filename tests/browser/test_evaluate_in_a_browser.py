@@ -13,7 +13,8 @@ from helpers.stsdata import tiny_sts
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from semsearch import Document, Index, kept_runs
+from semsearch import Document, Index
+from semsearch.evaluation import list_runs
 
 pytestmark = needs_chromium
 
@@ -54,7 +55,7 @@ def test_runs_are_measured_in_the_browser_and_outlive_the_server(
     tasks = "evaluate?measure=STS+tasks&encoders=hashing&encoders=default"
     with serving(home, SEMSEARCH_DATA=str(data)) as address:
         measure(browser, f"{address}/{tasks}")
-        kept = list(kept_runs(home).values())
+        kept = list(list_runs(home).values())
         assert [run["encoder"] for run in kept] == ["hashing", "default"]
         measure(browser, f"{address}/evaluate?measure=without+labels&index=notes&sample=2")
     browser.get(f"{request.getfixturevalue('server')}/{tasks}")  # another server, of the same home

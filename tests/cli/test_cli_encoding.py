@@ -90,10 +90,10 @@ def test_sts_matrix_compares_every_line_with_every_other(cli: CommandLine) -> No
 
 
 def test_sts_of_a_public_task_is_the_figure_of_the_papers(cli: CommandLine, data: Path) -> None:
-    from semsearch.evaluation.sts import run_task
+    from semsearch.evaluation import sts_task
 
     shown = cli.ok("sts", "--task", "sickr", "--data", data, "--json").json
-    wanted = run_task("sickr", data, HashingEncoder())
+    wanted = sts_task("sickr", HashingEncoder(), data)
     assert shown["models"]["hashing"]["spearman"] == pytest.approx(wanted.spearman.all, abs=1e-3)
     assert cli("sts", "--task", "sickr", "--data", "/nowhere").code == 3
 

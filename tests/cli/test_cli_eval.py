@@ -21,7 +21,8 @@ from semsearch.cli.commands import EVAL
 from semsearch.cli.evaluate import tasks
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import UsageError
-from semsearch.evaluation import geometry, report, sts
+from semsearch.evaluation import geometry, report, sts_pairs, sts_task
+from semsearch.evaluation.sts_benchmarks import SUBSETS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCS = (CHECKOUT / "docs" / "evaluation.md").read_text(encoding="utf-8")
@@ -54,7 +55,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "tiny/beir/qrels/test.tsv": "query-id\tcorpus-id\tscore\n"
                                     + "".join(f"q{noun}\t{noun}\t1\n" for noun in NOUNS),
     }  # fmt: skip
-    for at, name in enumerate(sts.SUBSETS["sts13"]):
+    for at, name in enumerate(SUBSETS["sts13"]):
         some = pairs[at::3]
         files[f"sts/senteval/STS/STS13-en-test/STS.input.{name}.txt"] = "".join(f"{a}\t{b}\n" for a, b, _ in some)
         files[f"sts/senteval/STS/STS13-en-test/STS.gs.{name}.txt"] = "".join(f"{score}\n" for *_, score in some)
@@ -150,7 +151,7 @@ def test_where_no_correlation_is_it_is_null_and_not_a_crash(cli: CommandLine, to
 
 
 def test_subsets_make_one_score_in_the_way_that_was_asked_for(cli: CommandLine, toys: Path) -> None:
-    wanted = sts.run_task("sts13", toys, HashingEncoder()).spearman
+    wanted = sts_task("sts13", HashingEncoder(), toys).spearman
     assert len({round(value, 4) for value in (wanted.all, wanted.mean, wanted.wmean)}) > 1
     for how in ("all", "mean", "wmean"):
         found = cli.ok("sts", "--task", "sts13", "--aggregate", how, "--json").json["models"]["hashing"]
@@ -163,7 +164,7 @@ def test_a_split_is_another_file(cli: CommandLine, toys: Path) -> None:
     (toys / "sts/senteval/STS/STSBenchmark/sts-test.csv").unlink()
     assert cli.ok("sts", "--task", "stsb", "--split", "dev", "--json").json["models"]["hashing"]["pairs"] == 16
     missing = cli("sts", "--task", "stsb")
-    assert missing.code == 3 and "sts-test.csv is not there" in missing.err
+    assert missing.code == 3 and "sts-test.csv does not exist" in missing.err
     assert cli("sts", "--task", "sts13", "--split", "dev").code == 2
 
 
@@ -238,12 +239,12 @@ def test_what_cannot_be_written_is_told_before_anything_is_measured(
     for command in commands:
         assert "2 runs do not go into one file" in cli(*command, *two, "--report", tmp_path / "x.json").err
         assert "is not a run" in cli(*command, "--report", tmp_path / "other").err
-        assert "is no folder" in cli(*command, "--report", tmp_path / "file").err
+        assert "is not a folder" in cli(*command, "--report", tmp_path / "file").err
     pytest.importorskip("matplotlib")
     drawing = (["sts", "--task", "stsb"], ["eval", "grid"], ["eval", "tokens", "tea"])
     for command in drawing:
         ran = cli(*command, "--figure", tmp_path / "x.pdf")
-        assert ran.code == 2 and "x.pdf is no PNG" in ran.err
+        assert ran.code == 2 and "x.pdf is not a PNG" in ran.err
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for command in drawing:
         ran = cli(*command, "--figure", tmp_path / "x.png")
@@ -264,14 +265,14 @@ def test_transfer_is_solved_from_vectors_alone(cli: CommandLine, toys: Path, tmp
     assert "| CR " in cli.ok(*asked, "--format", "md").out
     hidden = cli.ok(*asked, "--hidden", 5, "--json").json["runs"][0]
     assert "5 hidden units" in hidden["protocol"] and hidden["settings"]["hidden"] == 5
-    for arguments, told in ((["--task", "SST"], "no transfer task"), (["--task", "MR"], "rt-polarity.pos is not at")):
+    for arguments, told in ((["--task", "SST"], "no transfer task"), (["--task", "MR"], "no MR/rt-polarity.pos")):
         assert told in cli("eval", "transfer", *arguments).err
 
 
 def test_without_torch_the_extra_that_has_it_is_named(
     cli: CommandLine, toys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("classifier", "transfer", "grid", "tokens"):
+    for name in ("classifier", "transfer", "layer_scores", "attribution", "inspection"):
         monkeypatch.delitem(sys.modules, f"semsearch.evaluation.papers.{name}", raising=False)
         monkeypatch.delattr(semsearch.evaluation.papers, name, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
@@ -317,14 +318,14 @@ def test_a_collection_that_is_not_there_names_those_that_are(cli: CommandLine, t
     assert ran.code == 3 and "Available collections: tiny." in ran.err
     assert cli("eval", "retrieval").code == 2
     split = cli("eval", "retrieval", "--data", "tiny", "--split", "train")
-    assert split.code == 3 and "Splits that are there: test." in split.err
+    assert split.code == 3 and "Splits that exist: test." in split.err
 
 
 def test_geometry_of_pairs_texts_and_an_index_is_that_of_their_vectors(
     cli: CommandLine, toys: Path, notes: Path
 ) -> None:
     (run,) = cli.ok("eval", "geometry", "--json").json["runs"]
-    (subset,) = sts.task_pairs("stsb", toys).values()
+    (subset,) = sts_pairs("stsb", toys).values()
     encoder = HashingEncoder()
     left, right = (encoder.encode([pair[side] for pair in subset.pairs]) for side in (0, 1))
     wanted = geometry.alignments(left, right, subset.gold)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from semsearch import Encoder
-from semsearch.evaluation.sts import run_task
+from semsearch.evaluation import sts_task
 from semsearch.models import bundle as bundles
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -47,5 +47,5 @@ def test_near_meanings_are_nearer_than_near_words() -> None:
 
 @pytest.mark.slow
 def test_it_scores_on_sts_b_dev_what_its_manifest_says(data: Path) -> None:
-    found = run_task("stsb", data, Encoder.load(NAME), "dev").spearman.all
+    found = sts_task("stsb", Encoder.load(NAME), data, "dev").spearman.all
     assert found == pytest.approx(bundles.read(NAME).parity["stsb_dev"], abs=0.1)

@@ -14,14 +14,16 @@ import pytest
 from helpers.models import minilm
 
 from semsearch.errors import UsageError
-from semsearch.evaluation.sts import Subset, cosines, spearman
+from semsearch.evaluation.sts import cosines, spearman
+from semsearch.evaluation.sts_benchmarks import Subset
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 from semsearch.encoders.encoder import Encoder  # noqa: E402  (torch may be absent)
-from semsearch.evaluation.papers import figures, grid, tokens  # noqa: E402
-from semsearch.evaluation.papers.tokens import Part  # noqa: E402
+from semsearch.evaluation.papers import attribution, figures  # noqa: E402
+from semsearch.evaluation.papers.attribution import TokenAttribution, token_attribution  # noqa: E402
+from semsearch.evaluation.papers.layer_scores import LayerScores, layer_scores  # noqa: E402
 
 SENTENCE = "a man is driving a car"
 PAIRS = Subset(
@@ -36,8 +38,8 @@ PAIRS = Subset(
 )
 
 
-def engine(model: Path, template: str = "mean") -> Any:
-    return Encoder.load(model, template=template, device="cpu").backend
+def loaded(model: Path, template: str = "mean") -> Any:
+    return Encoder.load(model, template=template, device="cpu")
 
 
 def size_of(file: Path) -> tuple[int, int]:
@@ -51,7 +53,7 @@ def size_of(file: Path) -> tuple[int, int]:
 @pytest.mark.parametrize(("template", "pooling"), [("mean", "mean"), ("cls", "cls"), ("cot-bert", "mask")])
 def test_a_cell_of_the_grid_is_the_encoder_that_reads_that_layer_so(golden: Path, template: str, pooling: str) -> None:
     model = golden / "models" / "tiny-bert"
-    found = grid.grid(engine(model, template), PAIRS)
+    found = layer_scores(loaded(model, template), PAIRS)
     assert found.poolings == (("cls", "mean", "max", "mask") if template == "cot-bert" else ("cls", "mean", "max"))
     assert len(found.scores) == 4
     for layer in (1, 3):
@@ -62,32 +64,32 @@ def test_a_cell_of_the_grid_is_the_encoder_that_reads_that_layer_so(golden: Path
 
 def test_decoders_are_read_at_their_last_token(golden: Path) -> None:
     model = golden / "models" / "tiny-opt"
-    found = grid.grid(engine(model, "prompteol"), PAIRS)
+    found = layer_scores(loaded(model, "prompteol"), PAIRS)
     assert found.poolings == ("last", "mean", "max")
     wanted = cosines(PAIRS.pairs, Encoder.load(model, template="prompteol", device="cpu"))
     assert found.scores[-1][0] == pytest.approx(100 * spearman(wanted, PAIRS.gold))
 
 
 def test_cells_where_all_vectors_are_one_are_never_the_best() -> None:
-    found = grid.Grid(("cls", "mean"), ((math.nan, 40.0), (-3.0, 61.5)))
+    found = LayerScores(("cls", "mean"), ((math.nan, 40.0), (-3.0, 61.5)))
     assert found.best == (1, "mean", 61.5)
 
 
 def test_a_model_without_layers_to_see_is_refused(default_encoder: Encoder) -> None:
-    for look in (lambda one: grid.grid(one, PAIRS), lambda one: tokens.contributions(one, SENTENCE)):
-        with pytest.raises(UsageError, match="reading layers needs a model that runs in PyTorch"):
-            look(default_encoder.backend)
+    for look in (lambda one: layer_scores(one, PAIRS), lambda one: token_attribution(one, SENTENCE)):
+        with pytest.raises(UsageError, match="needs a model that runs in PyTorch"):
+            look(default_encoder)
 
 
 def test_contributions_are_the_shares_of_the_cosines_with_every_token() -> None:
-    one = engine(minilm())
-    parts = tokens.contributions(one, SENTENCE)
+    one = loaded(minilm())
+    parts = token_attribution(one, SENTENCE)
     assert [part.token for part in parts] == SENTENCE.split()
     assert [part.core for part in parts] == [False, True, False, True, False, True]
     assert sum(part.share for part in parts) == pytest.approx(1)
     ratios = [part.cosine / part.share for part in parts]
     assert ratios == pytest.approx([ratios[0]] * len(ratios))
-    (vector,) = one.vectors([SENTENCE], one.prompts["passage"])
+    (vector,) = one.backend.vectors([SENTENCE], one.backend.prompts["passage"])
     transformers = pytest.importorskip("transformers")
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm())
     with torch.no_grad():
@@ -98,18 +100,18 @@ def test_contributions_are_the_shares_of_the_cosines_with_every_token() -> None:
 
 def test_only_the_sentence_counts_and_not_the_prompt_around_it() -> None:
     for template in ("promptbert", "cot-bert"):
-        parts = tokens.contributions(engine(minilm(), template), f"{SENTENCE}.")
+        parts = token_attribution(loaded(minilm(), template), f"{SENTENCE}.")
         assert [part.token for part in parts] == [*SENTENCE.split(), "."]
 
 
 @pytest.mark.parametrize(("template", "layer"), [("prompteol", 3), ("knowledge-enhancement", 2)])
 def test_decoders_tokens_are_read_at_the_layer_of_the_sentence(golden: Path, template: str, layer: int) -> None:
-    one = engine(golden / "models" / "tiny-opt", template)
-    parts = tokens.contributions(one, SENTENCE)
+    one = loaded(golden / "models" / "tiny-opt", template)
+    parts = token_attribution(one, SENTENCE)
     assert len(parts) >= 6 and all(-1 <= part.cosine <= 1 for part in parts)
-    prompt = one.prompts["passage"]
-    (ids,) = one._tokenizer.ids([SENTENCE], prompt)
-    where = [at for at, (_, of) in enumerate(one._tokenizer.parts(SENTENCE, prompt)) if of == "sentence"]
+    prompt = one.backend.prompts["passage"]
+    (ids,) = one.backend._tokenizer.ids([SENTENCE], prompt)
+    where = [at for at, (_, of) in enumerate(one.backend._tokenizer.parts(SENTENCE, prompt)) if of == "sentence"]
     model = pytest.importorskip("transformers").AutoModel.from_pretrained(golden / "models" / "tiny-opt")
     with torch.no_grad():
         states = model(torch.tensor([ids]), output_hidden_states=True).hidden_states[layer][0].numpy()
@@ -128,15 +130,15 @@ def test_decoders_tokens_are_read_at_the_layer_of_the_sentence(golden: Path, tem
     ],
 )
 def test_words_are_put_together_before_they_are_judged(written: list[str], core: tuple[str, ...], wanted: str) -> None:
-    assert "".join("01"[chosen] for chosen in tokens._core(written, core)) == wanted
+    assert "".join("01"[chosen] for chosen in attribution._core(written, core)) == wanted
 
 
 def test_a_sentence_that_is_empty_or_too_long_is_refused(golden: Path) -> None:
-    one = engine(golden / "models" / "tiny-bert")
+    one = loaded(golden / "models" / "tiny-bert")
     with pytest.raises(UsageError, match="no tokens"):
-        tokens.contributions(one, " ")
-    with pytest.raises(UsageError, match="tokens, and the sentence has more"):
-        tokens.contributions(one, "a " * 1000)
+        token_attribution(one, " ")
+    with pytest.raises(UsageError, match="longer than the"):
+        token_attribution(one, "a " * 1000)
 
 
 def test_every_picture_is_a_png_with_a_panel_a_model(tmp_path: Path) -> None:
@@ -146,9 +148,9 @@ def test_every_picture_is_a_png_with_a_panel_a_model(tmp_path: Path) -> None:
     figures.by_gold(dict(list(values.items())[:1]), gold.tolist(), tmp_path / "a" / "one.png")
     figures.by_gold(values, gold.tolist(), tmp_path / "both.png", "a title")
     assert size_of(tmp_path / "both.png")[0] > 1.5 * size_of(tmp_path / "a" / "one.png")[0]
-    figures.layers(grid.Grid(("cls", "mean"), ((math.nan, 40.0), (-3.0, 61.5))), tmp_path / "layers.png")
-    figures.layers(grid.Grid(("cls",), ((math.nan,),)), tmp_path / "nothing.png")
-    parts = [Part("tea", 0.5, 1.0, True)]
+    figures.layers(LayerScores(("cls", "mean"), ((math.nan, 40.0), (-3.0, 61.5))), tmp_path / "layers.png")
+    figures.layers(LayerScores(("cls",), ((math.nan,),)), tmp_path / "nothing.png")
+    parts = [TokenAttribution("tea", 0.5, 1.0, True)]
     figures.tokens({"one": parts}, tmp_path / "short.png")
     figures.tokens({"one": parts * 30, "two": parts * 30}, tmp_path / "long.png")  # one above the other
     short, long = size_of(tmp_path / "short.png"), size_of(tmp_path / "long.png")
@@ -157,31 +159,35 @@ def test_every_picture_is_a_png_with_a_panel_a_model(tmp_path: Path) -> None:
 
 def test_a_text_is_drawn_as_it_is_written(tmp_path: Path) -> None:
     """Two dollars are no formula, and a long sentence takes several lines."""
-    parts = [Part("$", 0.5, 0.5, True), Part("$\\frac$", 0.5, 0.5, False)]
+    parts = [TokenAttribution("$", 0.5, 0.5, True), TokenAttribution("$\\frac$", 0.5, 0.5, False)]
     for title in ("$5 \\frac $6", "word " * 40):
         figures.tokens({"$\\frac$": parts}, tmp_path / f"{len(title)}.png", title)
         figures.by_gold({"$\\frac$": np.array([0.1, 0.9])}, [1, 4], tmp_path / "gold.png", title)
-    figures.layers(grid.Grid(("cls",), ((40.0,),)), tmp_path / "layers.png", "$5 \\frac $6")
+    figures.layers(LayerScores(("cls",), ((40.0,),)), tmp_path / "layers.png", "$5 \\frac $6")
 
 
 def test_letters_that_cannot_be_drawn_are_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    figures.tokens({"one": [Part("über", 0.5, 1.0, True)]}, tmp_path / "a.png", "größer")
+    figures.tokens({"one": [TokenAttribution("über", 0.5, 1.0, True)]}, tmp_path / "a.png", "größer")
     assert not caplog.messages
-    figures.tokens({"one": [Part("日本", 0.5, 0.5, True), Part("語", 0.5, 0.5, True)]}, tmp_path / "b.png", "日本語")
-    assert [message.partition(" has ")[2] for message in caplog.messages] == [
-        "boxes in place of letters that Matplotlib's font lacks."
+    figures.tokens(
+        {"one": [TokenAttribution("日本", 0.5, 0.5, True), TokenAttribution("語", 0.5, 0.5, True)]},
+        tmp_path / "b.png",
+        "日本語",
+    )
+    assert [message.partition(" shows ")[2] for message in caplog.messages] == [
+        "boxes for characters that Matplotlib's font lacks."
     ]
 
 
 def test_a_file_that_is_no_png_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"layers\.pdf is no PNG"):
-        figures.layers(grid.Grid(("cls",), ((1.0,),)), tmp_path / "layers.pdf")
+    with pytest.raises(UsageError, match=r"layers\.pdf is not a PNG"):
+        figures.layers(LayerScores(("cls",), ((1.0,),)), tmp_path / "layers.pdf")
 
 
 def test_no_window_system_is_asked_for(tmp_path: Path) -> None:
     script = (
-        "from semsearch.evaluation.papers import figures, grid\nfrom pathlib import Path\nimport sys\n"
-        f"figures.layers(grid.Grid(('cls',), ((1.0,),)), Path({str(tmp_path / 'a.png')!r}))\n"
+        "from semsearch.evaluation.papers import figures, layer_scores\nfrom pathlib import Path\nimport sys\n"
+        f"figures.layers(layer_scores.LayerScores(('cls',), ((1.0,),)), Path({str(tmp_path / 'a.png')!r}))\n"
         "print([name for name in sys.modules if name.startswith('matplotlib.pyplot')])"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -98,16 +98,16 @@ def test_a_collection_is_read_as_beir_wrote_it(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, documents)) + "\n", encoding="utf-8")
     (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "größe?"}\n\n', encoding="utf-8")
     (tmp_path / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\n1\t4\t2\n1\t5\t0\n", encoding="utf-8")
-    read = [(document.id, document.title, document.text) for document in retrieval.read_corpus(tmp_path)]
+    read = [(document.id, document.title, document.text) for document in retrieval.beir_corpus(tmp_path)]
     assert read == [
         ("4", "A title", "A title\n\nThe body."),
         ("5", None, 'Only "text".'),
         ("6", "Only title", "Only title"),
     ]
-    assert retrieval.read_queries(tmp_path) == {"1": "größe?"}
-    assert retrieval.read_qrels(tmp_path, "dev") == {"1": {"4": 2, "5": 0}}
+    assert retrieval.beir_queries(tmp_path) == {"1": "größe?"}
+    assert retrieval.beir_qrels(tmp_path, "dev") == {"1": {"4": 2, "5": 0}}
     with pytest.raises(NotFound, match=r"test\.tsv"):
-        retrieval.read_qrels(tmp_path)
+        retrieval.beir_qrels(tmp_path)
 
 
 @pytest.fixture
@@ -126,20 +126,20 @@ def test_a_collection_is_found_in_its_beir_folder_and_called_by_its_own(collecti
     assert (found.name, dict(found.queries), found.qrels) == ("tiny", {"q": "tea"}, {"q": {"d": 1}})
     assert [document.id for document in found.documents()] == ["d"]  # one without a text cannot be found
     assert all(file.is_file() for file in found.files)
-    with pytest.raises(NotFound, match=r"test\.tsv does not exist. Splits that are there: train"):
+    with pytest.raises(NotFound, match=r"test\.tsv does not exist. Splits that exist: train"):
         retrieval.Collection.read(collection)
 
 
 def test_judgements_without_a_head_lose_none(collection: Path) -> None:
     (collection / "qrels" / "test.tsv").write_text("q\td\t1\nq\te\t2\n")
-    assert retrieval.read_qrels(collection) == {"q": {"d": 1, "e": 2}}
+    assert retrieval.beir_qrels(collection) == {"q": {"d": 1, "e": 2}}
 
 
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
         ("qrels/train.tsv", "q\td\t1\nq\td\thigh\n", r"train\.tsv:2: not a judgement"),
-        ("qrels/train.tsv", "query-id\tcorpus-id\tscore\n", "holds no judgement"),
+        ("qrels/train.tsv", "query-id\tcorpus-id\tscore\n", "contains no judgement"),
         ("qrels/train.tsv", "q\td\t²\n", r"train\.tsv:1: not a judgement"),
         ("qrels/train.tsv", "q\td\t--1\n", r"train\.tsv:1: not a judgement"),
         ("queries.jsonl", '{"_id": "q", "text": "\udcff"}\n', r"queries\.jsonl is not UTF-8"),
@@ -180,7 +180,7 @@ def test_the_real_collections_have_the_published_sizes(
     data: Path, name: str, split: str, documents: int, queries: int, judged: int
 ) -> None:
     folder = data / name / "beir"
-    qrels = retrieval.read_qrels(folder, split)
-    ids = {document.id for document in retrieval.read_corpus(folder)}
+    qrels = retrieval.beir_qrels(folder, split)
+    ids = {document.id for document in retrieval.beir_corpus(folder)}
     assert (len(ids), len(qrels), sum(map(len, qrels.values()))) == (documents, queries, judged)
-    assert qrels.keys() <= retrieval.read_queries(folder).keys()
+    assert qrels.keys() <= retrieval.beir_queries(folder).keys()

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import NotFound, UnknownName, UsageError
-from semsearch.evaluation.sts import aggregate, pearson, run_task, spearman, sts, task_pairs
+from semsearch.evaluation.sts import pearson, spearman, sts
+from semsearch.evaluation.sts_benchmarks import aggregate, sts_pairs, sts_task
 
 PAIRS = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927}
 
@@ -57,14 +58,14 @@ def _toy(toy: dict[str, Any]) -> tuple[dict[str, Any], dict[str, list[float]]]:
 
 @pytest.mark.parametrize("task", PAIRS)
 def test_tasks_have_the_pairs_of_the_literature(data: Path, task: str) -> None:
-    subsets = task_pairs(task, data)
+    subsets = sts_pairs(task, data)
     assert sum(len(subset.pairs) for subset in subsets.values()) == PAIRS[task]
     assert all(0 <= score <= 5 for subset in subsets.values() for score in subset.gold)
 
 
 @pytest.mark.slow
 def test_the_default_encoder_keeps_the_score_of_its_manifest(data: Path, default_encoder: Encoder) -> None:
-    found = run_task("stsb", data, default_encoder, "dev")
+    found = sts_task("stsb", default_encoder, data, "dev")
     assert found.spearman.all == pytest.approx(default_encoder_parity()["stsb_dev"], abs=0.1)
     assert found.spearman.all == found.spearman.mean == found.spearman.wmean
 
@@ -97,8 +98,8 @@ def test_without_gold_there_is_no_correlation(hashing: Any) -> None:
     ("content", "told"),
     [
         (b"m\tx\ty\t1\t\ta\tb\n", "no pair has a score"),
-        (b"m\tx\ty\t1\tnan\ta\tb\n", "a score is no number"),
-        (b"m\tx\ty\t1\thigh\ta\tb\n", "scores and sentences do not fit"),
+        (b"m\tx\ty\t1\tnan\ta\tb\n", "a score is not a number"),
+        (b"m\tx\ty\t1\thigh\ta\tb\n", "scores and sentences do not match"),
         (b"m\tx\ty\t1\t5\ta\n", r"sts-test\.csv:1: 6 columns"),
         (b"m\tx\ty\t1\t5\t\xff\tb\n", "is not UTF-8"),
         (b"", r"sts-test\.csv:1: 1 columns"),
@@ -109,7 +110,7 @@ def test_what_is_off_in_a_tasks_file_is_named(tmp_path: Path, content: bytes, to
     file.parent.mkdir(parents=True)
     file.write_bytes(content)
     with pytest.raises(UsageError, match=told):
-        task_pairs("stsb", tmp_path)
+        sts_pairs("stsb", tmp_path)
 
 
 def test_gold_scores_have_to_match_the_pairs(hashing: Any) -> None:
@@ -119,8 +120,8 @@ def test_gold_scores_have_to_match_the_pairs(hashing: Any) -> None:
 
 def test_unknown_tasks_splits_and_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="Did you mean 'sts12'"):
-        task_pairs("sts122", tmp_path)
+        sts_pairs("sts122", tmp_path)
     with pytest.raises(UsageError, match="no split"):
-        task_pairs("sts12", tmp_path, "dev")
+        sts_pairs("sts12", tmp_path, "dev")
     with pytest.raises(NotFound, match="no STS tasks"):
-        task_pairs("stsb", tmp_path)
+        sts_pairs("stsb", tmp_path)

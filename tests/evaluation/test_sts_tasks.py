@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from helpers.stsdata import PAIRS, tiny_sts
 
-from semsearch import pair_geometry, sts_pairs, sts_task, sts_tasks, text_geometry, trained_from
+from semsearch import trained_from
 from semsearch.errors import NotFound, UsageError
-from semsearch.evaluation import geometry
-from semsearch.evaluation import sts_tasks as tasks
-from semsearch.evaluation.sts import run_task
+from semsearch.evaluation import geometry, pair_geometry, sts_pairs, sts_task, sts_tasks, text_geometry
 from semsearch.types import Progress
 
 
@@ -40,25 +38,21 @@ def test_without_a_folder_or_without_tasks_it_says_what_to_set(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("task", ["sts13", "stsb"])
-def test_the_scores_are_those_of_the_command_whatever_the_windows(
-    task: str, data: Path, hashing: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    right = run_task(task, data, hashing)
-    assert sts_task(task, hashing, data) == right
-    monkeypatch.setattr(tasks, "WINDOW", 5)
+def test_the_scores_do_not_depend_on_the_windows(task: str, data: Path, hashing: Any) -> None:
+    right = sts_task(task, hashing, data)
     told: list[Progress] = []
-    assert sts_task(task, hashing, data, step=told.append) == right
+    assert sts_task(task, hashing, data, progress=told.append, window=5) == right
     assert [one.done for one in told] == sorted(one.done for one in told)
     assert told[0].done == 0 and told[-1].done < told[-1].total
     assert len(told) > 2 and {one.item for one in told} == {task}
 
 
-def test_what_hears_of_it_can_end_it(data: Path, hashing: Any) -> None:
+def test_the_progress_callback_can_stop_it(data: Path, hashing: Any) -> None:
     def stop(step: Progress) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sts_task("stsb", hashing, data, step=stop)
+        sts_task("stsb", hashing, data, progress=stop)
 
 
 def test_the_space_of_pairs_is_measured_as_papers_do(data: Path, hashing: Any) -> None:
@@ -71,7 +65,7 @@ def test_the_space_of_pairs_is_measured_as_papers_do(data: Path, hashing: Any) -
     assert found.alignment[">= 4.5"][1] == 2
     texts = [text for pair in subset.pairs for text in pair]
     alone = text_geometry(hashing, texts)
-    assert alone.texts == found.texts == len(set(texts)) == 12
+    assert alone.vectors == found.vectors == len(set(texts)) == 12
     assert alone.alignment == {}
     assert alone.figures["anisotropy"] == pytest.approx(found.figures["anisotropy"])
     assert alone.figures["uniformity"] == pytest.approx(found.figures["uniformity"])

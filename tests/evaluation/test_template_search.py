@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from semsearch.errors import UsageError
-from semsearch.evaluation.sts import Subset
-from semsearch.evaluation.templates.grid_search import GRIDS, TABLE_4, Grid, Score, scorer, search, thinned
+from semsearch.evaluation.sts_benchmarks import Subset
+from semsearch.evaluation.templates.greedy_search import Score, scorer, search, thinned
+from semsearch.evaluation.templates.grids import GRIDS, TABLE_4, TemplateGrid
 from semsearch.prompts.library import find, resolve
 from semsearch.prompts.lint import lint
 
@@ -68,7 +69,7 @@ def test_the_papers_best_template_is_in_its_grid() -> None:
 @pytest.mark.parametrize(("prefixes", "relations"), [(("no slot",), ("is",)), (("[X] [X]",), ("is",)), ((), ("is",))])
 def test_a_grid_that_cannot_be_is_refused(prefixes: tuple[str, ...], relations: tuple[str, ...]) -> None:
     with pytest.raises(UsageError):
-        Grid(prefixes, relations, (".",))
+        TemplateGrid(prefixes, relations, (".",))
 
 
 def test_pairs_are_thinned_evenly() -> None:
@@ -94,13 +95,10 @@ def test_a_score_is_that_of_an_encoder_loaded_under_the_template(golden: Path) -
         assert score(text) == pytest.approx(alone)
 
 
-def test_a_search_by_name_is_the_search_of_the_command_and_can_be_ended(
-    golden: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_by_name_is_the_search_of_the_command_and_can_be_stopped(golden: Path) -> None:
     pytest.importorskip("torch")
-    from semsearch import search_templates, template_grid
     from semsearch.encoders import factory
-    from semsearch.evaluation import sts_tasks
+    from semsearch.evaluation import search_templates, template_grid
     from semsearch.models.model_ref import Reference
     from semsearch.types import Progress
 
@@ -108,14 +106,13 @@ def test_a_search_by_name_is_the_search_of_the_command_and_can_be_ended(
     pairs = (("a man is playing", "a man plays"), ("a cat", "the dog said"), ("guitar", "a kid is here"), ("a", "b"))
     gold, lists = (5.0, 1.0, 2.0, 0.5), (("[X]", '"[X]"'), ("means", "is"), (".",))
     grid = template_grid(folder, lists)
-    assert grid == Grid(*lists)
+    assert grid == TemplateGrid(*lists)
     assert template_grid(folder) == TABLE_4
     text = next(grid.all())
     engine, _ = factory.open_backend(Reference(folder, template=text), device="cpu")
     score = scorer(engine, resolve(text), Subset(pairs, gold))
-    monkeypatch.setattr(sts_tasks, "WINDOW", 3)
     told: list[Progress] = []
-    found = search_templates(folder, pairs, gold, lists=lists, full=True, step=told.append)
+    found = search_templates(folder, pairs, gold, lists=lists, full=True, progress=told.append, window=3)
     assert {one.text for one in found} == set(grid.all())
     for one in found:
         assert one.spearman == pytest.approx(score(one.text))
@@ -126,11 +123,11 @@ def test_a_search_by_name_is_the_search_of_the_command_and_can_be_ended(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        search_templates(folder, pairs, gold, lists=lists, step=stop)
+        search_templates(folder, pairs, gold, lists=lists, progress=stop)
 
 
 def test_a_model_with_its_template_built_in_is_not_searched() -> None:
-    from semsearch import search_templates, template_grid
+    from semsearch.evaluation import search_templates, template_grid
 
     with pytest.raises(UsageError, match="built in"):
         template_grid("default")

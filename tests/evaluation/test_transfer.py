@@ -13,12 +13,12 @@ import pytest
 
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.evaluation.papers import transfer_tasks
-from semsearch.evaluation.papers.transfer_tasks import Labelled, Task
+from semsearch.evaluation.papers.transfer_tasks import LabelledTexts, TransferTask
 
 torch = pytest.importorskip("torch")
 
 from semsearch.evaluation.papers import classifier, transfer  # noqa: E402  (torch may be absent)
-from semsearch.evaluation.papers.classifier import Learning, Rows, fit  # noqa: E402
+from semsearch.evaluation.papers.classifier import ClassifierSettings, LabelledRows, fit  # noqa: E402
 
 SIZES = {
     "MR": {"all": 10662},
@@ -30,7 +30,7 @@ SIZES = {
     "TREC": {"train": 5452, "test": 500},
     "MRPC": {"train": 4076, "test": 1725},
 }
-QUICK = Learning(batch=16, tenacity=2, passes=2, most_passes=12)
+QUICK = ClassifierSettings(batch=16, tenacity=2, passes=2, most_passes=12)
 
 
 def clouds(size: int, classes: int = 3, apart: float = 1.5, seed: int = 0) -> tuple[Any, Any]:
@@ -41,7 +41,9 @@ def clouds(size: int, classes: int = 3, apart: float = 1.5, seed: int = 0) -> tu
     return (centres[labels] + draw.normal(size=(size, 6))).astype(np.float32), labels
 
 
-def alone(learning: Learning, penalty: float, features: Any, labels: Any, dev: Any, wanted: Any) -> tuple[Any, float]:
+def alone(
+    learning: ClassifierSettings, penalty: float, features: Any, labels: Any, dev: Any, wanted: Any
+) -> tuple[Any, float]:
     """One classifier by torch.nn and torch.optim, under SentEval's rules: its classes on `dev`, and their accuracy."""
     torch.manual_seed(learning.seed)
     draw = np.random.RandomState(learning.seed)
@@ -73,13 +75,13 @@ def alone(learning: Learning, penalty: float, features: Any, labels: Any, dev: A
 
 
 @pytest.mark.parametrize("learning", [QUICK, replace(QUICK, optimiser="rmsprop"), replace(QUICK, hidden=5)], ids=str)
-def test_classifiers_side_by_side_are_what_each_is_alone(learning: Learning) -> None:
+def test_classifiers_side_by_side_are_what_each_is_alone(learning: ClassifierSettings) -> None:
     features, labels = clouds(100)
     dev, wanted = clouds(40, seed=0)
     dev = dev + np.random.default_rng(9).normal(size=dev.shape).astype(np.float32)  # hard enough for early stopping
     penalties = (1e-5, 1e-2, 1.0)
-    made, reached = fit(Rows.of(features, labels), Rows.of(dev, wanted), 3, penalties, learning)
-    choices = made.choices(Rows.of(dev, wanted)).numpy()
+    made, reached = fit(LabelledRows.of(features, labels), LabelledRows.of(dev, wanted), 3, penalties, learning)
+    choices = made.choices(LabelledRows.of(dev, wanted)).numpy()
     for at, penalty in enumerate(penalties):
         choice, best = alone(learning, penalty, features, labels, dev, wanted)
         assert reached[at] == pytest.approx(best)
@@ -90,9 +92,9 @@ def test_classifiers_side_by_side_are_what_each_is_alone(learning: Learning) -> 
 @pytest.mark.parametrize("hidden", [0, 4])
 def test_gradients_are_those_of_autograd(hidden: int) -> None:
     features, labels = clouds(20)
-    rows = Rows.of(features, labels)
+    rows = LabelledRows.of(features, labels)
     penalties = [0.0, 0.5]
-    made = classifier.Classifiers(6, 3, penalties, Learning(hidden=hidden), "cpu")
+    made = classifier.Classifiers(6, 3, penalties, ClassifierSettings(hidden=hidden), "cpu")
     targets = torch.nn.functional.one_hot(rows.classes, 3).float()
     found = [each.clone() for each in made.gradients(rows.features, targets)]
     for weights in made.weights:
@@ -111,7 +113,7 @@ def test_the_random_numbers_of_the_caller_are_left_alone() -> None:
     wanted = torch.rand(1).item(), np.random.rand()
     torch.manual_seed(3)
     np.random.seed(3)
-    fit(Rows.of(features, labels), 0.2, 3, [0.1], QUICK)
+    fit(LabelledRows.of(features, labels), 0.2, 3, [0.1], QUICK)
     assert (torch.rand(1).item(), np.random.rand()) == wanted
 
 
@@ -129,9 +131,9 @@ def test_every_row_is_tested_once_and_never_learned_from_at_once(monkeypatch: py
     marked = np.concatenate([features, np.arange(60, dtype=np.float32)[:, None]], axis=1)
     seen: list[set[float]] = []
 
-    def watched(rows: Rows, held_out: Any, *rest: Any) -> Any:
+    def watched(rows: LabelledRows, held_out: Any, *rest: Any) -> Any:
         seen.append(set(rows.features[:, 6].tolist()))
-        if isinstance(held_out, Rows):
+        if isinstance(held_out, LabelledRows):
             judges = set(held_out.features[:, 6].tolist())
             assert seen[-1].isdisjoint(judges)
             seen[-1] |= judges
@@ -146,11 +148,11 @@ def test_every_row_is_tested_once_and_never_learned_from_at_once(monkeypatch: py
     assert sorted(place for fold in left_out for place in fold) == sorted(range(60))
 
 
-def solved(features: Any, labels: Any) -> tuple[transfer.Result, int]:
+def solved(features: Any, labels: Any) -> tuple[transfer.TransferResult, int]:
     texts = tuple(f"text {at}" for at in range(len(labels)))
-    task = Task("toy", {"all": Labelled((texts,), tuple(labels.tolist()))}, ())
+    task = TransferTask("toy", {"all": LabelledTexts((texts,), tuple(labels.tolist()))}, ())
     calls: list[tuple[int, int]] = []
-    protocol = transfer.Protocol(folds=4, learning=QUICK, penalties=(1e-4, 1e-2))
+    protocol = transfer.TransferProtocol(folds=4, classifier=QUICK, penalties=(1e-4, 1e-2))
     result = transfer.run(task, lambda asked: features[: len(asked)], protocol, report=lambda *at: calls.append(at))
     assert [done for done, _ in calls] == list(range(1, len(calls) + 1))
     return result, calls[-1][1]
@@ -160,10 +162,10 @@ def test_scores_are_near_those_of_scikit_learns_logistic_regression() -> None:
     linear = pytest.importorskip("sklearn.linear_model")
     features, labels = clouds(2500, apart=0.6)
     texts = tuple(f"text {at}" for at in range(2500))
-    parts = {"train": Labelled((texts[:1500],), tuple(labels[:1500].tolist())),
-             "test": Labelled((texts[1500:],), tuple(labels[1500:].tolist()))}  # fmt: skip
+    parts = {"train": LabelledTexts((texts[:1500],), tuple(labels[:1500].tolist())),
+             "test": LabelledTexts((texts[1500:],), tuple(labels[1500:].tolist()))}  # fmt: skip
     by_text = dict(zip(texts, features, strict=True))
-    found = transfer.run(Task("toy", parts, ()), lambda asked: np.stack([by_text[text] for text in asked]))
+    found = transfer.run(TransferTask("toy", parts, ()), lambda asked: np.stack([by_text[text] for text in asked]))
     theirs = linear.LogisticRegression().fit(features[:1500], labels[:1500]).score(features[1500:], labels[1500:])
     assert 40 < found.accuracy < 95
     assert found.accuracy == pytest.approx(100 * theirs, abs=2)
@@ -176,7 +178,7 @@ def test_pairs_are_compared_by_difference_and_product_and_each_text_is_embedded_
         asked.extend(texts)
         return np.array([[float(text), 2 * float(text)] for text in texts], dtype=np.float32)
 
-    found = transfer._features(Labelled((("1", "3"), ("3", "0")), (0, 1)), embed)
+    found = transfer._features(LabelledTexts((("1", "3"), ("3", "0")), (0, 1)), embed)
     assert found.tolist() == [[2, 4, 3, 12], [3, 6, 0, 0]]
     assert asked == ["1", "3", "0"]
 
@@ -190,9 +192,15 @@ def test_f1_is_that_of_the_positive_class() -> None:
 
 
 def test_the_settings_are_sentevals() -> None:
-    assert transfer.Protocol(10, Learning(0, "adam", 64, 5, 4, 200, 1111), (1e-5, 1e-4, 1e-3, 1e-2)) == transfer.FULL
-    assert transfer.Protocol(5, Learning(0, "rmsprop", 128, 3, 2, 200, 1111), transfer.PENALTIES) == transfer.FAST
-    assert transfer.FULL.with_hidden(50).learning.hidden == 50
+    assert (
+        transfer.TransferProtocol(10, ClassifierSettings(0, "adam", 64, 5, 4, 200, 1111), (1e-5, 1e-4, 1e-3, 1e-2))
+        == transfer.FULL
+    )
+    assert (
+        transfer.TransferProtocol(5, ClassifierSettings(0, "rmsprop", 128, 3, 2, 200, 1111), transfer.PENALTIES)
+        == transfer.FAST
+    )
+    assert transfer.FULL.with_hidden(50).classifier.hidden == 50
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -221,11 +229,11 @@ def test_lines_are_read_as_each_task_writes_them(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    assert transfer_tasks.read("SST5", tmp_path).parts["train"] == Labelled((("no", "a good film"),), (0, 3))
+    assert transfer_tasks.read("SST5", tmp_path).parts["train"] == LabelledTexts((("no", "a good film"),), (0, 3))
     assert transfer_tasks.read("SST5", tmp_path).parts["dev"].columns == (("so so",),)
-    assert transfer_tasks.read("TREC", tmp_path).parts["train"] == Labelled((("How far is it : 3 ?",),), (5,))
-    assert transfer_tasks.read("MRPC", tmp_path).parts["train"] == Labelled((("One .",), ("Two .",)), (1,))
-    assert transfer_tasks.read("CR", tmp_path).parts["all"] == Labelled((("good", "bad thing"),), (1, 0))
+    assert transfer_tasks.read("TREC", tmp_path).parts["train"] == LabelledTexts((("How far is it : 3 ?",),), (5,))
+    assert transfer_tasks.read("MRPC", tmp_path).parts["train"] == LabelledTexts((("One .",), ("Two .",)), (1,))
+    assert transfer_tasks.read("CR", tmp_path).parts["all"] == LabelledTexts((("good", "bad thing"),), (1, 0))
     (tmp_path / "TREC/TREC_10.label").write_text("HUM:ind Who ?\nWHO:x Me\n")
     with pytest.raises(UsageError, match=r"TREC_10\.label:2: not a line of TREC"):
         transfer_tasks.read("TREC", tmp_path)
@@ -240,7 +248,7 @@ def test_lines_are_read_as_each_task_writes_them(tmp_path: Path) -> None:
 def test_unknown_tasks_absent_files_and_too_few_rows_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="Did you mean 'SST2'"):
         transfer_tasks.read("SST-2", tmp_path)
-    with pytest.raises(NotFound, match=r"rt-polarity\.pos is not at"):
+    with pytest.raises(NotFound, match=r"there is no MR/rt-polarity\.pos in"):
         transfer_tasks.read("MR", tmp_path)
-    with pytest.raises(UsageError, match="3 rows cannot be cut into 10 folds"):
+    with pytest.raises(UsageError, match="3 rows cannot be split into 10 folds"):
         transfer.stratified([0, 1, 0], 10, 1111)

@@ -12,7 +12,8 @@ import pytest
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import GateFailed
-from semsearch.evaluation.sts import TASKS, run_task
+from semsearch.evaluation import sts_task
+from semsearch.evaluation.sts_benchmarks import TASKS
 from semsearch.models import bundle as bundles
 
 pytestmark = pytest.mark.slow
@@ -64,7 +65,7 @@ def test_the_shipped_weights_are_what_the_script_makes(script: ModuleType, tmp_p
     "task", [pytest.param(name, marks=pytest.mark.long if name in LARGE else ()) for name in TASKS]
 )
 def test_full_precision_scores_what_was_published(task: str, data: Path, full: Encoder) -> None:
-    assert run_task(task, data, full).spearman.all == pytest.approx(PUBLISHED[task], abs=0.011)
+    assert sts_task(task, full, data).spearman.all == pytest.approx(PUBLISHED[task], abs=0.011)
 
 
 def test_full_precision_equals_torch_on_every_probe(script: ModuleType, full: Encoder) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from semsearch.errors import UsageError
-from semsearch.evaluation import geometry, sts
+from semsearch.evaluation import geometry, sts_benchmarks
 from semsearch.utils.vectors import unit_rows
 
 Space = tuple[Any, Any, Any, dict[str, float]]
@@ -70,8 +70,8 @@ def test_a_task_read_from_its_files_has_the_scores_of_senteval(
     for subset, lines in toy["files"].items():
         (folder / f"STS.input.{subset}.txt").write_text("\n".join(lines["input"]) + "\n", encoding="utf-8")
         (folder / f"STS.gs.{subset}.txt").write_text("\n".join(lines["gs"]) + "\n", encoding="utf-8")
-    monkeypatch.setattr(sts, "SUBSETS", {"toy": tuple(toy["files"])})
-    monkeypatch.setattr(sts, "TASKS", ("toy",))
+    monkeypatch.setattr(sts_benchmarks, "SUBSETS", {"toy": tuple(toy["files"])})
+    monkeypatch.setattr(sts_benchmarks, "TASKS", ("toy",))
     words = {word: np.array(vector) for word, vector in toy["word_vectors"].items()}
 
     class Words:
@@ -80,12 +80,12 @@ def test_a_task_read_from_its_files_has_the_scores_of_senteval(
         def encode(self, texts: Any, *, role: str) -> Any:
             return unit_rows([sum(words[word] for word in text.split()) for text in texts])
 
-    found = sts.run_task("toy", tmp_path, Words())  # type: ignore[arg-type]
+    found = sts_benchmarks.sts_task("toy", Words(), tmp_path)  # type: ignore[arg-type]
     official = toy["result"]["all"]
     for how in ("all", "mean", "wmean"):
         assert getattr(found.spearman, how) == pytest.approx(100 * official["spearman"][how], abs=1e-3)
         assert getattr(found.pearson, how) == pytest.approx(100 * official["pearson"][how], abs=1e-3)
     assert found.pairs == sum(toy["result"][subset]["nsamples"] for subset in toy["files"])
     (folder / "STS.gs.beta.txt").write_text("1.0\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"STS\.gs\.beta\.txt: scores and sentences do not fit"):
-        sts.run_task("toy", tmp_path, Words())  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"STS\.gs\.beta\.txt: scores and sentences do not match"):
+        sts_benchmarks.sts_task("toy", Words(), tmp_path)  # type: ignore[arg-type]

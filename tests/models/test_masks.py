@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from helpers import models
 
-from semsearch import Encoder, SemsearchError, mask_vectors, mask_words
+from semsearch import Encoder, SemsearchError
+from semsearch.evaluation import fill_mask, mask_vectors
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -59,7 +60,7 @@ def test_a_learned_prompt_stands_around_the_sentence_here_too(golden: Path, tmp_
 def test_the_words_are_those_that_transformers_fills_in(golden: Path, base: str, template: str, told: str) -> None:
     folder = golden / "models" / f"tiny-{base}"
     texts = [SENTENCE, "A woman is eating something."]
-    found = mask_words(Encoder.load(f"{folder}#{template}", device="cpu"), texts, k=5)
+    found = fill_mask(Encoder.load(f"{folder}#{template}", device="cpu"), texts, k=5)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
     for text, masks in zip(texts, found, strict=True):
@@ -78,7 +79,7 @@ def test_words_are_read_from_the_last_layer_whichever_the_method_reads(golden: P
     last, second = (
         Encoder.load(f"{folder}#{read}", device="cpu") for read in ("cot-bert", "layer=2,template=cot-bert")
     )
-    assert mask_words(second, [SENTENCE]) == mask_words(last, [SENTENCE])
+    assert fill_mask(second, [SENTENCE]) == fill_mask(last, [SENTENCE])
     assert np.abs(mask_vectors(second, [SENTENCE]) - mask_vectors(last, [SENTENCE])).max() > 0.01
 
 
@@ -93,11 +94,11 @@ def test_what_has_no_masks_or_no_head_is_refused_with_what_to_choose(golden: Pat
     tiny, bare = golden / "models" / "tiny-bert", headless(golden, tmp_path / "bare")
     for name, look, said in (
         ("default", mask_vectors, "needs a model that runs in PyTorch.*MODEL#cot-bert"),
-        ("hashing", mask_words, "needs a model that runs in PyTorch.*MODEL#cot-bert"),
+        ("hashing", fill_mask, "needs a model that runs in PyTorch.*MODEL#cot-bert"),
         (f"{tiny}#mean", mask_vectors, r"reads no \[MASK\].*MODEL#cot-bert"),
-        (f"{golden / 'models' / 'tiny-opt'}#prompteol", mask_words, r"reads no \[MASK\]"),
-        (f"{bare}#cot-bert", mask_words, "no masked-language-model head.*as it was pretrained"),
-        (f"{tiny}#cot-bert", lambda encoder, texts: mask_words(encoder, texts, 0), "0 words cannot be read"),
+        (f"{golden / 'models' / 'tiny-opt'}#prompteol", fill_mask, r"reads no \[MASK\]"),
+        (f"{bare}#cot-bert", fill_mask, "no masked-language-model head.*as it was pretrained"),
+        (f"{tiny}#cot-bert", lambda encoder, texts: fill_mask(encoder, texts, 0), "k must be at least 1"),
     ):
         with pytest.raises(SemsearchError, match=said):
             look(loaded(name), [SENTENCE])
@@ -106,11 +107,14 @@ def test_what_has_no_masks_or_no_head_is_refused_with_what_to_choose(golden: Pat
 
 def test_the_head_of_the_base_reads_where_an_encoder_was_saved_without(golden: Path, tmp_path: Path) -> None:
     tiny, bare = golden / "models" / "tiny-bert", headless(golden, tmp_path / "bare")
-    wanted = mask_words(loaded(f"{tiny}#cot-bert"), [SENTENCE], 3)
-    assert mask_words(loaded(f"{bare}#cot-bert"), [SENTENCE], 3, head=str(tiny)) == wanted
-    for head, said in ((golden / "models" / "tiny-roberta", "the head knows 601 tokens"), (bare, "no masked-language")):
+    wanted = fill_mask(loaded(f"{tiny}#cot-bert"), [SENTENCE], 3)
+    assert fill_mask(loaded(f"{bare}#cot-bert"), [SENTENCE], 3, head=str(tiny)) == wanted
+    for head, said in (
+        (golden / "models" / "tiny-roberta", "the head is for 601 tokens"),
+        (bare, "no masked-language"),
+    ):
         with pytest.raises(SemsearchError, match=said):
-            mask_words(loaded(f"{bare}#cot-bert"), [SENTENCE], head=str(head))
+            fill_mask(loaded(f"{bare}#cot-bert"), [SENTENCE], head=str(head))
 
 
 def loaded(name: str) -> Any:
@@ -120,4 +124,4 @@ def loaded(name: str) -> Any:
 def test_no_texts_have_no_vectors_and_no_words(golden: Path) -> None:
     encoder = loaded(f"{golden / 'models' / 'tiny-bert'}#cot-bert")
     assert mask_vectors(encoder, []).shape == (0, 2, 32)
-    assert mask_words(encoder, []) == []
+    assert fill_mask(encoder, []) == []

@@ -165,7 +165,7 @@ def test_what_the_model_is_matters_more_than_its_mask(causal: bool, golden: Path
 
 @pytest.mark.parametrize("model", ["default", "cot-minilm"])
 def test_an_encoder_that_names_no_tokens_is_known_by_its_tokenizer(model: str) -> None:
-    from semsearch import check_template
+    from semsearch.evaluation import check_template
 
     found = check_template('This sentence : "[X]" means [MASK] .', model=model)
     assert found.kind == "bert"

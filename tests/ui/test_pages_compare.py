@@ -302,7 +302,8 @@ def test_an_encoder_whose_folder_changes_is_loaded_anew(golden: Path, home: Path
 
 def test_the_masks_of_cot_bert_are_compared_and_the_words_there_are_read(golden: Path) -> None:
     pytest.importorskip("torch")
-    from semsearch import Encoder, mask_vectors, mask_words
+    from semsearch import Encoder
+    from semsearch.evaluation import fill_mask, mask_vectors
 
     name, texts = f"{golden / 'models' / 'tiny-bert'}#cot-bert", ["A man plays a guitar.", "A man is eating."]
     page = shown(name, "hashing", s="\n".join(texts), masks="true")
@@ -314,7 +315,7 @@ def test_the_masks_of_cot_bert_are_compared_and_the_words_there_are_read(golden:
     wanted = [a[0] @ b[0], a[1] @ b[1], a[0] @ a[1], b[0] @ b[1]]
     assert compared["cosine"].tolist() == pytest.approx([float(each) for each in wanted], abs=1e-5)
     assert ["which is the vector" in told for told in compared["compared"]] == [False, True, False, False]
-    likeliest = mask_words(encoder, texts, 1)
+    likeliest = fill_mask(encoder, texts, 1)
     assert [column[0].split("  ")[0] for column in (read[name] for name in read)] == [
         likeliest[side][at][0].token for at in (0, 1) for side in (0, 1)
     ]

@@ -16,18 +16,16 @@ pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
-from semsearch import (
-    Document,
-    Encoder,
-    Index,
-    drawn_sentences,
+from semsearch import Document, Encoder, Index
+from semsearch.evaluation import (
     evaluate,
     index_geometry,
-    keep_run,
-    kept_runs,
-    own_rank,
-    own_recall,
+    known_item_rank,
+    known_item_recall,
+    list_runs,
     pair_geometry,
+    sample_sentences,
+    save_run,
     sts_task,
 )
 
@@ -123,7 +121,7 @@ def test_judgements_of_documents_by_other_names_are_told(notes: Path) -> None:
     page = uploaded(QUERIES.encode(), b"q1 0 folder/petrol 1\n")
     assert {row["nDCG@10"] for row in measured(page)} == {0}
     assert re.search(r"The index calls one '\w+.txt', the judgements 'folder/petrol'", said(page))
-    assert "warnings" not in next(iter(kept_runs().values()))
+    assert "warnings" not in next(iter(list_runs().values()))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +129,7 @@ def test_judgements_of_documents_by_other_names_are_told(notes: Path) -> None:
     [
         (QUERIES, "q1 0 a.txt 1\nnonsense\n", "qrels.tsv:2: not a judgement"),
         (QUERIES, "q1 0 a.txt good\n", "qrels.tsv:1: not a judgement"),
-        (QUERIES, "\n", "qrels.tsv holds no judgement"),
+        (QUERIES, "\n", "qrels.tsv contains no judgement"),
         (" \n", TREC, "queries.tsv holds no query"),
         ('{"id": "q1"}\n', TREC, "queries.tsv:1: a query needs a `text`"),
         ('q1\tsomething\n{"id": \n', TREC, "queries.tsv:2: broken JSON"),
@@ -153,24 +151,24 @@ def test_a_file_that_is_not_utf_8_is_a_sentence_with_its_line(notes: Path) -> No
 def test_sentences_of_the_index_find_their_own_passage(notes: Path) -> None:
     rows = measured(shown(measure="without labels", sample="3", seed="7"))
     with Index.open("notes") as index:
-        asked = drawn_sentences(index.texts(), 3, 7)
+        asked = sample_sentences(index.texts(), 3, 7)
         assert len(asked) == 3
         for row, mode in zip(rows, MODES, strict=True):
             hits = [index.search(text, k=10, mode=mode, group="passage") for text in asked]
-            ranks = [own_rank(text, [hit.text for hit in each]) for text, each in zip(asked, hits, strict=True)]
-            assert row["recall@1"] == own_recall(ranks, 1)
-            assert row["recall@10"] == own_recall(ranks, 10)
+            ranks = [known_item_rank(text, [hit.text for hit in each]) for text, each in zip(asked, hits, strict=True)]
+            assert row["recall@1"] == known_item_recall(ranks, 1)
+            assert row["recall@10"] == known_item_recall(ranks, 10)
     assert max(row["recall@1"] for row in rows) == 1
 
 
 def test_one_seed_draws_the_same_sentences_and_each_is_in_its_passage(notes: Path) -> None:
     with Index.open("notes") as index:
         texts = list(index.texts())
-    asked = drawn_sentences(texts, 3, 1)
-    assert asked == drawn_sentences(texts, 3, 1)
-    assert len({tuple(drawn_sentences(texts, 3, seed)) for seed in range(8)}) > 1
-    assert all(own_rank(each, texts) for each in asked)
-    assert own_rank("nowhere to be found", texts) is None
+    asked = sample_sentences(texts, 3, 1)
+    assert asked == sample_sentences(texts, 3, 1)
+    assert len({tuple(sample_sentences(texts, 3, seed)) for seed in range(8)}) > 1
+    assert all(known_item_rank(each, texts) for each in asked)
+    assert known_item_rank("nowhere to be found", texts) is None
 
 
 def test_the_audit_is_that_of_the_index(notes: Path) -> None:
@@ -228,10 +226,10 @@ def test_a_run_outlives_the_server_until_it_is_deleted(notes: Path) -> None:
     st.cache_resource.clear()  # as in a server that was started again
     page = shown(measure="without labels")
     assert rows_of(page) == rows
-    [name] = kept_runs()
+    [name] = list_runs()
     page.multiselect(key="runs to delete").set_value([name])
     click(again(page), "Delete 1")
-    assert kept_runs() == {}
+    assert list_runs() == {}
     assert rows_of(page) == []
 
 
@@ -244,7 +242,7 @@ def test_a_run_that_cannot_be_kept_is_shown_and_told(notes: Path) -> None:
 
 def test_a_file_that_is_no_run_of_these_pages_hides_no_other(notes: Path) -> None:
     for strange in ({}, {"measure": "without labels"}, {"measure": "without labels", "rows": [1], "settings": {}}):
-        keep_run(strange)
+        save_run(strange)
     assert len(measured(shown(measure="without labels"))) == 3
 
 
@@ -274,7 +272,7 @@ def test_the_downloads_hold_every_run_and_no_formula(notes: Path) -> None:
     with Index.create("=cmd", encoder="hashing") as index:
         index.add(DOCUMENTS)
     measured(shown(measure="without labels", index="=cmd"))
-    rows = [run_comparison.Row(name, run, each) for name, run in kept_runs().items() for each in run["rows"]]
+    rows = [run_comparison.Row(name, run, each) for name, run in list_runs().items() for each in run["rows"]]
     flat = run_table.table(rows)
     assert [row["index"] for row in flat] == ["=cmd"] * 3
     from semsearch_ui.shared import csv_export
@@ -282,7 +280,7 @@ def test_the_downloads_hold_every_run_and_no_formula(notes: Path) -> None:
     lines = csv_export.table(flat, list(flat[0])).splitlines()
     assert len(lines) == 4
     assert all(",'=cmd," in line for line in lines[1:])
-    assert json.loads(json.dumps(list(kept_runs().values())))[0]["rows"][0]["mode"] == "hybrid"
+    assert json.loads(json.dumps(list(list_runs().values())))[0]["rows"][0]["mode"] == "hybrid"
 
 
 def test_an_sts_task_is_measured_for_each_encoder_and_compared(
@@ -361,7 +359,7 @@ def test_a_job_that_is_stopped_keeps_what_was_measured_before(notes: Path) -> No
     assert first_is_done.wait(60)
     job.stop.set()
     assert ended(KEY) == "stopped"
-    assert [run["encoder"] for run in kept_runs().values()] == ["first"]
+    assert [run["encoder"] for run in list_runs().values()] == ["first"]
 
 
 def test_nothing_of_a_file_or_a_document_is_markup(notes: Path) -> None:

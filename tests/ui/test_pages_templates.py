@@ -17,7 +17,8 @@ pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Encoder, check_template, kept_runs, search_templates, sts, sts_pairs, templates
+from semsearch import Encoder, sts, templates
+from semsearch.evaluation import check_template, list_runs, search_templates, sts_pairs
 
 PROGRAM = (
     "from semsearch_ui.shared import job_list\nfrom semsearch_ui.templates import page\njob_list.show()\npage.page()"
@@ -205,7 +206,7 @@ def test_a_search_finds_the_best_of_a_grid_keeps_it_and_puts_it_into_the_box(ber
     assert [row["spearman"] for row in rows] == pytest.approx([one.spearman for one in right])
     click(page, "Use the best one")
     assert page.text_input(key="t").value == right[0].text
-    [run] = kept_runs().values()
+    [run] = list_runs().values()
     assert (run["measure"], run["settings"]["on"]) == ("template search", "3 pairs")
     assert run["measure"] == grid_search.MEASURE
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from semsearch import Encoder, SemsearchError, mask_vectors, mask_words, trained_from
+from semsearch import Encoder, SemsearchError, evaluation, trained_from
 
 from ..shared import encoder_picker, pool
 
@@ -24,7 +24,7 @@ def show(chosen: Mapping[str, Encoder], texts: tuple[str, str]) -> None:
     for name, encoder in chosen.items():
         with encoder_picker.told(name):
             try:
-                vectors = mask_vectors(encoder, texts)
+                vectors = evaluation.mask_vectors(encoder, texts)
             except SemsearchError as error:
                 st.info(
                     pool.plain(f"{encoder_picker.short(name)}: {encoder_picker.said(error)}"),
@@ -72,13 +72,13 @@ def _cosine(left: Any, right: Any) -> float:
 def _words(name: str, encoder: Encoder, texts: Sequence[str]) -> None:
     """The likeliest words, by the model's own head or by that of the model which it was trained from."""
     try:
-        found, told = mask_words(encoder, texts, WORDS), "by its masked-language-model head"
+        found, told = evaluation.fill_mask(encoder, texts, WORDS), "by its masked-language-model head"
     except SemsearchError as error:
         base = trained_from(name)
         if not _here(base):
             st.info(pool.plain(encoder_picker.said(error)), icon=":material/info:")
             return
-        found = mask_words(encoder, texts, WORDS, head=base)
+        found = evaluation.fill_mask(encoder, texts, WORDS, head=base)
         told = f"by the head of {encoder_picker.short(base)}, from which it was trained: that has not seen the training"
     st.caption(pool.plain(f"The likeliest words at each [MASK], {told}. Percent of the whole vocabulary."))
     columns = {

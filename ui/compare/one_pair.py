@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import Encoder, SemsearchError, token_contributions
+from semsearch import Encoder, SemsearchError, evaluation
 
 from ..shared import charts, encoder_picker, pool
 from ..shared.pairs import Pair
@@ -55,7 +55,7 @@ def _tokens(chosen: dict[str, Encoder], texts: tuple[str, str]) -> None:
     for name, encoder in chosen.items():
         with encoder_picker.told(name):
             try:
-                found = [token_contributions(encoder, text) for text in texts]
+                found = [evaluation.token_attribution(encoder, text) for text in texts]
             except SemsearchError as error:
                 st.info(
                     pool.plain(f"{encoder_picker.short(name)}: {encoder_picker.said(error)}"),

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from semsearch import Encoder, Progress, SemsearchError, pearson, ranks, spearman, sts
+from semsearch import Encoder, Progress, SemsearchError, sts
+from semsearch.evaluation import pearson, rankdata, spearman
 
 from ..shared import jobs, pool
 from ..shared.encoder_picker import said, short
@@ -145,7 +146,7 @@ def against(rows: Sequence[Row], pairs: Sequence[Pair]) -> Scored:
     correlations: list[float | None] = [None, None]
     if len(known) > 1:
         said, wanted = [cosines[at] for at, _ in known], [score for _, score in known]
-        apart = 100 * (ranks(said) - ranks(wanted)) / (len(known) - 1)
+        apart = 100 * (rankdata(said) - rankdata(wanted)) / (len(known) - 1)
         for (at, _), places in zip(known, apart.tolist(), strict=True):
             off[at] = places
         both = (100 * measure(said, wanted) for measure in (spearman, pearson))

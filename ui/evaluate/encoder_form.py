@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from semsearch import Index, SemsearchError, drawn_sentences, sts_pairs, sts_tasks, trained_from
+from semsearch import Index, SemsearchError, trained_from
+from semsearch.evaluation import sample_sentences, sts_pairs, sts_tasks
 
 from ..shared import jobs, model_picker, pairs, pool
 from ..shared.urls import URL
@@ -126,7 +127,7 @@ def _of_index() -> metric_job.Work | None:
 
     def measured(encoder: str, told: jobs.Told) -> Run:
         with Index.open(Index.folder(name)) as index:
-            texts = drawn_sentences(index.texts(), sample)
+            texts = sample_sentences(index.texts(), sample)
         return encoder_metrics.of_texts(encoder, texts, f"{name}, {len(texts)} sentences", told)
 
     return measured

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from semsearch import Encoder, Progress, pair_geometry, sts_task, text_geometry
+from semsearch import Encoder, Progress
+from semsearch.evaluation import pair_geometry, sts_task, text_geometry
 
 from ..shared import jobs
 from ..shared.encoder_picker import short
@@ -25,7 +26,7 @@ def of_tasks(name: str, tasks: Sequence[str], split: str, told: jobs.Told) -> Ru
     """Spearman in percent of each task, all its subsets joined, and their average: `semsearch sts --task`."""
     encoder = _loaded(name, told)
     found = {
-        task: sts_task(task, encoder, split=split, step=part(told, at, len(tasks))) for at, task in enumerate(tasks)
+        task: sts_task(task, encoder, split=split, progress=part(told, at, len(tasks))) for at, task in enumerate(tasks)
     }
     row: dict[str, Any] = {
         TITLES.get(task, task.upper()): _finite(round(one.spearman.all, 2)) for task, one in found.items()
@@ -48,18 +49,18 @@ def of_tasks(name: str, tasks: Sequence[str], split: str, told: jobs.Told) -> Ru
 def of_pairs(name: str, pairs: Pairs, gold: Sequence[float], source: str, told: jobs.Told) -> Run:
     """The space of the texts of pairs, and how near the pairs are that people found alike."""
     encoder = _loaded(name, told)
-    found = pair_geometry(encoder, pairs, gold, step=told)
+    found = pair_geometry(encoder, pairs, gold, progress=told)
     near, many = found.alignment[ALIKE]
     settings = {"source": source, "sha256": digest([*pairs, *gold]), "alike": f"gold {ALIKE}", "alike pairs": many}
-    row = {"texts": found.texts, "alignment": _finite(near), **_named(found.figures)}
+    row = {"texts": found.vectors, "alignment": _finite(near), **_named(found.figures)}
     return run(encoder, name, "before and after", settings, row)
 
 
 def of_texts(name: str, texts: Sequence[str], source: str, told: jobs.Told) -> Run:
     """The space of texts; without pairs there is no alignment."""
     encoder = _loaded(name, told)
-    found = text_geometry(encoder, texts, step=told)
-    row = {"texts": found.texts, **_named(found.figures)}
+    found = text_geometry(encoder, texts, progress=told)
+    row = {"texts": found.vectors, **_named(found.figures)}
     return run(encoder, name, "before and after", {"source": source, "sha256": digest(texts)}, row)
 
 

@@ -9,19 +9,15 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, Literal
 
-from semsearch import (
-    Index,
-    Progress,
-    Query,
-    Results,
-    SemsearchError,
-    drawn_sentences,
+from semsearch import Index, Progress, Query, Results, SemsearchError
+from semsearch.evaluation import (
     evaluate,
     index_geometry,
-    judgements,
-    own_rank,
-    own_recall,
-    questions,
+    known_item_rank,
+    known_item_recall,
+    read_qrels,
+    read_queries,
+    sample_sentences,
 )
 
 from ..shared.runs import digest
@@ -36,11 +32,11 @@ Told = Callable[[Progress], None]
 def labelled(name: str, content: bytes, judged_name: str, judged: bytes) -> tuple[dict[str, str], dict[str, Any]]:
     """Queries and judgements of two files. Raises SemsearchError that names the file and, where it is one, the line."""
     texts: dict[str, str] = {}
-    for id_, text in questions(_lines(name, content), name):
+    for id_, text in read_queries(_lines(name, content), name):
         if not text:
             raise SemsearchError(f"{name}: query {id_!r} has no text.", "Write id<TAB>text.")
         texts[id_] = text
-    grades = judgements(_lines(judged_name, judged), judged_name)
+    grades = read_qrels(_lines(judged_name, judged), judged_name)
     absent = [query for query in grades if query not in texts]
     if absent:
         many = f"{len(absent)} of {len(grades)} judged queries are not in {name}"
@@ -91,13 +87,13 @@ def _unknown(grades: Mapping[str, Any], answers: Sequence[Results]) -> str:
 def on_itself(source: Path, sample: int, seed: int, index: Index, told: Told) -> Run:
     """recall@1 and recall@10 of every mode: a sentence of the index `source` must find a passage that holds it."""
     with Index.open(source) as drawn_from:
-        asked = drawn_sentences(drawn_from.texts(), sample, seed)
+        asked = sample_sentences(drawn_from.texts(), sample, seed)
     if not asked:
         raise SemsearchError(f"{source.name} holds no sentence of four words or more.", "Index more text first.")
     rows, missed = [], {}
     for mode, answers, took in _answers(index, asked, told, k=SHALLOW, group="passage"):
-        ranks = [own_rank(text, [hit.text for hit in hits]) for text, hits in zip(asked, answers, strict=True)]
-        shares = {f"recall@{k}": own_recall(ranks, k) for k in (1, SHALLOW)}
+        ranks = [known_item_rank(text, [hit.text for hit in hits]) for text, hits in zip(asked, answers, strict=True)]
+        shares = {f"recall@{k}": known_item_recall(ranks, k) for k in (1, SHALLOW)}
         rows.append({"mode": mode, "queries": len(asked), **shares, **_latency(took)})
         missed[mode] = [text for text, rank in zip(asked, ranks, strict=True) if rank is None]
     settings = {"sample": sample, "seed": seed, "k": SHALLOW, "sha256": digest(asked)}
@@ -116,7 +112,7 @@ def of_vectors(index: Index, sample: int) -> Run:
 
 def of_space(index: Index, sample: int) -> Run:
     """The shape of the space that the stored vectors lie in: `semsearch eval geometry -n`."""
-    found = index_geometry(Path(index.path), sample)
+    found = index_geometry(index, sample)
     row = {name.replace("_", " "): value for name, value in found.figures.items() if name != "anisotropy_with_self"}
     settings = {"sample": sample, "vectors": found.vectors, "total": found.total}
     return _run(index, "geometry", settings, [{"vectors": found.vectors, **row}])

@@ -8,7 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import Progress, SemsearchError, keep_run
+from semsearch import Progress, SemsearchError
+from semsearch.evaluation import save_run
 
 from ..shared import jobs
 from ..shared.encoder_picker import short
@@ -50,7 +51,7 @@ def made(names: Sequence[str], work: Work, told: jobs.Told) -> jobs.Outcome:
             continue
         warnings += [f"{short(name)}: {each}" for each in run.pop("warnings", [])]
         try:
-            keep_run(run)
+            save_run(run)
         except OSError as error:
             lost.append(run)
             problems.append(f"{short(name)}: its run is shown, and could not be kept: {error.strerror or error}.")

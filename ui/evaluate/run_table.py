@@ -8,7 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import SemsearchError, kept_runs, remove_run
+from semsearch import SemsearchError
+from semsearch.evaluation import delete_run, list_runs
 
 from ..shared import csv_export, jobs, runs
 from . import metric_job, run_comparison
@@ -22,7 +23,7 @@ NOT_KEPT = "not kept"
 
 def show(measure: str) -> None:
     """All runs of one measure, the newest first."""
-    saved = {**kept_runs(), **{f"{NOT_KEPT} {at}": run for at, run in enumerate(metric_job.lost())}}
+    saved = {**list_runs(), **{f"{NOT_KEPT} {at}": run for at, run in enumerate(metric_job.lost())}}
     of_it = {name: run for name, run in reversed(saved.items()) if run.get("measure") == measure and runs.is_sound(run)}
     st.subheader("Runs")
     if not of_it:
@@ -86,7 +87,7 @@ def _remove(names: Sequence[str]) -> None:
     st.session_state["runs to delete"] = []
     for name in names:
         try:
-            remove_run(name)
+            delete_run(name)
         except SemsearchError:  # somebody else was faster
             continue
         except OSError as error:

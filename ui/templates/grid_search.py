@@ -8,16 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import (
-    Progress,
-    SemsearchError,
-    keep_run,
-    kept_runs,
-    search_templates,
-    sts_pairs,
-    sts_tasks,
-    template_grid,
-)
+from semsearch import Progress, SemsearchError
+from semsearch.evaluation import list_runs, save_run, search_templates, sts_pairs, sts_tasks, template_grid
 
 from ..shared import encoder_picker, jobs, pool, runs
 from ..shared.encoder_picker import short
@@ -122,7 +114,7 @@ def _start(model: str, pieces: Any, full: bool, on: Given) -> None:
     def work(told: jobs.Told) -> jobs.Outcome:
         both, gold, called = on
         told(Progress(0, 1, "texts", "loading the model"))
-        ranked = search_templates(model, both, gold, lists=pieces, full=full, step=told)
+        ranked = search_templates(model, both, gold, lists=pieces, full=full, progress=told)
         rows = [
             {
                 "template": one.text,
@@ -140,7 +132,7 @@ def _start(model: str, pieces: Any, full: bool, on: Given) -> None:
             "settings": {"on": called, "grid": "whole" if full else "greedy", "sha256": digest([*both, *gold])},
         }
         try:
-            keep_run(run)
+            save_run(run)
         except OSError as error:
             why = f"The search is shown, and could not be kept: {error.strerror or error}."
             return jobs.Outcome("", (why,), value=run)
@@ -153,7 +145,7 @@ def _found() -> None:
     """The searches that are kept, the newest shown."""
     job = jobs.of(KEY)
     lost = [job.outcome.value] if job and job.outcome and job.outcome.value else []
-    kept = [run for run in kept_runs().values() if run.get("measure") == MEASURE and runs.is_sound(run)]
+    kept = [run for run in list_runs().values() if run.get("measure") == MEASURE and runs.is_sound(run)]
     known = [*reversed([*kept, *lost])]
     if not known:
         return

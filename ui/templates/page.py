@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import Encoder, TemplateCheck, check_template, templates
+from semsearch import Encoder, templates
+from semsearch.evaluation import TemplateCheck, check_template
 
 from ..shared import encoder_picker, jobs, pool
 from ..shared.model_picker import here

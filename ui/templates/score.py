@@ -9,7 +9,8 @@ from uuid import uuid4
 
 import streamlit as st
 
-from semsearch import Encoder, SemsearchError, TemplateCheck, sts
+from semsearch import Encoder, SemsearchError, sts
+from semsearch.evaluation import TemplateCheck
 
 from ..shared import background, encoder_picker, pairs, pool
 from ..shared.pairs import Pair

@@ -135,10 +135,10 @@ def sts_folder(data: Path | None, dtype: str) -> Path | None:
     default = os.environ.get(DATA)
     if data is not None or not default or dtype != "int8":
         return data
-    from semsearch.evaluation.sts import task_pairs  # numpy, which `train --help` does without
+    from semsearch.evaluation import sts_pairs  # numpy, which `train --help` does without
 
     try:
-        task_pairs("stsb", Path(default), "dev")
+        sts_pairs("stsb", Path(default), "dev")
     except NotFound:
         return None
     return Path(default)

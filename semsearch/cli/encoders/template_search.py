@@ -31,7 +31,6 @@ from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
 from semsearch.encoders import factory
 from semsearch.errors import GuardRail, NotFound, UsageError
-from semsearch.models.model_ref import Reference
 from semsearch.prompts import library
 from semsearch.prompts.library import Template
 from semsearch.types import JsonObject, Progress
@@ -39,8 +38,8 @@ from semsearch.types import JsonObject, Progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from semsearch.evaluation.sts import Subset
-    from semsearch.evaluation.templates.grid_search import Candidate
+    from semsearch.evaluation.sts_benchmarks import Subset
+    from semsearch.evaluation.templates.greedy_search import Candidate
     from semsearch.models.tokenization import Tokenizer
 
 PARTS = "a text, or a file with one per line; repeatable."
@@ -84,24 +83,23 @@ def search(
     The search is greedy: first the relation, then the prefix, then the ending, each the best of its list. The default
     lists are those of the paper. --template, or MODEL#TEMPLATE, sets method, options and rules. Use a validation set.
     """
-    from semsearch.evaluation.templates import grid_search, trials  # numpy, which `templates list` does without
+    from semsearch.evaluation.templates import greedy_search, grids  # numpy, which `templates list` does without
 
     if data is None:
         raise UsageError("there are no pairs to score templates on.", "Pass --data FILE, for example sts-dev.csv.")
     subset = _subset(data, yes=yes)
-    subset = subset if max_samples is None else grid_search.thinned(subset, max_samples)
+    subset = subset if max_samples is None else greedy_search.thinned(subset, max_samples)
     chosen = settings.load({"model": model, "device": device, "home": ctx.obj.home})
-    reference = Reference.parse(chosen.model)
-    trials.refuse_saved(reference, chosen.model)
+    reference = grids.searchable(chosen.model)
     reference = reference.with_(template=template, dtype=dtype, layer=layer)
     lists = (_texts(prefixes), _texts(relations), _texts(endings))
-    base, grid = trials.chosen(reference, lists, trust=trust)
+    base, grid = grids.grid_of(reference, lists, trust=trust)
     reference = reference if reference.template else reference.with_(template=base.text["passage"])
     started = time.perf_counter()
     engine, lasting = factory.open_backend(reference, device=chosen.device, threads=chosen.threads, trust=trust)
     with _progress(ctx.obj, len(subset.pairs)) as report:
-        score = grid_search.scorer(engine, base, subset)
-        ranked = grid_search.search(grid, score, full=full, report=report)
+        score = greedy_search.scorer(engine, base, subset)
+        ranked = greedy_search.search(grid, score, full=full, report=report)
     found = {
         "model": str(lasting).partition("#")[0],
         "method": base.method,
@@ -116,10 +114,10 @@ def search(
 
 def _subset(data: Path, *, yes: bool) -> Subset:
     """Scored pairs of a file, or of STS-B's dev split below a folder. Refuses a test split, unless `yes`."""
-    from semsearch.evaluation import sts  # numpy, as above
+    from semsearch.evaluation import sts_benchmarks  # numpy, as above
 
     if data.is_dir() and not (data / "sts-dev.csv").is_file():
-        return sts.task_pairs("stsb", data, "dev")["dev"]
+        return sts_benchmarks.sts_pairs("stsb", data, "dev")["dev"]
     path = data / "sts-dev.csv" if data.is_dir() else data
     check_split(path, "a template", yes=yes)
     triples = _senteval(path) or read_pairs(str(path))
@@ -127,7 +125,8 @@ def _subset(data: Path, *, yes: bool) -> Subset:
     if unscored or len(triples) < 2:
         problem = f"{unscored} of {len(triples)} pairs have no score" if unscored else "at least two pairs are needed"
         raise UsageError(f"{path}: {problem}.", "Write `text<TAB>text<TAB>score` on each line.")
-    return sts.Subset(tuple((a, b) for a, b, _ in triples), tuple(score for *_, score in triples if score is not None))
+    gold = tuple(score for *_, score in triples if score is not None)
+    return sts_benchmarks.Subset(tuple((a, b) for a, b, _ in triples), gold)
 
 
 def check_split(path: Path, what: str, *, yes: bool) -> None:

@@ -8,13 +8,12 @@ from types import SimpleNamespace
 
 import semsearch
 from semsearch.cli.evaluate.tasks import Stopwatch
-from semsearch.cli.lookup import existing_index
+from semsearch.cli.lookup import open_index
 from semsearch.cli.options import Options
+from semsearch.evaluation import index_geometry, pair_geometry, sts_pairs, text_geometry
 from semsearch.evaluation import report as reports
-from semsearch.evaluation import sts
-from semsearch.evaluation.embedding_geometry import pair_geometry, text_geometry
-from semsearch.evaluation.index_geometry import drawn, index_geometry
 from semsearch.evaluation.report import Run
+from semsearch.evaluation.sts_benchmarks import task_files
 
 NAMES = {  # of measures in a table
     "uniformity": "uniformity",
@@ -28,7 +27,7 @@ NAMES = {  # of measures in a table
 def of_pairs(name: str, encoder: semsearch.Encoder, data: Path) -> Run:
     """On STS-B test: uniformity over all sentences, repeated ones too, as in papers; the rest without repeats."""
     watch = Stopwatch()
-    (subset,) = sts.task_pairs("stsb", data).values()
+    (subset,) = sts_pairs("stsb", data).values()
     shape = pair_geometry(encoder, subset.pairs, subset.gold)
     aligned, found = shape.alignment, shape.figures
     scores = {"alignment": {key: {"value": value, "pairs": count} for key, (value, count) in aligned.items()}, **found}
@@ -36,24 +35,23 @@ def of_pairs(name: str, encoder: semsearch.Encoder, data: Path) -> Run:
         name,
         encoder,
         protocol=f"STS-B test: alignment over its pairs, uniformity over its {2 * len(subset.pairs)} sentences, the "
-        f"rest over the {shape.texts} different ones",
+        f"rest over the {shape.vectors} different ones",
         scores=scores,
         table={f"align {key}": value for key, (value, _) in aligned.items()} | _table(found),
-        files=sts.task_files("stsb", data),
+        files=task_files("stsb", data),
         took_s=watch.read(),
     )
 
 
 def of_texts(name: str, encoder: semsearch.Encoder, texts: Sequence[str], file: str, sample: int) -> Run:
     watch = Stopwatch()
-    chosen = [texts[at] for at in drawn(len(texts), sample)]
-    found = text_geometry(encoder, chosen).figures
+    found = text_geometry(encoder, texts, sample=sample)
     return _run(
         name,
         encoder,
-        protocol=f"{Path(file).name}: {len(chosen)} of {len(texts)} different texts",
-        scores=found,
-        table=_table(found),
+        protocol=f"{Path(file).name}: {found.vectors} of {found.total} different texts",
+        scores=found.figures,
+        table=_table(found.figures),
         settings={"sample": sample},
         files=[Path(file)] if Path(file).is_file() else [],
         took_s=watch.read(),
@@ -62,12 +60,13 @@ def of_texts(name: str, encoder: semsearch.Encoder, texts: Sequence[str], file: 
 
 def of_index(options: Options, name: str, sample: int) -> Run:
     """On the stored vectors; the encoder is not loaded."""
-    watch, folder = Stopwatch(), existing_index(options, name)
-    found = index_geometry(folder, sample)
-    encoder = str(found.encoder["name"])
+    watch = Stopwatch()
+    with open_index(options, name) as index:
+        found, space = index_geometry(index, sample), index.info()["spaces"][0]
+    encoder = str(space["encoder"]["name"])
     return _run(
         encoder,
-        SimpleNamespace(info=found.encoder, reference=encoder),
+        SimpleNamespace(info={**space["encoder"], "dim": space["dim"]}, reference=encoder),
         protocol=f"index {name}: {found.vectors} of {found.total} stored vectors",
         scores=found.figures,
         table=_table(found.figures),

@@ -33,7 +33,7 @@ from semsearch.models.model_ref import Reference
 from semsearch.settings import data_folder
 
 if TYPE_CHECKING:
-    from semsearch.evaluation.papers.tokens import Part
+    from semsearch.evaluation import TokenAttribution
 
 
 def grid(
@@ -57,21 +57,21 @@ def grid(
     Spearman for [CLS], mean and maximum; also for [MASK] where the template has one, and for a decoder's last token.
     Only for models that run in PyTorch. Choose a layer on dev, never on test.
     """
-    from semsearch.evaluation import sts  # numpy, which --help does without
+    from semsearch.evaluation import sts_benchmarks  # numpy, which --help does without
 
     check_outputs(report, 1, figure)
     folder, watch = data_folder(data), Stopwatch()
-    subsets = sts.task_pairs(task, folder, split)
+    subsets = sts_benchmarks.sts_pairs(task, folder, split)
     pairs = [pair for subset in subsets.values() for pair in subset.pairs]
     gold = [score for subset in subsets.values() for score in subset.gold]
     name = model or settings.load().model
     encoder = load_encoder(ctx.obj, name, device, template=template or _no_template(name), dtype=dtype, trust=trust)
     try:
-        from semsearch.evaluation.papers import figures, grid  # torch, which --help does without
+        from semsearch.evaluation.papers import figures, layer_scores  # torch, which --help does without
     except ImportError as error:
         raise MissingExtra("eval grid", "train") from error
     with counter(ctx.obj, f"{name}, {task} {split}", "pairs") as count:
-        found = grid.grid(encoder.backend, sts.Subset(tuple(pairs), tuple(gold)), count)
+        found = layer_scores.layer_scores(encoder, sts_benchmarks.Subset(tuple(pairs), tuple(gold)), count)
     best, pooling, score = found.best
     run = reports.run(
         "grid",
@@ -81,7 +81,7 @@ def grid(
         table={"layer": best, "spearman": score},
         row={"pooling": pooling},
         settings={"task": task, "split": split, "pairs": len(pairs)},
-        files=sts.task_files(task, folder, split),
+        files=sts_benchmarks.task_files(task, folder, split),
         asked=name,
         took_s=watch.read(),
     )
@@ -124,14 +124,14 @@ def tokens(
     for models that run in PyTorch.
     """
     check_outputs(report, len(model_names(models)), figure)
-    found: dict[str, Sequence[Part]] = {}
+    found: dict[str, Sequence[TokenAttribution]] = {}
     runs, watch = [], Stopwatch()
     for name, encoder in load_encoders(ctx.obj, models, device, template=template, dtype=dtype, trust=trust):
         try:
-            from semsearch.evaluation.papers import tokens  # torch
+            from semsearch.evaluation.papers import attribution  # torch
         except ImportError as error:
             raise MissingExtra("eval tokens", "train") from error
-        found[name] = tokens.contributions(encoder.backend, sentence, core or ())
+        found[name] = attribution.token_attribution(encoder, sentence, core or ())
         runs.append(_run(name, encoder, sentence, core or (), found[name], watch.read()))
     save(runs, report)
     if figure is not None:
@@ -162,7 +162,7 @@ def _run(
     encoder: semsearch.Encoder,
     sentence: str,
     core: Sequence[str],
-    parts: Sequence[Part],
+    parts: Sequence[TokenAttribution],
     took_s: float,
 ) -> Run:
     """The report of one encoder's tokens."""

@@ -16,9 +16,9 @@ from semsearch.cli.options import Options
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import counter
 from semsearch.evaluation import report as reports
-from semsearch.evaluation import sts
+from semsearch.evaluation import sts, sts_pairs
 from semsearch.evaluation.report import Run
-from semsearch.evaluation.sts import TaskResult
+from semsearch.evaluation.sts_benchmarks import TASKS, TaskResult, aggregate, average, task_files
 from semsearch.types import JsonObject
 
 Cosines = NDArray[np.float64]
@@ -93,9 +93,9 @@ def _measured(
     results, values = [], {}
     with counter(options, name, "tasks") as count:
         for done, task in enumerate(benchmark.tasks, 1):
-            subsets = sts.task_pairs(task, benchmark.data, benchmark.split)
+            subsets = sts_pairs(task, benchmark.data, benchmark.split)
             values = {key: sts.cosines(subset.pairs, encoder) for key, subset in subsets.items()}
-            results.append(sts.aggregate(task, values, {key: subset.gold for key, subset in subsets.items()}))
+            results.append(aggregate(task, values, {key: subset.gold for key, subset in subsets.items()}))
             count(done, len(benchmark.tasks))
     return results, np.concatenate(list(values.values()))
 
@@ -107,8 +107,8 @@ def _run(
     scores = {_title(one.task): round(getattr(one.spearman, benchmark.aggregation), 4) for one in found}
     table: dict[str, float] = dict(scores)
     if len(found) > 1:
-        table["Avg." if len(found) == len(sts.TASKS) else f"Avg. of {len(found)}"] = sts.average(list(scores.values()))
-    files = [file for one in found for file in sts.task_files(one.task, benchmark.data, benchmark.split)]
+        table["Avg." if len(found) == len(TASKS) else f"Avg. of {len(found)}"] = average(list(scores.values()))
+    files = [file for one in found for file in task_files(one.task, benchmark.data, benchmark.split)]
     return reports.run(
         "sts",
         encoder,
@@ -128,7 +128,7 @@ def _as_json(benchmark: Benchmark, found: Mapping[str, Sequence[TaskResult]]) ->
         return {"schema": 1, "task": benchmark.tasks[0], "models": models}
     whole = {
         name: {
-            "average": reports.finite(sts.average([getattr(one.spearman, benchmark.aggregation) for one in results])),
+            "average": reports.finite(average([getattr(one.spearman, benchmark.aggregation) for one in results])),
             "tasks": {one.task: _details(one, benchmark.aggregation) for one in results},
         }
         for name, results in found.items()
@@ -156,7 +156,7 @@ def _draw(benchmark: Benchmark, cosines: Mapping[str, Cosines], file: Path) -> N
     from semsearch.evaluation.papers import figures  # matplotlib
 
     (task,) = benchmark.tasks
-    subsets = sts.task_pairs(task, benchmark.data, benchmark.split)
+    subsets = sts_pairs(task, benchmark.data, benchmark.split)
     gold = [score for subset in subsets.values() for score in subset.gold]
     figures.by_gold(cosines, gold, file, f"{_title(task)} {benchmark.split}: {len(gold):,} pairs")
     console.note(f"wrote {file}")

@@ -27,7 +27,7 @@ from semsearch.encoders.device import torch_device
 from semsearch.errors import MissingExtra
 from semsearch.evaluation import report as reports
 from semsearch.evaluation.papers import transfer_tasks
-from semsearch.evaluation.papers.transfer_tasks import Task
+from semsearch.evaluation.papers.transfer_tasks import TransferTask
 from semsearch.evaluation.report import Run
 from semsearch.settings import data_folder
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from semsearch.evaluation.papers.transfer import Embed, Protocol, Result
+    from semsearch.evaluation.papers.transfer import Embed, TransferProtocol, TransferResult
 
 WINDOW = 1024  # texts between two steps of the progress bar
 
@@ -100,7 +100,7 @@ def transfer(
     show(runs, as_json=as_json, form=form, report=report)
 
 
-def _embedded(task: Task, embed: Embed, count: Count) -> Embed:
+def _embedded(task: TransferTask, embed: Embed, count: Count) -> Embed:
     """An `embed` that looks up the texts of `task`, which are all embedded here, each once."""
     import numpy as np  # --help does without
 
@@ -122,15 +122,15 @@ def _device(device: str | None) -> str:
 def _run(
     name: str,
     encoder: semsearch.Encoder,
-    found: Sequence[Result],
-    protocol: Protocol,
+    found: Sequence[TransferResult],
+    protocol: TransferProtocol,
     files: Sequence[Path],
     vectors: str,
     took_s: float,
 ) -> Run:
-    from semsearch.evaluation.sts import average  # numpy
+    from semsearch.evaluation.sts_benchmarks import average  # numpy
 
-    learning = protocol.learning
+    learning = protocol.classifier
     classifier = f"{learning.hidden} hidden units" if learning.hidden else "logistic regression"
     description = (
         f"SentEval's transfer tasks, accuracy in percent: {classifier}, {protocol.folds} folds, {learning.optimiser}, "

@@ -86,14 +86,14 @@ class Chooser:
         return int(number or 0)
 
     def _stsb(self) -> Dev:
-        from semsearch.evaluation.sts import task_pairs
+        from semsearch.evaluation import sts_pairs
         from semsearch.training.selection import Scored
 
         place = self.folder or os.environ.get(DATA)
         if not place:
             raise UsageError("where is STS-B?", f"Say --data-dir DIR, or set {DATA}.")
         try:
-            dev = task_pairs("stsb", Path(place), "dev")["dev"]
+            dev = sts_pairs("stsb", Path(place), "dev")["dev"]
         except NotFound as error:  # other commands have another flag for it
             raise NotFound(error.message, "Give the folder that holds STS/ and SICK/: --data-dir DIR.") from error
         return Scored(dev.pairs, dev.gold)

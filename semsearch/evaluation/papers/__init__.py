@@ -1,1 +1,1 @@
-"""Measurements that serve the papers alone: transfer tasks, layers and poolings, tokens, whitening, flow."""
+"""Measurements and methods from the papers: transfer tasks, layer scores, token attribution, whitening, flow."""

@@ -1,4 +1,4 @@
-"""Pictures of what was measured, as PNG: drawn by Matplotlib's own objects, so that no window system is asked for.
+"""Figures of measurements as PNG files, drawn with Matplotlib's object interface, which needs no display.
 
 by_gold: CoT-BERT, Zhang et al. 2023, https://arxiv.org/abs/2309.11143, figure 3.
 layers: SG-OPT, Kim et al. 2021, https://arxiv.org/abs/2106.07345, figure 1.
@@ -14,44 +14,46 @@ import warnings
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from semsearch.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from semsearch.evaluation.papers.grid import Grid
-    from semsearch.evaluation.papers.tokens import Part
+    from semsearch.evaluation.papers.attribution import TokenAttribution
+    from semsearch.evaluation.papers.layer_scores import LayerScores
 
 log = logging.getLogger(__name__)
 
-DOTS = 150  # an inch
+DPI = 150
 PAGE = 15.0  # inches
-LETTERS = 11  # of a title, an inch
+TITLE_CHARACTERS = 11  # per inch
 INK, PALE, CORE, REST = "#22303c", "#9aa7b1", "#b8332a", "#3f6f9f"
-GROUPS = (0, 1, 2, 3, 4, 5)  # gold scores are given to the nearest of these
+GROUPS = (0, 1, 2, 3, 4, 5)  # each gold score counts to the nearest of these
 
 
 def by_gold(models: Mapping[str, NDArray[np.float64]], gold: Sequence[float], file: Path, title: str = "") -> None:
-    """A panel a model: the cosine of every pair above its gold score, 0 … 5, and a box for each group of scores.
+    """One panel per model: the cosine of every pair over its gold score, 0 … 5, and a box for each group of scores.
 
-    As in the paper the cosines of a model are stretched to 0 … 1; what that was before is said at the axis.
+    As in the paper the cosines of a model are scaled to 0 … 1; the axis label gives their range.
     """
     check(file)
     scores = np.asarray(gold, dtype=np.float64)
     nearest = np.floor(scores + 0.5)
     figure, panels = _panels(len(models), width=4.6, height=3.9)
-    shift = np.random.default_rng(0).uniform(-0.06, 0.06, size=len(scores))  # equal scores lie beside each other
+    jitter = np.random.default_rng(0).uniform(-0.06, 0.06, size=len(scores))  # separates equal scores
     for panel, (name, cosines) in zip(panels, models.items(), strict=True):
         low, high = float(cosines.min()), float(cosines.max())
-        stretched = (cosines - low) / (high - low) if high > low else np.zeros_like(cosines)
-        panel.scatter(scores + shift, stretched, s=5, color=REST, alpha=0.25, linewidths=0)
+        scaled = (cosines - low) / (high - low) if high > low else np.zeros_like(cosines)
+        panel.scatter(scores + jitter, scaled, s=5, color=REST, alpha=0.25, linewidths=0)
         filled = [group for group in GROUPS if (nearest == group).any()]
         panel.boxplot(
-            [stretched[nearest == group] for group in filled],
+            [scaled[nearest == group] for group in filled],
             positions=filled,
             widths=0.34,
             showfliers=False,
@@ -69,8 +71,8 @@ def by_gold(models: Mapping[str, NDArray[np.float64]], gold: Sequence[float], fi
     _save(figure, file, title)
 
 
-def layers(found: Grid, file: Path, title: str = "") -> None:
-    """A heat map, a row a layer with the embedding output below; the best cell is framed."""
+def layers(found: LayerScores, file: Path, title: str = "") -> None:
+    """A heat map with one row per layer, the embedding output at the bottom; the best cell is framed."""
     check(file)
     from matplotlib.patches import Rectangle
 
@@ -93,8 +95,8 @@ def layers(found: Grid, file: Path, title: str = "") -> None:
     _save(figure, file, title)
 
 
-def tokens(models: Mapping[str, Sequence[Part]], file: Path, title: str = "") -> None:
-    """A panel a model: the share of every token as a bar, words that carry meaning in red and the others in blue."""
+def tokens(models: Mapping[str, Sequence[TokenAttribution]], file: Path, title: str = "") -> None:
+    """One panel per model: the share of every token as a bar, content words in red and the others in blue."""
     check(file)
     from matplotlib.patches import Patch
 
@@ -104,29 +106,31 @@ def tokens(models: Mapping[str, Sequence[Part]], file: Path, title: str = "") ->
     figure, panels = _panels(len(models), width=max(3.6, 0.55 * longest + 1.2), height=3.4)
     top = max((part.share for parts in models.values() for part in parts), default=0) * 115
     for panel, (name, parts) in zip(panels, models.items(), strict=True):
-        bars = panel.bar(range(len(parts)), [100 * part.share for part in parts],
-                         color=[CORE if part.core else REST for part in parts], width=0.72)  # fmt: skip
+        colours = [CORE if part.core else REST for part in parts]
+        bars = panel.bar(range(len(parts)), [100 * part.share for part in parts], color=colours, width=0.72)
         panel.bar_label(bars, fmt="%.1f", fontsize=8, padding=2)
-        turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if longest > 8 else {}
-        panel.set_xticks(range(len(parts)), [part.token for part in parts], parse_math=False, **turned)
+        panel.set_xticks(range(len(parts)), [part.token for part in parts], parse_math=False)
+        if longest > 8:
+            for label in panel.get_xticklabels():
+                label.set(rotation=45, ha="right", rotation_mode="anchor")
         panel.set(xlim=(-0.6, len(parts) - 0.4), ylim=(0, top or 1), ylabel="share of all cosines, %")
         core = 100 * sum(part.share for part in parts if part.core)
         panel.set_title(f"{_short(name)}\nred together: {core:.1f} %", fontsize=10, parse_math=False)
-    legend = [Patch(color=CORE, label="carries meaning"), Patch(color=REST, label="other")]
+    legend = [Patch(color=CORE, label="content word"), Patch(color=REST, label="other")]
     figure.legend(handles=legend, fontsize=8, loc="outside lower center", ncols=2, frameon=False)
     _save(figure, file, title)
 
 
 def check(file: Path) -> None:
-    """UsageError for a file that is no PNG, MissingExtra without Matplotlib: to be asked before what takes hours."""
+    """Raise UsageError if `file` is no PNG, MissingExtra without Matplotlib; call it before hours of measuring."""
     if file.suffix.lower() != ".png":
-        raise UsageError(f"{file} is no PNG.", f"Call it {file.with_suffix('.png').name}.")
+        raise UsageError(f"{file} is not a PNG file.", f"Name it {file.with_suffix('.png').name}.")
     if find_spec("matplotlib") is None:
         raise MissingExtra("a figure", "train")
 
 
-def _panels(count: int, *, width: float, height: float) -> tuple[Any, list[Any]]:
-    """A figure of panels, each `width` by `height` inches, as many beside each other as a page is wide."""
+def _panels(count: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """A figure of `count` panels, each `width` by `height` inches, in rows as wide as a page."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -142,21 +146,21 @@ def _panels(count: int, *, width: float, height: float) -> tuple[Any, list[Any]]
     return figure, panels
 
 
-def _save(figure: Any, file: Path, title: str) -> None:
+def _save(figure: Figure, file: Path, title: str) -> None:
     if title:
-        wide = int(LETTERS * figure.get_size_inches()[0])
+        wide = int(TITLE_CHARACTERS * figure.get_size_inches()[0])
         lines = [part for line in title.split("\n") for part in textwrap.wrap(line, wide)]
         figure.suptitle("\n".join(lines), fontsize=11, color=INK, parse_math=False)
     file.parent.mkdir(parents=True, exist_ok=True)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        figure.savefig(file, dpi=DOTS)
-    if any("missing from" in str(one.message) for one in told):  # one line where Matplotlib has one a letter
-        log.warning("%s has boxes in place of letters that Matplotlib's font lacks.", file)
+        figure.savefig(file, dpi=DPI)
+    if any("missing from" in str(one.message) for one in caught):  # one warning, not one per character
+        log.warning("%s shows boxes for characters that Matplotlib's font lacks.", file)
 
 
 def _short(name: str) -> str:
-    """The end of a long name: a folder's path says less than its last part."""
+    """A name without the folders of its path, cut to 44 characters."""
     model, mark, template = name.partition("#")
     found = model.rstrip("/").rpartition("/")[2] + mark + template
     return found if len(found) <= 44 else "…" + found[-43:]

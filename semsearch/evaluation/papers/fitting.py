@@ -1,7 +1,7 @@
-"""Post-processing of an encoder, fitted on texts: the encoder with whitening or a flow behind its method.
+"""Post-processing fitted on texts: an encoder with whitening or a flow after its method.
 
-Neither knows of labels. The texts are read as passages; queries go through the same map. They should be like those
-that will be searched or compared: what varies among them is what is evened out.
+Neither uses labels. The texts are encoded as passages; queries go through the same map. They should resemble the texts
+that will be searched or compared: the directions in which they vary are the ones that are evened out.
 """
 
 from __future__ import annotations
@@ -11,19 +11,25 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from semsearch.encoders import factory
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import UnknownName, UsageError
+from semsearch.evaluation.papers import whitening
 from semsearch.models import postprocessing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from torch import nn
 
-WINDOW = 1024  # texts that are encoded before their vectors are counted
+    from semsearch.encoders.base import BaseEncoder
+    from semsearch.encoders.torch_backend import TorchBackend
+    from semsearch.types import JsonObject
+
+WINDOW = 1024  # texts per window of the encoding
 SECONDS = 10.0  # between two reports
 
 Report = Callable[[str], None]
@@ -31,10 +37,10 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What is fitted: "whitening" or "flow", on which texts, and how many numbers are kept; None: as many as there are.
+    """What to fit: `kind` "whitening" or "flow", on `texts`, keeping `dim` components; None keeps all.
 
-    `source` says in words where the texts come from. `seed` is the flow's: its weights, and the order of the texts.
-    `power` is the whitening's: 1 evens out wholly, as the paper does, less in part.
+    `source` describes where the texts come from. `seed` is for the flow: its weights and the order of the texts.
+    `power` is for whitening: 1 whitens fully, as in the paper, a lower power in part. Raises UnknownName for `kind`.
     """
 
     kind: str
@@ -50,65 +56,60 @@ class Fit:
 
 
 def fitted(encoder: Encoder, fit: Fit, report: Report = lambda line: None) -> Encoder:
-    """`encoder`, which runs in Torch, with one more step behind it. What it was is left alone.
+    """A copy of `encoder`, which runs in PyTorch, with one more post-processing step.
 
-    Raises UsageError for an ONNX encoder, and for too few texts.
+    Raises UsageError for an encoder that does not run in PyTorch, and for too few texts.
     """
-    return Encoder(fitted_engine(encoder.backend, fit, report))
+    return Encoder(fitted_backend(encoder, fit, report))
 
 
-def fitted_engine(engine: Any, fit: Fit, report: Report = lambda line: None) -> Any:
-    """`fitted` for what runs inside an encoder."""
-    engine = factory.torch_backend(engine, "post-processing")
+def fitted_backend(encoder: BaseEncoder, fit: Fit, report: Report = lambda line: None) -> TorchBackend:
+    """The back end of `fitted`."""
+    backend = factory.torch_backend(encoder, "post-processing")
     if fit.dim is not None:
-        postprocessing.check(fit.dim, engine.dim)  # before the texts are encoded
-    reading = _Reading(engine, fit.texts, report)
-    found, told = (_whitening if fit.kind == postprocessing.WHITENING else _flow)(reading, fit)
-    told = {"source": fit.source, "texts": reading.count, "sha256": reading.digest.hexdigest(), **told}
-    report(f"fitted {fit.kind} on {reading.count:,} texts: {_figures(told)}")
-    engine = engine.append_post(found, told)
-    return engine.truncate(fit.dim) if fit.dim else engine
+        postprocessing.check(fit.dim, backend.dim)  # before the texts are encoded
+    vectors = _VectorStream(backend, fit.texts, report)
+    module, details = (_whitening if fit.kind == postprocessing.WHITENING else _flow)(vectors, fit)
+    shown = ", ".join(f"{key} {value}" for key, value in details.items())
+    report(f"fitted {fit.kind} on {vectors.count:,} texts: {shown}")
+    record = {"source": fit.source, "texts": vectors.count, "sha256": vectors.digest.hexdigest(), **details}
+    backend = backend.append_post(module, record)
+    return backend.truncate(fit.dim) if fit.dim else backend
 
 
-class _Reading:
-    """The vectors of texts, before length 1, in parts; how many there were, and their hash."""
+class _VectorStream:
+    """The vectors of texts, not normalised, window by window; counts the texts and hashes them."""
 
-    def __init__(self, engine: Any, texts: Iterable[str], report: Report) -> None:
+    def __init__(self, backend: TorchBackend, texts: Iterable[str], report: Report) -> None:
         self.count, self.digest = 0, hashlib.sha256()
-        self._engine, self._texts, self._report = engine, texts, report
+        self._backend, self._texts, self._report = backend, texts, report
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
-        texts, told = (text for text in self._texts if text.strip()), time.monotonic()
+        texts, reported = (text for text in self._texts if text.strip()), time.monotonic()
         while window := list(islice(texts, WINDOW)):
             for text in window:
                 self.digest.update(text.encode(errors="surrogatepass") + b"\n")
             self.count += len(window)
-            yield self._engine.vectors(window, self._engine.prompts["passage"])
-            if time.monotonic() - told > SECONDS:
+            yield self._backend.vectors(window, self._backend.prompts["passage"])
+            if time.monotonic() - reported > SECONDS:
                 self._report(f"{self.count:,} texts encoded")
-                told = time.monotonic()
+                reported = time.monotonic()
 
 
-def _whitening(reading: _Reading, fit: Fit) -> tuple[Any, dict[str, Any]]:
-    from semsearch.evaluation.papers import whitening
-    from semsearch.models.networks.post import Whitening
+def _whitening(vectors: _VectorStream, fit: Fit) -> tuple[nn.Module, JsonObject]:
+    from semsearch.models.networks.post import Whitening  # torch, which checking an export does without
 
-    found = whitening.fit(reading, fit.dim, fit.power)
-    told = {"directions": len(found.mean), "varying": found.varying, "power": fit.power}
-    return Whitening.of(found.mean, found.kernel), told
+    found = whitening.fit(vectors, fit.dim, fit.power)
+    details = {"directions": len(found.mean), "varying": found.varying, "power": fit.power}
+    return Whitening.of(found.mean, found.kernel), details
 
 
-def _flow(reading: _Reading, fit: Fit) -> tuple[Any, dict[str, Any]]:
-    from semsearch.evaluation.papers import flow
+def _flow(vectors: _VectorStream, fit: Fit) -> tuple[nn.Module, JsonObject]:
+    from semsearch.evaluation.papers import flow_fitting  # torch
 
-    parts = list(reading)
+    parts = list(vectors)
     if not parts:
-        raise UsageError("there is no text to fit a flow on.", "Give a file with one text a line.")
-    found = flow.fit(np.concatenate(parts), seed=fit.seed)
+        raise UsageError("there are no texts to fit a flow on.", "Give a file with one text per line.")
+    found = flow_fitting.fit(np.concatenate(parts), seed=fit.seed)
     bits = {"bits_before": round(found.before, 4), "bits_after": round(found.after, 4)}
     return found.flow, {"seed": fit.seed, **bits}
-
-
-def _figures(told: dict[str, Any]) -> str:
-    shown = {key: value for key, value in told.items() if key not in ("source", "texts", "sha256")}
-    return ", ".join(f"{key} {value}" for key, value in shown.items())

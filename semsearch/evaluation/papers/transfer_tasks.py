@@ -1,8 +1,8 @@
-"""SentEval's transfer tasks as labelled texts, from the files as `get_transfer_data.bash` leaves them.
+"""SentEval's transfer tasks as labelled texts, from the files that `get_transfer_data.bash` makes.
 
-MR, CR, SUBJ and MPQA come whole, TREC and MRPC as train and test, SST-2 and SST-5 as train, dev and test. Rows stand
-in SentEval's order, by number of words and then by class, because folds and batches are drawn by place. Words are
-joined by single blanks, as every batcher of this field does.
+MR, CR, SUBJ and MPQA have no splits, TREC and MRPC have train and test, SST-2 and SST-5 train, dev and test. Rows are
+in SentEval's order, by number of words and then by class, because folds and batches are drawn by position. Words are
+joined by single spaces, as in the papers' code.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 from semsearch.errors import NotFound, UnknownName, UsageError
 
 KINDS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")  # TREC's classes
-Row = tuple[tuple[str, ...], int]  # one text, or the two of a pair, and their class
+Row = tuple[tuple[str, ...], int]  # one text or the two of a pair, and their class
 Reader = Callable[[str], Row]
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
-    """One column of texts, or two beside each other, and the class of each row: 0, 1, …"""
+class LabelledTexts:
+    """One column of texts, or two for pairs, and the class of each row: 0, 1, …"""
 
     columns: tuple[tuple[str, ...], ...]
     classes: tuple[int, ...]
@@ -30,11 +30,11 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """`parts` are "all", or "train" and "test" with or without "dev"; `files` is what they were read from."""
+class TransferTask:
+    """`parts` are "all", or "train" and "test" with or without "dev", read from `files`."""
 
     name: str
-    parts: Mapping[str, Labelled]
+    parts: Mapping[str, LabelledTexts]
     files: tuple[Path, ...]
 
     @property
@@ -68,7 +68,7 @@ def _mrpc(line: str) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Files of one folder: the part that each belongs to, its name and its reader; `skip` lines are no data."""
+    """Files of one folder, each with its part, name and reader; the first `skip` lines are a header."""
 
     folder: str
     files: tuple[tuple[str, str, Reader], ...]
@@ -92,14 +92,15 @@ SOURCES = {
     "SST2": _thirds("SST/binary", _sst2),
     "SST5": _thirds("SST/fine", _sst5),
     "TREC": _Source("TREC", (("train", "train_5500.label", _trec), ("test", "TREC_10.label", _trec)), "latin-1"),
-    "MRPC": _Source("MRPC", (("train", "msr_paraphrase_train.txt", _mrpc), ("test", "msr_paraphrase_test.txt", _mrpc)),
-                    skip=1),
-}  # fmt: skip
+    "MRPC": _Source(
+        "MRPC", (("train", "msr_paraphrase_train.txt", _mrpc), ("test", "msr_paraphrase_test.txt", _mrpc)), skip=1
+    ),
+}
 TASKS = tuple(SOURCES)
 SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # whose average papers report
 
 
-def read(name: str, data: Path) -> Task:
+def read(name: str, data: Path) -> TransferTask:
     """The task `name`, in any case, of files at or below `data`. Raises UnknownName, NotFound, and UsageError."""
     name = known(name)
     source = SOURCES[name]
@@ -108,11 +109,11 @@ def read(name: str, data: Path) -> Task:
     for part, file, reader in source.files:
         rows.setdefault(part, []).extend(_rows(folder / file, source, reader))
     parts = {part: _labelled(found) for part, found in rows.items()}
-    return Task(name, parts, tuple(folder / file for _, file, _ in source.files))
+    return TransferTask(name, parts, tuple(folder / file for _, file, _ in source.files))
 
 
 def known(name: str) -> str:
-    """The task that is meant by `name`, in any case. Raises UnknownName."""
+    """The name of a task, given in any case. Raises UnknownName."""
     if name.upper() not in SOURCES:
         raise UnknownName("transfer task", name.upper(), TASKS)
     return name.upper()
@@ -123,8 +124,8 @@ def _folder(source: _Source, data: Path) -> Path:
         if (root / source.folder / source.files[0][1]).is_file():
             return root / source.folder
     raise NotFound(
-        f"{source.folder}/{source.files[0][1]} is not at {data}.",
-        "Give the folder that SentEval's get_transfer_data.bash made: --data DIR.",
+        f"there is no {source.folder}/{source.files[0][1]} in {data}.",
+        "Name the folder made by SentEval's get_transfer_data.bash: --data DIR.",
     )
 
 
@@ -132,7 +133,7 @@ def _rows(path: Path, source: _Source, reader: Reader) -> Iterator[Row]:
     try:
         lines = path.read_text(encoding=source.encoding).removesuffix("\n").split("\n")
     except OSError as error:
-        raise NotFound(f"the task's file {path} is not there.", "Give the right folder: --data DIR.") from error
+        raise NotFound(f"the task's file {path} does not exist.", "Check the folder: --data DIR.") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 (byte {error.start}).", "Use SentEval's files.") from None
     for number, line in enumerate(lines[source.skip :], source.skip + 1):
@@ -145,6 +146,6 @@ def _rows(path: Path, source: _Source, reader: Reader) -> Iterator[Row]:
         yield tuple(" ".join(text.split()) for text in texts), label
 
 
-def _labelled(rows: Sequence[Row]) -> Labelled:
+def _labelled(rows: Sequence[Row]) -> LabelledTexts:
     order = sorted(rows, key=lambda row: (*(len(text.split()) for text in row[0]), row[1]))
-    return Labelled(tuple(zip(*(texts for texts, _ in order), strict=True)), tuple(label for _, label in order))
+    return LabelledTexts(tuple(zip(*(texts for texts, _ in order), strict=True)), tuple(label for _, label in order))

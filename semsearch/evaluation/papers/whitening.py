@@ -1,21 +1,21 @@
-"""Whitening: a linear map under which no direction of the vectors varies more than another.
+"""Whitening: a linear map after which the vectors vary equally in every direction.
 
 Source: Su et al. 2021, BERT-whitening, https://arxiv.org/abs/2103.15316: with mean mu and covariance (n - 1) of the
-vectors and its singular values U S U', y = (x - mu) U S^(-1/2), of which the first k numbers may be kept. No epsilon is
-added to S, so there have to be more texts than dimensions.
+vectors and its singular values U S U', y = (x - mu) U S^(-1/2), of which the first k components may be kept. No epsilon
+is added to S, so there have to be more texts than dimensions.
 
-What comes out of a layer norm lies in a plane: one direction never varies, and its number would be rounding divided by
-rounding. Directions that do not vary are left out. (The paper averages two layers, which fills them.)
+The output of a layer norm lies in a plane: one direction never varies, and its component would be rounding divided by
+rounding. Directions that do not vary are left out. (The paper averages two layers, so that all directions vary.)
 
-`power` is not the paper's: S^(-power/2) evens the directions out in part, and 1 is the paper. Below 1 every direction
-stays, since none is blown up.
+`power` is not the paper's: S^(-power/2) whitens in part, and 1 is the paper. Below 1 every direction is kept, since
+none is amplified without bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,81 +24,81 @@ from semsearch.errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-STILL = 1e-10  # of the largest variance: 20 times the spread that a network's float32 rounding gave
+NO_VARIANCE = 1e-10  # of the largest variance: 20 times the spread from float32 rounding in a network
 
 
 @dataclass(frozen=True, slots=True)
-class Whitening:
+class WhiteningMap:
     """Vectors (n, d) -> (vectors - mean) @ kernel, (n, k); mean (d,) and kernel (d, k) in float64.
 
-    `varying`: in how many directions the vectors varied.
+    `varying`: the number of directions in which the vectors varied.
     """
 
     mean: NDArray[np.float64]
     kernel: NDArray[np.float64]
     varying: int
 
-    def __call__(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
+    def __call__(self, vectors: NDArray[np.floating]) -> NDArray[np.float64]:
         return np.asarray((vectors - self.mean) @ self.kernel)
 
 
 class Moments:
-    """Mean and covariance of vectors that come in parts: memory holds (d, d) numbers, however many texts there are."""
+    """Mean and covariance of vectors that arrive in parts, in (d, d) memory however many texts there are."""
 
     def __init__(self) -> None:
         self.count = 0
         self.mean: NDArray[np.float64] = np.zeros(0)
-        self._spread: NDArray[np.float64] = np.zeros((0, 0))  # the sum of (x - mean)(x - mean)'
+        self._scatter: NDArray[np.float64] = np.zeros((0, 0))  # the sum of (x - mean)(x - mean)'
 
-    def add(self, vectors: NDArray[Any]) -> None:
-        """Some more: (n, d). Chan et al. 1983: no difference of large sums is taken."""
+    def add(self, vectors: NDArray[np.floating]) -> None:
+        """Add (n, d) vectors by Chan et al. 1983, which takes no difference of large sums."""
         if not len(vectors):
             return
         part = np.asarray(vectors, dtype=np.float64)
-        middle, both = part.mean(axis=0), self.count + len(part)
-        centred = part - middle
+        mean, total = part.mean(axis=0), self.count + len(part)
+        centred = part - mean
         if not self.count:
-            self.mean, self._spread = np.zeros_like(middle), np.zeros((len(middle), len(middle)))
-        apart = middle - self.mean
-        self._spread += centred.T @ centred + np.outer(apart, apart) * (self.count * len(part) / both)
-        self.mean = self.mean + apart * (len(part) / both)
-        self.count = both
+            self.mean, self._scatter = np.zeros_like(mean), np.zeros((len(mean), len(mean)))
+        shift = mean - self.mean
+        self._scatter += centred.T @ centred + np.outer(shift, shift) * (self.count * len(part) / total)
+        self.mean = self.mean + shift * (len(part) / total)
+        self.count = total
 
     @property
     def covariance(self) -> NDArray[np.float64]:
         """(d, d), divided by n - 1."""
-        return self._spread / (self.count - 1)
+        return self._scatter / (self.count - 1)
 
 
-def fit(vectors: Iterable[NDArray[Any]] | Moments, dim: int | None = None, power: float = 1.0) -> Whitening:
-    """The whitening of vectors that come in parts (n, d), or of their moments; of what it gives, the first `dim`.
+def fit(vectors: Iterable[NDArray[np.floating]] | Moments, dim: int | None = None, power: float = 1.0) -> WhiteningMap:
+    """The whitening of vectors that arrive in parts (n, d), or of their moments, to `dim` components.
 
-    Raises UsageError where there are no more vectors than dimensions, where they vary in fewer than `dim`, or for a
-    `power` that is not above 0 and at most 1.
+    Raises UsageError if there are no more vectors than dimensions, if they vary in fewer than `dim`, and for a `power`
+    that is not above 0 and at most 1.
     """
     if not 0 < power <= 1:
-        raise UsageError(f"vectors cannot be whitened to the power {power}.", "It has to be above 0, and at most 1.")
+        raise UsageError(f"the power of whitening must be above 0 and at most 1, not {power}.")
     moments = vectors if isinstance(vectors, Moments) else _moments(vectors)
     width = len(moments.mean)
     if moments.count <= max(width, 1):
         raise UsageError(
-            f"whitening a vector of {width} numbers needs more than {width} texts, and {moments.count} were given.",
+            f"whitening vectors of {width} dimensions needs more than {width} texts, and {moments.count} were given.",
             "Give more texts: some thousands are better than a few hundred.",
         )
     directions, variances, _ = np.linalg.svd(moments.covariance)
-    varying = int((variances > STILL * variances[0]).sum())
+    varying = int((variances > NO_VARIANCE * variances[0]).sum())
     if not varying or (dim or 0) > varying:
-        wanted = f", and {dim} were to be kept" if dim else ""
+        wanted = f", so {dim} cannot be kept" if dim else ""
         raise UsageError(
             f"the vectors of these texts vary in {varying} of {width} directions{wanted}.",
             f"Keep {varying} or fewer, or give other texts." if varying else "Give texts that differ.",
         )
-    kept = dim or (varying if power == 1 else width)
-    spread = np.maximum(variances[:kept], STILL * variances[0])
-    return Whitening(moments.mean, directions[:, :kept] / spread ** (power / 2), varying)
+    components = dim or (varying if power == 1 else width)
+    spread = np.maximum(variances[:components], NO_VARIANCE * variances[0])
+    return WhiteningMap(moments.mean, directions[:, :components] / spread ** (power / 2), varying)
 
 
-def _moments(parts: Iterable[NDArray[Any]]) -> Moments:
+def _moments(parts: Iterable[NDArray[np.floating]]) -> Moments:
     moments = Moments()
     for part in parts:
         moments.add(part)

@@ -1,1 +1,1 @@
-"""Templates measured: checks, the score of one, and the search over a grid of them."""
+"""Evaluation of templates: checks, the score of a template on sentence pairs, and the search over a grid."""

@@ -6,42 +6,43 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Index, keep_run, kept_runs, remove_run
+from semsearch import Index
 from semsearch.errors import NotFound, UsageError
+from semsearch.evaluation import delete_run, list_runs, save_run
 
 
 def test_runs_are_read_back_as_they_were_oldest_first(tmp_path: Path) -> None:
     runs = [{"measure": f"m{at}", "rows": [{"nDCG@10": 0.1 * at, "text": "<b>ü</b>"}]} for at in range(5)]
-    names = [keep_run(run, tmp_path) for run in runs]
-    assert list(kept_runs(tmp_path).items()) == list(zip(names, runs, strict=True))
+    names = [save_run(run, tmp_path) for run in runs]
+    assert list(list_runs(tmp_path).items()) == list(zip(names, runs, strict=True))
 
 
 def test_one_is_removed_and_the_others_stay(tmp_path: Path) -> None:
-    first, second = (keep_run({"at": at}, tmp_path) for at in (1, 2))
-    remove_run(first, tmp_path)
-    assert list(kept_runs(tmp_path)) == [second]
+    first, second = (save_run({"at": at}, tmp_path) for at in (1, 2))
+    delete_run(first, tmp_path)
+    assert list(list_runs(tmp_path)) == [second]
     for name in (first, "../store", "", second[:-1]):
         with pytest.raises(NotFound):
-            remove_run(name, tmp_path)
-    assert list(kept_runs(tmp_path)) == [second]
+            delete_run(name, tmp_path)
+    assert list(list_runs(tmp_path)) == [second]
 
 
 def test_a_broken_file_hides_no_other_run_and_is_left_where_it_is(tmp_path: Path) -> None:
-    first, second = (keep_run({"at": at}, tmp_path) for at in (1, 2))
+    first, second = (save_run({"at": at}, tmp_path) for at in (1, 2))
     file = tmp_path / ".evaluations" / f"{first}.json"
     file.write_text('{"at": ', "utf-8")
     (file.parent / "mine.json").write_text("{}", "utf-8")
-    assert list(kept_runs(tmp_path)) == [second]
+    assert list(list_runs(tmp_path)) == [second]
     assert file.is_file()
 
 
 def test_what_json_cannot_hold_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     for wrong in ({"a": float("nan")}, {"a": object()}):
         with pytest.raises(UsageError):
-            keep_run(wrong, tmp_path)
-    assert kept_runs(tmp_path) == {}
+            save_run(wrong, tmp_path)
+    assert list_runs(tmp_path) == {}
 
 
 def test_runs_are_no_index(tmp_path: Path) -> None:
-    keep_run({}, tmp_path)
+    save_run({}, tmp_path)
     assert Index.names(tmp_path) == []

@@ -1,0 +1,141 @@
+"""Fill-mask: the hidden states at the [MASK]s of a prompt, and the words that the model predicts there.
+
+Sources: PromptBERT, Jiang et al. 2022, https://arxiv.org/abs/2201.04337, eq. 2: h = h_[MASK]; eq. 3 reads the likeliest
+words there. CoT-BERT, Zhang et al. 2023, https://arxiv.org/abs/2309.11143, section 3.2: the first [MASK] comprehends
+the sentence, the second summarizes it, and the vector is read at the second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import nn
+
+from semsearch.errors import UsageError
+from semsearch.evaluation.papers.inspection import inspected
+from semsearch.models import bundle as bundles
+from semsearch.models import pooling, safetensors_files
+from semsearch.models.methods import Batch
+from semsearch.models.methods._masks import part
+from semsearch.models.model_ref import Reference
+from semsearch.models.networks import loading
+from semsearch.models.networks.masked import Inputs, MaskedNetwork
+from semsearch.models.tokenization import Tokenizer, by_length, padded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.encoders.base import BaseEncoder
+    from semsearch.encoders.torch_backend import TorchBackend
+
+TOKENS = 1024  # per batch, padding included
+HEAD = re.compile(r"(cls\.predictions\.transform|lm_head)\.dense\.weight")
+_HEADS: WeakKeyDictionary[nn.Module, dict[str, tuple[nn.Module, nn.Module]]] = WeakKeyDictionary()  # loaded so far
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A token predicted at a [MASK], with its probability in 0 … 1 over the whole vocabulary."""
+
+    token: str
+    probability: float
+
+
+def mask_vectors(encoder: BaseEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """The hidden states at the m [MASK]s of the encoder's prompt around n texts: (n, m, h), not normalised.
+
+    They come from the layer that the encoder reads, before any head, denoising or post-processing: CoT-BERT's vectors
+    are [:, 1]. Raises UsageError for an encoder that does not run in PyTorch or has no [MASK] in its prompt.
+    """
+    backend, tokenizer = inspected(encoder, "reading [MASK]")
+    return _states(backend, tokenizer, texts, getattr(backend.method, "layer", -1))
+
+
+def fill_mask(encoder: BaseEncoder, texts: Sequence[str], k: int = 10, head: str = "") -> list[list[list[Word]]]:
+    """The k likeliest words at each [MASK] of each text, most probable first: n lists of m lists of k words.
+
+    They are predicted from the last layer, on which the masked-language-model head was trained, whichever layer the
+    encoder reads. The head is the one in the encoder's folder, or else that of the model `head`, such as the base
+    model it was trained from. Raises UsageError as mask_vectors does, if there is no head that fits, and for k < 1.
+    """
+    if k < 1:
+        raise UsageError(f"k must be at least 1, not {k}.")
+    backend, tokenizer = inspected(encoder, "reading [MASK]")
+    hidden = torch.from_numpy(_states(backend, tokenizer, texts, layer=-1))
+    transform, decoder = _head(backend, head)
+    found = []
+    for row in hidden:
+        with torch.inference_mode():
+            probabilities = decoder(transform(row.to(backend.device))).float().softmax(-1)
+            best = probabilities.topk(min(k, probabilities.shape[-1]), dim=-1)
+        masks = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        found.append([[Word(tokenizer.spelled(id_), p) for id_, p in zip(*mask, strict=True)] for mask in masks])
+    return found
+
+
+def _states(backend: TorchBackend, tokenizer: Tokenizer, texts: Sequence[str], layer: int) -> NDArray[np.float32]:
+    """The hidden states of `layer` at the m [MASK]s of the prompt around n passages: (n, m, h)."""
+    network, prompt, method = backend.network, backend.prompts["passage"], backend.method
+    if not prompt.masks or not isinstance(network, MaskedNetwork):
+        raise UsageError(
+            f"{backend.name} reads no [MASK].",
+            "Choose a BERT or a RoBERTa with a template that has one, such as MODEL#cot-bert.",
+        )
+    frame, rows = tokenizer.frame(prompt), tokenizer.ids(texts, prompt)
+    found = np.empty((len(rows), prompt.masks, network.width), dtype=np.float32)
+    most = len(rows) if network.pads else 1
+    for places in by_length([len(row) for row in rows], most_texts=most, most_tokens=TOKENS):
+        ids, mask = (torch.from_numpy(each).to(backend.device) for each in padded([rows[at] for at in places]))
+        with torch.inference_mode():
+            inputs = Inputs(ids, mask)
+            if hasattr(method, "inputs"):  # a learned prompt takes the place of the words
+                inputs = method.inputs(network, Batch(ids, mask, frame))
+            hidden = network.read(inputs, pooling.positions_of(ids, frame.mask, prompt.masks), layer)
+        found[places] = hidden.float().cpu().numpy()
+    return found
+
+
+def _head(backend: TorchBackend, other: str) -> tuple[nn.Module, nn.Module]:
+    """The two halves of the head, in float32: from the network, its folder, or the model `other`. Raises UsageError."""
+    network, bundle = backend.network, backend.bundle
+    known = _HEADS.setdefault(network, {})
+    if other not in known:
+        folder, weights = bundle.folder, bundle.weights
+        if not _has_head(folder / weights) and other:
+            reference = Reference.parse(other)
+            folder = bundles.find(reference.model, reference.revision)
+            weights = safetensors_files.find(folder)
+        if not _has_head(folder / weights):
+            raise UsageError(
+                f"{other or backend.name} has no masked-language-model head in its folder, so it predicts no words.",
+                "Choose a BERT or a RoBERTa as it was pretrained; sentence encoders are saved without the head.",
+            )
+        own = network.transform is not None and network.decoder is not None and folder == bundle.folder
+        if not own or next(network.parameters()).dtype != torch.float32:
+            network = loading.masked(folder, needs=("transform", "decoder"), device=backend.device)
+        known[other] = _fitting(backend, part(network, "transform"), part(network, "decoder"))
+    return known[other]
+
+
+def _fitting(backend: TorchBackend, transform: nn.Module, decoder: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """Both halves, if the head has this network's width and vocabulary. Raises UsageError."""
+    theirs = decoder.get_parameter("weight")
+    expected, got = tuple(backend.network.model.get_input_embeddings().weight.shape), tuple(theirs.shape)
+    if expected != got:
+        raise UsageError(
+            f"the head is for {got[0]:,} tokens of width {got[1]}, but {backend.name} has {expected[0]:,} of width "
+            f"{expected[1]}.",
+            "Use the head of the model that it was trained from.",
+        )
+    return transform, decoder
+
+
+def _has_head(path: Path) -> bool:
+    return any(map(HEAD.match, safetensors_files.names(path)))

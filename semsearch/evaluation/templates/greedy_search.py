@@ -1,0 +1,162 @@
+"""Greedy template search: Spearman on sentence pairs for each of a grid of prefixes, relations and endings.
+
+Source: Jiang et al. 2022, PromptBERT, https://arxiv.org/abs/2201.04337, section 4.2: first the tokens that relate [X]
+to [MASK], then those that wrap [X]. Endings come third: Zhang et al. 2024, https://arxiv.org/abs/2404.03921, table 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from semsearch.encoders import factory
+from semsearch.errors import UsageError
+from semsearch.evaluation.encoding_windows import WINDOW, OnProgress, in_windows
+from semsearch.evaluation.sts import pair_cosines, spearman
+from semsearch.evaluation.sts_benchmarks import Subset
+from semsearch.evaluation.templates.grids import Lists, TemplateGrid, grid_of, searchable
+from semsearch.prompts import Prompt, parse
+from semsearch.types import Progress
+
+if TYPE_CHECKING:
+    from semsearch.evaluation.sts import Pair
+    from semsearch.prompts.library import Template
+    from semsearch.types import Vectors
+
+Stage = Literal["relation", "prefix", "ending", "grid"]
+Score = Callable[[str], float]
+Report = Callable[[int, int, str], None]  # (done, total, template)
+
+
+class PromptedBackend(Protocol):
+    """A back end that embeds texts with any prompt."""
+
+    def embed(self, texts: Sequence[str], prompt: Prompt) -> Vectors: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A template, its Spearman in percent (NaN if all its cosines are equal), and the stage that first tried it."""
+
+    text: str
+    spearman: float
+    stage: Stage
+
+
+def search_templates(
+    model: str,
+    pairs: Sequence[Pair],
+    gold: Sequence[float],
+    *,
+    lists: Lists = ((), (), ()),
+    template: str | None = None,
+    full: bool = False,
+    device: str = "auto",
+    progress: OnProgress | None = None,
+    window: int = WINDOW,
+) -> list[Candidate]:
+    """The templates tried on `model`, best first, with the Spearman of their cosines with `gold`, in percent.
+
+    The search is greedy: first the relation, then the prefix, then the ending; or over the `full` grid. `template`
+    sets the method and its rules. `progress` is called before every `window` texts and may raise to stop. Raises
+    NotFound, UsageError, DeviceUnavailable, and MissingExtra without PyTorch.
+    """
+    if len(pairs) < 2 or len(pairs) != len(gold):
+        raise UsageError(f"{len(pairs)} pairs were given with {len(gold)} scores.", "Give two or more, a score each.")
+    reference = searchable(model).with_(template=template)
+    base, grid = grid_of(reference, lists)
+    reference = reference if reference.template else reference.with_(template=base.text["passage"])
+    backend, _ = factory.open_backend(reference, device=device)
+    texts = len({text for pair in pairs for text in pair})
+    reporting = _ReportingBackend(backend, texts, progress, window)
+    score = scorer(reporting, base, Subset(tuple(pairs), tuple(gold)))
+    return search(grid, score, full=full, report=reporting.begin)
+
+
+def search(grid: TemplateGrid, score: Score, *, full: bool = False, report: Report | None = None) -> list[Candidate]:
+    """The templates tried, best first: greedily, or the `full` grid. `report` is called before each."""
+    trials = _Trials(score, _trial_count(grid, full), report)
+    if full:
+        trials.best_of(grid.all(), str, "grid")
+        return trials.ranked()
+    prefix, ending = min(grid.prefixes, key=len), grid.endings[0]
+    relation = trials.best_of(grid.relations, lambda each: grid.text(prefix, each, ending), "relation")
+    prefix = trials.best_of((prefix, *grid.prefixes), lambda each: grid.text(each, relation, ending), "prefix")
+    trials.best_of(grid.endings, lambda each: grid.text(prefix, relation, each), "ending")
+    return trials.ranked()
+
+
+def scorer(backend: PromptedBackend, template: Template, subset: Subset) -> Score:
+    """Spearman in percent on `subset` of any template text, read by `backend` under the rules of `template`."""
+
+    def score(text: str) -> float:
+        prompt = parse(text, **template.rules)
+        return 100 * spearman(pair_cosines(subset.pairs, lambda texts: backend.embed(texts, prompt)), subset.gold)
+
+    return score
+
+
+def thinned(subset: Subset, limit: int) -> Subset:
+    """At most `limit` pairs, evenly spread: files of pairs are sorted by source."""
+    size = len(subset.pairs)
+    if limit >= size:
+        return subset
+    chosen = [at * size // limit for at in range(limit)]
+    return Subset(tuple(subset.pairs[at] for at in chosen), tuple(subset.gold[at] for at in chosen))
+
+
+class _Trials:
+    """The templates tried so far; each is scored once."""
+
+    def __init__(self, score: Score, total: int, report: Report | None) -> None:
+        self._score, self._total, self._report = score, total, report
+        self._tried: dict[str, Candidate] = {}
+
+    def best_of(self, pieces: Iterable[str], text: Callable[[str], str], stage: Stage) -> str:
+        """The piece whose template scores best; the first of equals."""
+        return max(pieces, key=lambda piece: _order(self._try(text(piece), stage)))
+
+    def ranked(self) -> list[Candidate]:
+        return sorted(self._tried.values(), key=_order, reverse=True)
+
+    def _try(self, text: str, stage: Stage) -> Candidate:
+        if text not in self._tried:
+            if self._report is not None:
+                self._report(len(self._tried), self._total, text)
+            self._tried[text] = Candidate(text, self._score(text), stage)
+        return self._tried[text]
+
+
+@dataclass(slots=True)
+class _ReportingBackend:
+    """A back end that embeds in windows and reports how many texts of all templates are done before each."""
+
+    backend: PromptedBackend
+    texts: int  # of one template
+    progress: OnProgress | None
+    window: int
+    done: int = 0  # templates
+    total: int = 0
+    template: str = ""
+
+    def begin(self, done: int, total: int, template: str) -> None:
+        self.done, self.total, self.template = done, total, template
+
+    def embed(self, texts: Sequence[str], prompt: Prompt) -> Vectors:
+        return in_windows(lambda some: self.backend.embed(some, prompt), texts, self._report, self.window)
+
+    def _report(self, texts: int) -> None:
+        if self.progress is not None:
+            done, total = self.done * self.texts + texts, self.total * self.texts
+            self.progress(Progress(done, total, "texts", self.template))
+
+
+def _order(candidate: Candidate) -> float:
+    return -math.inf if math.isnan(candidate.spearman) else candidate.spearman
+
+
+def _trial_count(grid: TemplateGrid, full: bool) -> int:
+    sizes = len(set(grid.prefixes)), len(set(grid.relations)), len(set(grid.endings))
+    return math.prod(sizes) if full else sum(sizes) - 2
