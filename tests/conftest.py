@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,11 @@ if sys.dont_write_bytecode:  # each of the hundreds of Python processes that tes
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(CHECKOUT / ".pytest_cache" / "bytecode")
+
+# a suite in the background of a script inherits an ignored SIGINT; what it starts would inherit that in turn
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 settings.register_profile("semsearch", deadline=None)  # a busy machine, or a first import, is no failure
 settings.load_profile("semsearch")
@@ -65,7 +71,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     """The command line of a user with no settings, in an empty folder, with the encoder that needs no model."""
     from helpers.commandline import CommandLine
 
-    for name in [name for name in os.environ if name.startswith("SEMSEARCH_") and name != "SEMSEARCH_DATA"]:
+    for name in [name for name in os.environ if name.startswith("SEMSEARCH_")]:
         monkeypatch.delenv(name)
     for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / variable.lower()))

@@ -36,22 +36,29 @@ needs_chromium = pytest.mark.skipif(
 @contextmanager
 def serving(home: Path, **environment: str) -> Iterator[str]:
     """The address of a server of that home of indexes, while it runs."""
-    with socket.socket() as probe:  # one of its own: two that start at once find the same one free
+    for _ in range(5):  # a port that is free now may be taken when the server binds it
+        running, url = _start(home, os.environ | environment)
+        if url:
+            break
+    assert url, "the server did not start"
+    try:
+        until(lambda: _healthy(url))
+        yield url
+    finally:
+        running.send_signal(signal.SIGTERM)
+        running.wait(60)
+
+
+def _start(home: Path, environment: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
+    """A server on a free port, and its address: "" where it has ended instead."""
+    with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     command = [sys.executable, "-m", "semsearch", "--home", str(home), "ui", "--no-browser", "--port", port]
-    running = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=os.environ | environment
-    )
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment)
     assert running.stderr is not None
     found = re.search(r"http://\S+", running.stderr.readline())
-    assert found, "the server did not start"
-    try:
-        until(lambda: _healthy(found[0]))
-        yield found[0]
-    finally:
-        running.send_signal(signal.SIGTERM)
-        running.wait(30)
+    return running, found[0] if found else ""
 
 
 @contextmanager

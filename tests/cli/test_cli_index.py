@@ -282,7 +282,7 @@ def test_watching_follows_changes_until_it_is_interrupted(cli: CommandLine, note
         assert '"added": 1' in running.stdout.readline()
         assert cli.ok("query", "coal", "--json").json["hits"][0]["path"] == "new.txt"  # readers do not wait
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=20)
+        _, err = running.communicate(timeout=120)
     finally:
         running.kill()
     assert running.returncode == 130
@@ -308,7 +308,7 @@ def test_watching_outlives_a_folder_that_is_away_for_a_while(cli: CommandLine, n
         report = running.stdout.readline()
         assert '"added": 1' in report and '"deleted": 0' in report
         running.terminate()
-        assert running.wait(timeout=20) == 143
+        assert running.wait(timeout=120) == 143
     finally:
         running.kill()
         running.communicate()
@@ -333,7 +333,7 @@ def test_a_signal_ends_a_run_cleanly_and_the_next_one_finishes_it(
         assert running.poll() is None, running.communicate()
         time.sleep(0.02)
     running.send_signal(number)
-    out, err = running.communicate(timeout=30)
+    out, err = running.communicate(timeout=120)
     assert (running.returncode, out) == (code, "")
     assert "Traceback" not in err
     assert cli.ok("verify", "many").code == 0

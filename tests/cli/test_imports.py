@@ -69,3 +69,12 @@ def test_default_index_and_query_never_load_torch(tmp_path: Path) -> None:
     by_query = set(loaded_by(["query", "limescale"], tmp_path))
     assert not {"torch", "transformers", "sqlite_utils"} & by_query
     assert "onnxruntime" in by_query  # the default encoder did run
+
+
+def test_help_loads_few_modules(tmp_path: Path) -> None:
+    """What --help takes is what it imports: 162 modules of all kinds, Python's own among them, are 0.1 s."""
+    script = (
+        "import sys; from semsearch.cli.main import main; main(['--help']); print(len(sys.modules), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment(tmp_path))
+    assert int(ran.stderr) < 220

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import models
+from helpers.arithmetic import ROUNDING, error
 from helpers.decoders import CONFIGS, COT, EOL, TEXTS, decoder, plain
 
 from semsearch.errors import SemsearchError, UsageError
@@ -182,7 +183,7 @@ def test_a_text_of_no_token_at_all_has_a_vector(made: Made, tmp_path: Path) -> N
     encoder = CausalBackend(bundle(folder, "mean", Prompt()), device="cpu")
     together = encoder.vectors(["", "a cat"], Prompt())
     assert np.isfinite(together).all()
-    assert np.abs(together[0] - encoder.vectors([""], Prompt())[0]).max() < 1e-5
+    assert error(together[0], encoder.vectors([""], Prompt())[0]) < ROUNDING
 
 
 def test_every_prompt_has_its_own_prefix(made: Made) -> None:
@@ -213,7 +214,7 @@ def test_a_batch_that_memory_does_not_hold_is_halved(made: Made, monkeypatch: py
         return read(network, inputs, *arguments, **options)
 
     monkeypatch.setattr(causal.CausalNetwork, "read", scarce)
-    assert np.abs(encoder.vectors(TEXTS, EOL) - wanted).max() <= 1e-5
+    assert error(encoder.vectors(TEXTS, EOL), wanted) < ROUNDING
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
@@ -282,4 +283,4 @@ def test_what_is_traced_holds_for_other_batches_and_lengths(made: Made, name: st
     graph = torch.export.export(Traced(), few, dynamic_shapes=(free, free)).module()
     with torch.inference_mode():
         for ids, mask in (all_, one):
-            assert (graph(ids, mask) - Traced()(ids, mask)).abs().max() <= 1e-5
+            assert error(graph(ids, mask), Traced()(ids, mask)) < ROUNDING

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 import pytest
+from helpers.arithmetic import ROUNDING
 from helpers.commandline import CommandLine
 from helpers.models import described, minilm
 
@@ -257,7 +258,7 @@ def test_onnx_runs_on_the_gpu_and_says_so(onnx_gpus: Any, fp32: Bundle, device: 
     onnx_gpus(count=2)
     encoder = OnnxBackend(fp32, device=device)
     assert (encoder.info["device"], encoder.info["provider"]) == (ran, CUDA)
-    np.testing.assert_allclose(encoder.embed(TEXTS, prompt, 1), right, atol=1e-5)
+    np.testing.assert_allclose(encoder.embed(TEXTS, prompt, 1), right, atol=ROUNDING)
 
 
 @pytest.mark.parametrize(("fault", "why"), [("raises", "invalid device ordinal"), ("silent", "fell back to CPU")])
@@ -337,7 +338,7 @@ def test_onnx_halves_a_batch_that_does_not_fit(fp32: Bundle, error: Exception) -
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
     full = Full(encoder._session.run, 1, error, lambda names, given: len(given["input_ids"]))
     encoder._session = Running(full)
-    np.testing.assert_allclose(encoder.encode(TEXTS), alone, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(TEXTS), alone, atol=ROUNDING)
     assert full.refused > 0
 
 
@@ -393,7 +394,7 @@ def test_torch_halves_a_batch_that_does_not_fit(torch_encoder: Any, kind: str, m
     method = torch_encoder.method
     full = Full(method.embed, 2, torch_errors()[kind](), lambda network, batch: len(batch.ids))
     monkeypatch.setattr(torch_encoder, "method", Embedding(method, full))
-    np.testing.assert_allclose(torch_encoder.encode(TEXTS), alone, atol=1e-5)
+    np.testing.assert_allclose(torch_encoder.encode(TEXTS), alone, atol=ROUNDING)
     assert full.refused > 0
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.arithmetic import ROUNDING
 from helpers.models import minilm
 
 from semsearch.errors import UsageError
@@ -95,7 +96,9 @@ def test_contributions_are_the_shares_of_the_cosines_with_every_token() -> None:
     with torch.no_grad():
         output = transformers.AutoModel.from_pretrained(minilm())(**tokenizer(SENTENCE, return_tensors="pt"))
     third = output.last_hidden_state[0, 3].numpy()
-    assert parts[2].cosine == pytest.approx(third @ vector / np.linalg.norm(third) / np.linalg.norm(vector), abs=1e-5)
+    assert parts[2].cosine == pytest.approx(
+        third @ vector / np.linalg.norm(third) / np.linalg.norm(vector), abs=ROUNDING
+    )
 
 
 def test_only_the_sentence_counts_and_not_the_prompt_around_it() -> None:

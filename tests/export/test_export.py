@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.arithmetic import ROUNDING, error
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import GateFailed
@@ -70,15 +71,15 @@ def test_full_precision_scores_what_was_published(task: str, data: Path, full: E
 
 def test_full_precision_equals_torch_on_every_probe(script: ModuleType, full: Encoder) -> None:
     reference = script.InTorch(script.network_in_torch(), bundles.read("default"))
-    assert np.abs(full.encode(script.PROBES) - reference.encode(script.PROBES)).max() < 1e-5
+    assert error(full.encode(script.PROBES), reference.encode(script.PROBES)) < ROUNDING
 
 
 def test_full_precision_does_not_depend_on_its_batch(script: ModuleType, full: Encoder) -> None:
     texts = [*script.PROBES, *(f"sentence number {n} " * (n % 9 + 1) for n in range(60))]
     together = full.encode(texts)
     alone = np.concatenate([full.encode([text]) for text in texts])
-    assert np.abs(together - alone).max() <= 1e-5
-    assert np.abs(together - full.encode(texts, batch_size=2)).max() <= 1e-5
+    assert error(together, alone) < ROUNDING
+    assert error(together, full.encode(texts, batch_size=2)) < ROUNDING
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def acknowledged_until_killed(target: Callable[..., None], *arguments: Any, afte
     with contextlib.suppress(EOFError, OSError):  # the last message may be cut
         while True:
             said += receive.recv()
-    process.join(10)
+    process.join(60)
     assert process.exitcode == -signal.SIGKILL, "it ended by itself"
     receive.close()
     return said

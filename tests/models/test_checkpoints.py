@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.arithmetic import ROUNDING, error
 from helpers.checkpoints import copied, pickled, rewrite, sharded, without_tokenizer_json
 from helpers.models import minilm
 
@@ -161,7 +162,7 @@ def test_weights_in_pieces_run_as_the_whole_does(bert: Path, tmp_path: Path) -> 
     whole = Encoder.load(f"{bert}#cot-bert").encode(TEXTS)
     sharded(bert)
     encoder = Encoder.load(f"{bert}#cot-bert")
-    assert np.allclose(encoder.encode(TEXTS), whole, atol=1e-6)
+    assert np.allclose(encoder.encode(TEXTS), whole, atol=ROUNDING)
     second = next(bert.glob("*-00002-*"))
     content = bytearray(second.read_bytes())
     content[-1] ^= 1
@@ -275,7 +276,7 @@ def test_minilm_is_what_sentence_transformers_makes_of_it() -> None:
     st = pytest.importorskip("sentence_transformers")
     encoder = Encoder.load(minilm(), device="cpu")
     theirs = st.SentenceTransformer(str(minilm()), device="cpu").encode(TEXTS)
-    assert np.abs(encoder.encode(TEXTS) - theirs).max() < 1e-5
+    assert error(encoder.encode(TEXTS), theirs) < ROUNDING
     assert (encoder.max_tokens, encoder.info["method"], encoder.info["licence"]) == (
         256, "sentence_transformer", "apache-2.0",
     )  # fmt: skip
@@ -377,7 +378,7 @@ def test_a_template_takes_the_place_of_the_modules(golden: Path, tmp_path: Path,
     m = pytest.importorskip("sentence_transformers.models")
     pipeline(golden, tmp_path / "st", "mean", m.Dense(32, 16), length=320)
     ours = Encoder.load(tmp_path / "st", template="cot-bert").encode(TEXTS)
-    assert np.allclose(ours, Encoder.load(bert, template="cot-bert").encode(TEXTS), atol=1e-6)
+    assert np.allclose(ours, Encoder.load(bert, template="cot-bert").encode(TEXTS), atol=ROUNDING)
 
 
 @pytest.mark.parametrize(
@@ -442,7 +443,7 @@ def same_vectors(folder: Path, texts: list[str] | None = None) -> Encoder:
     for ours, other in ((encoder.encode_query, theirs.encode_query), (encoder.encode_document, theirs.encode_document)):
         expected = np.asarray(other(texts), dtype=np.float32)
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-        assert np.abs(ours(texts) - expected).max() < 1e-5
+        assert error(ours(texts), expected) < ROUNDING
     return encoder
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import models
+from helpers.arithmetic import ROUNDING
 
 from semsearch import Encoder, SemsearchError
 from semsearch.evaluation import fill_mask, mask_vectors
@@ -46,7 +47,7 @@ def test_a_learned_prompt_stands_around_the_sentence_here_too(golden: Path, tmp_
     models.learn_prompt(folder, 7)
     encoder = Encoder.load(f"{folder}#optiprompt", device="cpu")
     (vector,) = mask_vectors(encoder, [SENTENCE])[:, 0]
-    np.testing.assert_allclose(vector / np.linalg.norm(vector), encoder.encode(SENTENCE), atol=1e-5)
+    np.testing.assert_allclose(vector / np.linalg.norm(vector), encoder.encode(SENTENCE), atol=ROUNDING)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_the_words_are_those_that_transformers_fills_in(golden: Path, base: str,
         wanted = logits[given["input_ids"][0] == tokenizer.mask_token_id].softmax(-1).topk(5)
         assert len(masks) == len(wanted.indices) == told.count(tokenizer.mask_token)
         for words, likely, ids in zip(masks, wanted.values.tolist(), wanted.indices.tolist(), strict=True):
-            assert [word.probability for word in words] == pytest.approx(likely, abs=1e-5)
+            assert [word.probability for word in words] == pytest.approx(likely, abs=ROUNDING)
             assert [word.token for word in words] == [tokenizer.decode([each]).strip() or "␣" for each in ids]
 
 

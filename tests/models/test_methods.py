@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import models
+from helpers.arithmetic import ROUNDING, error
 
 from semsearch.errors import UnknownName, UsageError
 from semsearch.models import methods
@@ -57,7 +58,7 @@ def test_any_layer_can_be_read(name: str, layer: int, bert: Path) -> None:
         hidden = states[layer][0].numpy()
         last_mask = max((at for at, token in enumerate(row) if token == 4), default=0)
         want = hidden.mean(0) if name == "mean" else hidden[last_mask]
-        assert np.abs(vector - want).max() < 1e-5
+        assert error(vector, want) < ROUNDING
 
 
 def test_a_layer_that_is_not_there_is_refused(bert: Path) -> None:
@@ -100,7 +101,7 @@ def test_top_k_is_the_mean_of_likely_words_by_their_probability(bert: Path) -> N
             chances = model(input_ids=torch.tensor([row])).logits[0, row.index(4)].softmax(-1)
         likely = chances.argsort(descending=True)[:20]
         want = sum(chances[token] * words[token] for token in likely) / chances[likely].sum()
-        assert np.abs(vector - want.detach().numpy()).max() < 1e-5
+        assert error(vector, want.detach().numpy()) < ROUNDING
 
 
 def biases_of(folder: Path, name: str, denoises: Sequence[str], tokens: int) -> tuple[dict[str, Any], Any]:
@@ -120,7 +121,7 @@ def test_robertas_template_stands_at_the_positions_of_real_inputs(roberta: Path)
     model = transformers.AutoModel.from_pretrained(roberta, dtype=torch.float32)
     row = [*frame.before, *frame.after]
     want = hidden_states(model, [row])[0][-1][0, row.index(frame.mask)].numpy()
-    assert np.abs(biases["position"] - want).max() < 1e-5
+    assert error(biases["position"], want) < ROUNDING
     assert np.abs(biases["position-released"] - want).max() > 1e-2
 
 
@@ -133,8 +134,8 @@ def test_robertas_pads_move_what_follows_them(roberta: Path) -> None:
     last = max(at for at, token in enumerate(row) if token == frame.mask)
     aligned = hidden_states(model, [row], position_ids=places)[0][-1][0, last].numpy()
     released = hidden_states(model, [row])[0][-1][0, last].numpy()
-    assert np.abs(biases["pad"] - aligned).max() < 1e-5
-    assert np.abs(biases["pad-released"] - released).max() < 1e-5
+    assert error(biases["pad"], aligned) < ROUNDING
+    assert error(biases["pad-released"], released) < ROUNDING
     assert np.abs(aligned - released).max() > 1e-2
 
 
@@ -151,7 +152,7 @@ def test_the_bias_has_gradients_while_training_and_is_the_table_afterwards(name:
     vectors = running.method.embed(running.network, methods.Batch(ids, mask, running._tokenizer.frame(prompt)))
     vectors.sum().backward()
     assert running.network.model.embeddings.word_embeddings.weight.grad.abs().sum() > 0
-    assert np.abs(vectors.detach().numpy() - running.vectors(TEXTS, prompt)).max() < 1e-5
+    assert error(vectors.detach().numpy(), running.vectors(TEXTS, prompt)) < ROUNDING
 
 
 def test_a_learned_prompt_stands_where_the_template_does(bert: Path, tmp_path: Path, golden: Path) -> None:
@@ -168,7 +169,7 @@ def test_a_learned_prompt_stands_where_the_template_does(bert: Path, tmp_path: P
     save_file({"vectors": plain.network.words(torch.tensor(tokens)).detach().clone()}, folder / "prompt.safetensors")
     texts = [*TEXTS, 'this sentence : "means"']
     learned = encoder(folder, "optiprompt", prompt)
-    assert np.abs(learned.vectors(texts, prompt) - plain.vectors(texts, prompt)).max() < 1e-6
+    assert error(learned.vectors(texts, prompt), plain.vectors(texts, prompt)) < ROUNDING
 
 
 @pytest.mark.parametrize("architecture", ["DistilBert", "MPNet", "Electra", "Deberta", "Albert", "ModernBert"])
@@ -186,7 +187,7 @@ def test_any_encoder_runs_under_a_mask(architecture: str, bert: Path, tmp_path: 
     running = encoder(tmp_path, "promptbert", prompt)
     rows = running._tokenizer.ids(TEXTS, prompt)
     for row, states, vector in zip(rows, hidden_states(model, rows), running.vectors(TEXTS, prompt), strict=True):
-        assert np.abs(vector - states[-1][0, row.index(4)].numpy()).max() < 1e-5
+        assert error(vector, states[-1][0, row.index(4)].numpy()) < ROUNDING
 
 
 @pytest.mark.parametrize("name", plugins.names(methods))

@@ -8,6 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from helpers.arithmetic import ROUNDING, error
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import SemsearchError, UsageError
@@ -78,7 +79,7 @@ def test_alberts_pooler_is_its_own(golden: Path, tmp_path: Path) -> None:
         (row,) = encoder.backend._tokenizer.ids([text], encoder.backend.prompts["passage"])  # type: ignore[attr-defined]
         with torch.no_grad():
             want = model(torch.tensor([row])).pooler_output[0].numpy()
-        assert np.abs(vector - want / np.linalg.norm(want)).max() < 1e-5
+        assert error(vector, want / np.linalg.norm(want)) < ROUNDING
 
 
 @pytest.mark.parametrize("name", ["DistilBert", "Electra", "ModernBert"])
@@ -97,7 +98,7 @@ KINDS = ["Albert", "ConvBert", "Deberta", "DebertaV2", "DistilBert", "Electra", 
 def test_no_vector_depends_on_the_texts_beside_it(golden: Path, tmp_path: Path, name: str) -> None:
     encoder = Encoder.load(saved(golden, tmp_path / "model", name), template="mean", device="cpu")
     alone = np.stack([encoder.encode(text) for text in TEXTS])
-    assert np.abs(encoder.encode(TEXTS) - alone).max() < 1e-5
+    assert error(encoder.encode(TEXTS), alone) < ROUNDING
 
 
 def test_a_network_whose_layers_cannot_be_told_apart_is_refused(golden: Path, tmp_path: Path) -> None:

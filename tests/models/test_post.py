@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import models
+from helpers.arithmetic import ROUNDING, UNIT, error
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import Corrupt, EncoderMismatch, NotFound, UnknownName, UsageError
@@ -263,7 +264,7 @@ def test_torch_and_graph_agree_on_what_a_shortened_encoder_is(saved: Path, graph
 def test_the_default_encoder_can_be_shortened_and_measures_its_own_background(default_encoder: Encoder) -> None:
     short = Encoder.load("default#dim=64")
     assert short.encode(["a", "b"]).shape == (2, 64)
-    assert np.allclose(np.linalg.norm(short.encode(["a", "b"]), axis=1), 1, atol=1e-6)
+    assert np.allclose(np.linalg.norm(short.encode(["a", "b"]), axis=1), 1, atol=UNIT)
     assert short.fingerprint != default_encoder.fingerprint and short.name == "all-MiniLM-L6-v2#dim=64"
     assert len(short.background) == 1001 and short.background != default_encoder.background
 
@@ -312,7 +313,7 @@ def test_steps_follow_each_other(white: Encoder) -> None:
     assert both.info["post"] == ["whitening 20", "flow 20", "truncate 12"]
     flow: Any = both.backend.post[1]  # type: ignore[attr-defined]
     wanted = flow(torch.from_numpy(raw(white)))[:, :12].numpy()
-    assert np.abs(raw(both) - wanted).max() < 1e-5
+    assert error(raw(both), wanted) < ROUNDING
 
 
 def test_it_is_computed_in_float32_whatever_the_encoder_runs_in(tiny: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import models
+from helpers.arithmetic import ROUNDING, error
 from helpers.checkpoints import copied
 from helpers.decoders import decoder
 from helpers.training import LABELS, TEXTS, examples, learner
@@ -96,7 +97,7 @@ def saved(request: pytest.FixtureRequest, golden: Path, tmp_path_factory: pytest
 def test_what_is_saved_is_what_was_trained(saved: Any) -> None:
     made, out, vectors, _ = saved
     encoder = Encoder.load(out, device="cpu")
-    assert np.abs(encoder.encode(TEXTS[:6]) - vectors).max() < 1e-6
+    assert error(encoder.encode(TEXTS[:6]), vectors) < ROUNDING
     bundle = bundles.read(out)
     assert (bundle.method, bundle.options) == (made.base.serves.method, _listed(made.base.serves.options))
     assert bundle.origin == {"trained": {"step": 2}} and bundle.dim == vectors.shape[1]
@@ -119,7 +120,7 @@ def test_sentence_transformers_reads_what_it_can_read_in_the_same_way(saved: Any
     if kind not in PIPED:
         return
     theirs = pytest.importorskip("sentence_transformers").SentenceTransformer(str(out), device="cpu")
-    assert np.abs(theirs.encode(TEXTS[:6]) - vectors).max() < 1e-5
+    assert error(theirs.encode(TEXTS[:6]), vectors) < ROUNDING
     assert theirs.max_seq_length == Encoder.load(out, device="cpu").max_tokens
 
 

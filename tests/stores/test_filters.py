@@ -429,10 +429,10 @@ def test_a_path_pattern_that_is_none_is_refused(fixed: Store, pattern: str) -> N
 
 
 def test_a_hostile_pattern_takes_no_time() -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     for pattern in ("*a" * 200 + "b", "**/" * 3 + "*a" * 100 + "b", "?" * 500 + "*" * 500, "[a" * 300):
         globs.matches(pattern, "/".join(["a" * 60] * 16))
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1
 
 
 @given(st.text(alphabet="ab*?[]!-^\\/.|&~", max_size=12), st.text(alphabet="ab/.[", max_size=10))

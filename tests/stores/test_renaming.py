@@ -64,7 +64,7 @@ def test_who_reads_it_goes_on_and_harms_no_new_index_of_the_old_name(home: Path)
     reader.stdin.write("\n")
     reader.stdin.flush()
     assert reader.stdout.readline() == "a.txt\n"
-    assert reader.wait(30) == 0
+    assert reader.wait(60) == 0
     assert (home / "notes" / "store.db-wal").stat().st_size
     writer.close()
     for name, documents in (("notes", 1), ("letters", 2)):

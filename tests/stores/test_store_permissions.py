@@ -57,7 +57,7 @@ def test_a_reader_without_the_right_to_write_sees_what_a_writer_commits(tmp_path
         reader.stdin.flush()
         assert reader.stdout.readline().strip() == "['d0', 'd1', 'new']"
         reader.stdin.close()
-        assert reader.wait(10) == 0
+        assert reader.wait(60) == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs the right to become another user")

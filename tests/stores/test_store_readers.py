@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -66,9 +65,7 @@ def test_a_reader_sees_committed_documents_only_and_never_waits(folder: Path) ->
     with Store.open(folder) as reader:
         with store.transaction():
             store.replace([entry("new", "Half written")], space.id)
-            began = time.perf_counter()
-            assert set(reader.heads()) == {"d0"}
-            assert time.perf_counter() - began < 1
+            assert set(reader.heads()) == {"d0"}  # one that waited for the writer would be Locked in the end
         assert set(reader.heads()) == {"d0", "new"}
 
 

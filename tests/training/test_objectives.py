@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.arithmetic import ROUNDING, error
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -202,7 +203,7 @@ def test_the_frozen_copy_says_what_it_said_before_and_the_embeddings_stay(golden
     ids = torch.tensor(rows[2])[None]
     states = plain.states(Inputs(ids, torch.ones_like(ids)), range(4))
     wanted = torch.stack([pooling.mean_pool(each, torch.ones_like(ids)) for each in states], dim=1)[0]
-    assert torch.allclose(before[2], wanted, atol=1e-5) and not before.requires_grad
+    assert torch.allclose(before[2], wanted, atol=ROUNDING) and not before.requires_grad
     with torch.no_grad():
         for value in learner.network.parameters():
             value += 0.1
@@ -313,7 +314,7 @@ def test_adapters_are_saved_in_the_weights_and_beside_them(golden: Path, tmp_pat
     (tmp_path / "out").mkdir()
     learner.save(tmp_path / "out", {})
     found = Encoder.load(tmp_path / "out", device="cpu").encode(texts)
-    assert np.abs(found - wanted).max() < 1e-5
+    assert error(found, wanted) < ROUNDING
     assert not [name for name in weights_of(tmp_path / "out") if "lora" in name or "base_layer" in name]
 
     base = transformers.AutoModel.from_pretrained(golden / "models" / model, dtype=torch.float32)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.arithmetic import ROUNDING, error
 from helpers.checkpoints import copied, rewrite
 from helpers.training import TEXTS, Near, Rising, examples, learner, outcome, said
 
@@ -54,7 +55,7 @@ def test_the_best_encoder_on_dev_is_what_is_kept(bert: str, tmp_path: Path) -> N
     result = trainer.train(settings(bert, steps=5), examples(), tmp_path / "run", dev=dev)
     assert (result.score, result.step, result.steps, result.measure) == (5.0, 4, 5, dev.measure)
     encoder = Encoder.load(result.folder, device="cpu")
-    assert np.abs(encoder.encode(TEXTS[:3]) - dev.vectors[1]).max() < 1e-6
+    assert error(encoder.encode(TEXTS[:3]), dev.vectors[1]) < ROUNDING
     assert np.abs(encoder.encode(TEXTS[:3]) - dev.vectors[2]).max() > 1e-4
     assert encoder.name == "run"
     lines = said(result.folder)
@@ -259,7 +260,7 @@ def test_the_mean_of_the_weights_is_what_is_judged_and_saved(bert: str, tmp_path
     ]
     assert np.abs(mean.vectors[2] - plain.vectors[2]).max() > 1e-4
     saved = Encoder.load(result.folder, device="cpu").encode(TEXTS[:3])
-    assert np.abs(saved - mean.vectors[2]).max() < 1e-6
+    assert error(saved, mean.vectors[2]) < ROUNDING
 
 
 def test_a_mean_forgets_what_it_began_with() -> None:

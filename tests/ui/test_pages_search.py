@@ -47,7 +47,7 @@ def notes(home: Path) -> Path:
 
 def shown(query: str = "", **url: Any) -> AppTest:
     """The page, opened at a URL."""
-    page = AppTest.from_file(APP, default_timeout=60)
+    page = AppTest.from_file(APP, default_timeout=120)
     for name, value in ({"q": query} if query else {}).items() | url.items():
         page.query_params[name] = value
     page.run()

@@ -68,7 +68,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def shown(part: str, **url: str) -> AppTest:
-    page = AppTest.from_string(PAGE, default_timeout=60)
+    page = AppTest.from_string(PAGE, default_timeout=120)
     page.query_params["part"] = part
     for name, value in url.items():
         page.query_params[name] = value
@@ -259,7 +259,7 @@ time.sleep(60)
     assert process.stdout and process.stdout.readline() == b"here\n"
     page = shown("Train")
     click(page, "Stop")
-    assert process.wait(30) == -signal.SIGTERM
+    assert process.wait(60) == -signal.SIGTERM
     assert commands.stopping(folder, process.pid)
     click(shown("Train"), "Go on")
     assert begun == [["train", "--method=simcse"]]
@@ -305,7 +305,7 @@ def exported(page: AppTest) -> str:
     """The page, once the export is done."""
     from semsearch_ui.shared import jobs
 
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while (job := jobs.of(("Export",))) and job.state == "running" and time.monotonic() < until:
         time.sleep(0.05)
     return said(again(page))
@@ -385,7 +385,7 @@ def test_a_model_that_is_not_here_is_not_loaded_and_cannot_be_fetched_offline(ho
     assert "It is not on this machine" in said(again(page))
     click(page, "Fetch it")
     key = ("Models", "bge-small-en-v1.5")
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while jobs.busy(key) and time.monotonic() < until:
         time.sleep(0.05)
     assert "the network is not to be used" in said(again(page))
@@ -398,7 +398,7 @@ def test_an_encoder_that_cannot_be_read_is_a_sentence_and_hides_no_other(home: P
     page = shown("Encoders")
     assert "cannot be read" in rows(page, "what is wrong")[0]["what is wrong"]
     page.selectbox(key="encoder").set_value(str(broken))
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while not again(page).error and time.monotonic() < until:
         time.sleep(0.1)
     assert "cannot be read" in said(page)

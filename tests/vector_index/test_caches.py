@@ -242,7 +242,7 @@ def test_threads_that_share_the_store_go_on_while_a_cache_is_built(notes: tuple[
     def ask(step: Progress) -> None:
         asking = threading.Thread(target=lambda: answered.append(store.counts()["passages"]), daemon=True)
         asking.start()
-        asking.join(20)
+        asking.join(60)
         assert not asking.is_alive(), "a reader waits for the cache to be built"
 
     row = cache_files.rebuild(store, space, "flat", ask)
