@@ -1,28 +1,30 @@
-"""What can go wrong, each with its exit code, its message and what to do next.
+"""The errors that semsearch raises, each with an exit code, a message and a fix.
 
 SemsearchError                 1  failure at run time
-├── UsageError                 2  the request itself is off
-│   ├── BadFilter                 --where that does not parse
-│   ├── UnknownName               no plug-in, setting or field is called that
-│   └── GuardRail                 refused until the user says yes
-├── NotFound                   3  index, document, path or model is not there
-├── EncoderMismatch            4  index and encoder do not belong together
-├── GateFailed                 5  finished, but something was skipped or a check failed
-├── DeviceUnavailable          6  the device that was asked for is absent
-├── Locked                     7  another process writes to this index
-├── Corrupt                    1  bytes on disk are not what was written
-├── MissingExtra               1  an optional package is needed
-└── Unreadable                 1  one document cannot be read; the others can
+├── UsageError                 2  the request is invalid
+│   ├── BadFilter                 a filter or path pattern does not parse
+│   ├── UnknownName               there is no plug-in, setting or field of that name
+│   └── GuardRail                 refused until the user confirms
+├── NotFound                   3  an index, document, path or model does not exist
+├── EncoderMismatch            4  the index was built with another encoder
+├── GateFailed                 5  finished, but items were skipped or a check failed
+├── DeviceUnavailable          6  the requested device does not exist
+├── Locked                     7  another process writes to the index
+├── Corrupt                    1  bytes on disk differ from those that were written
+├── MissingExtra               1  an optional package is not installed
+└── Unreadable                 1  one document cannot be read; others can
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class SemsearchError(Exception):
-    """Base of every error that semsearch raises on purpose. `fix` says what to do next."""
+    """The base of every error that semsearch raises on purpose. `fix` says what to do next."""
 
     exit_code = 1
 
@@ -44,12 +46,12 @@ class BadFilter(UsageError):
 
 
 class UnknownName(UsageError):
-    """A name that is not among the known ones; offers the nearest and lists the rest."""
+    """A name that is not among the known ones. The fix suggests the closest and lists all."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         choices = sorted(known)
-        near = difflib.get_close_matches(name, choices, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
+        close = difflib.get_close_matches(name, choices, n=1)
+        hint = f"Did you mean {close[0]!r}? " if close else ""
         listed = ", ".join(choices) if choices else "(none)"
         super().__init__(f"no {kind} is called {name!r}.", f"{hint}Choose from: {listed}.")
 
@@ -63,7 +65,7 @@ class NotFound(SemsearchError):
 
 
 class EncoderMismatch(SemsearchError):
-    """The vectors of an index and of an encoder live in different spaces."""
+    """The vectors of an index and those of an encoder cannot be compared."""
 
     exit_code = 4
 
@@ -91,11 +93,26 @@ class Corrupt(SemsearchError):
 
 
 class MissingExtra(SemsearchError):
-    """An optional package is not installed."""
+    """An optional package is not installed. The fix is a command that works for this installation."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional package.", f"Install it: pip install 'semsearch[{extra}]'")
+    def __init__(self, what: str, extra: str, package: str = "an optional package") -> None:
+        super().__init__(f"{what} needs {package}, which is not installed.", f"Install it: {install_command(extra)}")
 
 
 class Unreadable(SemsearchError):
-    """One document cannot be read. `message` is the reason, in words for the skipped-files report."""
+    """One document cannot be read. `message` is the reason, worded for the report of skipped files."""
+
+
+def install_command(extra: str) -> str:
+    """The command that adds `extra` ("ui", or several: "cpu,ui") to semsearch, from where it was installed.
+
+    By name, pip would install whatever a package index calls semsearch: right only for what came from there.
+    """
+    checkout = Path(__file__).resolve().parents[1]
+    if (checkout / "pyproject.toml").is_file():  # an editable installation, or none
+        return f"pip install -e '{checkout}[{extra}]'"
+    from importlib.metadata import distribution  # 30 ms, and only for an error
+
+    origin = json.loads(distribution("semsearch").read_text("direct_url.json") or "{}")  # PEP 610
+    vcs = f"{origin['vcs_info']['vcs']}+" if "vcs_info" in origin else ""
+    return f"pip install 'semsearch[{extra}]{' @ ' + vcs + origin['url'] if origin else ''}'"

@@ -1,11 +1,11 @@
-"""What can be set once instead of with every command, and where indexes and the embedding cache live.
+"""Settings for all commands, and the locations of indexes and of the embedding cache.
 
 Order: flag > environment (SEMSEARCH_HOME, SEMSEARCH_MODEL …) > ./semsearch.toml > the user's semsearch.toml >
 default. An unknown key or a value of the wrong type is an error that names the file.
 
-A ./semsearch.toml may come with a folder that somebody else made, so it cannot reach beyond that folder: `home`
-has to lie below it, `model` has to be a plain name (or NAME#TEMPLATE, with a template of the library), `offline` can
-only be switched on, and the embedding cache is the user's alone.
+A ./semsearch.toml may come from somebody else, with its folder, so it cannot affect anything outside that folder:
+`home` must be below it, `model` must be a plain name (or NAME#TEMPLATE, with a template of the library), `offline` can
+only be switched on, and the embedding cache cannot be set.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 from semsearch.errors import UnknownName, UsageError
 
 PROJECT_FILE = "semsearch.toml"
-STORE_FILE = "store.db"  # what makes a folder an index
+STORE_FILE = "store.db"  # a folder with this file is an index
 PREFIX = "SEMSEARCH_"
-DATA = "SEMSEARCH_DATA"  # the folder of public test sets; no setting of a file, for it is nobody's who only searches
+DATA = "SEMSEARCH_DATA"  # the folder of public test sets; not a setting, as searching does not need it
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One value for each key. `home` None: ./indexes where that exists, else the user's data folder."""
+    """A value for each key. `home` None: ./indexes where it exists, else the user's data folder."""
 
     home: Path | None = None
     model: str = "default"
@@ -41,21 +41,21 @@ class Settings:
 
 
 class Value(NamedTuple):
-    """A setting and where it came from: `flag`, a variable's name, a file's path, or `default`."""
+    """A setting and its origin: `flag`, the name of a variable, the path of a file, or `default`."""
 
     value: Any
     origin: str
 
 
-def load(flags: Mapping[str, Any] | None = None) -> Settings:
-    """The settings that hold here and now. `flags` are what a command line gave; None among them means not given.
+def load(flags: Mapping[str, object] | None = None) -> Settings:
+    """The current settings. `flags` are those of a command line, where None means that a flag was not used.
 
-    Raises UnknownName for a key nobody knows and UsageError for a value that cannot be.
+    Raises UnknownName for an unknown key, UsageError for an invalid value.
     """
     return Settings(**{key: found.value for key, found in resolve(flags).items()})
 
 
-def resolve(flags: Mapping[str, Any] | None = None) -> dict[str, Value]:
+def resolve(flags: Mapping[str, object] | None = None) -> dict[str, Value]:
     """Every key with its value and its origin."""
     found = {field.name: Value(field.default, "default") for field in fields(Settings)}
     for file, safe in ((user_file(), False), (Path(PROJECT_FILE), True)):
@@ -77,7 +77,7 @@ def home(explicit: Path | None = None) -> Path:
 
 
 def index_folder(name: str | Path, home: Path | None = None) -> Path:
-    """Where the index called `name` lives: below `home`, unless `name` is a path itself.
+    """The folder of the index called `name`: below `home`, unless `name` is a path itself.
 
     >>> index_folder("notes", Path("/data")).as_posix()
     '/data/notes'
@@ -102,14 +102,14 @@ def is_index(folder: Path) -> bool:
 
 
 def data_folder(given: Path | None = None) -> Path:
-    """Where public test sets lie: `given`, else SEMSEARCH_DATA. Raises UsageError where nobody said."""
+    """The folder of public test sets: `given`, else SEMSEARCH_DATA. Raises UsageError where neither is set."""
     if given is None and not os.environ.get(DATA):
-        raise UsageError("where are the test sets?", f"Say --data DIR, or set {DATA}.")
+        raise UsageError("the folder of the test sets is not set.", f"Use --data DIR, or set {DATA}.")
     return given if given is not None else Path(os.environ[DATA])
 
 
 def cache_file() -> Path:
-    """The embedding cache: one file for all indexes of a user, whatever their home. Losing it loses nothing."""
+    """The embedding cache: one file for all indexes of a user, wherever they are. It can be deleted at any time."""
     chosen = load().cache
     if chosen:
         return chosen
@@ -119,8 +119,8 @@ def cache_file() -> Path:
 
 
 def user_file() -> Path:
-    """The user's own settings; it need not exist."""
-    from platformdirs import user_config_path  # 5 ms, and only where settings are asked for
+    """The user's settings file, which need not exist."""
+    from platformdirs import user_config_path  # 5 ms
 
     return user_config_path("semsearch", appauthor=False) / PROJECT_FILE
 
@@ -136,8 +136,8 @@ def _usual_home() -> Path:
     return user_data_path("semsearch", appauthor=False) / "indexes"
 
 
-def _from_file(file: Path, *, safe: bool) -> Iterator[tuple[str, Any]]:
-    """The keys of a settings file, checked; nothing where it is not there."""
+def _from_file(file: Path, *, safe: bool) -> Iterator[tuple[str, object]]:
+    """The checked values of a settings file by key; none where it does not exist."""
     try:
         text = file.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -149,58 +149,59 @@ def _from_file(file: Path, *, safe: bool) -> Iterator[tuple[str, Any]]:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{file}: {error}.", "Write one `key = value` a line.") from None
+        raise UsageError(f"{file}: {error}.", "Write `key = value` on each line.") from None
     known = [field.name for field in fields(Settings)]
     for key, value in table.items():
         if key not in known:
             raise UnknownName(f"setting ({file})", key, known)
         checked = _checked(key, value, str(file))
-        yield key, _harmless(key, checked, file) if safe else checked
+        if safe:
+            _check_project(key, checked, file)
+        yield key, checked
 
 
-def _harmless(key: str, value: Any, file: Path) -> Any:
-    """`value`, or UsageError where a project's file must not set it."""
+def _check_project(key: str, value: object, file: Path) -> None:
+    """Raises UsageError for a value that the settings file of a project must not set."""
     folder = Path.cwd().resolve()
     refused = (
         key in ("cache", "embedding_cache_mb")
-        or (key == "home" and not (folder / value).resolve().is_relative_to(folder))
-        or (key == "model" and re.fullmatch(r"\w[\w.-]*(#\w[\w-]*)?", value) is None)
+        or (key == "home" and not (folder / str(value)).resolve().is_relative_to(folder))
+        or (key == "model" and re.fullmatch(r"\w[\w.-]*(#\w[\w-]*)?", str(value)) is None)
         or (key == "offline" and value is False)
     )
     if refused:
         raise UsageError(
             f"{file}: a project may not set {key} = {str(value)!r}.",
-            f"If you trust it, set it yourself: in {user_file()} or as {PREFIX}{key.upper()}.",
+            f"If you trust the project, set it in {user_file()} or as {PREFIX}{key.upper()}.",
         )
-    return value
 
 
-def _checked(key: str, value: Any, origin: str) -> Any:
-    """`value` as the type of `key`; strings come from the environment as well as from files."""
-    wanted, convert = _CHECKS[key]
+def _checked(key: str, value: object, origin: str) -> object:
+    """`value` converted to the type of `key`. Strings come from the environment as well as from files."""
+    expected, convert = _CHECKS[key]
     try:
         return convert(value)
     except (TypeError, ValueError):
-        said = f"--{key} {value or repr(value)}" if origin == "flag" else f"{origin}: {key} = {value!r}"
-        raise UsageError(f"{said} cannot be.", f"It has to be {wanted}.") from None
+        setting = f"--{key}" if origin == "flag" else f"{key} ({origin})"
+        raise UsageError(f"{value!r} is not a valid value for {setting}.", f"It must be {expected}.") from None
 
 
-def _path(value: Any) -> Path | None:
+def _path(value: object) -> Path | None:
     if not isinstance(value, str | Path) or not str(value):
         raise TypeError
     return Path(value).expanduser()
 
 
-def _whole(least: int) -> Callable[[Any], int]:
-    def convert(value: Any) -> int:
-        if isinstance(value, bool | float) or int(value) < least:
+def _integer(minimum: int) -> Callable[[object], int]:
+    def convert(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | str) or int(value) < minimum:
             raise ValueError
         return int(value)
 
     return convert
 
 
-def _truth(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
     if isinstance(value, bool):
         return value
@@ -209,8 +210,8 @@ def _truth(value: Any) -> bool:
     return words[value.lower()]
 
 
-def _matching(pattern: str) -> Callable[[Any], str]:
-    def convert(value: Any) -> str:
+def _matching(pattern: str) -> Callable[[object], str]:
+    def convert(value: object) -> str:
         if not isinstance(value, str) or re.fullmatch(pattern, value) is None:
             raise ValueError
         return value
@@ -218,14 +219,14 @@ def _matching(pattern: str) -> Callable[[Any], str]:
     return convert
 
 
-_CHECKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+_CHECKS: dict[str, tuple[str, Callable[[object], object]]] = {
     "home": ("a folder", _path),
     "model": ("the name or the folder of a model, or MODEL#TEMPLATE", _matching(r".+")),
     "device": ("auto, cpu, cuda or cuda:N", _matching(r"auto|cpu|cuda(:\d+)?")),
-    "threads": ("a whole number, 0 for all cores", _whole(0)),
-    "k": ("a whole number, 1 or more", _whole(1)),
+    "threads": ("an integer, or 0 for all cores", _integer(0)),
+    "k": ("an integer of 1 or more", _integer(1)),
     "mode": ("hybrid, semantic or keyword", _matching("hybrid|semantic|keyword")),
     "cache": ("a file", _path),
-    "embedding_cache_mb": ("a whole number of megabytes, 0 for no cache", _whole(0)),
-    "offline": ("true or false", _truth),
+    "embedding_cache_mb": ("an integer, in megabytes, or 0 for no cache", _integer(0)),
+    "offline": ("true or false", _boolean),
 }

@@ -37,7 +37,7 @@ def existing_index(options: Options, name: str) -> Path:
     if settings.is_index(folder):
         return folder
     if folder.parent != options.folder():
-        raise NotFound(f"{folder} is not an index.", f"Create one: semsearch index FOLDER -n {name}")
+        raise NotFound(f"there is no index at {folder}.", f"Create one: semsearch index FOLDER -n {name}")
     missing = UnknownName("index", name, settings.names(options.folder()))
     raise NotFound(f"there is no index called {name!r} in {options.folder()}.", missing.fix)
 

@@ -180,5 +180,5 @@ def _torch(bundle: Bundle, trust: bool) -> type[TorchBackend]:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("torch", "transformers", "safetensors"):
             raise
-        raise MissingExtra(f"{bundle.name} runs on PyTorch, which", "train") from error
+        raise MissingExtra(bundle.name, "train", "PyTorch") from error
     return MaskedBackend

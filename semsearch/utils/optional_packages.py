@@ -12,4 +12,4 @@ def require(packages: Iterable[str], what: str, extra: str) -> None:
     """Raises MissingExtra, which names `what` and the first of `packages` that is not installed."""
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            raise MissingExtra(f"{what} (without {package})", extra)
+            raise MissingExtra(what, extra, package)

@@ -89,7 +89,7 @@ def test_without_streamlit_it_says_what_to_install(cli: CommandLine, monkeypatch
     monkeypatch.setattr(ui, "find_spec", lambda name: None)
     ran = cli("ui")
     assert ran.code == 1
-    assert "pip install 'semsearch[cpu,ui]'" in ran.err
+    assert "pip install" in ran.err and "[cpu,ui]'" in ran.err
 
 
 @pytest.mark.parametrize("page", sorted(PAGES.rglob("*.py")), ids=lambda page: page.stem)
@@ -131,4 +131,5 @@ def test_every_package_that_is_there_is_installed() -> None:
     root = PAGES.parent
     told: Any = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     found = {".".join(file.parent.relative_to(root).parts) for file in (root / "semsearch").rglob("__init__.py")}
-    assert set(told["packages"]) == found | {"semsearch_ui"}
+    pages = {".".join(("semsearch_ui", *file.parent.relative_to(PAGES).parts)) for file in PAGES.rglob("__init__.py")}
+    assert set(told["packages"]) == found | pages

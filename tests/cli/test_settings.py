@@ -1,4 +1,4 @@
-"""What settings promise: who wins, what is refused, and where things live."""
+"""Settings: their precedence, the values that are refused, and the locations of files."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
-def of_user(text: str) -> None:
+def write_user_file(text: str) -> None:
     settings.user_file().parent.mkdir(parents=True, exist_ok=True)
     settings.user_file().write_text(text, encoding="utf-8")
 
 
-def of_project(text: str) -> None:
+def write_project_file(text: str) -> None:
     Path("semsearch.toml").write_text(text, encoding="utf-8")
 
 
 def test_a_flag_beats_the_environment_beats_the_project_beats_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.load().k == 10
-    of_user("k = 11")
+    write_user_file("k = 11")
     assert settings.resolve()["k"] == (11, str(settings.user_file().resolve()))
-    of_project("k = 12")
+    write_project_file("k = 12")
     assert settings.resolve()["k"] == (12, str(Path("semsearch.toml").resolve()))
     monkeypatch.setenv("SEMSEARCH_K", "13")
     assert settings.resolve()["k"] == (13, "SEMSEARCH_K")
     assert settings.resolve({"k": 14})["k"] == (14, "flag")
-    assert settings.load({"k": None}).k == 13  # a flag that was not given says nothing
+    assert settings.load({"k": None}).k == 13  # None: the flag was not used
 
 
 def test_every_setting_has_a_variable_and_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,15 +62,15 @@ def test_every_setting_has_a_variable_and_a_check(monkeypatch: pytest.MonkeyPatc
     ("key", "value"),
     [("k", "0"), ("k", "many"), ("threads", "-1"), ("device", "tpu"), ("mode", "fuzzy"), ("offline", "maybe")],
 )
-def test_a_variable_that_cannot_be_is_refused_by_name(key: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_variable_is_refused_by_name(key: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"SEMSEARCH_{key.upper()}", value)
     with pytest.raises(UsageError, match=f"SEMSEARCH_{key.upper()}"):
         settings.load()
 
 
 @pytest.mark.parametrize("text", ["k = 2.5", "k = true", "k = '2x'", "offline = 1", "model = 3", "home = ''", "k = "])
-def test_a_file_that_cannot_be_is_refused_by_name(text: str) -> None:
-    of_user(text)
+def test_an_invalid_file_is_refused_by_name(text: str) -> None:
+    write_user_file(text)
     with pytest.raises(UsageError, match=r"semsearch\.toml"):
         settings.load()
 
@@ -81,8 +81,8 @@ def test_a_file_that_is_not_text_is_refused_by_name() -> None:
         settings.load()
 
 
-def test_an_unknown_key_names_the_file_and_the_nearest_key() -> None:
-    of_user("thread = 2")
+def test_an_unknown_key_names_the_file_and_the_closest_key() -> None:
+    write_user_file("thread = 2")
     with pytest.raises(UnknownName) as caught:
         settings.load()
     assert str(settings.user_file()) in caught.value.message
@@ -98,23 +98,25 @@ def test_an_unknown_key_names_the_file_and_the_nearest_key() -> None:
     ],
 )  # fmt: skip
 def test_a_project_cannot_reach_beyond_its_folder(text: str) -> None:
-    of_project(text)
+    write_project_file(text)
     with pytest.raises(UsageError, match="a project may not set"):
         settings.load()
     Path("semsearch.toml").unlink()
-    of_user(text)
+    write_user_file(text)
     settings.load()  # the user may
 
 
 def test_a_project_cannot_leave_its_folder_through_a_link(tmp_path: Path) -> None:
     Path("inside").symlink_to(tmp_path)
-    of_project("home = 'inside/indexes'")
+    write_project_file("home = 'inside/indexes'")
     with pytest.raises(UsageError, match="a project may not set home"):
         settings.load()
 
 
 def test_a_project_may_set_what_is_harmless() -> None:
-    of_project("home = 'data/indexes'\nmodel = 'static-1.0'\noffline = true\nk = 3\nmode = 'keyword'\nthreads = 1")
+    write_project_file(
+        "home = 'data/indexes'\nmodel = 'static-1.0'\noffline = true\nk = 3\nmode = 'keyword'\nthreads = 1"
+    )
     loaded = settings.load()
     assert (loaded.home, loaded.model, loaded.offline, loaded.k) == (Path("data/indexes"), "static-1.0", True, 3)
 
@@ -136,7 +138,7 @@ def test_an_empty_variable_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> Non
     assert settings.load() == settings.Settings()
 
 
-def test_a_name_lies_below_home_and_a_path_is_itself(tmp_path: Path) -> None:
+def test_an_index_is_below_home_unless_its_name_is_a_path(tmp_path: Path) -> None:
     assert settings.index_folder("notes", tmp_path) == tmp_path / "notes"
     assert settings.index_folder("./notes", tmp_path) == Path("notes")
     assert settings.index_folder(Path("notes"), tmp_path) == Path("notes")
@@ -144,7 +146,7 @@ def test_a_name_lies_below_home_and_a_path_is_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "-n", "a\nb", "a\x00b"])
-def test_a_name_that_would_be_trouble_is_refused(name: str, tmp_path: Path) -> None:
+def test_an_unsafe_name_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be the name"):
         settings.index_folder(name, tmp_path)
 

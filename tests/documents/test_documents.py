@@ -10,7 +10,7 @@ import pytest
 from helpers.filemaking import docx, headings, odt, one, paragraph, pdf, refusal, sample, written
 
 from semsearch.documents import loaders
-from semsearch.errors import UnknownName, Unreadable
+from semsearch.errors import UnknownName, Unreadable, install_command
 
 # ---- which loader
 
@@ -380,4 +380,4 @@ def test_a_zip_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path) -> Non
 
 def test_a_missing_optional_package_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pypdfium2", None)
-    assert refusal(sample("pdf", tmp_path)) == "needs semsearch[docs]"
+    assert refusal(sample("pdf", tmp_path)) == f"needs pypdfium2: {install_command('docs')}"

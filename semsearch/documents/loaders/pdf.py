@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from semsearch.documents.parsing.charset import newlines
 from semsearch.documents.parsing.fields import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
-from semsearch.errors import Unreadable
+from semsearch.errors import Unreadable, install_command
 from semsearch.types import Document, Mark
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _pdfium() -> ModuleType:
     try:
         return import_module("pypdfium2")
     except ImportError as error:
-        raise Unreadable("needs semsearch[docs]") from error
+        raise Unreadable(f"needs pypdfium2: {install_command('docs')}") from error
 
 
 def _pages(pdf: PdfDocument, error_type: type[Exception]) -> tuple[list[str], list[int]]:
