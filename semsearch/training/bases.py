@@ -79,7 +79,7 @@ def _check(reference: Reference) -> None:
     if reference.dim is not None:
         raise UsageError(
             f"{reference.model} is trained at its whole width, so dim {reference.dim} cannot be chosen.",
-            f"To have the first {reference.dim} numbers serve too: --dims {reference.dim}",
+            f"To have the first {reference.dim} numbers serve too: --matryoshka-dims {reference.dim}",
         )
 
 

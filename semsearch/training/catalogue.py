@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import re
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,13 @@ LABELLED = {"score": "pairs with a score or label", "class": "pairs with classes
 def require_packages() -> None:
     """Raises MissingExtra where a package that training needs is not installed."""
     optional_packages.require(NEEDS, "train", "train")
+
+
+def method_names() -> list[str]:
+    """The names of all training methods, found without importing them: PyTorch need not be installed."""
+    spec = importlib.util.find_spec("semsearch.training.objectives")
+    assert spec is not None
+    return [name.replace("_", "-") for name in plugins.names(importlib.util.module_from_spec(spec))]
 
 
 def training_methods() -> list[dict[str, Any]]:

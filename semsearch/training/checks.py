@@ -33,7 +33,9 @@ def _columns(objective: Base, examples: Examples, method: str) -> None:
 def _batch(objective: Base, method: str, batch: int) -> None:
     """Two views of a text are told from those of other texts alone: without any, the loss is 0."""
     if batch == 1 and objective.labels == "none" and len(objective.views) == 2:
-        raise UsageError(f"{method} tells the texts of a batch apart, and a batch has one.", "Say --batch 2 or more.")
+        raise UsageError(
+            f"{method} tells the texts of a batch apart, and a batch has one.", "Say --batch-size 2 or more."
+        )
 
 
 def _labels(objective: Base, examples: Examples, method: str, teacher: bool) -> None:

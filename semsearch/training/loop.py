@@ -140,7 +140,7 @@ class Loop:
         size = float(torch.nn.utils.clip_grad_norm_(self.learned.values(), self.recipe.clip or math.inf))
         if not math.isfinite(loss) or not math.isfinite(size):
             what = f"loss is {loss}" if not math.isfinite(loss) else f"gradients are of length {size}"
-            slower = f"--rate {self.recipe.rate / 2:g}"
+            slower = f"--learning-rate {self.recipe.rate / 2:g}"
             raise SemsearchError(
                 f"the {what} at step {self.progress.step + 1}.", f"Lower the learning rate, and start anew: {slower}"
             )

@@ -17,7 +17,7 @@ from helpers.checkpoints import copied
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine, Ran
 
-QUICK = ("--steps", 2, "--batch", 8, "--eval-every", 2, "--device", "cpu")
+QUICK = ("--steps", 2, "--batch-size", 8, "--eval-every", 2, "--device", "cpu")
 THINGS = ("bridge", "river", "winter", "repair", "car", "house", "music", "cat", "dog", "bread", "salt", "knot")
 
 
@@ -70,7 +70,7 @@ def test_a_text_file_trains_an_encoder_that_can_be_named_anywhere(cli: CommandLi
     assert found["score"] == found["seeds"][0]["score"] and found["deviation"] is None
     assert (found["export"], found["index"]) == (None, None)
     assert "data: texts.txt, 40 texts" in err
-    assert "dev: MRR@10 on halves of held-out texts: 10 of 40 examples\n" in err
+    assert "validation: MRR@10 on halves of held-out texts: 10 of 40 examples\n" in err
     assert cli.ok("models", "info", "out", "--json").json["model"]["method"] == "cot_bert"
     assert cli.ok("embed", "a cat", "-m", "out", "--format", "jsonl").out
 
@@ -81,7 +81,7 @@ def test_no_dev_text_is_trained_on(cli: CommandLine, bert: Path, texts: Path) ->
 
 
 def test_several_seeds_have_a_mean_and_the_best_goes_on(cli: CommandLine, bert: Path, texts: Path) -> None:
-    how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--rate", "1e-2")
+    how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--learning-rate", "1e-2")
     found, err = told(cli, *how, "--seeds", "1,2,3", "-v")
     assert [f"cotbert seed {seed}: step 2 of 2" in err for seed in (1, 2, 3)] == [True] * 3
     scores = {each["seed"]: each["score"] for each in found["seeds"]}
@@ -128,10 +128,10 @@ def test_the_passages_of_an_index_are_data(cli: CommandLine, bert: Path) -> None
     for at in range(12):
         Path(f"notes/{at}.txt").write_text(f"{sentence(at).capitalize()}. {sentence(at + 20).capitalize()}.\n")
     cli.ok("index", "notes")
-    how = ("--method", "cotbert", "--base", bert, "--from-index", "notes", "--dev", "none")
+    how = ("--method", "cotbert", "--base", bert, "--from-index", "notes", "--validation", "none")
     _, err = told(cli, *how, "-o", "whole")
-    assert "data: index notes, 12 texts" in err and "dev: none" in err
-    _, err = told(cli, *how, "-o", "parts", "--unit", "sentences")
+    assert "data: index notes, 12 texts" in err and "validation: none" in err
+    _, err = told(cli, *how, "-o", "parts", "--granularity", "sentences")
     assert "data: index notes, 24 texts" in err
 
 
@@ -144,7 +144,7 @@ def test_labelled_pairs_suit_each_method_in_its_way(cli: CommandLine, bert: Path
     assert "read as 12 triplets" in err and found["measure"].startswith("MRR@10")
     found, err = trained("cosent")
     assert "read as" not in err and found["measure"].startswith("Spearman")
-    found, err = trained("simcse", "--dev", "none")
+    found, err = trained("simcse", "--validation", "none")
     assert "read as 48 texts" in err and (found["measure"], found["score"]) == ("", None)
 
 
@@ -153,12 +153,14 @@ def test_a_column_of_classes_is_found_beside_one_of_scores(cli: CommandLine, ber
     rows = [f"{at}\t{sentence(at)}\t{sentence(at + 40)}\t{at / 10:.1f}\t{words[at % 3]}" for at in range(30)]
     head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"
     Path("SICK.txt").write_text("\n".join([head, *rows]) + "\n")
-    told(cli, "--method", "softmax", "--base", f"{bert}#mean", "--data", "SICK.txt", "-o", "out", "--dev", "none")
+    told(
+        cli, "--method", "softmax", "--base", f"{bert}#mean", "--data", "SICK.txt", "-o", "out", "--validation", "none"
+    )
     assert "entailment_judgment" in json.loads(Path("out/run/settings.json").read_text())["examples"]["source"]
 
 
 def test_distillation_has_the_base_for_a_teacher_or_another(cli: CommandLine, bert: Path, texts: Path) -> None:
-    how = ("--method", "distil", "--data", texts, "--dev", "none")
+    how = ("--method", "distil", "--data", texts, "--validation", "none")
     found, err = told(cli, *how, "--base", f"{bert}#cot-bert", "-o", "one")
     assert "teacher: bert#mean" in err
     _, err = told(cli, *how, "--base", "one#mean", "-o", "two")
@@ -170,10 +172,40 @@ def test_distillation_has_the_base_for_a_teacher_or_another(cli: CommandLine, be
 
 def test_settings_and_options_reach_the_run(cli: CommandLine, bert: Path, texts: Path) -> None:
     told(
-        cli, "--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--dev", "held-out:4", "--seed", 7,
-        "--rate", "1e-3", "--tokens", 9, "--warmup", 0.5, "--micro-batch", 2, "--dims", "8,16", "--average", 0.9,
-        "--set", "temperature=0.1", "--set", "third=no", "--limit", 30, "--precision", "bf16",
-    )  # fmt: skip
+        cli,
+        "--method",
+        "cotbert",
+        "--base",
+        bert,
+        "--data",
+        texts,
+        "-o",
+        "out",
+        "--validation",
+        "held-out:4",
+        "--seed",
+        7,
+        "--learning-rate",
+        "1e-3",
+        "--max-length",
+        9,
+        "--warmup",
+        0.5,
+        "--grad-cache-size",
+        2,
+        "--matryoshka-dims",
+        "8,16",
+        "--ema-decay",
+        0.9,
+        "--set",
+        "temperature=0.1",
+        "--set",
+        "third=no",
+        "--max-samples",
+        30,
+        "--precision",
+        "bf16",
+    )
     found = json.loads(Path("out/run/settings.json").read_text())
     assert (found["seed"], found["micro"], found["dims"], found["precision"]) == (7, 2, [8, 16], "bf16")
     assert (found["options"]["temperature"], found["options"]["third"]) == (0.1, False)
@@ -188,21 +220,21 @@ def test_settings_and_options_reach_the_run(cli: CommandLine, bert: Path, texts:
 def test_stsb_dev_chooses_where_it_is_known(cli: CommandLine, bert: Path, texts: Path, data: Path) -> None:
     how = ("--method", "cotbert", "--base", bert, "--data", texts)
     found, err = told(cli, *how, "-o", "one", SEMSEARCH_DATA=str(data))
-    assert found["measure"] == "Spearman on STS-B dev" and "dev: STS-B dev" in err
-    found, err = told(cli, *how, "-o", "two", "--dev", "held-out", SEMSEARCH_DATA=str(data))
+    assert found["measure"] == "Spearman on STS-B dev" and "validation: STS-B dev" in err
+    found, err = told(cli, *how, "-o", "two", "--validation", "held-out", SEMSEARCH_DATA=str(data))
     assert "halves" in found["measure"]
     assert json.loads(Path("one/run/settings.json").read_text())["examples"]["count"] == 40
 
 
 def test_a_file_can_choose(cli: CommandLine, bert: Path, texts: Path) -> None:
     Path("dev.tsv").write_text("".join(f"{sentence(at)}\t{sentence(at + 1)}\t{at}\n" for at in range(6)))
-    found, _ = told(cli, "--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--dev", "dev.tsv")
+    found, _ = told(cli, "--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--validation", "dev.tsv")
     assert found["measure"] == "Spearman on dev.tsv"
 
 
 def test_a_test_set_chooses_nothing_unless_the_user_says_yes(cli: CommandLine, bert: Path, texts: Path) -> None:
     Path("sts-test.tsv").write_text("".join(f"{sentence(at)}\t{sentence(at + 1)}\t{at}\n" for at in range(6)))
-    how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--dev", "sts-test.tsv")
+    how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--validation", "sts-test.tsv")
     refused(cli("train", *how, *QUICK), 2, "sts-test.tsv looks like a test set", "-y")
     _, err = told(cli, *how, "-y")
     assert "warning: sts-test.tsv looks like a test set" in err
@@ -210,7 +242,7 @@ def test_a_test_set_chooses_nothing_unless_the_user_says_yes(cli: CommandLine, b
 
 def test_training_on_a_test_set_is_pointed_out(cli: CommandLine, bert: Path, texts: Path) -> None:
     texts.rename("my-test.txt")
-    how = ("--method", "cotbert", "--base", bert, "--data", "my-test.txt", "-o", "out", "--dev", "none")
+    how = ("--method", "cotbert", "--base", bert, "--data", "my-test.txt", "-o", "out", "--validation", "none")
     assert "warning: my-test.txt looks like a test set" in told(cli, *how)[1]
 
 
@@ -218,7 +250,7 @@ def test_texts_that_are_shared_are_on_one_side_alone(cli: CommandLine, bert: Pat
     rows = [f"{sentence(at // 3)}\t{sentence(at + 40)}" for at in range(30)]
     Path("pairs.tsv").write_text("\n".join(["query\tpassage", *rows]) + "\n")
     how = ("--method", "supervised", "--base", f"{bert}#mean", "--data", "pairs.tsv", "-o", "out")
-    _, err = told(cli, *how, "--dev", "held-out:3")
+    _, err = told(cli, *how, "--validation", "held-out:3")
     kept = json.loads(Path("out/run/settings.json").read_text())["examples"]["count"]
     assert f"3 of 30 examples; {27 - kept} more share a text" in err and 21 <= kept < 27
 
@@ -227,13 +259,13 @@ def test_texts_too_short_to_choose_by_are_said_to_be(cli: CommandLine, bert: Pat
     Path("short.txt").write_text("".join(f"word {at}\n" for at in range(20)))
     how = ("--method", "cotbert", "--base", bert, "--data", "short.txt", "-o", "out")
     found, err = told(cli, *how)
-    assert found["score"] is None and "dev: none, since" in err
-    refused(cli("train", *how, *QUICK, "--force", "--dev", "held-out"), 2, "6 words")
+    assert found["score"] is None and "validation: none, because" in err
+    refused(cli("train", *how, *QUICK, "--force", "--validation", "held-out"), 2, "6 words")
 
 
 def test_where_stsb_is_not_the_flag_of_train_is_named(cli: CommandLine, bert: Path, texts: Path) -> None:
     """--data is what is trained on."""
-    how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--dev", "stsb")
+    how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out", "--validation", "stsb")
     refused(cli("train", *how, *QUICK, "--data-dir", "nowhere"), 3, "nowhere", "--data-dir DIR")
 
 
@@ -253,9 +285,9 @@ def test_stdout_has_the_result_and_stderr_the_rest(cli: CommandLine, bert: Path,
 
 def test_long_texts_of_which_little_is_read_are_pointed_out(cli: CommandLine, bert: Path) -> None:
     Path("long.txt").write_text("".join(" ".join(sentence(at + each) for each in range(8)) + "\n" for at in range(12)))
-    how = ("--method", "cotbert", "--base", bert, "--data", "long.txt", "--dev", "none")
-    assert "training reads the first 32 tokens" in told(cli, *how, "-o", "one")[1]
-    assert "training reads" not in told(cli, *how, "-o", "two", "--tokens", 120)[1]
+    how = ("--method", "cotbert", "--base", bert, "--data", "long.txt", "--validation", "none")
+    assert "training reads only 32 tokens" in told(cli, *how, "-o", "one")[1]
+    assert "training reads" not in told(cli, *how, "-o", "two", "--max-length", 120)[1]
 
 
 # What it refuses
@@ -269,18 +301,18 @@ def test_long_texts_of_which_little_is_read_are_pointed_out(cli: CommandLine, be
         (["--base", "default"], 2, ["ONNX weights cannot be trained"]),
         (["--base", "hashing"], 2, ["no weights to train"]),
         (["--data", "nothing.txt"], 3, ["nothing.txt does not exist"]),
-        (["--from-index", "notes"], 2, ["--data and --from-index do not go together"]),
+        (["--from-index", "notes"], 2, ["--data and --from-index exclude each other"]),
         (["--columns", "anchor=x"], 2, ["no column 'x'"]),
         (["--columns", "ancor=x"], 2, ["'anchor'"]),
         (["--teacher", "x"], 2, ["cotbert has no teacher"]),
         (["--seeds", "0,x"], 2, ["--seeds"]),
-        (["--seeds", "1,1"], 2, ["twice"]),
-        (["--seed", "1", "--seeds", "1,2"], 2, ["together"]),
-        (["--dims", "a"], 2, ["--dims"]),
-        (["--seeds", "²"], 2, ["no list of whole numbers"]),
-        (["--dev", "held-out:²"], 2, ["held-out:200"]),
-        (["--dev", "nothing.tsv"], 3, ["nothing.tsv", "held-out"]),
-        (["--dev", "held-out:x"], 2, ["held-out:200"]),
+        (["--seeds", "1,1"], 2, ["repeats"]),
+        (["--seed", "1", "--seeds", "1,2"], 2, ["exclude each other"]),
+        (["--matryoshka-dims", "a"], 2, ["--matryoshka-dims"]),
+        (["--seeds", "²"], 2, ["not a list of whole numbers"]),
+        (["--validation", "held-out:²"], 2, ["held-out:200"]),
+        (["--validation", "nothing.tsv"], 3, ["nothing.tsv", "held-out"]),
+        (["--validation", "held-out:x"], 2, ["held-out:200"]),
         (["--set", "third"], 2, ["KEY=VALUE"]),
         (["-n", "notes"], 2, ["--index PATH"]),
         (["--index", "nothing"], 3, ["nothing does not exist"]),
@@ -324,8 +356,8 @@ def test_torch_is_not_loaded_for_what_can_be_known_without(bert: Path, texts: Pa
         (["--set", "temprature=1"], ["no option of cotbert is called 'temprature'", "'temperature'"]),
         (["--set", "temperature=warm"], ["has to be a number"]),
         (["--set", "temperature=0"], ["temperature of cotbert cannot be 0.0"]),
-        (["--rate", "0"], ["rate"]),
-        (["--average", "2"], ["below 1"]),
+        (["--learning-rate", "0"], ["rate"]),
+        (["--ema-decay", "2"], ["below 1"]),
     ],
     ids=" ".join,
 )
@@ -357,8 +389,8 @@ def test_an_error_is_an_object_for_programs(cli: CommandLine, bert: Path) -> Non
 def test_another_run_in_the_folder_is_not_overwritten(cli: CommandLine, bert: Path, texts: Path) -> None:
     how = ("--method", "cotbert", "--base", bert, "--data", texts, "-o", "out")
     before, _ = told(cli, *how)
-    refused(cli("train", *how, *QUICK, "--rate", "1e-3"), 2, "rate", "--force")
-    after, _ = told(cli, *how, "--rate", "1e-3", "--force")
+    refused(cli("train", *how, *QUICK, "--learning-rate", "1e-3"), 2, "rate", "--force")
+    after, _ = told(cli, *how, "--learning-rate", "1e-3", "--force")
     assert before["fingerprint"] != after["fingerprint"]
 
 
@@ -366,8 +398,8 @@ def test_another_run_in_the_folder_is_not_overwritten(cli: CommandLine, bert: Pa
 
 
 def test_a_run_that_was_stopped_goes_on_with_the_same_command(cli: CommandLine, bert: Path, texts: Path) -> None:
-    how = ["train", "--method", "simcse", "--base", "bert", "--data", "texts.txt", "-o", "out", "--batch", "4",
-           "--device", "cpu", "--dev", "none", "--eval-every", "10000", "--steps", "80"]  # fmt: skip
+    how = ["train", "--method", "simcse", "--base", "bert", "--data", "texts.txt", "-o", "out", "--batch-size", "4",
+           "--device", "cpu", "--validation", "none", "--eval-every", "10000", "--steps", "80"]  # fmt: skip
     running = subprocess.Popen(
         [sys.executable, "-m", "semsearch", *how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -200,7 +200,7 @@ def test_pairs_without_scores_are_refused(cli: CommandLine, pairs: Path, content
 
 def test_search_reads_sentevals_dev_set_and_real_weights(cli: CommandLine, data: Path) -> None:
     pytest.importorskip("torch")
-    asked = ("templates", "search", "-m", minilm(), "--limit", "24", "--relations", "means", "--endings", ".",
+    asked = ("templates", "search", "-m", minilm(), "--max-samples", "24", "--relations", "means", "--endings", ".",
              "--prefixes", "[X]", "--prefixes", 'This sentence : "[X]"', "--device", "cpu", "--json")  # fmt: skip
     by_folder = cli.ok(*asked, "--data", data).json
     by_file = cli.ok(*asked, "--data", data / "sts" / "senteval" / "STS" / "STSBenchmark" / "sts-dev.csv").json

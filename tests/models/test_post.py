@@ -372,7 +372,9 @@ def test_the_command_fits_writes_and_tells(cli: CommandLine, tiny: Path, tmp_pat
     told = json.loads(ran.out)["export"]
     assert told["dim"] == 16 and told["post"][0]["kind"] == "whitening" and told["post"][0]["texts"] > 100
     assert "fitted whitening on" in ran.err
-    cli.ok("export", model, "-o", tmp_path / "t", "--post", "flow", "--fit", texts, "--limit", 70, "--to", "torch")
+    cli.ok(
+        "export", model, "-o", tmp_path / "t", "--post", "flow", "--fit", texts, "--max-samples", 70, "--to", "torch"
+    )
     assert bundles.read(tmp_path / "t").post[0].fitted["texts"] == 70
     cli.ok("export", model, "-o", tmp_path / "s", "--dim", 8, "--to", "torch")
     assert bundles.read(tmp_path / "s").post == (Step("truncate", 8),)
@@ -399,7 +401,7 @@ DOCS = (Path(__file__).parents[2] / "docs" / "postprocessing.md").read_text(enco
 def test_the_options_in_the_docs_are_those_of_the_command(cli: CommandLine) -> None:
     (usage,) = re.findall(r"^semsearch export MODEL -o DIR (.*--post.*)$", DOCS, flags=re.MULTILINE)
     told = cli.ok("export", "--help").out
-    assert {"--post", "--fit", "--fit-index", "--limit", "--dim", "--to"} <= set(re.findall(r"--[a-z-]+", usage))
+    assert {"--post", "--fit", "--fit-index", "--max-samples", "--dim", "--to"} <= set(re.findall(r"--[a-z-]+", usage))
     for option in re.findall(r"--[a-z-]+", usage):
         assert option in told
 

@@ -250,7 +250,7 @@ def test_a_beginning_that_is_none_is_refused(dim: int) -> None:
 
 
 def test_what_compares_layers_cannot_be_nested() -> None:
-    with pytest.raises(UsageError, match=r"compares layers cannot be nested\. Leave out --dims"):
+    with pytest.raises(UsageError, match=r"compares layers cannot be nested\. Leave out --matryoshka-dims"):
         nested("sg", (4,))
 
 

@@ -220,7 +220,7 @@ def test_a_loss_that_is_no_number_ends_the_run_before_it_is_learned(bert: str, t
     run = a_loop(bert, tmp_path)
     before, plain = weights(run), run.objective.loss
     run.objective.loss = lambda vectors, labels=None: plain(vectors, labels) * bad
-    with pytest.raises(SemsearchError, match=r"loss is (nan|inf) at step 1.*--rate 0.0005"):
+    with pytest.raises(SemsearchError, match=r"loss is (nan|inf) at step 1.*--learning-rate 0.0005"):
         run._step()
     assert torch.equal(before, weights(run))
 
@@ -348,7 +348,7 @@ def test_a_setting_that_cannot_be_is_told_before_anything_is_done(
         ("qlora", "tiny-bert", "a model of the kind bert.*of the kind causal"),
         ("cosent", "tiny-bert#prompteol", "is for decoders, and .*tiny-bert"),
         ("cotbert", "tiny-bert#mean", "is read at 0"),
-        ("cotbert", "tiny-bert#dim=8,template=cot-bert", "--dims 8"),
+        ("cotbert", "tiny-bert#dim=8,template=cot-bert", "--matryoshka-dims 8"),
     ],
 )
 def test_a_base_that_does_not_fit_is_told_in_one_line(
@@ -390,7 +390,7 @@ def test_data_that_do_not_fit_are_told(
 
 def test_a_batch_of_one_is_refused_where_nothing_can_be_told_from_it(bert: str, tmp_path: Path) -> None:
     """Its loss would be 0. CoT-BERT has a third view of the text, which denies it."""
-    with pytest.raises(UsageError, match=r"simcse tells the texts of a batch apart.*--batch 2"):
+    with pytest.raises(UsageError, match=r"simcse tells the texts of a batch apart.*--batch-size 2"):
         trainer.train(settings(bert, "simcse", batch=1), examples(), tmp_path / "run")
     steps: list[Any] = []
     trainer.train(settings(bert, batch=1, steps=1), examples(), tmp_path / "run", report=steps.append)

@@ -24,13 +24,39 @@ from semsearch.utils.writer_lock import WriterLock
 
 PAGE = "from semsearch_ui.models import page\nfrom semsearch_ui.shared import job_list\njob_list.show()\npage.page()"
 METHODS = [
-    {"name": "simcse", "what": "A text twice.", "needs": "texts", "source": "Gao", "url": "https://x.org", "batch": 64,
-     "rate": 3e-5, "epochs": 1, "tokens": 30, "options": {"temperature": 0.05}},
-    {"name": "cosent", "what": "Pairs in order.", "needs": "pairs with a score or label", "source": "Su",
-     "url": "https://y.org", "batch": 32, "rate": 2e-5, "epochs": 5, "tokens": 62, "options": {}},
-]  # fmt: skip
-FIGURES = {"texts": 320, "least_cosine": 0.91, "mean_cosine": 0.95, "largest_difference": 0.1, "batch_difference": 0.01,
-           "spearman_of_pairs": 0.97}  # fmt: skip
+    {
+        "name": "simcse",
+        "what": "A text twice.",
+        "needs": "texts",
+        "source": "Gao",
+        "url": "https://x.org",
+        "batch": 64,
+        "rate": 3e-5,
+        "epochs": 1,
+        "tokens": 30,
+        "options": {"temperature": 0.05},
+    },
+    {
+        "name": "cosent",
+        "what": "Pairs in order.",
+        "needs": "pairs with a score or label",
+        "source": "Su",
+        "url": "https://y.org",
+        "batch": 32,
+        "rate": 2e-5,
+        "epochs": 5,
+        "tokens": 62,
+        "options": {},
+    },
+]
+FIGURES = {
+    "texts": 320,
+    "least_cosine": 0.91,
+    "mean_cosine": 0.95,
+    "largest_difference": 0.1,
+    "batch_difference": 0.01,
+    "spearman_of_pairs": 0.97,
+}
 BASE = "bert-base-uncased"
 HOSTILE = "<b>x *y* $z$"
 
@@ -122,7 +148,7 @@ def test_the_form_becomes_the_command_and_empty_boxes_are_left_out(home: Path, b
     (home / "notes").mkdir()
     page = shown("Train")
     assert "A text twice." in said(page)
-    filled(page, path=str(home / "notes"), steps=20, rate=1e-4, eval_every=5, dev="held-out:9")
+    filled(page, path=str(home / "notes"), steps=20, learning_rate=1e-4, eval_every=5, validation="held-out:9")
     page.selectbox(key="train.template").set_value("cot-bert")
     again(page)
     page = click(page, "Train it")
@@ -130,9 +156,17 @@ def test_the_form_becomes_the_command_and_empty_boxes_are_left_out(home: Path, b
     out = home / "models" / "mine"
     assert command[:3] == ["train", "--method=simcse", f"--output={out}"]
     assert sorted(command[3:]) == sorted(
-        [f"--base={BASE}", f"--data={home / 'notes'}", "--steps=20", "--rate=0.0001", "--seed=0",
-         "--eval-every=5", "--dev=held-out:9", "--template=cot-bert"]
-    )  # fmt: skip
+        [
+            f"--base={BASE}",
+            f"--data={home / 'notes'}",
+            "--steps=20",
+            "--learning-rate=0.0001",
+            "--seed=0",
+            "--eval-every=5",
+            "--validation=held-out:9",
+            "--template=cot-bert",
+        ]
+    )
     assert json.loads((out / "run" / "command.json").read_text())["arguments"] == command
     assert page.selectbox(key="run").value == str(out)
 
@@ -145,8 +179,24 @@ def test_the_flags_of_the_form_are_those_of_the_command_line() -> None:
 
     told = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "200"}).output
     named = [*train_options.TEXTS, *train_options.NUMBERS, *train_options.SHARES]
-    named += ["method", "base", "data", "from-index", "output", "epochs", "steps", "batch", "rate", "seed", "template",
-              "unit", "device", "precision", "set", "yes"]  # fmt: skip
+    named += [
+        "method",
+        "base",
+        "data",
+        "from-index",
+        "output",
+        "epochs",
+        "steps",
+        "batch-size",
+        "learning-rate",
+        "seed",
+        "template",
+        "granularity",
+        "device",
+        "precision",
+        "set",
+        "yes",
+    ]
     assert [name for name in named if f"--{name}" not in told] == []
 
 

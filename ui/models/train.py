@@ -77,8 +77,8 @@ def _figures(method: Mapping[str, Any]) -> None:
     row[0].number_input("Epochs", 0.01, value=None, key="train.epochs", placeholder=f"{method['epochs']:g}",
                         help="Times that the data is read.")  # fmt: skip
     row[1].number_input("Or steps", 1, value=None, key="train.steps", placeholder="by epochs")
-    row[2].number_input("Batch size", 1, value=None, key="train.batch", placeholder=f"{method['batch']}")
-    row[3].number_input("Learning rate", 0.0, value=None, key="train.rate", format="%g", step=1e-6,
+    row[2].number_input("Batch size", 1, value=None, key="train.batch-size", placeholder=f"{method['batch']}")
+    row[3].number_input("Learning rate", 0.0, value=None, key="train.learning-rate", format="%g", step=1e-6,
                         placeholder=f"{method['rate']:g}")  # fmt: skip
     row[4].number_input("Seed", 0, value=0, key="train.seed", help="What chance follows from.")
 
@@ -105,7 +105,7 @@ def _told(folder: Path) -> list[str]:
     base, source = (state["train.base"] or "").strip(), state["train.from"]
     if not base:
         raise SemsearchError("There is no base model.", "Choose one, or write the folder of one.")
-    flags = {key: state[f"train.{key}"] for key in ("epochs", "steps", "batch", "rate", "seed")}
+    flags = {key: state[f"train.{key}"] for key in ("epochs", "steps", "batch-size", "learning-rate", "seed")}
     if flags["epochs"] is not None and flags["steps"] is not None:
         raise SemsearchError("Epochs and steps were both given.", "Empty one of the two.")
     told = [f"--base={_whole(base)}"]

@@ -162,7 +162,7 @@ def _charts(run: TrainingRun) -> None:
         elif run.settings.get("dev"):
             st.caption("The first score on dev is still to come.")
         else:
-            st.caption("Nothing judges this run (--dev none): the last encoder is kept.")
+            st.caption("Nothing judges this run (--validation none): the last encoder is kept.")
 
 
 def _line(lines: Sequence[Mapping[str, Any]], field: str, title: str, steps: int, colour: str) -> Chart:

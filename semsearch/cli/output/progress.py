@@ -88,19 +88,20 @@ def _display(options: Options, seconds_per_line: float | None) -> Iterator[Displ
         with _bar() as show:
             yield show
     else:
-        yield _nothing if seconds_per_line is None else _lines(seconds_per_line)
+        yield _nothing if seconds_per_line is None else _lines(seconds_per_line, every_end=options.verbose)
 
 
 def _nothing(job: str, done: int, total: int, detail: str, *, urgent: bool = False) -> None: ...
 
 
-def _lines(seconds: float) -> Display:
+def _lines(seconds: float, *, every_end: bool) -> Display:
+    """Lines at least this far apart; with `every_end` also for urgent news and for the end, however short the job."""
     last = time.monotonic()
 
     def show(job: str, done: int, total: int, detail: str, *, urgent: bool = False) -> None:
         nonlocal last
         now = time.monotonic()
-        if urgent or now - last >= seconds or done >= total:
+        if now - last >= seconds or (every_end and (urgent or done >= total)):
             last = now
             console.note(f"{job}: {detail}")
 

@@ -1,4 +1,4 @@
-"""Where `train` has its examples from, and what is said of them on stderr."""
+"""Training data of `train`: a file, a folder or an index, and its summary on stderr."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Source:
     def read(self, prefer: Literal["score", "label"] = "score") -> Examples:
         """All of it. Raises NotFound, UsageError."""
         if self.data is not None and self.index is not None:
-            raise UsageError("--data and --from-index do not go together.", "Train on one, then on the other.")
+            raise UsageError("--data and --from-index exclude each other.", "Train on one, then on the other.")
         if self.data is None and self.index is None:
-            raise UsageError("what is to be trained on?", "Say --data FILE, or --from-index NAME.")
+            raise UsageError("there is no training data.", "Pass --data FILE or --from-index NAME.")
         from semsearch.cli.encoders.template_search import check_split
         from semsearch.training import datasets
 
@@ -71,7 +71,7 @@ class Source:
     def _passages(self, of_texts: Callable[..., Examples]) -> Examples:
         for flag, value in (("--columns", self.columns), ("--labels", self.labels)):
             if value:
-                raise UsageError(f"the passages of an index have no {flag[2:]}.", f"Leave out {flag}.")
+                raise UsageError(f"the passages of an index have no {flag[2:]}.", f"Omit {flag}.")
         existing_index(self.options, str(self.index))
         from semsearch.index import Index
 
@@ -84,9 +84,9 @@ class Source:
             console.note(f"read as {kind(found)}: {made}")
         skipped = found.skipped
         for reason, count in list(skipped.items())[:LISTED]:
-            console.note(f"left out {count:,}: {reason}")
+            console.note(f"skipped {count:,}: {reason}")
         if len(skipped) > LISTED:
-            console.note(f"left out {sum(list(skipped.values())[LISTED:]):,} for other reasons")
+            console.note(f"skipped {sum(list(skipped.values())[LISTED:]):,} for other reasons")
         _tell_length(found, plan)
 
 
@@ -101,13 +101,13 @@ def kind(examples: Examples) -> str:
 
 
 def _tell_length(examples: Examples, plan: Plan) -> None:
-    """A hint where most of a text would not be read."""
+    """Print a hint if training would truncate most of the texts."""
     from statistics import median
 
     longest = list(examples.columns.values())[-1][:SAMPLE]
     words: Any = median(len(text.split()) for text in longest) if longest else 0
     if words * TOKENS_A_WORD > 1.5 * plan.tokens:
         console.note(
-            f"half of the texts have {words:.0f} words or more, and training reads the first {plan.tokens} tokens: "
-            "--tokens reads more, --unit sentences cuts documents shorter"
+            f"half of the texts have {words:.0f} words or more, but training reads only {plan.tokens} tokens of each: "
+            "raise --max-length, or pass --granularity sentences to split documents into sentences"
         )

@@ -1,4 +1,4 @@
-"""What `train` goes on to: an export of the encoder, and an index made with it."""
+"""Follow-up of `train`: an export of the trained encoder, and an index built with it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Goal:
             require_packages("--export")
         if self.index is None:
             if self.name is not None:
-                raise UsageError(f"-n {self.name} names an index, and nothing is to be indexed.", "Say --index PATH.")
+                raise UsageError(f"-n {self.name} names an index, but there is nothing to index.", "Pass --index PATH.")
             return
         existing_paths([str(self.index)])
         if self.name is None:
@@ -48,10 +48,10 @@ class Goal:
             self.name = index_name(self.options, [self.index], from_stdin=False)
         folder = settings.index_folder(self.name, self.options.folder())
         if settings.is_index(folder) and (force or not self._is_ours(encoder_of(folder))):
-            other = "the encoder that is to be replaced" if force else "another encoder"
+            other = "the encoder that --force replaces" if force else "another encoder"
             raise UsageError(
-                f"an index called {self.name} exists, and was built with {other}.",
-                f"Say -n with another name, or remove it first: semsearch rm {self.name}",
+                f"an index called {self.name} exists, but was built with {other}.",
+                f"Pass -n with another name, or remove it first: semsearch rm {self.name}",
             )
 
     def reach(self, encoder: Path, *, trust: bool) -> dict[str, Any]:

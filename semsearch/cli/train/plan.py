@@ -5,7 +5,6 @@ Checked before torch is imported, as far as that can be known.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,8 +14,7 @@ from semsearch.cli.options import Options
 from semsearch.cli.output import console
 from semsearch.errors import UnknownName, UsageError
 from semsearch.models.model_ref import Reference
-from semsearch.training.catalogue import require_packages
-from semsearch.utils import plugins
+from semsearch.training.catalogue import method_names, require_packages
 
 if TYPE_CHECKING:
     from semsearch.settings import Settings as Usual
@@ -47,14 +45,14 @@ class Plan:
 
     def check(self, out: Path, teacher: str | None, *, force: bool) -> None:
         """Raises UnknownName, NotFound, UsageError, MissingExtra for what cannot be, whatever the data."""
-        known = [name.replace("_", "-") for name in plugins.names(_objectives())]
+        known = method_names()
         if self.method.replace("_", "-") not in known:
             raise UnknownName("training method", self.method, known)
         if teacher is not None and self.method != TAUGHT:
-            raise UsageError(f"{self.method} has no teacher.", f"Leave out --teacher, or say --method {TAUGHT}.")
+            raise UsageError(f"{self.method} has no teacher.", f"Omit --teacher, or pass --method {TAUGHT}.")
         for word in self.told:
             if not all(word.partition("=")):
-                raise UsageError(f"--set {word!r} sets nothing.", "Write --set KEY=VALUE.")
+                raise UsageError(f"--set {word!r} has no value.", "Write --set KEY=VALUE.")
         require_packages()
         _check_base(Reference.parse(self.reference))
         _check_folder(out, force=force)
@@ -147,13 +145,6 @@ def _usual_teacher(base: Reference) -> str:
     return str(plain if saved else plain.with_(template="mean"))
 
 
-def _objectives() -> Any:
-    """The package of objectives without its code, which would import torch."""
-    found = importlib.util.find_spec("semsearch.training.objectives")
-    assert found is not None
-    return importlib.util.module_from_spec(found)
-
-
 def _check_base(reference: Reference) -> None:
     """Raises NotFound, and UsageError for what has no weights that can be trained."""
     from semsearch.encoders.factory import HASHING
@@ -177,7 +168,7 @@ def _check_folder(out: Path, *, force: bool) -> None:
     ours = ("run", "summary.json")
     there = [each.name for each in folder.iterdir()] if folder.is_dir() else []
     if there and not any(each in ours or each.startswith("seed-") for each in there):
-        raise UsageError(f"{out} is not empty, and holds no run.", "Name another folder: -o DIR")
+        raise UsageError(f"{out} is not empty and contains no training run.", "Name another folder: -o DIR")
 
 
 def _typed(key: str, value: str, like: Any) -> Any:
@@ -190,4 +181,4 @@ def _typed(key: str, value: str, like: Any) -> Any:
         return WORDS[value.lower()] if isinstance(like, bool) else type(like)(value)
     except (KeyError, ValueError):
         wanted = {bool: "true or false", int: "a whole number", float: "a number"}[type(like)]
-        raise UsageError(f"--set {key}={value} cannot be.", f"It has to be {wanted}.") from None
+        raise UsageError(f"{value!r} is not a valid value for --set {key}.", f"It has to be {wanted}.") from None

@@ -1,4 +1,4 @@
-"""`train`: an encoder on one's own text, and where asked its export and an index in the same command."""
+"""`train`: an encoder trained on your own text, optionally with its export and an index in the same command."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from semsearch.cli.train.plan import Plan, teacher_of
 from semsearch.cli.train.validation_source import Chooser
 from semsearch.errors import UsageError
 from semsearch.settings import DATA
+from semsearch.training.catalogue import method_names
 
 if TYPE_CHECKING:
     from semsearch.training.trainer import Result, Summary
@@ -31,100 +32,132 @@ def train(
         typer.Option(
             "--method",
             metavar="METHOD",
-            help="simcse, promptbert, cotbert, sg, sg-opt, cosent, supervised, softmax, optiprompt, qlora or distil.",
+            help=f"Training objective: {', '.join(method_names())}.",
         ),
     ],
     base: Annotated[
-        str, typer.Option("--base", metavar="MODEL", help="What is trained: a folder or hf:owner/name; MODEL#TEMPLATE.")
+        str,
+        typer.Option("--base", metavar="MODEL", help="Model to train: a folder or hf:owner/name, also with #TEMPLATE."),
     ],
-    out: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder of the run and the encoder.")],
+    out: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the run and of the trained encoder.")
+    ],
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="FILE", help="A folder, a text file, JSON lines, CSV or TSV; .gz and .xz too."),
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="Training data: a folder, a text file, JSON lines, CSV or TSV; also .gz and .xz.",
+        ),
     ] = None,
     from_index: Annotated[
         str | None, typer.Option("--from-index", metavar="NAME", help="Train on the passages of an index.")
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option("--columns", metavar="ROLE=NAME,…", help="Roles: anchor, positive, negative, score, label."),
+        typer.Option(
+            "--columns",
+            metavar="ROLE=NAME,…",
+            help="Columns of the data by role: anchor, positive, negative, score, label.",
+        ),
     ] = None,
     labels: Annotated[
-        str | None, typer.Option("--labels", metavar="L,L,…", help="The data's labels, the least alike first.")
+        str | None, typer.Option("--labels", metavar="L,L,…", help="Labels of the data, from least to most similar.")
     ] = None,
-    unit: Annotated[
+    granularity: Annotated[
         Literal["sentences", "passages"] | None,
-        typer.Option("--unit", help="How documents are cut.  [default: sentences; of an index, its passages]"),
+        typer.Option("--granularity", help="How to split documents.  [default: sentences; passages of an index]"),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=2, help="Train on N examples, drawn by chance.")
+    max_samples: Annotated[
+        int | None, typer.Option("--max-samples", metavar="N", min=2, help="Train on a random sample of N examples.")
     ] = None,
     template: TemplateOption = None,
     teacher: Annotated[
-        str | None, typer.Option("--teacher", metavar="MODEL", help="For distil.  [default: the base, averaged]")
-    ] = None,
-    epochs: Annotated[float | None, typer.Option("--epochs", metavar="E", help="Times that the data is read.")] = None,
-    steps: Annotated[int | None, typer.Option("--steps", metavar="N", min=1, help="Steps, in place of epochs.")] = None,
-    batch: Annotated[int | None, typer.Option("--batch", metavar="N", min=1, help="Examples a step.")] = None,
-    rate: Annotated[float | None, typer.Option("--rate", metavar="R", help="The learning rate.")] = None,
-    warmup: Annotated[
-        float | None, typer.Option("--warmup", metavar="W", help="Share of the steps, or steps, till it is reached.")
-    ] = None,
-    tokens: Annotated[
-        int | None, typer.Option("--tokens", metavar="N", min=1, help="Tokens of a text that are read in training.")
-    ] = None,
-    eval_every: Annotated[
-        int | None, typer.Option("--eval-every", metavar="N", min=1, help="Steps between two scores on dev.")
-    ] = None,
-    micro_batch: Annotated[
-        int | None,
-        typer.Option("--micro-batch", metavar="N", min=1, help="Texts that memory holds; the loss sees all of a step."),
-    ] = None,
-    average: Annotated[
-        float | None, typer.Option("--average", metavar="D", help="Keep a mean of the weights with this decay: 0.999.")
-    ] = None,
-    dims: Annotated[
-        str | None, typer.Option("--dims", metavar="D,D,…", help="Lengths at which a vector's beginning serves too.")
-    ] = None,
-    precision: Annotated[Literal["fp32", "bf16"], typer.Option("--precision", help="bf16 saves memory.")] = "fp32",
-    device: DeviceOption = None,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="What chance follows from.")] = None,
-    seeds: Annotated[
-        str | None, typer.Option("--seeds", metavar="N,N,…", help="A run for each; the best by dev goes on.")
-    ] = None,
-    told: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of the method; repeatable.")
-    ] = None,
-    dev: Annotated[
         str | None,
         typer.Option(
-            "--dev",
-            metavar="DEV",
-            help="What chooses the checkpoint: stsb, a file, held-out[:N] or none.  "
-            "[default: stsb where it is known, else held-out]",
+            "--teacher", metavar="MODEL", help="Teacher model of distil.  [default: the base with mean pooling]"
+        ),
+    ] = None,
+    epochs: Annotated[float | None, typer.Option("--epochs", metavar="E", help="Passes over the data.")] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="N", min=1, help="Training steps, instead of epochs.")
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", metavar="N", min=1, help="Examples per step.")
+    ] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option("--learning-rate", metavar="R", help="Peak learning rate.")
+    ] = None,
+    warmup: Annotated[
+        float | None,
+        typer.Option("--warmup", metavar="W", help="Warm-up: a share of the steps below 1, else a number of steps."),
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option("--max-length", metavar="N", min=1, help="Truncate texts to N tokens in training.")
+    ] = None,
+    eval_every: Annotated[
+        int | None, typer.Option("--eval-every", metavar="N", min=1, help="Validate every N steps.")
+    ] = None,
+    grad_cache_size: Annotated[
+        int | None,
+        typer.Option(
+            "--grad-cache-size",
+            metavar="N",
+            min=1,
+            help="Encode N texts at a time to save memory; the loss still sees the whole batch.",
+        ),
+    ] = None,
+    ema_decay: Annotated[
+        float | None,
+        typer.Option("--ema-decay", metavar="D", help="Average the weights with this decay, for example 0.999."),
+    ] = None,
+    matryoshka_dims: Annotated[
+        str | None,
+        typer.Option("--matryoshka-dims", metavar="D,D,…", help="Also train vectors truncated to these dimensions."),
+    ] = None,
+    precision: Annotated[
+        Literal["fp32", "bf16"], typer.Option("--precision", help="Precision of the computation; bf16 saves memory.")
+    ] = "fp32",
+    device: DeviceOption = None,
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Random seed.  [default: 0]")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", metavar="N,N,…", help="One run per seed; the best by validation score is kept."),
+    ] = None,
+    told: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the method; repeatable.")
+    ] = None,
+    validation: Annotated[
+        str | None,
+        typer.Option(
+            "--validation",
+            metavar="SET",
+            help="Validation set: stsb, a file, held-out[:N] or none.  [default: stsb where available, else held-out]",
         ),
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", metavar="DIR", help=f"Where STS-B lies.  [default: {DATA}]")
+        Path | None, typer.Option("--data-dir", metavar="DIR", help=f"Folder of STS test sets.  [default: {DATA}]")
     ] = None,
     export: Annotated[
-        Export | None, typer.Option("--export", help="Go on to DIR/onnx, which runs without Torch.")
+        Export | None, typer.Option("--export", help="Also export the encoder to DIR/onnx, which needs no PyTorch.")
     ] = None,
     index: Annotated[
-        Path | None, typer.Option("--index", metavar="PATH", help="Go on to an index of these files.")
+        Path | None, typer.Option("--index", metavar="PATH", help="Also index these files with the trained encoder.")
     ] = None,
     name: Annotated[
-        str | None, typer.Option("-n", "--name", metavar="NAME", help="The name of that index.  [default: PATH's]")
+        str | None, typer.Option("-n", "--name", metavar="NAME", help="Name of that index.  [default: that of PATH]")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Start anew where DIR holds another run.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Start over if DIR contains another run.")] = False,
     trust: TrustFlag = False,
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Choose by a test set, read a whole disk.")] = False,
+    yes: Annotated[
+        bool, typer.Option("-y", "--yes", help="Allow validation on a test set, and data from a whole disk.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Train an encoder on your own text.
 
-    Plain text is enough for simcse, promptbert, cotbert, sg, sg-opt, optiprompt and distil; the others take pairs.
-    DIR is an encoder like any other: index -m DIR. A run that was cut off goes on as the same command is typed again.
+    Most methods need only plain text; docs/training.md says which need labelled pairs. The output folder is an encoder
+    like any other: semsearch index -m DIR. Repeat the same command to resume an interrupted run.
     """
     options: Options = ctx.obj
     plan = Plan(
@@ -133,14 +166,24 @@ def train(
         template=template,
         seeds=_seeds(seed, seeds),
         told=tuple(told or ()),
-        dims=_numbers(dims, "--dims") if dims else (),
-        given={"epochs": epochs, "steps": steps, "batch": batch, "rate": rate, "warmup": warmup, "tokens": tokens,
-               "eval_every": eval_every, "average": average, "micro": micro_batch, "precision": precision},
+        dims=_numbers(matryoshka_dims, "--matryoshka-dims") if matryoshka_dims else (),
+        given={
+            "epochs": epochs,
+            "steps": steps,
+            "batch": batch_size,
+            "rate": learning_rate,
+            "warmup": warmup,
+            "tokens": max_length,
+            "eval_every": eval_every,
+            "average": ema_decay,
+            "micro": grad_cache_size,
+            "precision": precision,
+        },
         device=device,
     )  # fmt: skip
     plan.check(out, teacher, force=force)
-    source = Source(options, data, from_index, tuple(columns or ()), labels, unit, limit, yes)
-    chooser = Chooser(options, dev, data_dir, yes)
+    source = Source(options, data, from_index, tuple(columns or ()), labels, granularity, max_samples, yes)
+    chooser = Chooser(options, validation, data_dir, yes)
     goal = Goal(options, out, export, index, name, data_dir)
     chooser.check()
     goal.check(force=force)
@@ -219,21 +262,21 @@ def _seeds(seed: int | None, seeds: str | None) -> tuple[int, ...]:
     if seeds is None:
         return (seed or 0,)
     if seed is not None:
-        raise UsageError("--seed and --seeds cannot be given together.", "Choose one.")
+        raise UsageError("--seed and --seeds exclude each other.", "Choose one.")
     found = _numbers(seeds, "--seeds")
     if len(set(found)) < len(found):
-        raise UsageError(f"--seeds {seeds} names one twice.", "Name each once.")
+        raise UsageError(f"--seeds {seeds} repeats a seed.", "Name each once.")
     return found
 
 
 def _numbers(text: str, flag: str) -> tuple[int, ...]:
     """
-    >>> _numbers("64, 128", "--dims")
+    >>> _numbers("64, 128", "--matryoshka-dims")
     (64, 128)
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise UsageError(f"{flag} {text!r} is no list of whole numbers.", f"Write {flag} 0,1,2")
+        raise UsageError(f"{flag} {text!r} is not a list of whole numbers.", f"Write {flag} 0,1,2")
     return tuple(int(part) for part in parts)
 
 

@@ -1,4 +1,4 @@
-"""What a run's checkpoints are chosen by: STS-B dev, a file, or a slice of the data itself."""
+"""Validation set of `train`: STS-B dev, a file, or a held-out part of the training data."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Chooser:
 
         path = Path(self.told).expanduser()
         if not path.exists():
-            raise NotFound(f"{self.told} does not exist.", f"Name a file, or {STSB}, {HELD_OUT}[:N] or {NONE}.")
+            raise NotFound(f"{self.told} does not exist.", f"Name a file, or write {STSB}, {HELD_OUT}[:N] or {NONE}.")
         check_split(path, "an encoder", yes=self.yes)
 
     def chosen(self, examples: Examples) -> tuple[Examples, Dev | None]:
         """The examples that are left to train on, and what judges; says which on stderr."""
         left, dev, told = self._chosen(examples)
         if not self.options.quiet:
-            console.note(f"dev: {told}")
+            console.note(f"validation: {told}")
         return left, dev
 
     def _chosen(self, examples: Examples) -> tuple[Examples, Dev | None, str]:
         count = self._held_out()
         if self.told == NONE:
-            return examples, None, "none; the last encoder is kept"
+            return examples, None, "none; the last checkpoint is kept"
         if self.told == STSB or (self.told is None and self._stsb_is_known()):
             return examples, self._stsb(), "STS-B dev"
         if self.told is None or count is not None:
@@ -71,9 +71,9 @@ class Chooser:
         except UsageError as error:
             if self.told is not None:
                 raise
-            return examples, None, f"none, since {error.message} The last encoder is kept."
+            return examples, None, f"none, because {error.message} The last checkpoint is kept."
         alike = len(examples) - len(left) - count
-        more = f"; {alike:,} more share a text with them, and are left out" if alike else ""
+        more = f"; {alike:,} more are skipped, since they share a text with them" if alike else ""
         return left, dev, f"{dev.measure}: {count:,} of {len(examples):,} examples{more}"
 
     def _held_out(self) -> int | None:
@@ -82,7 +82,7 @@ class Chooser:
         if word != HELD_OUT:
             return None
         if colon and not (number.isdecimal() and int(number) > 1):
-            raise UsageError(f"--dev {self.told} holds out nothing.", "Write --dev held-out:200")
+            raise UsageError(f"--validation {self.told} holds out no examples.", "Write --validation held-out:200")
         return int(number or 0)
 
     def _stsb(self) -> Dev:
@@ -91,11 +91,11 @@ class Chooser:
 
         place = self.folder or os.environ.get(DATA)
         if not place:
-            raise UsageError("where is STS-B?", f"Say --data-dir DIR, or set {DATA}.")
+            raise UsageError("the folder of STS-B is not known.", f"Pass --data-dir DIR, or set {DATA}.")
         try:
             dev = sts_pairs("stsb", Path(place), "dev")["dev"]
         except NotFound as error:  # other commands have another flag for it
-            raise NotFound(error.message, "Give the folder that holds STS/ and SICK/: --data-dir DIR.") from error
+            raise NotFound(error.message, "Pass the folder that contains STS/ and SICK/: --data-dir DIR.") from error
         return Scored(dev.pairs, dev.gold)
 
     def _stsb_is_known(self) -> bool:

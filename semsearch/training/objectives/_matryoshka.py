@@ -37,7 +37,7 @@ class Nested(Base):
                 )
         whole = make(shape)
         if any(view.of != "tuned" for view in whole.views):
-            raise UsageError("an objective that compares layers cannot be nested.", "Leave out --dims.")
+            raise UsageError("an objective that compares layers cannot be nested.", "Leave out --matryoshka-dims.")
         shorter = sorted({*dims} - {shape.dim}, reverse=True)
         beginnings = {str(dim): make(replace(shape, dim=dim)) for dim in shorter}
         self.inner = nn.ModuleDict({str(shape.dim): whole, **beginnings})
