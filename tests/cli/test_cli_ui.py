@@ -7,7 +7,6 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.commandline import CommandLine
@@ -123,13 +122,3 @@ def test_only_constants_of_a_page_may_be_markup_that_is_not_cleaned(page: Path) 
             or (isinstance(call.args[0], ast.Name) and call.args[0].id in constants)
         )
         assert own or not unsafe, ast.unparse(call)
-
-
-def test_every_package_that_is_there_is_installed() -> None:
-    import tomllib
-
-    root = PAGES.parent
-    told: Any = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    found = {".".join(file.parent.relative_to(root).parts) for file in (root / "semsearch").rglob("__init__.py")}
-    pages = {".".join(("semsearch_ui", *file.parent.relative_to(PAGES).parts)) for file in PAGES.rglob("__init__.py")}
-    assert set(told["packages"]) == found | pages

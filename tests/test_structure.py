@@ -1,0 +1,62 @@
+"""The shape of the code that a reader relies on: few entries, small folders, imports where they are looked for."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+MOST = {"entries": 23, "files in a folder": 18, "hidden": 95, "hidden outside cli": 46, "cycles": 1}
+
+
+@pytest.fixture(scope="module")
+def measuring() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("measure_structure", CHECKOUT / "scripts" / "measure_structure.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where a dataclass looks up its annotations
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_code_stays_within_its_limits(measuring: ModuleType) -> None:
+    found = measuring.measure(CHECKOUT)
+    figures = {
+        "entries": len(found.entries),
+        "files in a folder": max(found.folders.values()),
+        "hidden": found.hidden(own=True),
+        "hidden outside cli": found.hidden(own=True, outside_cli=True),
+        "cycles": len(found.cycles),
+    }
+    assert {name: figure for name, figure in figures.items() if figure > MOST[name]} == {}, found.cycles
+
+
+def test_every_package_is_installed() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    known = {"semsearch": "semsearch", "ui": "semsearch_ui"}
+    files = [file for folder in known for file in (CHECKOUT / folder).rglob("*.py")]
+    found = [file.parent.relative_to(CHECKOUT).parts for file in files]
+    assert set(project["tool"]["setuptools"]["packages"]) == {".".join([known[top], *rest]) for top, *rest in found}
+
+
+def test_an_import_in_a_function_or_for_types_alone_is_part_of_a_cycle(measuring: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "ui").mkdir()
+    (tmp_path / "semsearch" / "part").mkdir(parents=True)
+    sources = {
+        "__init__.py": "",
+        "one.py": "def use() -> None:\n    from semsearch import two\n    import json\n",
+        "two.py": "import typing\nif typing.TYPE_CHECKING:\n    from semsearch.part import three\nx: Any = 1\n",
+        "part/__init__.py": "",
+        "part/three.py": "from ..one import use\n",
+    }
+    for name, source in sources.items():
+        (tmp_path / "semsearch" / name).write_text(source)
+    found = measuring.measure(tmp_path)
+    assert found.cycles == [["semsearch.one", "semsearch.part.three", "semsearch.two"]]
+    assert (found.hidden(), found.hidden(own=True), found.hidden(own=True, outside_cli=True)) == (2, 1, 1)
+    assert (found.anys, found.entries) == (1, ["__init__", "one", "part", "two"])
