@@ -28,7 +28,7 @@ import machine
 from semsearch import Encoder, Index
 from semsearch.chunking.splitter import Splitter
 from semsearch.errors import SemsearchError
-from semsearch.evaluation import retrieval
+from semsearch.evaluation import report, retrieval
 from semsearch.types import Mode
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -65,15 +65,15 @@ def measure(name: str, split: str, encoder: Encoder, splitter: Splitter | None, 
     with tempfile.TemporaryDirectory() as home:
         began = time.perf_counter()
         with Index.create(name, encoder=encoder, home=Path(home), splitter=splitter) as index:
-            report = index.add(collection.documents())
+            added = index.add(collection.documents())
             took = time.perf_counter() - began
             scores: dict[str, dict[str, float]] = {}
             for mode in modes:
                 found = retrieval.evaluate(retrieval.ranked(index.search, mode), collection.queries, collection.qrels)
                 scores[mode] = {measure: found[measure] for measure in (*MEASURES, "MRR@10", "MAP@100")}
     window = words(splitter) if splitter else "default"
-    print(f"{name} {split}, {window}: {report.passages} passages, {took:.0f} s, {scores}", file=sys.stderr)
-    return Run(name, window, report.passages, took, scores)
+    print(f"{name} {split}, {window}: {added.passages} passages, {took:.0f} s, {scores}", file=sys.stderr)
+    return Run(name, window, added.passages, took, scores)
 
 
 def words(splitter: Splitter) -> str:
@@ -94,7 +94,7 @@ def quality(encoder: Encoder, collections: Sequence[str]) -> tuple[list[Run], st
     for title, known in REFERENCE.items():
         values = [known[run.collection] for run in runs]
         rows.append([title, *(f"{100 * value:.1f}" for value in [*values, fmean(values)])])
-    return runs, table(head, rows)
+    return runs, report.markdown(head, rows)
 
 
 def windows(encoder: Encoder, collections: Sequence[str]) -> tuple[list[Run], str]:
@@ -108,16 +108,7 @@ def windows(encoder: Encoder, collections: Sequence[str]) -> tuple[list[Run], st
         means = [fmean(column) for column in zip(*scores, strict=True)][1:]
         rows.append([words(splitter), *(f"{100 * value:.1f}" for value in [*chain(*scores), *means])])
         runs += own
-    return runs, table(head, rows)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """GitHub Markdown, columns aligned so that it reads as text too."""
-    widths = [max(len(row[at]) for row in [head, *rows]) for at in range(len(head))]
-    lines = [head, ["-" * width for width in widths], *rows]
-    return "\n".join(
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
-    )
+    return runs, report.markdown(head, rows)
 
 
 def arguments() -> argparse.Namespace:

@@ -75,12 +75,17 @@ def cosines(pairs: Sequence[Pair], encoder: EncoderLike) -> NDArray[np.float64]:
 
 def pair_cosines(pairs: Sequence[Pair], embed: Callable[[Sequence[str]], Vectors]) -> NDArray[np.float64]:
     """`cosines` for any function from texts to unit rows. A text that occurs in several pairs is embedded once."""
-    texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+    left, right = embed_columns([[pair[side] for pair in pairs] for side in (0, 1)], embed)
+    values = np.einsum("nd,nd->n", left, right, dtype=np.float64)
+    return np.asarray(np.clip(np.nan_to_num(values), -1, 1))
+
+
+def embed_columns(columns: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Vectors]) -> list[Vectors]:
+    """The vectors (n, d) of each column of n texts; every different text is embedded once."""
+    texts = list(dict.fromkeys(text for row in zip(*columns, strict=True) for text in row))
     row = {text: at for at, text in enumerate(texts)}
     vectors = embed(texts)
-    left, right = ([row[pair[side]] for pair in pairs] for side in (0, 1))
-    values = np.einsum("nd,nd->n", vectors[left], vectors[right], dtype=np.float64)
-    return np.asarray(np.clip(np.nan_to_num(values), -1, 1))
+    return [vectors[[row[text] for text in column]] for column in columns]
 
 
 def spearman(values: Values, gold: Values) -> float:

@@ -394,7 +394,7 @@ def test_a_bad_line_is_a_sentence_on_the_page() -> None:
 def test_an_encoder_without_torch_says_what_tokens_need() -> None:
     page = shown("hashing", "default", s="a red car\na red cart", tokens="true")
     assert len(page.info) == 2
-    assert "Torch model" in page.info[1].value
+    assert "runs in PyTorch" in page.info[1].value
     assert titles(page) == ["hashing", "default", "default − hashing"]
 
 

@@ -130,7 +130,7 @@ def test_judgements_of_documents_by_other_names_are_told(notes: Path) -> None:
         (QUERIES, "q1 0 a.txt 1\nnonsense\n", "qrels.tsv:2: not a judgement"),
         (QUERIES, "q1 0 a.txt good\n", "qrels.tsv:1: not a judgement"),
         (QUERIES, "\n", "qrels.tsv contains no judgement"),
-        (" \n", TREC, "queries.tsv holds no query"),
+        (" \n", TREC, "queries.tsv contains no query"),
         ('{"id": "q1"}\n', TREC, "queries.tsv:1: a query needs a `text`"),
         ('q1\tsomething\n{"id": \n', TREC, "queries.tsv:2: broken JSON"),
         ("q1\t\n", TREC, "queries.tsv: query 'q1' has no text"),
@@ -182,7 +182,8 @@ def test_the_audit_is_that_of_the_index(notes: Path) -> None:
 
 def test_the_geometry_is_that_of_the_stored_vectors(notes: Path) -> None:
     [row] = measured(shown(measure="geometry", rows="3"))
-    right = index_geometry(notes, 3)
+    with Index.open("notes") as index:
+        right = index_geometry(index, 3)
     assert row["vectors"] == 3
     for name in ("uniformity", "anisotropy", "effective_rank", "hubness", "length_bias"):
         assert row[name.replace("_", " ")] == pytest.approx(right.figures[name])
@@ -216,7 +217,7 @@ def test_one_index_that_fails_is_told_beside_the_others(notes: Path) -> None:
     page = shown(measure="geometry", rows="3")
     page.multiselect(key="index").set_value(["empty", "notes"])
     assert [row["index"] for row in measured(again(page))] == ["notes"]
-    assert "empty: empty holds 0 vectors" in said(page)
+    assert "empty: empty has 0 vectors" in said(page)
 
 
 def test_a_run_outlives_the_server_until_it_is_deleted(notes: Path) -> None:

@@ -236,7 +236,7 @@ def test_a_grid_that_cannot_be_is_a_sentence(bert: str) -> None:
     page.query_params["tm"] = bert
     page.session_state["template pairs"] = PAIRS
     page.session_state["prefixes bert"] = "no slot"
-    assert "does not hold [X] once" in said(again(page))
+    assert "must contain [X] exactly once" in said(again(page))
     assert not [each for each in page.button if each.label == "Search"]
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from semsearch.errors import UsageError
-from semsearch.models.networks.flow import DEPTH, LEVELS, WIDTH, Flow
+from semsearch.models.networks.flow import Flow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,15 +35,7 @@ class FittedFlow:
     after: float
 
 
-def fit(
-    vectors: NDArray[np.float32],
-    *,
-    levels: int = LEVELS,
-    depth: int = DEPTH,
-    width: int = WIDTH,
-    epochs: int = EPOCHS,
-    seed: int = 0,
-) -> FittedFlow:
+def fit(vectors: NDArray[np.float32], *, epochs: int = EPOCHS, seed: int = 0) -> FittedFlow:
     """The flow of vectors (n, d), which are shuffled. The first batch initialises scales and shifts.
 
     Raises UsageError for fewer than two batches, or too few dimensions to halve.
@@ -56,7 +48,7 @@ def fit(
     generator = torch.Generator().manual_seed(seed)
     rows = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
     order = torch.randperm(len(rows), generator=generator)
-    flow = Flow(rows.shape[1], levels, depth, width)
+    flow = Flow(rows.shape[1])
     flow.start(rows[order[:BATCH]], generator)
     sample = rows[order[:SAMPLE]]
     before = _bits(flow, sample)

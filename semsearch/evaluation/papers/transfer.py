@@ -23,6 +23,7 @@ from semsearch.errors import UsageError
 from semsearch.evaluation.papers import transfer_tasks
 from semsearch.evaluation.papers.classifier import Classifiers, ClassifierSettings, LabelledRows, fit
 from semsearch.evaluation.papers.transfer_tasks import LabelledTexts, TransferTask
+from semsearch.evaluation.sts import embed_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,10 +175,7 @@ class _Solver:
 
 
 def _features(rows: LabelledTexts, embed: Embed) -> NDArray[np.float32]:
-    distinct = list(dict.fromkeys(text for column in rows.columns for text in column))
-    place = {text: at for at, text in enumerate(distinct)}
-    vectors = embed(distinct)
-    sides = [vectors[[place[text] for text in column]] for column in rows.columns]
+    sides = embed_columns(rows.columns, embed)
     if len(sides) == 1:
         return sides[0]
     u, v = sides

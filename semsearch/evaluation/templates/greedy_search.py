@@ -76,16 +76,32 @@ def search_templates(
 
 
 def search(grid: TemplateGrid, score: Score, *, full: bool = False, report: Report | None = None) -> list[Candidate]:
-    """The templates tried, best first: greedily, or the `full` grid. `report` is called before each."""
-    trials = _Trials(score, _trial_count(grid, full), report)
+    """The templates tried, best first: greedily, or the `full` grid; each is scored once, after a `report`."""
+    sizes = [len(set(pieces)) for pieces in (grid.prefixes, grid.relations, grid.endings)]
+    total = math.prod(sizes) if full else sum(sizes) - 2
+    tried: dict[str, Candidate] = {}
+
+    def best(pieces: Iterable[str], text: Callable[[str], str], stage: Stage) -> str:
+        """The piece whose template scores best; the first of equals."""
+
+        def order(piece: str) -> float:
+            template = text(piece)
+            if template not in tried:
+                if report is not None:
+                    report(len(tried), total, template)
+                tried[template] = Candidate(template, score(template), stage)
+            return _order(tried[template])
+
+        return max(pieces, key=order)
+
     if full:
-        trials.best_of(grid.all(), str, "grid")
-        return trials.ranked()
-    prefix, ending = min(grid.prefixes, key=len), grid.endings[0]
-    relation = trials.best_of(grid.relations, lambda each: grid.text(prefix, each, ending), "relation")
-    prefix = trials.best_of((prefix, *grid.prefixes), lambda each: grid.text(each, relation, ending), "prefix")
-    trials.best_of(grid.endings, lambda each: grid.text(prefix, relation, each), "ending")
-    return trials.ranked()
+        best(grid.all(), str, "grid")
+    else:
+        prefix, ending = min(grid.prefixes, key=len), grid.endings[0]
+        relation = best(grid.relations, lambda each: grid.text(prefix, each, ending), "relation")
+        prefix = best((prefix, *grid.prefixes), lambda each: grid.text(each, relation, ending), "prefix")
+        best(grid.endings, lambda each: grid.text(prefix, relation, each), "ending")
+    return sorted(tried.values(), key=_order, reverse=True)
 
 
 def scorer(backend: PromptedBackend, template: Template, subset: Subset) -> Score:
@@ -105,28 +121,6 @@ def thinned(subset: Subset, limit: int) -> Subset:
         return subset
     chosen = [at * size // limit for at in range(limit)]
     return Subset(tuple(subset.pairs[at] for at in chosen), tuple(subset.gold[at] for at in chosen))
-
-
-class _Trials:
-    """The templates tried so far; each is scored once."""
-
-    def __init__(self, score: Score, total: int, report: Report | None) -> None:
-        self._score, self._total, self._report = score, total, report
-        self._tried: dict[str, Candidate] = {}
-
-    def best_of(self, pieces: Iterable[str], text: Callable[[str], str], stage: Stage) -> str:
-        """The piece whose template scores best; the first of equals."""
-        return max(pieces, key=lambda piece: _order(self._try(text(piece), stage)))
-
-    def ranked(self) -> list[Candidate]:
-        return sorted(self._tried.values(), key=_order, reverse=True)
-
-    def _try(self, text: str, stage: Stage) -> Candidate:
-        if text not in self._tried:
-            if self._report is not None:
-                self._report(len(self._tried), self._total, text)
-            self._tried[text] = Candidate(text, self._score(text), stage)
-        return self._tried[text]
 
 
 @dataclass(slots=True)
@@ -155,8 +149,3 @@ class _ReportingBackend:
 
 def _order(candidate: Candidate) -> float:
     return -math.inf if math.isnan(candidate.spearman) else candidate.spearman
-
-
-def _trial_count(grid: TemplateGrid, full: bool) -> int:
-    sizes = len(set(grid.prefixes)), len(set(grid.relations)), len(set(grid.endings))
-    return math.prod(sizes) if full else sum(sizes) - 2
