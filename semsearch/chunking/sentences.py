@@ -1,8 +1,8 @@
-"""Where sentences end: rules for Latin scripts and CJK, offline, one pass over the text.
+"""Sentence segmentation by rules for Latin scripts and CJK, in one pass over the text.
 
-A stop ends a sentence unless it follows an abbreviation, an initial or the number of a list item, or a lower
-case letter comes next. So do blank lines, and the lines of lists, tables and headings. Not covered: scripts
-without stops (Thai), abbreviations of languages other than English, German, French and Spanish.
+A stop ends a sentence unless it follows an abbreviation, an initial or the number of a list item, or a lower-case
+letter follows. So do blank lines, and the lines of lists, tables and headings. Not covered: scripts without stops
+(Thai), abbreviations of languages other than English, German, French and Spanish.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ _BEFORE_NUMBER = _with_capitals(
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """(start, end) of every sentence, ascending, without the white space around it; each other character of
-    `text` lies in exactly one.
+    """(start, end) of every sentence, ascending, without surrounding white space. All other text is in exactly one.
 
     >>> [text[a:b] for text in ["Dr. Wu paid $3.50. Why? 他走了。"] for a, b in sentences(text)]
     ['Dr. Wu paid $3.50.', 'Why?', '他走了。']
@@ -56,30 +55,32 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    start = _after_space(text, 0)
+    start = after_space(text, 0, len(text))
     for border in _BORDER.finditer(text):
         end = border.end()
         if end <= start or (border.group("stop") and not _is_end(text, border)):
             continue
-        yield start, _before_space(text, start, end)
-        start = _after_space(text, end)
+        yield start, before_space(text, start, end)
+        start = after_space(text, end, len(text))
     if start < len(text):
-        yield start, _before_space(text, start, len(text))
+        yield start, before_space(text, start, len(text))
 
 
-def _after_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+def after_space(text: str, start: int, end: int) -> int:
+    """The first offset from `start` on, up to `end`, that is not white space."""
+    found = _SPACE.match(text, start, end)
+    return found.end() if found else start
 
 
-def _before_space(text: str, start: int, end: int) -> int:
+def before_space(text: str, start: int, end: int) -> int:
+    """`end` without the white space before it, down to `start`."""
     while end > start and text[end - 1].isspace():
         end -= 1
     return end
 
 
 def _is_end(text: str, border: re.Match[str]) -> bool:
-    """Whether the sentence ends at this stop, by the word before it and the letter after."""
+    """Whether a sentence ends at this stop, by the word before it and the letter after it."""
     following = _letter_after(text, border.end())
     if following.islower():
         return False

@@ -1,8 +1,8 @@
-"""A document to passages: windows of whole sentences, each an exact slice of the text.
+"""The splitter of documents into passages: windows of whole sentences, each an exact slice of the text.
 
-The encoders are sentence models, so a window holds sentences, and half of one only where it
-is longer than the window. Tokens are counted by the encoder, in one call a document, and two more where there
-are sentences to cut; the work is linear in the length of the text.
+The encoders are sentence models, so a window consists of sentences, and of a part of one only where the sentence is
+longer than the window. The encoder counts the tokens, in one call per document, and two more where there are sentences
+to cut. The time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from semsearch.chunking.sentences import sentences
+from semsearch.chunking.sentences import after_space, before_space, sentences
 from semsearch.errors import UnknownName, UsageError
 from semsearch.types import Document, Mark, Passage
 from semsearch.utils.writing_systems import EAST_ASIAN, EAST_ASIAN_SYMBOLS
@@ -35,7 +35,7 @@ _LINE = re.compile(r"[^\n]+")
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """How to split: windows of `size` tokens that repeat about `overlap` tokens of the one before.
+    """How to split: into windows of `size` tokens, each repeating about `overlap` tokens of the one before.
 
     "sentences": windows of whole sentences; a heading or a page begins a new one once a third is full.
     "markdown": the same within each heading's section, never across. "tokens": windows of words, wherever
@@ -50,7 +50,7 @@ class Splitter:
         if self.kind not in get_args(Kind):
             raise UnknownName("splitter", self.kind, get_args(Kind))
         if self.size < 1:
-            raise UsageError(f"a passage of {self.size} tokens holds nothing.", "Use --chunk-size 1 or more.")
+            raise UsageError(f"passages cannot have {self.size} tokens.", "Use --chunk-size 1 or more.")
         if not 0 <= self.overlap < self.size:
             raise UsageError(
                 f"an overlap of {self.overlap} tokens does not fit into passages of {self.size}.",
@@ -59,7 +59,7 @@ class Splitter:
 
 
 class _Unit(NamedTuple):
-    """A stretch of text that stays whole, and its tokens."""
+    """A span of text that is not cut any further, and its number of tokens."""
 
     start: int
     end: int
@@ -67,10 +67,10 @@ class _Unit(NamedTuple):
 
 
 def passages(document: Document, splitter: Splitter, count_tokens: CountTokens) -> list[Passage]:
-    """The passages of `document`, ascending. Every character but white space is in one at least.
+    """The passages of `document`, ascending. Every character but white space is in at least one.
 
-    None holds more than `splitter.size` tokens, as far as the tokens of a text are those of its words; with
-    kind "none" there is one passage of any size. A document without text has none.
+    None has more than `splitter.size` tokens, as far as the tokens of a text are those of its words; with kind "none"
+    there is one passage of any size. A document without text has no passages.
     """
     text = document.text
     whole = _stripped(text, 0, len(text))
@@ -127,7 +127,7 @@ def _too_wide(first: _Unit, last: _Unit, size: int) -> bool:
 
 
 def _units(text: str, spans: Sequence[tuple[int, int]], size: int, count_tokens: CountTokens) -> list[_Unit]:
-    """Sentences; of those that are too long their lines; of lines that are too long pieces."""
+    """Sentences; the lines of sentences that are too long; pieces of lines that are too long."""
     units = _counted(text, spans, size, count_tokens)
     long = [unit for unit in units if unit.tokens > size]
     if not long:
@@ -139,7 +139,7 @@ def _units(text: str, spans: Sequence[tuple[int, int]], size: int, count_tokens:
 
 
 def _counted(text: str, spans: Sequence[tuple[int, int]], size: int, count_tokens: CountTokens) -> list[_Unit]:
-    """Each span with its tokens, counted in one call; one that is too wide in any case counts as size + 1."""
+    """Each span with its number of tokens, counted in one call; a span that is too wide counts as size + 1."""
     countable = [text[start:end] for start, end in spans if end - start <= size * WIDEST_TOKEN]
     counts = iter(count_tokens(countable) if countable else ())
     return [_Unit(start, end, next(counts) if end - start <= size * WIDEST_TOKEN else size + 1) for start, end in spans]
@@ -159,11 +159,11 @@ def _pieces(text: str, spans: Sequence[tuple[int, int]], size: int, count_tokens
 
 
 def _atoms(text: str, span: tuple[int, int], size: int, counts: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
-    """(start, end, tokens) of what is only cut in need; plain tuples, as there may be millions."""
+    """(start, end, tokens) of words and parts of long words; plain tuples, as there may be millions."""
     for atom in _ATOM.finditer(text, *span):
         start, end = atom.span()
         tokens = counts[atom.group()]
-        if atom.lastgroup == "slice":  # of a longer word: its tokens are those of the whole, one a letter at most
+        if atom.lastgroup == "slice":  # a part of a longer word: at most one token for each letter
             tokens = max(tokens, end - start)
         if tokens <= size:
             yield start, end, tokens
@@ -198,7 +198,7 @@ def _parted(text: str, borders: Sequence[int]) -> list[tuple[int, int]]:
         while border < end:
             if border > start:
                 parted += _stripped(text, start, int(border))
-                start = _after_space(text, int(border), end)
+                start = after_space(text, int(border), end)
             border = next(upcoming)
         parted.append((start, end))
     return parted
@@ -206,20 +206,13 @@ def _parted(text: str, borders: Sequence[int]) -> list[tuple[int, int]]:
 
 def _stripped(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """The span without white space at its ends, or none if nothing is left."""
-    start = _after_space(text, start, end)
-    while end > start and text[end - 1].isspace():
-        end -= 1
+    start = after_space(text, start, end)
+    end = before_space(text, start, end)
     return [(start, end)] if end > start else []
 
 
-def _after_space(text: str, start: int, end: int) -> int:
-    while start < end and text[start].isspace():
-        start += 1
-    return start
-
-
 def _heading_starts(marks: Sequence[Mark]) -> list[int]:
-    """Where a heading begins to hold: marks that differ from the one before."""
+    """The offsets where the heading changes."""
     return [m.start for before, m in pairwise([Mark(0), *marks]) if m.heading != before.heading]
 
 
@@ -228,7 +221,7 @@ def _page_starts(marks: Sequence[Mark]) -> list[int]:
 
 
 def _placed(document: Document, spans: Iterable[tuple[int, int]]) -> Iterator[Passage]:
-    """Spans as passages, each with the page, line and heading that hold where it begins."""
+    """Spans as passages, each with the page, line and heading at its start."""
     starts = [mark.start for mark in document.marks]
     line = 1
     counted = 0

@@ -58,7 +58,7 @@ def test_passages_are_slices_that_ascend_cover_everything_and_keep_to_the_size(
 
 @given(TEXTS)
 @settings(max_examples=300, deadline=None)
-def test_sentences_part_the_text(text: str) -> None:
+def test_sentences_partition_the_text(text: str) -> None:
     spans = sentences(text)
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
     assert "".join("".join(text[a:b].split()) for a, b in spans) == "".join(text.split())
@@ -92,7 +92,7 @@ def test_sentences_end_where_a_reader_stops(text: str, expected: list[str]) -> N
     assert split(text) == expected
 
 
-def test_windows_hold_whole_sentences_and_repeat_the_overlap() -> None:
+def test_windows_consist_of_whole_sentences_and_repeat_the_overlap() -> None:
     text = "One two three. Four five six. Seven eight nine. Ten eleven twelve."
     plain = [p.text for p in passages(Document("x", text), Splitter(size=6), words)]
     assert plain == ["One two three. Four five six.", "Seven eight nine. Ten eleven twelve."]
@@ -144,7 +144,7 @@ def test_none_keeps_the_document_whole() -> None:
 
 
 @pytest.mark.parametrize("arguments", [{"size": 0}, {"size": 8, "overlap": 8}, {"overlap": -1}])
-def test_a_splitter_that_cannot_work_is_a_usage_error(arguments: dict[str, int]) -> None:
+def test_an_invalid_splitter_is_a_usage_error(arguments: dict[str, int]) -> None:
     with pytest.raises(UsageError):
         Splitter(**arguments)  # type: ignore[arg-type]
     with pytest.raises(UnknownName, match="Did you mean 'sentences'"):

@@ -1,4 +1,4 @@
-"""Each file type: what is text, what is a heading, what is metadata, and what one bad file says about itself."""
+"""Each file type: its text, headings and metadata, and the reason why a bad file is refused."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def test_an_unknown_kind_offers_the_known_ones(tmp_path: Path) -> None:
         loaders.loader_for(tmp_path / "a", "jsonll")
 
 
-def test_binary_content_without_a_telling_name_is_refused(tmp_path: Path) -> None:
+def test_binary_content_of_unknown_type_is_refused(tmp_path: Path) -> None:
     assert refusal(written(tmp_path, "blob", b"abc\0def")) == "binary file"
     with zipfile.ZipFile(tmp_path / "other", "w") as archive:
         archive.writestr("a.txt", "words")
     assert refusal(tmp_path / "other") == "binary file (archive)"
 
 
-def test_a_file_that_is_gone_is_unreadable(tmp_path: Path) -> None:
+def test_a_missing_file_is_unreadable(tmp_path: Path) -> None:
     assert refusal(tmp_path / "gone.txt") == "No such file or directory"
 
 
@@ -256,7 +256,7 @@ def test_pdf_pages_and_outline_are_marks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("given", "title"), [("Untitled", ""), ("A Title of the Unknown", "A Title of the Unknown")])
-def test_a_pdf_that_nobody_named_is_not_called_untitled(given: str, title: str) -> None:
+def test_a_placeholder_is_not_the_title_of_a_pdf(given: str, title: str) -> None:
     from types import SimpleNamespace
 
     from semsearch.documents.loaders.pdf import _title
@@ -273,7 +273,7 @@ def test_words_hyphenated_at_a_line_end_are_joined_with_care(tmp_path: Path) -> 
     assert "A-Z" in text and "10-20" in text
 
 
-def test_bad_pdfs_say_what_is_wrong(tmp_path: Path, data: Path) -> None:
+def test_bad_pdfs_are_refused_with_the_reason(tmp_path: Path, data: Path) -> None:
     assert refusal(written(tmp_path, "a.pdf", b"%PDF-1.4 garbage")).startswith("not a readable PDF: ")
     pdf(tmp_path / "scan.pdf", [[""]])
     assert refusal(tmp_path / "scan.pdf") == "no text in this PDF (a scan?)"

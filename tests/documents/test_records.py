@@ -50,7 +50,7 @@ def test_fields_can_be_named(tmp_path: Path) -> None:
         ('{"text": "' + "x" * 200 + '"}', "a line of 0.0 MB is over the limit"),
     ],
 )
-def test_a_broken_line_is_skipped_with_its_number_and_the_rest_goes_on(
+def test_a_broken_line_is_skipped_with_its_number_and_the_rest_is_read(
     tmp_path: Path, line: str | bytes, reason: str
 ) -> None:
     line = line.encode() if isinstance(line, str) else line
@@ -61,7 +61,7 @@ def test_a_broken_line_is_skipped_with_its_number_and_the_rest_goes_on(
     assert isinstance(broken, Skipped) and broken.path == "a.jsonl:2" and reason in broken.reason
 
 
-def test_what_json_can_say_but_nobody_can_store_is_replaced(tmp_path: Path) -> None:
+def test_json_values_that_cannot_be_stored_are_replaced(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         "a.jsonl",
@@ -172,6 +172,6 @@ def test_standard_input_is_known_by_its_content_or_kind(content: bytes, kind: st
     assert list(loaders.load_stream(io.BytesIO(content), kind)) == [expected]
 
 
-def test_a_broken_record_of_standard_input_is_named_by_its_line() -> None:
+def test_a_broken_record_of_standard_input_is_reported_by_its_line() -> None:
     found = list(loaders.load_stream(io.BytesIO(b'{"text": "a"}\n{\n'), "jsonl"))
     assert isinstance(found[1], Skipped) and found[1].path == "-:2"

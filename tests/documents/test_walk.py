@@ -101,14 +101,14 @@ def test_ignore_files_work_as_git_does(tmp_path: Path) -> None:
     assert set(names(tmp_path, Rules(use_ignore_files=False))) == set(tree)
 
 
-def test_rules_above_the_root_hold_up_to_the_top_of_its_repository(tmp_path: Path) -> None:
+def test_rules_above_the_root_apply_up_to_the_top_of_its_repository(tmp_path: Path) -> None:
     write(tmp_path, "repo/sub/a.txt", "repo/sub/a.log", "repo/sub/c.md", "repo/.git/HEAD")
     (tmp_path / ".gitignore").write_text("*.md\n")
     (tmp_path / "repo" / ".gitignore").write_text("*.log\n")
     assert names(tmp_path / "repo" / "sub") == ["a.txt", "c.md"]
 
 
-def test_a_root_that_is_itself_ignored_was_asked_for(tmp_path: Path) -> None:
+def test_a_root_that_is_itself_ignored_is_read(tmp_path: Path) -> None:
     write(tmp_path, "build/a.txt", ".git/HEAD")
     (tmp_path / ".gitignore").write_text("build/\n")
     assert names(tmp_path) == []
@@ -178,7 +178,7 @@ def test_a_file_over_the_limit_is_skipped_with_both_sizes(tmp_path: Path) -> Non
     assert len(names(tmp_path, Rules(max_bytes=20 * 2**20))) == 3
 
 
-def test_binaries_are_told_by_their_names_and_reported(tmp_path: Path) -> None:
+def test_binary_files_are_recognised_by_name_and_reported(tmp_path: Path) -> None:
     write(tmp_path, "photo.JPG", "a.zip", "lib.so", "a.txt")
     (tmp_path / "photo.JPG").chmod(0)
     expected = {"photo.JPG": "image", "a.zip": "archive", "lib.so": "program"}
@@ -199,7 +199,7 @@ def test_names_that_are_not_utf8_can_be_stored_printed_and_opened(tmp_path: Path
     assert "naïve 文.txt" in names(tmp_path)
 
 
-def test_a_folder_that_cannot_be_listed_is_skipped_and_the_rest_goes_on(
+def test_a_folder_that_cannot_be_listed_is_skipped_and_the_rest_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, "a/x.txt", "locked/y.txt", "z.txt")

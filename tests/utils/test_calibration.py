@@ -88,14 +88,14 @@ def test_strength_never_falls_and_stays_between_0_and_1(cosines: list[float]) ->
     assert values.min() >= 0 and values.max() <= 1
 
 
-def test_good_matches_do_not_all_read_one(measured: tuple[float, ...]) -> None:
+def test_good_matches_differ_in_strength(measured: tuple[float, ...]) -> None:
     good = calibration.calibrate(np.array([0.6, 0.7, 0.8, 0.9, 1.0]), measured)
     assert np.round(good, 3).tolist() == sorted(set(np.round(good, 3).tolist()))
     assert 0.9 < good[1] < 0.98 < good[3] < 1
     assert good[4] == 1
 
 
-def test_an_unrelated_pair_reads_below_the_threshold(measured: tuple[float, ...]) -> None:
+def test_an_unrelated_pair_is_below_the_threshold(measured: tuple[float, ...]) -> None:
     assert calibration.calibrate(np.array([0.1]), measured)[0] == pytest.approx(0.25, abs=0.03)
     assert calibration.calibrate(np.array([0.3]), measured)[0] < 0.5
     assert calibration.calibrate(np.array([0.45]), measured)[0] > 0.5
@@ -143,13 +143,13 @@ def test_there_is_no_background_without_two_documents(documents: list[int]) -> N
 
 
 @pytest.mark.parametrize("background", [tuple([0.0] * 1001), tuple([1.0] * 1001), tuple(np.linspace(-1, 1, 1001))])
-def test_an_odd_background_still_gives_numbers(background: tuple[float, ...]) -> None:
+def test_a_degenerate_background_still_gives_finite_strengths(background: tuple[float, ...]) -> None:
     values = calibration.calibrate(np.array([-1.0, 0.0, 0.5, 1.0]), background)
     assert np.isfinite(values).all() and (np.diff(values) >= 0).all()
     assert 0 <= calibration.threshold(background) <= 1
 
 
-def test_a_real_encoder_tells_a_good_match_from_none(default_encoder: Encoder) -> None:
+def test_a_real_encoder_separates_good_matches_from_unrelated_queries(default_encoder: Encoder) -> None:
     passages = default_encoder.encode(PASSAGES, role="passage")
     background = calibration.null_distribution(passages, np.arange(len(PASSAGES)), seed=0)
     best = {

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from semsearch.documents.parsing.fields import Fields as Fields
 from semsearch.documents.parsing.file_type import kind_of_bytes, records_on_stdin
+from semsearch.documents.parsing.records import Fields as Fields
 from semsearch.errors import SemsearchError, Unreadable
 from semsearch.types import Document, Skipped
 from semsearch.utils import plugins

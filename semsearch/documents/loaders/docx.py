@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.documents.parsing.zipped_xml import Archive
 from semsearch.types import Document

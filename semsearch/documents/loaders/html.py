@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from semsearch.documents.parsing.charset import decode, looks_binary
-from semsearch.documents.parsing.fields import Fields
-from semsearch.documents.parsing.html_content import Content
+from semsearch.documents.parsing.html_content import Content, tree
 from semsearch.documents.parsing.html_text import text_of
-from semsearch.documents.parsing.html_tree import tree
+from semsearch.documents.parsing.records import Fields
 from semsearch.types import Document, JsonObject
 
 SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")

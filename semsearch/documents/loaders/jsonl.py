@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from semsearch.documents.parsing.charset import looks_binary
-from semsearch.documents.parsing.fields import Fields
-from semsearch.documents.parsing.records import to_document
+from semsearch.documents.parsing.records import Fields, to_document
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 

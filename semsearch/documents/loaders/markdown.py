@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.documents.parsing.charset import decode
-from semsearch.documents.parsing.fields import Fields
-from semsearch.documents.parsing.records import number_or_text
+from semsearch.documents.parsing.records import Fields, number_or_text
 from semsearch.types import Document, Mark
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from semsearch.documents.parsing.charset import newlines
-from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
 from semsearch.errors import Unreadable, install_command
 from semsearch.types import Document, Mark

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from semsearch.documents.parsing.fields import Fields
-from semsearch.documents.parsing.records import check_columns, no_text_field, text_field_of, to_document
+from semsearch.documents.parsing.records import Fields, check_columns, no_text_field, text_field_of, to_document
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Skipped
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from semsearch.documents.parsing.charset import decode
-from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.records import Fields
 from semsearch.types import Document
 
 _SUFFIXES = """

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from semsearch.documents.parsing import table
-from semsearch.documents.parsing.fields import Fields
+from semsearch.documents.parsing.records import Fields
 from semsearch.types import Document, Skipped
 
 SUFFIXES = (".tsv", ".tab")

@@ -1,9 +1,16 @@
-"""The content of an HTML page, without its menus, forms, asides and footers."""
+"""The content of an HTML page, without its menus, forms, asides and footers.
+
+The page is parsed by lxml, which repairs invalid markup. Not by html.parser: that of Python 3.11 is quadratic (30 KB of
+unfinished tags take 14 s). Not by trafilatura 2.3: it loses most headings of the httpd manual, takes 0.8 s to import
+and needs 60 MB.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+
+from lxml import etree
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
@@ -24,6 +31,15 @@ _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _LETTER = re.compile(r"[^\W_]")
 _ANCHORS = {"¶", "#", "§", "🔗"}  # the text of links from a heading to itself
 HALF = 0.5
+
+
+def tree(page: str) -> Element:
+    """The <html> element of a page, without comments; for an empty page, an empty one."""
+    parser = etree.HTMLParser(
+        encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, recover=True, huge_tree=True
+    )
+    root = etree.fromstring(page.replace("\0", " ").encode("utf-8", "replace"), parser) if page.strip() else None
+    return etree.Element("html") if root is None else root
 
 
 class Content:

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from semsearch.documents.parsing.charset import newlines, storable, storable_value
-from semsearch.documents.parsing.fields import Fields
 from semsearch.errors import UsageError
 from semsearch.types import Document, JsonObject, Skipped
 
 TEXT_FIELDS = ("text", "content", "body", "abstract")
 ID_FIELDS = ("_id", "id")  # BEIR writes _id
 TITLE_FIELD = "title"
+MAX_RECORD_BYTES = 10 * 2**20  # as the default of --max-file-size: a record is a document like a file
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")  # "007" and a 20-digit number are names, not quantities
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}(?:[eE][+-]?\d{1,2})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """What to read of each record; None and () leave the choice to the loader.
+
+    `text`, `id`: names of fields. `meta`: the fields to store as metadata; if empty, all other fields. `sql`: the
+    query that returns the records of an SQLite file. `max_bytes`: longer records are skipped.
+    """
+
+    text: str | None = None
+    id: str | None = None
+    meta: tuple[str, ...] = ()
+    sql: str | None = None
+    max_bytes: int = MAX_RECORD_BYTES
 
 
 def to_document(record: Mapping[str, object], fields: Fields, number: int, file: str) -> Document | Skipped:

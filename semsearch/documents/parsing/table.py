@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semsearch.documents.parsing.charset import SAMPLE_BYTES, encoding_of, looks_binary
-from semsearch.documents.parsing.fields import Fields
 from semsearch.documents.parsing.records import (
     ID_FIELDS,
     TITLE_FIELD,
+    Fields,
     check_columns,
     no_text_field,
     number_or_text,

@@ -1,4 +1,4 @@
-"""What the pages ask of the library: files by name and content, passages of a document, an index that goes."""
+"""Files added by name and content, and other calls of the pages: passages, states, progress, removal."""
 
 from __future__ import annotations
 
@@ -17,54 +17,54 @@ def notes(tmp_path: Path) -> Index:
     return Index.create(tmp_path / "notes", encoder="hashing")
 
 
-def given(**files: str) -> list[tuple[str, io.BytesIO]]:
+def named(**files: str) -> list[tuple[str, io.BytesIO]]:
     return [(name.replace("_", "."), io.BytesIO(content.encode())) for name, content in files.items()]
 
 
-def test_given_files_get_the_ids_and_titles_that_a_folder_would_give_them(notes: Index) -> None:
+def test_added_files_get_the_ids_and_titles_that_they_would_get_in_a_folder(notes: Index) -> None:
     rows = '{"id": "r1", "text": "one"}\n{"text": "two"}\n'
-    report = notes.add_files(given(a_md="# Head\n\nA text.", rows_jsonl=rows))
+    report = notes.add_files(named(a_md="# Head\n\nA text.", rows_jsonl=rows))
     assert report.added == 3
     assert [each["id"] for each in notes.documents()] == ["a.md", "r1", "rows.jsonl#2"]
     assert notes.get("a.md")["title"] == "Head"
-    assert notes.add_files(given(a_md="# Head\n\nAnother text.")).changed == 1
+    assert notes.add_files(named(a_md="# Head\n\nAnother text.")).changed == 1
 
 
-def test_what_cannot_be_read_is_told_and_stops_nothing(notes: Index) -> None:
+def test_an_unreadable_file_is_reported_and_the_others_are_added(notes: Index) -> None:
     files = [("x.bin", b"\0\1\2"), ("C:\\up\\..\\y.txt", b"A text."), ("", b"A text without a name.")]
     report = notes.add_files((name, io.BytesIO(content)) for name, content in files)
     assert {"x.bin"} <= {each.path for each in report.skipped}
     assert [each["id"] for each in notes.documents()] == ["y.txt"]
 
 
-def test_a_given_file_takes_nothing_from_a_followed_folder(notes: Index, tmp_path: Path) -> None:
+def test_an_added_file_does_not_replace_a_document_of_a_followed_folder(notes: Index, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("From the folder.", encoding="utf-8")
     notes.sync(tmp_path / "docs")
-    [skipped] = notes.add_files(given(a_md="Given.")).skipped
+    [skipped] = notes.add_files(named(a_md="Given.")).skipped
     assert "followed folder" in skipped.reason
     assert notes.get("a.md")["text"] == "From the folder."
 
 
-def test_given_files_are_read_as_they_are_told(notes: Index) -> None:
+def test_added_files_are_read_with_the_chosen_loader_and_fields(notes: Index) -> None:
     files = [("rows.csv", io.BytesIO(b"name,words\nr1,one two\n")), ("b.csv", io.BytesIO(b"other\nx\n"))]
     report = notes.add_files(files, options=SyncOptions(kind="csv", fields=Fields(text="words", id="name")))
     assert (notes.get("r1")["text"], report.added) == ("one two", 1)
     assert [each.path for each in report.skipped] == ["b.csv"]
-    assert notes.add_files(given(x_csv="a,b\n1,2\n"), options=SyncOptions(kind="files")).added == 1
+    assert notes.add_files(named(x_csv="a,b\n1,2\n"), options=SyncOptions(kind="files")).added == 1
     assert notes.get("x.csv")["text"].startswith("a,b")
 
 
-def test_a_dry_run_of_given_files_says_what_it_would_do_and_does_nothing(notes: Index) -> None:
+def test_a_dry_run_of_added_files_reports_and_changes_nothing(notes: Index) -> None:
     notes.add([Document("a.md", "One.")])
     runs = len(notes.skipped())
-    report = notes.add_files([*given(a_md="Two.", b_md="Two."), ("c.bin", io.BytesIO(bytes(range(256))))],
+    report = notes.add_files([*named(a_md="Two.", b_md="Two."), ("c.bin", io.BytesIO(bytes(range(256))))],
                              options=SyncOptions(dry_run=True))  # fmt: skip
     assert (report.changed, report.added, [each.path for each in report.skipped]) == (1, 1, ["c.bin"])
     assert (notes.get("a.md")["text"], len(notes), len(notes.skipped())) == ("One.", 1, runs)
 
 
-def test_standard_input_takes_nothing_from_a_followed_folder(notes: Index, tmp_path: Path) -> None:
+def test_standard_input_does_not_replace_a_document_of_a_followed_folder(notes: Index, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("From the folder.", encoding="utf-8")
     notes.sync(tmp_path / "docs")
@@ -74,9 +74,9 @@ def test_standard_input_takes_nothing_from_a_followed_folder(notes: Index, tmp_p
     assert notes.get("a.md")["text"] == "From the folder."
 
 
-def test_adding_files_says_how_far_it_is(notes: Index) -> None:
+def test_adding_files_reports_progress(notes: Index) -> None:
     steps: list[Progress] = []
-    notes.add_files(given(a_md="One.", b_md="Two."), steps.append)
+    notes.add_files(named(a_md="One.", b_md="Two."), steps.append)
     assert [(step.done, step.total) for step in steps] == [(0, 2), (1, 2), (2, 2)]
 
 
@@ -92,7 +92,7 @@ def test_the_passages_of_a_document_are_slices_of_it(notes: Index) -> None:
         notes.passages("gone")
 
 
-def test_deleting_says_how_far_it_is_and_deletes_nothing_where_it_is_stopped(notes: Index) -> None:
+def test_deleting_reports_progress_and_deletes_nothing_where_it_is_interrupted(notes: Index) -> None:
     notes.add(Document(f"n{number:04}", f"Text {number}.") for number in range(1200))
     steps: list[Progress] = []
 
@@ -109,7 +109,7 @@ def test_deleting_says_how_far_it_is_and_deletes_nothing_where_it_is_stopped(not
     assert notes.delete(["n0000", "n0000", "gone"]) == 1
 
 
-def test_what_was_skipped_is_told_until_all_is_looked_through_again(notes: Index, tmp_path: Path) -> None:
+def test_skipped_files_are_listed_until_the_next_complete_run(notes: Index, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.pdf").write_bytes(b"%PDF broken")
     assert notes.skipped() == []
@@ -121,7 +121,7 @@ def test_what_was_skipped_is_told_until_all_is_looked_through_again(notes: Index
     assert [each.path for each in notes.skipped()] == ["a.pdf"]
 
 
-def test_verifying_says_how_far_it_is(notes: Index) -> None:
+def test_verifying_reports_progress(notes: Index) -> None:
     notes.add([Document("a", "A text.")])
     steps: list[Progress] = []
     assert notes.verify(steps.append) == []
@@ -171,7 +171,7 @@ def test_a_file_is_gone_whatever_its_folder_is_called(notes: Index, tmp_path: Pa
     assert notes.states() == {"a.md": "gone"}
 
 
-def test_an_index_of_given_files_alone_can_be_cut_anew(notes: Index) -> None:
+def test_an_index_of_added_documents_alone_can_be_split_anew(notes: Index) -> None:
     text = " ".join(f"Sentence number {number} says something." for number in range(100))
     notes.add([Document("long", text)])
     steps: list[Progress] = []
@@ -180,7 +180,7 @@ def test_an_index_of_given_files_alone_can_be_cut_anew(notes: Index) -> None:
     assert "long" in [step.item for step in steps]
 
 
-def test_removing_an_index_leaves_what_is_not_its_own(notes: Index, tmp_path: Path) -> None:
+def test_removing_an_index_leaves_the_files_of_others(notes: Index, tmp_path: Path) -> None:
     (notes.path / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(Locked):
         Index.remove(notes.path)
@@ -191,7 +191,7 @@ def test_removing_an_index_leaves_what_is_not_its_own(notes: Index, tmp_path: Pa
         Index.remove(notes.path)
 
 
-def test_the_catalogue_says_what_is_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_catalogue_tells_which_encoders_are_local(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     known = {each["name"]: each for each in Encoder.catalogue()}
     assert known["default"]["local"]
