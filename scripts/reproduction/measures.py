@@ -16,7 +16,7 @@ from reproduction.jobs import Absent
 from reproduction.tables import MEANS, TOP
 from semsearch.encoders.encoder import Encoder
 from semsearch.evaluation import geometry, sts, sts_benchmarks
-from semsearch.models import bundle as bundles
+from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
 
 DRAWN = 2024  # the seed by which pairs are drawn
@@ -119,7 +119,7 @@ def _token_anisotropy(encoder: Encoder) -> float:
     from semsearch.models.networks import loading
 
     asked = Reference.parse(encoder.reference)
-    network = loading.masked(bundles.find(asked.model, asked.revision))
+    network = loading.masked(model_folders.find(asked.model, asked.revision))
     return geometry.anisotropy(geometry.unit(network.model.get_input_embeddings().weight.detach().float().numpy()))
 
 
@@ -134,7 +134,7 @@ def _words(encoder: Encoder, sentence: str, device: str) -> str:
     from semsearch.models.networks import loading
 
     asked = Reference.parse(encoder.reference)
-    folder = bundles.find(asked.model, asked.revision)
+    folder = model_folders.find(asked.model, asked.revision)
     bundle = hf_config.describe(folder, asked)
     network: Any = loading.masked(folder, needs=("transform", "decoder"), device=torch_device(device))
     vectors = MaskedBackend(bundle, device=device, network=network).vectors([sentence], bundle.prompts["passage"])

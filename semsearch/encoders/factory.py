@@ -18,7 +18,7 @@ from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import hub
+from semsearch.models import hub, model_folders
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.prompts import SLOT
 
@@ -93,12 +93,12 @@ def find_torch_backend(encoder: BaseEncoder) -> TorchBackend | None:
 
 def describe(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Reference]:
     """The bundle that `reference` names, without loading its weights, and the resolved reference."""
-    folder = bundles.find(reference.model, reference.revision)
+    folder = model_folders.find(reference.model, reference.revision)
     if (folder / bundles.MANIFEST).is_file():
         return _saved(folder, reference), _resolved(reference, folder)
     from semsearch.models import hf_config  # the template library: not for the default encoder
 
-    entry = bundles.catalogue().get(reference.model, {})
+    entry = model_folders.catalogue().get(reference.model, {})
     if entry.get("template") and not reference.template:
         reference = reference.with_(template=entry["template"])
     chosen = hf_config.with_template(folder, reference, trust=trust)
@@ -141,9 +141,9 @@ def _overrides(reference: Reference) -> list[str]:
 def _resolved(reference: Reference, folder: Path) -> Reference:
     """`reference` with absolute paths, and the revision that was found."""
     template = _absolute(reference.template)
-    if reference.model in bundles.catalogue() and not bundles.catalogue()[reference.model].get("hub"):
+    if reference.model in model_folders.catalogue() and not model_folders.catalogue()[reference.model].get("hub"):
         return replace(reference, template=template)
-    if reference.model in bundles.catalogue() or reference.model.startswith(HUB):
+    if reference.model in model_folders.catalogue() or reference.model.startswith(HUB):
         return replace(reference, template=template, revision=hub.commit(folder) or reference.revision)
     return replace(reference, model=str(folder.resolve()), template=template)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from semsearch import settings
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import hub
+from semsearch.models import hub, model_folders
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.types import JsonObject
 
@@ -21,10 +21,10 @@ def catalogue() -> list[JsonObject]:
     Nothing is fetched and nothing is loaded.
     """
     known = []
-    for name, entry in bundles.catalogue().items():
-        folder = hub.local(entry["hub"]) if "hub" in entry else None
+    for name, entry in model_folders.catalogue().items():
+        folder = model_folders.local(entry["hub"]) if "hub" in entry else None
         if "folder" in entry:
-            folder = bundles.MODELS / entry["folder"]
+            folder = model_folders.ASSETS / entry["folder"]
         local = "hub" not in entry or folder is not None
         bytes_ = size(folder) if folder else 0
         known.append({"name": name, "local": local, "bytes": bytes_ if local else None, **entry})
@@ -53,8 +53,8 @@ def list_local(folder: str | Path) -> list[JsonObject]:
 def is_local(model: str) -> bool:
     """Whether `load` would fetch nothing. What is on this machine may still be no encoder."""
     named, reference = hub_name(model)
-    revision = reference.revision or bundles.catalogue().get(reference.model, {}).get("revision", "")
-    return named is None or hub.local(named, revision) is not None
+    revision = reference.revision or model_folders.catalogue().get(reference.model, {}).get("revision", "")
+    return named is None or model_folders.local(named, revision) is not None
 
 
 def pull(model: str) -> Path | None:
@@ -64,7 +64,7 @@ def pull(model: str) -> Path | None:
     NotFound where it cannot be fetched.
     """
     named, reference = on_hub(model)
-    return None if named is None else hub.pull(named, reference.revision)
+    return None if named is None else model_folders.pull(named, reference.revision)
 
 
 def remove(model: str) -> int:
@@ -89,7 +89,7 @@ def check_local(model: str) -> tuple[str, str]:
 def on_hub(model: str) -> tuple[str | None, Reference]:
     """The hub name of `model`, None where it is part of semsearch. Raises UsageError for anything else."""
     named, reference = hub_name(model)
-    if named is None and reference.model not in bundles.catalogue():
+    if named is None and reference.model not in model_folders.catalogue():
         raise UsageError(f"{model} is not a model of the hub.", "Use hf:owner/name, or see: semsearch models list")
     return named, reference
 
@@ -99,7 +99,7 @@ def hub_name(model: str) -> tuple[str | None, Reference]:
     reference = Reference.parse(model)
     if reference.model.startswith(HUB):
         return reference.model.removeprefix(HUB), reference
-    return bundles.catalogue().get(reference.model, {}).get("hub"), reference
+    return model_folders.catalogue().get(reference.model, {}).get("hub"), reference
 
 
 def size(folder: Path) -> int:

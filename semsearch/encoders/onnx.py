@@ -22,6 +22,7 @@ from semsearch.encoders import gpu_driver
 from semsearch.encoders.base import BundleBackend
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
+from semsearch.models import model_folders
 from semsearch.models.bundle import Bundle
 from semsearch.models.postprocessing import TRUNCATE
 from semsearch.models.tokenization import Tokenizer, by_length, padded
@@ -122,7 +123,7 @@ def available() -> list[str]:
 
 def shipped() -> OnnxBackend:
     """The default encoder."""
-    return OnnxBackend(bundles.read("default"))
+    return OnnxBackend(bundles.read(model_folders.find("default")))
 
 
 def _session(bundle: Bundle, device: str) -> Any:

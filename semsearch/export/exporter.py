@@ -22,6 +22,7 @@ from semsearch.evaluation.papers import fitting
 from semsearch.export import requirements
 from semsearch.export.atomic_folder import check, replaced
 from semsearch.models import bundle as bundles
+from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _load(reference: Reference, trust: bool) -> TorchBackend:
     """The PyTorch back end for `reference`, in full precision unless the reference names another."""
     if reference.model == factory.HASHING:
         raise UsageError(f"{reference.model} has no model to export.", "Name a folder, or see: semsearch models list")
-    folder = bundles.find(reference.model, reference.revision)
+    folder = model_folders.find(reference.model, reference.revision)
     saved = (folder / bundles.MANIFEST).is_file()
     if saved and bundles.read(folder).weights.endswith(bundles.ONNX):
         raise UsageError(f"{reference.model} is exported already.", "Name the model that it was made from.")

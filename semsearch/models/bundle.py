@@ -2,16 +2,13 @@
 
 The fingerprint is computed from everything that decides what vector a text gets: method, prompts with every space,
 hashes of weights, their configuration and the tokenizer, pooling, layer, longest input, post-processing, normalisation
-and precision class. It is stored, and computed again on reading. A folder is found by its path, its name in
-models/catalogue.json, or its id on the hub.
+and precision class. It is stored, and computed again on reading.
 """
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -20,7 +17,7 @@ from typing import Any
 from semsearch.errors import Corrupt, NotFound
 from semsearch.models import postprocessing as post
 from semsearch.models import safetensors_files as weights
-from semsearch.models.model_ref import HUB, Reference
+from semsearch.models.model_ref import Reference
 from semsearch.models.postprocessing import Step
 from semsearch.prompts import MARKS, Prompt
 from semsearch.types import Role
@@ -29,7 +26,6 @@ FORMAT = 1
 MANIFEST = "encoder.json"
 ONNX = ".onnx"
 TOKENIZER = "tokenizer.json"
-MODELS = Path(__file__).parent / "assets"
 IDENTITY = ("method", "pooling", "layer", "max_tokens", "normalize", "precision")  # beside prompts, options and hashes
 
 
@@ -145,12 +141,8 @@ class Bundle:
 _AGAIN = "Install semsearch again, or copy the encoder's folder again."
 
 
-def read(name: str | Path) -> Bundle:
-    """The bundle called `name`: a catalogue name or a folder. NotFound, with near names, where there is none.
-
-    Raises Corrupt where the manifest is broken, or its parts do not make up its fingerprint.
-    """
-    folder = find(name)
+def read(folder: Path) -> Bundle:
+    """The bundle saved in `folder`. Raises NotFound where it has no manifest, and Corrupt for a damaged one."""
     if not (folder / MANIFEST).is_file():
         raise NotFound(
             f"{folder} is not an encoder: it has no {MANIFEST}.",
@@ -174,55 +166,6 @@ def write(bundle: Bundle, folder: Path) -> Bundle:
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
     return complete
-
-
-def find(name: str | Path, revision: str = "") -> Path:
-    """The folder of the model called `name`: of the catalogue, of the hub (hf:owner/name), or a path.
-
-    A model of the hub that is not here is fetched. Raises NotFound with near names.
-    """
-    entry = catalogue().get(str(name), {})
-    if entry.get("folder"):
-        return MODELS / str(entry["folder"])
-    wanted = entry.get("hub") or (str(name).removeprefix(HUB) if str(name).startswith(HUB) else "")
-    if wanted:
-        from semsearch.models import hub
-
-        return hub.fetch(wanted, revision or entry.get("revision", ""))
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return folder
-    if "/" in str(name) or str(name).startswith((".", "~")):
-        raise _no_folder(str(name), folder)
-    near = difflib.get_close_matches(str(name), [*catalogue(), *_beside(folder)], n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
-    raise NotFound(
-        f"no encoder is called {str(name)!r}.",
-        f"{hint}Choose from: {', '.join(sorted(catalogue()))}, a folder, or hf:owner/name.",
-    )
-
-
-def _no_folder(name: str, folder: Path) -> NotFound:
-    """The error for a path where nothing is, with the folder beside it that is spelled nearly so."""
-    near = difflib.get_close_matches(folder.name, _beside(folder), n=1)
-    hint = f"Did you mean {str(folder.parent / near[0])!r}? " if near else ""
-    hub = f" A model of the hub is written {HUB}{name}." if re.fullmatch(r"[\w-]+/[\w.-]+", name) else ""
-    return NotFound(f"there is no folder {name}.", f"{hint}Check the path, or see: semsearch models list.{hub}")
-
-
-def _beside(folder: Path) -> list[str]:
-    """The names that `folder` could have had."""
-    try:
-        there = [each.name for each in folder.parent.iterdir() if not each.name.startswith(".") and each.is_dir()]
-        return there[:200]
-    except OSError:
-        return []
-
-
-def catalogue() -> dict[str, dict[str, Any]]:
-    """Every encoder with a name: licence, size, source and template of each."""
-    content: dict[str, dict[str, Any]] = json.loads((MODELS / "catalogue.json").read_text(encoding="utf-8"))
-    return content
 
 
 def sha256(path: Path) -> str:

@@ -16,10 +16,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import MissingExtra, NotFound, UsageError
-from semsearch.models import safetensors_files, st_config, tokenizer_files
+from semsearch.models import methods, safetensors_files, st_config, tokenizer_files
 from semsearch.models.bundle import Bundle
-from semsearch.models.tokenizer_files import json_of
 from semsearch.prompts import library
+from semsearch.utils.json_files import read_object
 
 if TYPE_CHECKING:
     from semsearch.models.model_ref import Reference
@@ -56,13 +56,8 @@ class _Model:
         return str(self.config.get("model_type") or "a model of no known type")
 
 
-def is_model(folder: Path) -> bool:
-    """Whether `folder` looks like a Hugging Face or sentence-transformers model."""
-    return (folder / CONFIG).is_file() or st_config.is_pipeline(folder)
-
-
-def check_whole(folder: Path) -> None:
-    """Raises NotFound where a file is absent without which no model runs, Corrupt where one is cut short."""
+def check_complete(folder: Path) -> None:
+    """Raises NotFound where a file is missing that every model needs, Corrupt where one is cut short."""
     inner = _inner(folder)[0]
     safetensors_files.find(inner)
     lacking = [path for path in (inner / CONFIG, *_configs(folder)) if not path.is_file()]
@@ -122,7 +117,7 @@ def is_causal(folder: Path, *, trust: bool = False) -> bool:
 
 def _model(folder: Path, trust: bool) -> _Model:
     inner, below = _inner(folder)
-    config = json_of(inner / CONFIG)
+    config = read_object(inner / CONFIG)
     if not config:
         raise NotFound(
             f"{folder} is no model: it has neither encoder.json nor {CONFIG}.",
@@ -173,6 +168,7 @@ def _decodes(folder: Path, config: Mapping[str, Any], trust: bool) -> bool:
 def _prompted(base: Bundle, model: _Model, reference: Reference) -> Bundle:
     """`base` under the template that `reference` names, or the usual one."""
     template = library.resolve(reference.template or ("prompteol" if model.causal else "mean"), causal=model.causal)
+    methods.check_name(template.method)
     _fitting(template, base, model)
     options = {**template.options, **reference.options}
     if reference.layer is not None:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import Corrupt, UsageError
 from semsearch.models import safetensors_files
-from semsearch.models.tokenizer_files import json_of
 from semsearch.prompts import Prompt
+from semsearch.utils.json_files import read_object
 
 if TYPE_CHECKING:
     from semsearch.types import Role
@@ -68,7 +68,7 @@ def transformer(folder: Path) -> str:
 
 def sizes(folder: Path) -> dict[str, Any]:
     """max_seq_length and do_lower_case of the model in `folder`. Old folders call the file after the kind of model."""
-    return json_of(next(iter(sorted(folder.glob("sentence_*_config.json"))), folder / "sentence_bert_config.json"))
+    return read_object(next(iter(sorted(folder.glob("sentence_*_config.json"))), folder / "sentence_bert_config.json"))
 
 
 def configs(folder: Path) -> list[Path]:
@@ -85,15 +85,15 @@ def read(folder: Path) -> Pipeline:
         raise UsageError(f"{folder} is not run here: its modules are {order}.", "One transformer and one pooling are.")
     behind = [(kind, path) for kind, path in others[1:] if kind != "Dropout"]
     kept = [path for kind, path in behind if kind != "Normalize"]
-    ways, include_prompt = _pooling(json_of(folder / pooled[0] / "config.json"), folder)
+    ways, include_prompt = _pooling(read_object(folder / pooled[0] / "config.json"), folder)
     for path in kept:
-        _plain(json_of(folder / path / "config.json"), folder / path)
+        _plain(read_object(folder / path / "config.json"), folder / path)
     return Pipeline(
         pooling=ways,
         then=tuple(NORMALIZE if kind == "Normalize" else path for kind, path in behind),
         hashes=tuple(each for path in kept for each in safetensors_files.of_module(folder / path)),
         include_prompt=include_prompt,
-        prompts=_prompts(json_of(folder / CONFIG)),
+        prompts=_prompts(read_object(folder / CONFIG)),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from semsearch.errors import Corrupt, MissingExtra, NotFound, SemsearchError
 from semsearch.models import safetensors_files
 from semsearch.utils import user_cache
+from semsearch.utils.json_files import read_object
 
 WHOLE = "tokenizer.json"
 OLDER = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model")
@@ -43,7 +44,7 @@ class Vocabulary:
 
 def read(folder: Path, *, lower: bool = False, trust: bool = False) -> Vocabulary:
     """The tokenizer in `folder`; with `lower` texts are lower-cased first. Raises NotFound, Corrupt."""
-    config, path = json_of(folder / CONFIG), folder / WHOLE
+    config, path = read_object(folder / CONFIG), folder / WHOLE
     files = there(folder)
     if not files:
         raise NotFound(f"{folder} has no tokenizer: no {WHOLE}.", "Copy the whole model, or name another folder.")
@@ -71,19 +72,6 @@ def read(folder: Path, *, lower: bool = False, trust: bool = False) -> Vocabular
 def there(folder: Path) -> list[Path]:
     """The files that define a tokenizer in `folder`."""
     return [folder / name for name in (WHOLE, *OLDER) if (folder / name).is_file()]
-
-
-def json_of(path: Path) -> dict[str, Any]:
-    """A JSON object; empty where there is no such file. Raises Corrupt."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise Corrupt(f"{path} cannot be read: {error}.", "Copy the model again.") from error
-    if not isinstance(found, dict):
-        raise Corrupt(f"{path} holds no JSON object.", "Copy the model again.")
-    return found
 
 
 def _parsed(text: str, where: Path) -> dict[str, Any]:
@@ -151,7 +139,7 @@ def _before_all(token: str, number: int) -> dict[str, Any]:
 
 def _tokens(folder: Path, config: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, str]:
     """The names of mask, sep, cls and pad: as the folder says, else the usual ones that the tokenizer has."""
-    said = json_of(folder / NAMED)
+    said = read_object(folder / NAMED)
     added = {each["content"] for each in content.get("added_tokens", ())}
     found = {}
     for name, usual in USUAL.items():

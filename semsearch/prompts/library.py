@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import NotFound, UnknownName, UsageError
-from semsearch.models import methods
 from semsearch.prompts import MASK, SLOT, Prompt, parse
-from semsearch.utils import plugins
 
 if TYPE_CHECKING:
     from semsearch.types import Role
@@ -141,9 +139,6 @@ def drafted(text: str, *, causal: bool = False) -> Template:
 def from_toml(path: str | Path, name: str = "", *, causal: bool = False) -> list[Template]:
     """The templates of a file of the library's shape, or the one called `name`. Raises NotFound, UsageError."""
     found = _of_file(Path(path).expanduser(), causal)
-    for one in found.values():
-        if one.method not in plugins.names(methods):
-            raise UnknownName("method", one.method, plugins.names(methods))
     if name and name not in found:
         raise UnknownName(f"template of {path}", name, found)
     return [found[name]] if name else list(found.values())

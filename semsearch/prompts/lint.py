@@ -8,19 +8,21 @@ https://arxiv.org/abs/2404.03921, table 1.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from semsearch.errors import UsageError
 from semsearch.prompts import MARKS, MASK, SLOT, parse
 from semsearch.prompts.library import Template, drafted, templates
 
 if TYPE_CHECKING:
-    from semsearch.models.tokenization import Tokenizer
+    from semsearch.prompts import Prompt
+    from semsearch.types import JsonObject
 
 Severity = Literal["error", "warning", "note"]
+CheckOptions: TypeAlias = "Callable[[str, JsonObject], object]"
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 ENDS = (".", "!", "?", "[SEP]")
 FAMILIES = {"bert": "a BERT", "roberta": "a RoBERTa", "causal": "a causal model"}
@@ -31,6 +33,17 @@ PUBLISHED = re.compile(r"\*(?:cls|sep\+?|mask|sent[_ ]\d)\*")  # the mini-langua
 CURLY = str.maketrans("“”„‘’", '"""\'\'')
 LEAST_ROOM = 32  # tokens of a sentence that the papers' checkpoints were tuned on
 SAMPLE = "A man is playing a guitar."
+
+
+class PromptTokenizer(Protocol):
+    """What a check asks of a tokenizer; models.tokenization has the class."""
+
+    max_tokens: int
+
+    def has(self, name: str) -> bool: ...
+    def count(self, texts: Sequence[str]) -> list[int]: ...
+    def frame(self, prompt: Prompt) -> Sized: ...
+    def parts(self, text: str, prompt: Prompt) -> Sequence[tuple[str, str]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +60,18 @@ _error, _warning, _note = (partial(Finding, severity) for severity in SEVERITIES
 
 
 def lint(
-    template: Template | str, *, method: str = "", kind: str = "", tokenizer: Tokenizer | None = None
+    template: Template | str,
+    *,
+    method: str = "",
+    kind: str = "",
+    tokenizer: PromptTokenizer | None = None,
+    check_options: CheckOptions | None = None,
 ) -> list[Finding]:
-    """What is off with a template, or with the text of one; errors first.
+    """The problems of a template, or of the text of one; errors first.
 
-    `method` is the one to read it, else the template's own. `kind` is the model's: bert, roberta or causal; with a
-    `tokenizer` it is found from that, and what the prompt costs is told too.
+    `method` takes the place of the template's own. `kind` is the model's: bert, roberta or causal; a `tokenizer` tells
+    it too, and what the prompt costs in tokens. `check_options` is models.methods.make, or what raises UsageError for
+    options that a method does not take.
 
     >>> [finding.code for finding in lint("This sentence means [MASK]")]
     ['slot', 'ending']
@@ -60,7 +79,7 @@ def lint(
     kind = kind or (family(tokenizer) if tokenizer else "")
     given = drafted(template, causal=kind == "causal") if isinstance(template, str) else template
     given = replace(given, method=method) if method else given
-    if wrong := _options(given):
+    if check_options and (wrong := _options(given, check_options)):
         return [wrong]
     found: dict[Finding, None] = {}
     for text in dict.fromkeys(given.text.values()):
@@ -75,7 +94,7 @@ def lint(
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def family(tokenizer: Tokenizer, causal: bool | None = None) -> str:
+def family(tokenizer: PromptTokenizer, causal: bool | None = None) -> str:
     """bert, roberta or causal: whether tokens hold the blank before a word. Without `causal` its mask tells."""
     if causal or (causal is None and not tokenizer.has("mask")):
         return "causal"
@@ -125,19 +144,17 @@ class _Case:
         return str(self.template.rules.get(name, ""))
 
 
-def _options(template: Template) -> Finding | None:
-    """What the template's method refuses of its options. Looked up in a file's own only, since that loads torch."""
+def _options(template: Template, check: CheckOptions) -> Finding | None:
+    """Options that the template's method refuses. Those of the library are fine, and a check loads torch."""
     masks = max(text.count(MASK) for text in template.text.values())
     known = (one.options for one in templates().values() if one.method == template.method)
     if template.options in ({}, {"count": masks}, *known):
         return None
-    from semsearch.models import methods
-
     try:
-        methods.make(template.method, template.options)
+        check(template.method, dict(template.options))
     except UsageError as error:
         return _error("options", error.message, error.fix)
-    except ImportError:  # without torch no method can be asked
+    except ImportError:  # a method cannot be loaded without torch
         pass
     return None
 
@@ -264,7 +281,7 @@ def _style(case: _Case) -> Iterator[Finding]:
                        "bad scores without an error.", there)  # fmt: skip
 
 
-def _costs(case: _Case, tokenizer: Tokenizer) -> Iterator[Finding]:
+def _costs(case: _Case, tokenizer: PromptTokenizer) -> Iterator[Finding]:
     """What the prompt takes up, and where it grows together with the sentence."""
     lacking = [mark for mark, name in MARKS.items() if mark in case.text and not tokenizer.has(name)]
     if lacking:

@@ -12,7 +12,7 @@ from pathlib import Path
 from semsearch.encoders.factory import HASHING
 from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import hf_config, methods
+from semsearch.models import hf_config, methods, model_folders
 from semsearch.models.bundle import Bundle
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.models.networks import loading
@@ -49,13 +49,13 @@ def base(name: str | Path, recipe: Recipe, *, trust: bool = False) -> Base:
     """
     reference = Reference.parse(name)
     _check(reference)
-    folder = bundles.find(reference.model, reference.revision)
+    folder = model_folders.find(reference.model, reference.revision)
     saved = _saved(folder, reference)
     kind = family(loading.architecture(folder, trust=trust))
     parts = methods.make(saved.method, saved.options).needs if saved else frozenset()
     if saved and not reference.template and not recipe.trains:
         return Base(folder, kind, saved, saved, parts)
-    entry = bundles.catalogue().get(reference.model, {})
+    entry = model_folders.catalogue().get(reference.model, {})
     licence = saved.licence if saved else str(entry.get("licence", ""))
     source = saved.source if saved else str(entry.get("source") or _page(reference))
     trains, serves = (

@@ -21,6 +21,7 @@ from semsearch.encoders.encoder import Encoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.onnx import OnnxBackend
 from semsearch.errors import DeviceUnavailable, UnknownName, UsageError
+from semsearch.models import model_folders
 from semsearch.models.bundle import read
 from semsearch.models.tokenization import Tokenizer, by_length
 from semsearch.prompts import Prompt
@@ -151,7 +152,7 @@ def test_the_progress_bar_is_on_stderr_and_only_on_request(hashing: Any, capfd: 
 
 
 def test_the_sentence_is_cut_and_never_the_prompt(default_encoder: Encoder) -> None:
-    bundle = read("default")
+    bundle = read(model_folders.find("default"))
     tokenizer = Tokenizer(bundle.path("tokenizer"), 16)
     prompt = Prompt(before="this sentence : ", after=" means something .")
     (ids,) = tokenizer.ids(["word " * 40], prompt)
@@ -171,7 +172,7 @@ def test_what_was_cut_is_counted(default_encoder: Encoder) -> None:
 
 @pytest.mark.parametrize("unit", ["hello world, this is text. ", "日本語", "a ", "é", "aé日 "], ids=ascii)
 def test_a_cut_before_tokenising_does_not_change_the_result(unit: str) -> None:
-    tokenizer = Tokenizer(read("default").path("tokenizer"), 256)
+    tokenizer = Tokenizer(read(model_folders.find("default")).path("tokenizer"), 256)
     text = unit * (60_000 // len(unit))
     (ids,) = tokenizer.ids([text], Prompt())
     whole = tokenizer._fast.encode(text).ids
@@ -186,7 +187,7 @@ def test_a_megabyte_of_text_is_encoded_in_a_moment(default_encoder: Encoder) -> 
 
 @pytest.mark.parametrize("token", ["[MASK]", "[SEP]", "[CLS]", "[PAD]", "[UNK]"])
 def test_a_special_token_that_a_user_types_is_text(token: str) -> None:
-    bundle = read("default")
+    bundle = read(model_folders.find("default"))
     (ids,) = Tokenizer(bundle.path("tokenizer"), 256).ids([f"a {token} b"], Prompt())
     special = {0, 100, 101, 102, 103}
     assert not special & set(ids[1:-1])
@@ -231,7 +232,7 @@ def test_an_unknown_device_is_a_usage_error(device: str) -> None:
 
 
 def test_a_batch_that_memory_does_not_hold_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = OnnxBackend(read("default"))
+    encoder = OnnxBackend(read(model_folders.find("default")))
     session, sizes = encoder._session, []
 
     class Small:

@@ -13,13 +13,14 @@ import pytest
 from semsearch import Encoder
 from semsearch.evaluation import sts_task
 from semsearch.models import bundle as bundles
+from semsearch.models import model_folders
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 NAME = "cot-minilm"
 
 
 def test_it_reads_the_second_mask_of_cot_berts_template_without_torch() -> None:
-    bundle = bundles.read(NAME)
+    bundle = bundles.read(model_folders.find(NAME))
     assert (bundle.method, bundle.dim, bundle.precision) == ("cot_bert", 384, "int8")
     assert {prompt.masks for prompt in bundle.prompts.values()} == {2}
     code = (
@@ -30,7 +31,7 @@ def test_it_reads_the_second_mask_of_cot_berts_template_without_torch() -> None:
 
 
 def test_it_says_what_it_was_trained_on_and_names_no_place_of_a_machine() -> None:
-    manifest = (bundles.MODELS / NAME / "encoder.json").read_text(encoding="utf-8")
+    manifest = (model_folders.ASSETS / NAME / "encoder.json").read_text(encoding="utf-8")
     trained = json.loads(manifest)["origin"]["trained"]
     assert (trained["method"], trained["seed"], trained["examples"]["count"]) == ("distil", 0, 50_000)
     assert not re.search(r'"/|[A-Z]:\\', manifest)
@@ -48,4 +49,4 @@ def test_near_meanings_are_nearer_than_near_words() -> None:
 @pytest.mark.slow
 def test_it_scores_on_sts_b_dev_what_its_manifest_says(data: Path) -> None:
     found = sts_task("stsb", Encoder.load(NAME), data, "dev").spearman.all
-    assert found == pytest.approx(bundles.read(NAME).parity["stsb_dev"], abs=0.1)
+    assert found == pytest.approx(bundles.read(model_folders.find(NAME)).parity["stsb_dev"], abs=0.1)

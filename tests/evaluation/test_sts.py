@@ -71,9 +71,9 @@ def test_the_default_encoder_keeps_the_score_of_its_manifest(data: Path, default
 
 
 def default_encoder_parity() -> Any:
-    from semsearch.models import bundle
+    from semsearch.models import bundle, model_folders
 
-    return bundle.read("default").parity
+    return bundle.read(model_folders.find("default")).parity
 
 
 def test_pairs_get_cosine_strength_and_correlation(default_encoder: Encoder) -> None:

@@ -16,6 +16,7 @@ from semsearch.errors import GateFailed
 from semsearch.evaluation import sts_task
 from semsearch.evaluation.sts_benchmarks import TASKS
 from semsearch.models import bundle as bundles
+from semsearch.models import model_folders
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +53,7 @@ def full(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Encode
 
 
 def test_the_shipped_weights_are_what_the_script_makes(script: ModuleType, tmp_path: Path) -> None:
-    shipped = bundles.read("default")
+    shipped = bundles.read(model_folders.find("default"))
     graph = script.traced(script.network_in_torch(), tmp_path / "full.onnx")
     script.optimise(script.quantised(graph, tmp_path / "int8.onnx", script.CHOSEN), tmp_path / "model.onnx")
     again = bundles.write(script.described(tmp_path, "int8"), tmp_path)
@@ -70,7 +71,7 @@ def test_full_precision_scores_what_was_published(task: str, data: Path, full: E
 
 
 def test_full_precision_equals_torch_on_every_probe(script: ModuleType, full: Encoder) -> None:
-    reference = script.InTorch(script.network_in_torch(), bundles.read("default"))
+    reference = script.InTorch(script.network_in_torch(), bundles.read(model_folders.find("default")))
     assert error(full.encode(script.PROBES), reference.encode(script.PROBES)) < ROUNDING
 
 

@@ -12,13 +12,14 @@ import pytest
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import Corrupt, NotFound
 from semsearch.models import bundle as bundles
+from semsearch.models import model_folders
 from semsearch.prompts import Prompt, library
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of the default encoder to break."""
-    return Path(shutil.copytree(bundles.find("default"), tmp_path / "copy"))
+    return Path(shutil.copytree(model_folders.find("default"), tmp_path / "copy"))
 
 
 def test_a_folder_is_an_encoder_as_its_name_is(copy: Path, default_encoder: Encoder) -> None:
@@ -80,19 +81,19 @@ def test_writing_and_reading_gives_the_same_bundle(copy: Path) -> None:
     ids=lambda change: next(iter(change)),
 )
 def test_whatever_decides_a_vector_changes_the_fingerprint(change: dict[str, object]) -> None:
-    bundle = bundles.read("default")
+    bundle = bundles.read(model_folders.find("default"))
     assert replace(bundle, **change).with_fingerprint().fingerprint != bundle.fingerprint  # type: ignore[arg-type]
 
 
 def test_name_and_figures_do_not_change_the_fingerprint() -> None:
-    bundle = bundles.read("default")
+    bundle = bundles.read(model_folders.find("default"))
     other = replace(bundle, name="mine", parity={}, background=(), licence="MIT", folder=Path("elsewhere"))
     assert other.with_fingerprint().fingerprint == bundle.fingerprint
 
 
 def test_an_unknown_name_offers_a_near_one() -> None:
     with pytest.raises(NotFound, match="Did you mean 'default'") as caught:
-        bundles.find("defult")
+        model_folders.find("defult")
     assert caught.value.exit_code == 3
 
 
@@ -102,7 +103,7 @@ def test_a_folder_without_a_manifest_is_no_encoder(tmp_path: Path) -> None:
 
 
 def test_every_name_of_the_catalogue_states_its_terms_and_loads_or_names_its_place_on_the_hub() -> None:
-    for name, entry in bundles.catalogue().items():
+    for name, entry in model_folders.catalogue().items():
         assert {"licence", "size", "source", "template", "description"} <= set(entry)
         assert "folder" in entry or name == "hashing" or entry["source"] == f"https://huggingface.co/{entry['hub']}"
         if "hub" in entry:
@@ -113,13 +114,13 @@ def test_every_name_of_the_catalogue_states_its_terms_and_loads_or_names_its_pla
 
 
 def test_the_default_encoder_is_near_to_full_precision() -> None:
-    parity = bundles.read("default").parity
+    parity = bundles.read(model_folders.find("default")).parity
     assert parity["mean_cosine"] >= 0.985
     assert parity["stsb_dev_fp32"] - parity["stsb_dev"] <= 0.5
 
 
 def test_the_background_rises_and_is_that_of_unrelated_texts() -> None:
-    background = bundles.read("default").background
+    background = bundles.read(model_folders.find("default")).background
     assert len(background) == 1001
     assert list(background) == sorted(background)
     assert -0.1 < background[500] < 0.15

@@ -18,8 +18,7 @@ from helpers.checkpoints import copied
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import NotFound, UsageError
-from semsearch.models import bundle as bundles
-from semsearch.models import hub
+from semsearch.models import hub, model_folders
 
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine
@@ -143,13 +142,13 @@ def test_what_an_index_remembers_is_the_commit(server: Hub, tiny: Path, tmp_path
     (newer / "model.safetensors").write_bytes(content)
     server.repos["owner/tiny"][SECOND] = newer
     assert Encoder.load("hf:owner/tiny#cot-bert").fingerprint == encoder.fingerprint  # until it is asked for
-    assert hub.pull("owner/tiny").name == SECOND
+    assert model_folders.pull("owner/tiny").name == SECOND
     assert Encoder.load("hf:owner/tiny#cot-bert").fingerprint != encoder.fingerprint
     assert Encoder.load(encoder.reference).fingerprint == encoder.fingerprint
 
 
 def test_an_exported_encoder_brings_its_graph(server: Hub) -> None:
-    server.repos["owner/exported"] = {FIRST: bundles.find("default")}
+    server.repos["owner/exported"] = {FIRST: model_folders.find("default")}
     assert Encoder.load("hf:owner/exported").fingerprint == "7777f0d092591066"
     assert "model.onnx" in server.fetched()
     with pytest.raises(UsageError, match="template built in"):
@@ -160,22 +159,22 @@ def test_offline_says_what_is_missing_and_asks_nobody(server: Hub, tiny: Path, m
     for variable in ("SEMSEARCH_OFFLINE", "HF_HUB_OFFLINE"):
         monkeypatch.setenv(variable, "1")
         with pytest.raises(NotFound, match=r"owner/tiny is not on this machine.*models pull hf:owner/tiny"):
-            hub.fetch("owner/tiny")
+            model_folders.fetch("owner/tiny")
         with pytest.raises(NotFound, match="is not to be used"):
-            hub.pull("owner/tiny")
+            model_folders.pull("owner/tiny")
         monkeypatch.delenv(variable)
     assert server.asked == []
-    hub.fetch("owner/tiny")
+    model_folders.fetch("owner/tiny")
     monkeypatch.setenv("SEMSEARCH_OFFLINE", "1")
-    assert (hub.fetch("owner/tiny") / "model.safetensors").is_file()
+    assert (model_folders.fetch("owner/tiny") / "model.safetensors").is_file()
 
 
 def test_a_download_that_was_cut_off_is_no_model(server: Hub, tiny: Path) -> None:
-    folder = hub.fetch("owner/tiny")
+    folder = model_folders.fetch("owner/tiny")
     (folder / "model.safetensors").unlink()
-    assert hub.local("owner/tiny") is None
+    assert model_folders.local("owner/tiny") is None
     server.asked.clear()
-    assert (hub.fetch("owner/tiny") / "model.safetensors").is_file()
+    assert (model_folders.fetch("owner/tiny") / "model.safetensors").is_file()
     assert server.asked
 
 
@@ -192,21 +191,21 @@ def test_a_download_that_was_cut_off_is_no_model(server: Hub, tiny: Path) -> Non
 def test_what_the_hub_refuses_is_one_line(server: Hub, status: int, code: str, said: str) -> None:
     server.refusals["owner/secret"] = (status, code)
     with pytest.raises(NotFound, match=said) as caught:
-        hub.fetch("owner/secret", "v1" if "Revision" in code else "")
+        model_folders.fetch("owner/secret", "v1" if "Revision" in code else "")
     assert caught.value.exit_code == 3 and "\n" not in str(caught.value) and caught.value.fix
 
 
 def test_a_hub_that_does_not_answer_is_one_line(server: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
     with pytest.raises(NotFound, match="could not be fetched") as caught:
-        hub.fetch("owner/tiny")
+        model_folders.fetch("owner/tiny")
     assert "\n" not in str(caught.value)
 
 
 def test_pickled_models_are_refused_with_the_way_to_convert_them(server: Hub, tiny: Path) -> None:
     (tiny / "model.safetensors").unlink()
     with pytest.raises(NotFound, match=r"pickled weights only \(pytorch_model\.bin\)") as caught:
-        hub.fetch("owner/tiny")
+        model_folders.fetch("owner/tiny")
     assert hub.CONVERTER in caught.value.fix
     assert "pytorch_model.bin" not in server.fetched()
 
@@ -216,22 +215,22 @@ def test_a_repository_that_is_no_model_is_refused(server: Hub, tmp_path: Path) -
     (tmp_path / "data" / "README.md").write_text("rows")
     server.repos["owner/data"] = {FIRST: tmp_path / "data"}
     with pytest.raises(NotFound, match="no weights"):
-        hub.fetch("owner/data")
+        model_folders.fetch("owner/data")
 
 
 @pytest.mark.parametrize("name", ["", "a/b/c", "../../etc", "owner/na me", "owner/"])
 def test_a_name_that_cannot_be_is_refused_before_anything_is_asked(server: Hub, name: str) -> None:
     with pytest.raises(UsageError, match="no name of a model"):
-        hub.fetch(name)
+        model_folders.fetch(name)
     assert server.asked == []
 
 
 def test_commands_fetch_list_describe_and_remove(
     server: Hub, tiny: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = {**bundles.catalogue(), "tiny": {"hub": "owner/tiny", "template": "cot-bert", "size": "1 MB",
+    known = {**model_folders.catalogue(), "tiny": {"hub": "owner/tiny", "template": "cot-bert", "size": "1 MB",
                                              "licence": "MIT", "source": "x", "description": "tiny"}}  # fmt: skip
-    monkeypatch.setattr(bundles, "catalogue", lambda: known)
+    monkeypatch.setattr(model_folders, "catalogue", lambda: known)
     assert not here(cli, "tiny") and here(cli, "default")
     told = cli.ok("models", "info", "tiny", "--json")
     assert told.json["model"] == {"name": "tiny", "local": False, **known["tiny"]}
@@ -253,7 +252,7 @@ def test_a_name_of_the_catalogue_is_read_under_its_template(
 ) -> None:
     pytest.importorskip("torch")
     entry = {"hub": "owner/tiny", "template": "cot-bert", "licence": "MIT", "source": "https://example.org"}
-    monkeypatch.setattr(bundles, "catalogue", lambda: {"tiny": entry})
+    monkeypatch.setattr(model_folders, "catalogue", lambda: {"tiny": entry})
     encoder = Encoder.load("tiny")
     assert encoder.fingerprint == Encoder.load(f"{tiny}#cot-bert").fingerprint
     assert encoder.reference == f"tiny#revision={FIRST},template=cot-bert"

@@ -18,7 +18,7 @@ from helpers.arithmetic import ROUNDING, UNIT, error
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import Corrupt, EncoderMismatch, NotFound, UnknownName, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import postprocessing
+from semsearch.models import model_folders, postprocessing
 from semsearch.models.model_ref import Reference
 from semsearch.models.postprocessing import Step
 from semsearch.utils.vectors import unit_rows
@@ -109,7 +109,7 @@ def test_the_step_says_on_what_it_was_fitted(white: Encoder, flowing: Encoder) -
 
 
 def test_fingerprints_of_what_carries_nothing_stay(plain: Encoder, white: Encoder, flowing: Encoder) -> None:
-    assert bundles.read("default").with_fingerprint().fingerprint == DEFAULT
+    assert bundles.read(model_folders.find("default")).with_fingerprint().fingerprint == DEFAULT
     assert len({plain.fingerprint, white.fingerprint, flowing.fingerprint}) == 3
 
 

@@ -133,7 +133,6 @@ def test_a_text_that_is_no_template_is_told_how_to_write_one() -> None:
         ("text = '[X] and [X]'", "2 slots"),
         ("method = 'mean'", "needs a text"),
         ("text = { query = '[X]' }", "needs a text"),
-        ("text = '[X]'\nmethod = 'promtbert'", "Did you mean 'promptbert'"),
         ("text = '[X]'\nkinds = ['bret']", "Did you mean 'bert'"),
         ("text = '[X]'\nkinds = 'bert'", "It is a list"),
         ("text = '[X]'\nrules = { ending = true }", "It is a string"),
@@ -161,3 +160,9 @@ def test_a_template_written_to_a_file_is_the_same_again(template: Template, tmp_
 def test_what_toml_has_to_escape_is_written_so(tmp_path: Path) -> None:
     odd = Template("mine", {"query": 'q\\ "[X]" \t\x7f é😀', "passage": "[X]"}, "mean", options={"a b": 1})
     assert resolve(str(written(tmp_path, to_toml(odd)))).text == odd.text
+
+
+def test_a_method_that_does_not_exist_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    template = resolve(str(written(tmp_path, "text = '[X]'\nmethod = 'promtbert'")))
+    with pytest.raises(UnknownName, match="Did you mean 'promptbert'"):
+        methods.check_name(template.method)

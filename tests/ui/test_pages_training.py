@@ -398,8 +398,9 @@ def test_an_export_that_cannot_be_is_a_sentence(home: Path, monkeypatch: pytest.
 
 def test_what_was_measured_of_an_export_is_kept_and_shown(home: Path) -> None:
     from semsearch.models import bundle as bundles
+    from semsearch.models import model_folders
 
-    source = bundles.read("cot-minilm")
+    source = bundles.read(model_folders.find("cot-minilm"))
     folder = home / "models" / "small"
     folder.mkdir(parents=True)
     for file in source.folder.iterdir():

@@ -23,7 +23,7 @@ from semsearch.cli.options import (
 from semsearch.cli.output import console
 from semsearch.encoders import local_models
 from semsearch.errors import NotFound
-from semsearch.models import hub
+from semsearch.models import hub, model_folders
 from semsearch.models.bundle import catalogue
 
 NAMES = "A name from `models list`, a folder or hf:owner/name, each also with #TEMPLATE."
@@ -118,4 +118,4 @@ def _show_remote(name: str, as_json: bool) -> None:
 def _remote_name(model: str) -> str | None:
     """The name of a hub model that is not on this machine; None for any other model."""
     named, reference = local_models.hub_name(model)
-    return reference.model if named is not None and hub.local(named, reference.revision) is None else None
+    return reference.model if named is not None and model_folders.local(named, reference.revision) is None else None

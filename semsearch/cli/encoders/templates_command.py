@@ -19,7 +19,6 @@ from semsearch.prompts import lint as linting
 from semsearch.prompts.library import Template
 from semsearch.prompts.lint import Finding
 from semsearch.types import JsonObject
-from semsearch.utils import plugins
 
 SENTENCE = "A man is playing a guitar."
 WHICH = "A name from `templates list`, a TOML file (FILE:NAME for one of several), or a text that contains [X]."
@@ -66,6 +65,7 @@ def show_(
     tokenizer, kind = tokenizer_of(model, trust) if model else (None, "")
     template = library.resolve(which, causal=kind == "causal")
     known = {**template.as_dict(), "sample": sample_of(template, sentence, tokenizer)}
+    methods.check_name(template.method)
     if as_json:
         console.emit({"schema": 1, "template": known})
         return
@@ -95,8 +95,8 @@ def lint(
     """
     tokenizer, kind = tokenizer_of(model, trust) if model else (None, "")
     named = [one for each in which for one in library.named(each, causal=kind == "causal")]
-    checked = [replace(one, method=_known(method)) if method else one for one in named]
-    found = [(one, linting.lint(one, kind=kind, tokenizer=tokenizer)) for one in checked]
+    checked = [replace(one, method=methods.check_name(method or one.method)) for one in named]
+    found = [(one, linting.lint(one, kind=kind, tokenizer=tokenizer, check_options=methods.make)) for one in checked]
     faulty = sum(any(finding.severity == "error" for finding in findings) for _, findings in found)
     if as_json:
         console.emit({"schema": 1, "templates": [_linted(one, findings) for one, findings in found], "faulty": faulty})
@@ -109,13 +109,6 @@ def lint(
 
 
 templates.command("search", cls=Command)(search)
-
-
-def _known(method: str) -> str:
-    """`method` itself. Raises UnknownName if there is no such method."""
-    if method not in plugins.names(methods):
-        raise UnknownName("method", method, plugins.names(methods))
-    return method
 
 
 def _marked(token: str, part: str) -> str:

@@ -29,6 +29,7 @@ from semsearch.errors import MissingExtra
 from semsearch.evaluation import report as reports
 from semsearch.evaluation.report import Run
 from semsearch.models import bundle as bundles
+from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
 from semsearch.settings import data_folder
 
@@ -183,5 +184,5 @@ def _no_template(name: str) -> str | None:
     reference = Reference.parse(name)
     if reference.template or reference.model == factory.HASHING:
         return None
-    saved = (bundles.find(reference.model, reference.revision) / bundles.MANIFEST).is_file()
+    saved = (model_folders.find(reference.model, reference.revision) / bundles.MANIFEST).is_file()
     return None if saved else "mean"

@@ -139,9 +139,10 @@ def teacher_of(
 def _usual_teacher(base: Reference) -> str:
     """The base under `mean`; a trained encoder as it was trained."""
     from semsearch.models import bundle as bundles
+    from semsearch.models import model_folders
 
     plain = replace(base, template="", layer=None, options={})
-    saved = (bundles.find(base.model, base.revision) / bundles.MANIFEST).is_file()
+    saved = (model_folders.find(base.model, base.revision) / bundles.MANIFEST).is_file()
     return str(plain if saved else plain.with_(template="mean"))
 
 
@@ -149,10 +150,11 @@ def _check_base(reference: Reference) -> None:
     """Raises NotFound, and UsageError for what has no weights that can be trained."""
     from semsearch.encoders.factory import HASHING
     from semsearch.models import bundle as bundles
+    from semsearch.models import model_folders
 
     if reference.model == HASHING:
         raise UsageError(f"{HASHING} has no weights to train.", "Name a model: a folder, or hf:owner/name.")
-    folder = bundles.find(reference.model, reference.revision)
+    folder = model_folders.find(reference.model, reference.revision)
     if (folder / bundles.MANIFEST).is_file() and bundles.read(folder).weights.endswith(bundles.ONNX):
         raise UsageError(
             f"{reference.model} is an exported encoder: ONNX weights cannot be trained.",

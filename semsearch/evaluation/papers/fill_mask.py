@@ -20,8 +20,7 @@ from torch import nn
 
 from semsearch.errors import UsageError
 from semsearch.evaluation.papers.inspection import inspected
-from semsearch.models import bundle as bundles
-from semsearch.models import pooling, safetensors_files
+from semsearch.models import model_folders, pooling, safetensors_files
 from semsearch.models.methods import Batch
 from semsearch.models.methods._masks import part
 from semsearch.models.model_ref import Reference
@@ -110,7 +109,7 @@ def _head(backend: TorchBackend, other: str) -> tuple[nn.Module, nn.Module]:
         folder, weights = bundle.folder, bundle.weights
         if not _has_head(folder / weights) and other:
             reference = Reference.parse(other)
-            folder = bundles.find(reference.model, reference.revision)
+            folder = model_folders.find(reference.model, reference.revision)
             weights = safetensors_files.find(folder)
         if not _has_head(folder / weights):
             raise UsageError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from semsearch.encoders import factory
 from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import hf_config, tokenizer_files
+from semsearch.models import hf_config, methods, model_folders, tokenizer_files
 from semsearch.models.model_ref import Reference
 from semsearch.models.tokenization import Tokenizer
 from semsearch.prompts import library
@@ -48,7 +48,7 @@ def check_template(
     known = library.templates()
     template = known[text] if text in known else library.drafted(text, causal=kind == "causal")
     template = replace(template, method=method) if method else template
-    findings = tuple(linting.lint(template, kind=kind, tokenizer=tokenizer))
+    findings = tuple(linting.lint(template, kind=kind, tokenizer=tokenizer, check_options=methods.make))
     try:
         example = sample(template, sentence, tokenizer)
     except UsageError:  # not exactly one slot, which is among the findings
@@ -86,4 +86,4 @@ def tokenizer_of(model: str, trust: bool = False) -> tuple[Tokenizer, str]:
 
 def is_saved(reference: Reference) -> bool:
     """Whether the model is an exported or trained encoder, which has its template built in."""
-    return (bundles.find(reference.model, reference.revision) / bundles.MANIFEST).is_file()
+    return (model_folders.find(reference.model, reference.revision) / bundles.MANIFEST).is_file()

@@ -83,6 +83,14 @@ def make(name: str, options: Mapping[str, Any] | None = None) -> Method:
     return method
 
 
+def check_name(name: str) -> str:
+    """`name`, where there is a method of that name. Raises UnknownName, without importing the method."""
+    known = plugins.names(sys.modules[__name__])
+    if name not in known:
+        raise UnknownName("method", name, known)
+    return name
+
+
 def options_of(name: str) -> dict[str, Any]:
     """What the method called `name` can be told, and what holds where it is not."""
     return {field.name: field.default for field in fields(_class(name))}

@@ -1,0 +1,118 @@
+"""Model folders: found by a name of the catalogue, an id of the hub, or a path.
+
+A model of the hub that is on this machine is never looked up again; `models pull` asks for a newer version.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from pathlib import Path
+
+from semsearch.errors import NotFound, SemsearchError
+from semsearch.models import bundle, hub
+from semsearch.models.model_ref import HUB
+from semsearch.types import JsonObject
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+def find(name: str | Path, revision: str = "") -> Path:
+    """The folder of the model called `name`: a name of the catalogue, hf:owner/name, or a path.
+
+    A model of the hub is downloaded where it is absent. Raises NotFound, with similar names.
+    """
+    entry = catalogue().get(str(name), {})
+    if entry.get("folder"):
+        return ASSETS / str(entry["folder"])
+    wanted = entry.get("hub") or (str(name).removeprefix(HUB) if str(name).startswith(HUB) else "")
+    if wanted:
+        return fetch(wanted, revision or entry.get("revision", ""))
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if "/" in str(name) or str(name).startswith((".", "~")):
+        raise _no_folder(str(name), folder)
+    near = difflib.get_close_matches(str(name), [*catalogue(), *_beside(folder)], n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    raise NotFound(
+        f"no encoder is called {str(name)!r}.",
+        f"{hint}Choose from: {', '.join(sorted(catalogue()))}, a folder, or hf:owner/name.",
+    )
+
+
+def _no_folder(name: str, folder: Path) -> NotFound:
+    """The error for a path that does not exist, with a similar name beside it."""
+    near = difflib.get_close_matches(folder.name, _beside(folder), n=1)
+    hint = f"Did you mean {str(folder.parent / near[0])!r}? " if near else ""
+    hub = f" A model of the hub is written {HUB}{name}." if re.fullmatch(r"[\w-]+/[\w.-]+", name) else ""
+    return NotFound(f"there is no folder {name}.", f"{hint}Check the path, or see: semsearch models list.{hub}")
+
+
+def _beside(folder: Path) -> list[str]:
+    """Names of the folders beside `folder`."""
+    try:
+        names = [each.name for each in folder.parent.iterdir() if not each.name.startswith(".") and each.is_dir()]
+        return names[:200]
+    except OSError:
+        return []
+
+
+def catalogue() -> dict[str, JsonObject]:
+    """Every encoder with a name: its licence, size, source and template."""
+    content: dict[str, JsonObject] = json.loads((ASSETS / "catalogue.json").read_text(encoding="utf-8"))
+    return content
+
+
+def fetch(name: str, revision: str = "") -> Path:
+    """The folder of a model of the hub (owner/name), downloaded where it is absent.
+
+    Raises NotFound where it cannot be had: unknown, not allowed, no network, offline.
+    """
+    if (found := local(name, revision)) is not None:
+        return found
+    if hub.offline():
+        model = hub.hub_id(name, revision)
+        raise NotFound(
+            f"{model} is not on this machine, and the network is not to be used.",
+            f"Fetch it once without --offline: semsearch models pull {model}",
+        )
+    return pull(name, revision)
+
+
+def local(name: str, revision: str = "") -> Path | None:
+    """The folder of a model of the hub that is on this machine and complete, else None. Never uses the network."""
+    folder = hub.snapshot(name, revision)
+    try:
+        if folder is not None:
+            check_complete(folder)
+    except SemsearchError:
+        return None
+    return folder
+
+
+def pull(name: str, revision: str = "") -> Path:
+    """Download the newest version of a model of the hub, or one revision of it. Raises NotFound."""
+    folder = hub.download(name, revision)
+    try:
+        check_complete(folder)
+    except SemsearchError:
+        hub.check_safetensors(name, revision)
+        raise
+    return folder
+
+
+def check_complete(folder: Path) -> None:
+    """Raises NotFound where a file is missing without which the model does not run, Corrupt for a damaged one.
+
+    A download may have been cut off.
+    """
+    if (folder / bundle.MANIFEST).is_file():
+        missing = [file for file in bundle.read(folder).files() if not file.is_file()]
+        if missing:
+            raise NotFound(f"{folder} lacks {missing[0].relative_to(folder)}.", "Copy or fetch the whole encoder.")
+        return
+    from semsearch.models import hf_config  # the template library, which the default encoder does not need
+
+    hf_config.check_complete(folder)
