@@ -220,7 +220,7 @@ def test_a_repository_that_is_no_model_is_refused(server: Hub, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["", "a/b/c", "../../etc", "owner/na me", "owner/"])
 def test_a_name_that_cannot_be_is_refused_before_anything_is_asked(server: Hub, name: str) -> None:
-    with pytest.raises(UsageError, match="no name of a model"):
+    with pytest.raises(UsageError, match="not the name of a model"):
         model_folders.fetch(name)
     assert server.asked == []
 
