@@ -24,7 +24,7 @@ from semsearch.cli.output import console
 from semsearch.encoders import local_models
 from semsearch.errors import NotFound
 from semsearch.models import hub, model_folders
-from semsearch.models.bundle import catalogue
+from semsearch.models.model_folders import catalogue
 
 NAMES = "A name from `models list`, a folder or hf:owner/name, each also with #TEMPLATE."
 HUB_NAMES = "A name from `models list`, or hf:owner/name[@revision]."
