@@ -32,6 +32,44 @@ settings.register_profile("semsearch", deadline=None)  # a busy machine, or a fi
 settings.load_profile("semsearch")
 
 
+KINDS = {  # marker -> files that have it; `scripts/test --fast` leaves them out
+    "browser": ("browser/",),
+    "training": (
+        *("training/", "cli/test_cli_train", "docs/test_docs_training", "encoders/test_trained_folder"),
+        *("contracts/test_every_objective", "golden/test_training_forward", "models/test_gradients"),
+        *("models/test_saving", "models/test_whitening_and_flow", "scripts/test_train_default"),
+        "scripts/test_reproduction",
+    ),
+    "export": ("export/", "models/test_post", "docs/test_docs.py"),
+}
+FIRST = (  # a worker takes a file at a time: the longest ones first, or one of them is what all wait for in the end
+    *(
+        "export/test_exporting",
+        "docs/",
+        "faults/test_kill",
+        "scripts/",
+        "export/",
+        "cli/test_cli_train",
+        "models/test_post",
+    ),
+    *("browser/", "faults/", "ui/test_pages_evaluate", "training/", "contracts/", "test_index_model"),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test the marker of its kind, and begin with the longest files."""
+    order = {}
+    for item in items:
+        path = (
+            item.path.relative_to(CHECKOUT / "tests").as_posix() if item.path.is_relative_to(CHECKOUT / "tests") else ""
+        )
+        order[item] = next((at for at, begin in enumerate(FIRST) if path.startswith(begin)), len(FIRST))
+        for kind, begins in KINDS.items():
+            if path.startswith(begins):
+                item.add_marker(kind)
+    items.sort(key=order.__getitem__)
+
+
 @pytest.fixture(scope="session")
 def hashing() -> HashingEncoder:
     """Shared spelling is shared direction: fast, deterministic, 256 wide."""

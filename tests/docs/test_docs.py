@@ -22,6 +22,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_every_command_runs_in_order(golden: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SEMSEARCH_")}

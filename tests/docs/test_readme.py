@@ -27,6 +27,7 @@ def surroundings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {**kept, "PATH": path, "SEMSEARCH_HOME": str(home), "SEMSEARCH_CACHE": str(home / "cache.db")}
 
 
+@pytest.mark.slow
 def test_every_command_runs_in_order(surroundings: dict[str, str]) -> None:
     commands = re.findall(r"^\$ (.*)$", "\n".join(blocks("console")), flags=re.MULTILINE)
     assert len(commands) >= 8
@@ -36,6 +37,7 @@ def test_every_command_runs_in_order(surroundings: dict[str, str]) -> None:
         assert ran.stdout.strip() or command.startswith("semsearch verify"), command
 
 
+@pytest.mark.slow
 def test_the_python_example_runs_and_finds_the_engine(surroundings: dict[str, str], tmp_path: Path) -> None:
     (code,) = blocks("python")
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=surroundings, capture_output=True, text=True)

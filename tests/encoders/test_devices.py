@@ -450,6 +450,7 @@ sys.exit(main(["embed", "a", "-m", sys.argv[1], "--device", "auto"]))
 """
 
 
+@pytest.mark.slow
 def test_auto_says_in_one_line_on_stderr_that_the_gpu_is_of_no_use(tmp_path: Path) -> None:
     no_gpu()
     pytest.importorskip("torch")

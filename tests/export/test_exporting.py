@@ -58,13 +58,7 @@ SAMPLES = {  # method -> models and templates under which it is exported; as rel
     "static": ("tiny-bert#static", "tiny-bert#static-debiased"),
 }  # fmt: skip
 QUICK = ("static", "promptbert", "prompteol")
-OFTEN = (  # beside the first of each method; the rest is long
-    "tiny-roberta#cls",
-    "tiny-bert#head=pooler,template=promptbert-denoised",
-    "tiny-roberta#promptroberta-denoised",
-    "tiny-mistral#promptsth",
-    "tiny-bert#static-debiased",
-)
+OFTEN = ("tiny-roberta#promptroberta-denoised",)  # beside the first of each method; the rest is long
 TEXTS = (
     "A man is playing a guitar.",
     "a",
@@ -211,8 +205,15 @@ def test_other_precisions_are_near_smaller_and_other_spaces(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["fp16", "int8"])
-@pytest.mark.parametrize("name", ["tiny-bert#promptbert-denoised", "tiny-llama#prompteol"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("tiny-bert#promptbert-denoised", "int8"),
+        ("tiny-llama#prompteol", "fp16"),
+        pytest.param("tiny-bert#promptbert-denoised", "fp16", marks=pytest.mark.long),
+        pytest.param("tiny-llama#prompteol", "int8", marks=pytest.mark.long),
+    ],
+)
 def test_a_bias_and_a_decoder_survive_other_precisions(
     name: str, dtype: str, load: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -393,7 +394,7 @@ def test_the_command_shows_what_was_measured(cli: CommandLine, golden: Path, tmp
     assert cli("export", "default", "-o", tmp_path / "b").code == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_minilm_in_8_bits_is_judged_by_sts(data: Path, tmp_path: Path) -> None:
     bundle = export(f"{models.minilm()}#mean", tmp_path / "out", "int8", data=data)
     assert bundle.parity["gate"].startswith("STS-B")

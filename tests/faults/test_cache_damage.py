@@ -175,6 +175,7 @@ with Store.open(Path(sys.argv[1]), write=True) as store:
 """
 
 
+@pytest.mark.slow
 def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path) -> None:
     store, space = new(tmp_path / "notes", 800)
     cache_files.rebuild(store, space)

@@ -53,6 +53,7 @@ def acknowledged_until_killed(target: Callable[..., None], *arguments: Any, afte
     return said
 
 
+@pytest.mark.slow
 def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path) -> None:
     chance = random.Random(7)
     folder = tmp_path / "notes"
@@ -79,6 +80,7 @@ def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path) -> None
         store.replace([entry("after", "All this")], 1)
 
 
+@pytest.mark.slow
 def test_a_kill_while_the_store_is_made_leaves_none_or_a_whole_one(tmp_path: Path) -> None:
     chance = random.Random(3)
     for number in range(10):
