@@ -1,14 +1,18 @@
-"""`doctor`: what this installation is made of, what really runs, and what is broken."""
+"""`doctor`: the parts of this installation, what really runs, and what is broken."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
 
+import semsearch
 from semsearch import __version__, settings
 from semsearch.cli.doctor import findings
 from semsearch.cli.doctor.facts import Facts, gather
@@ -18,25 +22,22 @@ from semsearch.cli.options import DeviceOption, JsonFlag, ModelOption, Options
 from semsearch.cli.output import console
 from semsearch.errors import SemsearchError
 
-if TYPE_CHECKING:
-    from semsearch.encoders.encoder import Encoder
-
-LITTLE_SPACE = 1 << 30  # bytes: an index of a hundred thousand passages and its rebuild
-ALIKE = ("A man is eating food.", "A man eats something.", "The engine does not start.")  # the first two are
+MIN_FREE_BYTES = 1 << 30  # an index of a hundred thousand passages, and its rebuild
+SENTENCES = ("A man is eating food.", "A man eats something.", "The engine does not start.")  # the first two agree
 BATCH_TOLERANCE = 1e-3  # fp32 sums in another order on a GPU; on a CPU the difference is 0
 PARTS = ("numpy", "tokenizers", "sqlite-utils", "typer", "rich")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line gave, and the facts of the machine."""
+class Context:
+    """The command line, and the facts of the machine."""
 
     options: Options
     model: str | None
     facts: Facts
 
 
-Check = Callable[[Asked], Iterator[Finding]]
+Check = Callable[[Context], Iterator[Finding]]
 
 
 def doctor(
@@ -44,46 +45,41 @@ def doctor(
 ) -> None:
     """Check this installation. Exit 1 if something is broken.
 
-    Versions, wheels that overwrite each other, backends, the encoder and what runs it, the disk.
+    Versions, conflicting wheels, GPU and CUDA, vector search, the encoder and its device, disk space.
     """
     use_device(device)
-    asked = Asked(ctx.obj, model, gather(settings.load().device))
-    found = [finding for check in CHECKS for finding in _tried(check, asked)]
+    context = Context(ctx.obj, model, gather(settings.load().device))
+    found = [finding for check in CHECKS for finding in _run(check, context)]
     broken = [finding for finding in found if finding.state == "broken"]
     failed = SemsearchError(f"{console.count(len(broken), 'thing')} broken.", broken[0].fix) if broken else None
     if as_json:
-        done = {"schema": 1, "ok": not broken, "checks": [asdict(finding) for finding in found]}
-        console.emit({**done, "error": console.error_object(failed)} if failed else done)
+        checks = [asdict(finding) for finding in found]
+        console.emit_result({"schema": 1, "ok": not broken, "checks": checks}, failed)
     else:
         console.table([[f.state, f.check, f.detail + (f" -> {f.fix}" if f.fix else "")] for f in found])
     if failed:
         console.exit_with(failed)
 
 
-def _tried(check: Check, asked: Asked) -> Iterator[Finding]:
-    """A check's findings; one that breaks down is a finding too."""
+def _run(check: Check, context: Context) -> Iterator[Finding]:
+    """The findings of a check; its failure is a finding too."""
     name = check.__name__.strip("_")
     try:
-        yield from check(asked)
+        yield from check(context)
     except SemsearchError as error:
         yield Finding(name, "broken", error.message, error.fix)
-    except Exception as error:  # whatever it is, the other checks are wanted
-        yield Finding(
-            name, "broken", f"{type(error).__name__}: {error}", "Install semsearch anew in a fresh environment."
-        )
+    except Exception as error:  # the other checks still run
+        yield Finding(name, "broken", f"{type(error).__name__}: {error}", "Reinstall semsearch in a new environment.")
 
 
-def _versions(asked: Asked) -> Iterator[Finding]:
-    import platform
-    from importlib import metadata
-
+def _versions(context: Context) -> Iterator[Finding]:
     yield Finding("semsearch", "ok", f"{__version__} at {Path(__file__).parents[3]}")
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for part in PARTS:
         yield Finding(part, "ok", metadata.version(part))
 
 
-def _sqlite(asked: Asked) -> Iterator[Finding]:
+def _sqlite(context: Context) -> Iterator[Finding]:
     """SQLite with full-text search, and the trigram tokenizer that finds CJK words (3.34 and later)."""
     import sqlite3
 
@@ -92,27 +88,26 @@ def _sqlite(asked: Asked) -> Iterator[Finding]:
         try:
             memory.execute(f"CREATE VIRTUAL TABLE \"{wanted}\" USING fts5(text, tokenize='{wanted}')")
         except sqlite3.OperationalError as error:
-            yield Finding(
-                "sqlite", "broken", f"{sqlite3.sqlite_version}: {error}", "Use a Python with SQLite 3.34 or later."
-            )
+            detail = f"{sqlite3.sqlite_version}: {error}"
+            yield Finding("sqlite", "broken", detail, "Use a Python with SQLite 3.34 or later.")
             return
     yield Finding("sqlite", "ok", f"{sqlite3.sqlite_version} with FTS5 and trigram")
 
 
-def _machine(asked: Asked) -> Iterator[Finding]:
+def _machine(context: Context) -> Iterator[Finding]:
     for about in (findings.gpu, findings.libraries, findings.optional, findings.cuda):
-        yield from about(asked.facts)
+        yield from about(context.facts)
 
 
-def _providers(asked: Asked) -> Iterator[Finding]:
+def _providers(context: Context) -> Iterator[Finding]:
     from semsearch.encoders import onnx as onnx_encoder
 
-    yield Finding("providers", "ok", f"ONNX Runtime offers {', '.join(onnx_encoder.available())}")
+    yield Finding("providers", "ok", f"ONNX Runtime has {', '.join(onnx_encoder.available())}")
 
 
-def _on_gpu(asked: Asked) -> Iterator[Finding]:
-    """Torch and FAISS compute on the GPU. Tried (torch takes 2 s to import) only where GPU build and GPU are there."""
-    facts = asked.facts
+def _on_gpu(context: Context) -> Iterator[Finding]:
+    """Torch and FAISS compute on the GPU. Tried only with a GPU build and a GPU, since importing torch takes 2 s."""
+    facts = context.facts
     if facts.device == "cpu" or not (facts.driver.present or facts.asked):
         return
     if "torch" in facts.builds and facts.builds["torch"].gpu:
@@ -127,12 +122,12 @@ def _on_gpu(asked: Asked) -> Iterator[Finding]:
 
 def _computes(facts: Facts, check: str, cudnn: str, trouble: str) -> Finding:
     if trouble:
-        fix = "See the lines `gpu` and `cuda`, or use --device cpu."
+        fix = "See the findings gpu and cuda, or use --device cpu."
         return Finding(check, "broken" if facts.asked and check == "torch gpu" else "note", trouble, fix)
-    return Finding(check, "ok", "it computes" + (f", cuDNN {cudnn}" if cudnn else ""))
+    return Finding(check, "ok", "works" + (f", cuDNN {cudnn}" if cudnn else ""))
 
 
-def _vector_search(asked: Asked) -> Iterator[Finding]:
+def _vector_search(context: Context) -> Iterator[Finding]:
     """A vector finds itself through every backend."""
     import numpy as np
 
@@ -147,73 +142,68 @@ def _vector_search(asked: Asked) -> Iterator[Finding]:
         built = plugins.load(backends, name).Backend.build(32, lambda: iter([(ids, vectors)]), count=64)
         found, _ = built.search(vectors[:8], 1)
         itself = found[:, 0].tolist() == ids[:8].tolist()
-        fix = "" if itself else "Install FAISS anew."
-        said = f"a vector finds itself on {getattr(built, 'device', 'cpu')}" if itself else "wrong answers"
-        yield Finding(f"backend {name}", "ok" if itself else "broken", said, fix)
+        fix = "" if itself else "Reinstall FAISS."
+        detail = f"a vector finds itself on {getattr(built, 'device', 'cpu')}" if itself else "wrong answers"
+        yield Finding(f"backend {name}", "ok" if itself else "broken", detail, fix)
 
 
-def _encoder(asked: Asked) -> Iterator[Finding]:
-    """The encoder loads (weights are checked by their sha256), runs where it says, and its vectors mean something."""
+def _encoder(context: Context) -> Iterator[Finding]:
+    """The encoder loads, with weights of the right sha256, runs on its device, and its vectors are meaningful."""
     import numpy as np
 
-    encoder = load_encoder(asked.options, asked.model, asked.facts.device)
-    yield _ran(asked.facts, encoder)
-    vectors = encoder.encode(ALIKE)
-    alone = np.stack([encoder.encode(text) for text in ALIKE])
+    encoder = load_encoder(context.options, context.model, context.facts.device)
+    yield _ran(context.facts, encoder)
+    vectors = encoder.encode(SENTENCES)
+    alone = np.stack([encoder.encode(text) for text in SENTENCES])
     off = float(np.abs(vectors - alone).max())
     if not np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4):
-        yield Finding("vectors", "broken", "they do not have length 1", "Install the model anew.")
+        yield Finding("vectors", "broken", "their length is not 1", "Reinstall the model.")
     elif off > BATCH_TOLERANCE:
         yield Finding("vectors", "broken", f"they depend on the batch: off by {off:.1e}", "Use --device cpu.")
     elif vectors[0] @ vectors[1] <= vectors[0] @ vectors[2]:
-        state, fix = "broken", "Install the model anew."
+        state, fix = "broken", "Reinstall the model."
         if "#" in encoder.reference:
-            state, fix = "note", "Choose another template, or a model that was tuned for this one."
-        yield Finding("vectors", state, "what is alike is not closer than what is not", fix)
+            state, fix = "note", "Use another template, or a model that was trained with this one."
+        yield Finding("vectors", state, "sentences of one meaning are not closer than unrelated ones", fix)
     else:
-        yield Finding("vectors", "ok", "length 1, the same in any batch, alike where meaning is")
+        yield Finding("vectors", "ok", "length 1, the same in any batch, close for similar meanings")
 
 
-def _ran(facts: Facts, encoder: Encoder) -> Finding:
-    """What really runs the encoder, and why that is no GPU where one is."""
-    known: Mapping[str, Any] = encoder.info
+def _ran(facts: Facts, encoder: semsearch.Encoder) -> Finding:
+    """The actual device of the encoder, and why it is not an existing GPU."""
+    known = encoder.info
     ran = known.get("device", "cpu")
-    said = f"{encoder.name} ({encoder.fingerprint[:12]}), width {encoder.dim}, runs on {ran}"
-    said += f" by {known['provider']}" if known.get("provider") else ""
+    detail = f"{encoder.name} ({encoder.fingerprint[:12]}), {encoder.dim} dimensions, runs on {ran}"
+    detail += f" by {known['provider']}" if known.get("provider") else ""
     if not facts.driver.gpus or ran != "cpu" or facts.device == "cpu":
-        return Finding("encoder", "ok", said)
+        return Finding("encoder", "ok", detail)
     if known.get("precision") == "int8":
-        return Finding("encoder", "ok", f"{said}, as int8 always does; an fp32 model takes the GPU")
-    return Finding(
-        "encoder", "note", f"{said}, though a GPU is there", "For the reason: semsearch doctor --device cuda"
-    )
+        return Finding("encoder", "ok", f"{detail}, as int8 always does; an fp32 model would use the GPU")
+    return Finding("encoder", "note", f"{detail}, not on the GPU", "For the reason: semsearch doctor --device cuda")
 
 
-def _folders(asked: Asked) -> Iterator[Finding]:
-    import shutil
-
-    for name, folder in (("home", asked.options.folder()), ("embedding cache", settings.cache_file().parent)):
+def _folders(context: Context) -> Iterator[Finding]:
+    for name, folder in (("home", context.options.folder()), ("embedding cache", settings.cache_file().parent)):
         there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         free = shutil.disk_usage(there).free
         detail = f"{folder}, {console.size(free)} free"
         if not _writable(there):
-            yield Finding(name, "broken", f"{detail}, cannot be written to", "Say --home DIR, or change its rights.")
-        elif free < LITTLE_SPACE:
-            yield Finding(name, "note", detail, "Make room: a full disk stops an index from growing.")
+            yield Finding(
+                name, "broken", f"{detail}, cannot be written to", "Pass --home DIR, or change its permissions."
+            )
+        elif free < MIN_FREE_BYTES:
+            yield Finding(name, "note", detail, "Free some space: an index cannot grow on a full disk.")
         else:
             yield Finding(name, "ok", detail)
 
 
-def _indexes(asked: Asked) -> Iterator[Finding]:
-    names = settings.names(asked.options.folder())
-    yield Finding(
-        "indexes", "ok", f"{len(names)} in {asked.options.folder()}" + (f": {', '.join(names[:10])}" if names else "")
-    )
+def _indexes(context: Context) -> Iterator[Finding]:
+    names = settings.names(context.options.folder())
+    listed = f": {', '.join(names[:10])}" if names else ""
+    yield Finding("indexes", "ok", f"{len(names)} in {context.options.folder()}{listed}")
 
 
 def _writable(folder: Path) -> bool:
-    import tempfile
-
     try:
         with tempfile.TemporaryFile(dir=folder):
             return True

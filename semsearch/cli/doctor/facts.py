@@ -1,24 +1,23 @@
-"""What is installed and what the machine has, read from files: neither torch nor ONNX Runtime is imported."""
+"""Facts about machine and environment, read from files: neither torch nor ONNX Runtime is imported."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata, util
 from pathlib import Path
 
 from semsearch.encoders.gpu_driver import Driver, driver
 
-OWNED = ("faiss", "onnxruntime", "torch")  # modules that several wheels install over one another, or in several builds
+OWNED = ("faiss", "onnxruntime", "torch")  # modules that come in several builds, from different wheels
 PCI = Path("/sys/bus/pci/devices")
-NVIDIA, DISPLAY = "0x10de", "0x03"  # a vendor; how the class of a display or 3D controller begins
-VERSIONED = ("cublas", "cuda-runtime", "cuda-nvrtc", "cuda-cupti", "nvjitlink")  # version as CUDA itself, from 13 on
+NVIDIA, DISPLAY = "0x10de", "0x03"  # PCI vendor, and prefix of the class of display and 3D controllers
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A library as it was built. `cuda`: what it was built for, as 12.8 or 12, "" where unknown or not `gpu`."""
+    """The build of a library. `cuda` is the version it was built for, as 12.8 or 12; "" if unknown or not `gpu`."""
 
     version: str
     gpu: bool = False
@@ -27,9 +26,10 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """One machine. `owners`: the wheels of each module in OWNED; `clashes`: pairs of wheels with files in common.
+    """One machine and environment.
 
-    `card`: an NVIDIA card is in the machine, whatever the driver says; `device`: what was asked for.
+    `wheels` are name and version; `owners` the wheels that own each module of OWNED. `card`: there is an NVIDIA card,
+    whatever the driver says. `device` is the requested one.
     """
 
     wheels: Mapping[str, str]
@@ -37,33 +37,23 @@ class Facts:
     builds: Mapping[str, Build]
     driver: Driver = field(default_factory=Driver)
     card: bool = False
-    clashes: Sequence[tuple[str, str]] = ()
     device: str = "auto"
 
     @property
     def asked(self) -> bool:
-        """Whether a GPU was asked for by name."""
+        """Whether a GPU was requested by name."""
         return self.device.startswith("cuda")
 
     @property
     def number(self) -> int:
-        """Which GPU is meant."""
+        """The number of the requested GPU."""
         return int(self.device.partition(":")[2] or 0)
 
     @property
     def meant(self) -> bool:
-        """Whether this machine is meant to compute on a GPU: it has one, or wheels that were chosen for one."""
+        """Whether a GPU is expected: there is one, it was requested, or wheels for one are installed."""
         chosen = any(self.builds[part].gpu for part in ("faiss", "onnxruntime") if part in self.builds)
         return bool(self.driver.gpus) or self.asked or chosen
-
-    def libraries(self) -> dict[str, dict[int, str]]:
-        """NVIDIA's wheels: component -> CUDA major -> wheel, as {"cublas": {12: "nvidia-cublas-cu12"}}."""
-        found: dict[str, dict[int, str]] = {}
-        for wheel, version in self.wheels.items():
-            name = re.fullmatch(r"nvidia-(.+?)(?:-cu(\d\d))?", wheel)
-            if name and (name[2] or name[1] in VERSIONED):
-                found.setdefault(name[1], {})[int(name[2] or version.partition(".")[0])] = wheel
-        return found
 
 
 def gather(device: str) -> Facts:
@@ -71,17 +61,14 @@ def gather(device: str) -> Facts:
     installed = {_canonical(one.metadata["Name"]): one for one in metadata.distributions() if one.metadata["Name"]}
     records = {name: one.read_text("RECORD") or "" for name, one in installed.items()}
     owners = {module: sorted(name for name in records if _owns(records[name], module)) for module in OWNED}
-    known = Facts(
+    return Facts(
         wheels={name: one.version for name, one in installed.items()},
         owners=owners,
         builds={module: _build(module, owners[module], installed) for module in OWNED if util.find_spec(module)},
         driver=driver(),
-        card=_card(),
+        card=_has_card(),
         device=device,
     )
-    pairs = [tuple(wheels.values()) for wheels in known.libraries().values() if len(wheels) == 2]
-    clashes = [(one, other) for one, other in pairs if _files(records[one]) & _files(records[other])]
-    return Facts(known.wheels, owners, known.builds, known.driver, known.card, clashes, device)
 
 
 def _canonical(name: str) -> str:
@@ -92,23 +79,18 @@ def _owns(record: str, module: str) -> bool:
     return f"\n{module}/__init__.py," in "\n" + record
 
 
-def _files(record: str) -> set[str]:
-    """The libraries of a wheel; files such as an empty __init__.py are shared on purpose."""
-    return {line.partition(",")[0] for line in record.splitlines() if ".so" in line or ".dll" in line}
-
-
 def _build(module: str, wheels: Sequence[str], installed: Mapping[str, metadata.Distribution]) -> Build:
     version = installed[wheels[0]].version if wheels else ""
-    told = _told(module)
-    needs = next((cuda for wheel in wheels if (cuda := _required(installed[wheel].requires or ()))), "")
+    cuda = _cuda_version(module)
+    required = next((major for wheel in wheels if (major := _required(installed[wheel].requires or ()))), "")
     if module == "torch":
-        return Build(version, gpu=bool(told), cuda=told)
-    gpu = bool(told) or any("gpu" in wheel for wheel in wheels)
-    return Build(version, gpu=gpu, cuda=(told or needs) if gpu else "")
+        return Build(version, gpu=bool(cuda), cuda=cuda)
+    gpu = bool(cuda) or any("gpu" in wheel for wheel in wheels)
+    return Build(version, gpu=gpu, cuda=(cuda or required) if gpu else "")
 
 
-def _told(module: str) -> str:
-    """The version of CUDA that a library's own files name; "" where they name none."""
+def _cuda_version(module: str) -> str:
+    """The CUDA version that a library's own files name; "" if they name none."""
     file, key = {
         "torch": ("version.py", "cuda"),
         "onnxruntime": ("capi/build_and_package_info.py", "cuda_version"),
@@ -126,7 +108,7 @@ def _told(module: str) -> str:
 
 
 def _required(requires: Sequence[str]) -> str:
-    """The CUDA major of the NVIDIA wheels that a wheel requires, "" for none."""
+    """The CUDA major version of the NVIDIA wheels that a wheel requires; "" if it requires none."""
     for one in requires:
         found = re.match(r"nvidia-[\w-]+-cu(\d\d)\b|nvidia-cuda-runtime\b[^;]*(?:>=|~=|==)\s*(\d+)", one)
         if found:
@@ -134,13 +116,12 @@ def _required(requires: Sequence[str]) -> str:
     return ""
 
 
-def _card() -> bool:
-    return any(vendor == NVIDIA and kind.startswith(DISPLAY) for vendor, kind in _devices())
-
-
-def _devices() -> Iterator[tuple[str, str]]:
+def _has_card() -> bool:
     for folder in PCI.glob("*"):
         try:
-            yield (folder / "vendor").read_text().strip(), (folder / "class").read_text().strip()
+            vendor, kind = (folder / "vendor").read_text().strip(), (folder / "class").read_text().strip()
         except OSError:
             continue
+        if vendor == NVIDIA and kind.startswith(DISPLAY):
+            return True
+    return False

@@ -1,7 +1,4 @@
-"""What `doctor` makes of a machine's facts: builds, wheels that overwrite each other, CUDA majors that do not fit.
-
-Figures: docs/gpu.md.
-"""
+"""Findings of `doctor` from the facts of a machine: GPU, builds of the libraries, CUDA versions (docs/gpu.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ OPTIONAL = ("transformers", "onnx", "onnxscript", "bitsandbytes")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report. `state`: ok, note (works, but worth knowing) or broken."""
+    """One line of the report. `state` is ok, note (works, but worth knowing) or broken."""
 
     check: str
     state: str
@@ -28,26 +25,26 @@ class Finding:
 
 
 def gpu(facts: Facts) -> Iterator[Finding]:
-    """The GPUs that the driver shows, and why it shows none where a card is there."""
+    """The GPUs of the driver; without any, why an existing card is not among them."""
     known, state = facts.driver, "broken" if facts.asked else "note"
     runs = f"driver {known.version or 'of unknown version'}" + (f" (CUDA {known.cuda})" if known.cuda else "")
     if known.gpus:
         names = ", ".join(name if n == 1 else f"{n} x {name}" for name, n in Counter(known.gpus).items())
         yield Finding("gpu", "ok", f"{names}, {runs}")
     elif known.trouble:
-        fix = "Start the machine anew after an update of the driver; nvidia-smi has to list the GPU."
+        fix = "Restart the machine after a driver update; nvidia-smi has to list the GPU."
         yield Finding("gpu", state, f"{runs} fails: {known.trouble}", fix)
     elif known.cuda:
         yield Finding("gpu", state, f"{runs} shows no GPU", "Check CUDA_VISIBLE_DEVICES and nvidia-smi.")
     elif facts.card:
         fix = "Install NVIDIA's driver, or start the container with its GPUs (docker run --gpus all)."
-        yield Finding("gpu", state, "an NVIDIA card is there, its driver is not", fix)
+        yield Finding("gpu", state, "there is an NVIDIA card, but its driver is not installed", fix)
     else:
         yield Finding("gpu", "broken" if facts.asked else "ok", "none", "Use --device cpu." if facts.asked else "")
 
 
 def libraries(facts: Facts) -> Iterator[Finding]:
-    """FAISS, ONNX Runtime and torch: one wheel each, and a GPU build where a GPU is meant."""
+    """FAISS, ONNX Runtime and torch: one wheel each, and a GPU build where a GPU is expected."""
     for module in ("faiss", "onnxruntime", "torch"):
         wheels = facts.owners.get(module, ())
         listed = ", ".join(f"{wheel} {facts.wheels.get(wheel, '')}".strip() for wheel in wheels)
@@ -57,20 +54,22 @@ def libraries(facts: Facts) -> Iterator[Finding]:
         elif module in facts.builds:
             yield _build(facts, module, listed or f"{facts.builds[module].version}".strip() or "of unknown origin")
         elif module == "torch":
-            yield Finding(module, "ok", "not installed; only models that are no ONNX bundle need it")
+            yield Finding(
+                module, "ok", "not installed; needed only for training and for models that are not exported to ONNX"
+            )
         else:
             yield Finding(module, "broken", "not installed", _install(facts))
 
 
 def optional(facts: Facts) -> Iterator[Finding]:
-    """What only some models and commands need."""
+    """Packages that only some models and commands need."""
     for name in OPTIONAL:
         yield Finding(name, "ok", facts.wheels.get(name, "not installed"))
 
 
 def cuda(facts: Facts) -> Iterator[Finding]:
-    """The CUDA majors of the builds, of the driver and of NVIDIA's own wheels fit each other."""
-    found = [*_driver(facts), *_files(facts), *_majors(facts)]
+    """The CUDA major versions of the builds and of the driver fit each other."""
+    found = [*_driver(facts), *_majors(facts)]
     majors = sorted(set(majors_of(facts).values()))
     yield from found
     if majors and not found:
@@ -78,7 +77,7 @@ def cuda(facts: Facts) -> Iterator[Finding]:
 
 
 def majors_of(facts: Facts) -> dict[str, int]:
-    """The CUDA major of each GPU build that names one."""
+    """The CUDA major version of each GPU build that names one."""
     known = {part: build.cuda.partition(".")[0] for part, build in facts.builds.items() if build.gpu}
     return {part: int(major) for part, major in known.items() if major.isdigit()}
 
@@ -87,17 +86,17 @@ def _build(facts: Facts, module: str, listed: str) -> Finding:
     build = facts.builds[module]
     if build.gpu:
         return Finding(module, "ok", f"{listed}, GPU build" + (f" for CUDA {build.cuda}" if build.cuda else ""))
-    if not facts.meant or (facts.asked and not (facts.driver.present or facts.card)):  # the line `gpu` says it
+    if not facts.meant or (facts.asked and not (facts.driver.present or facts.card)):  # the finding `gpu` says so
         return Finding(module, "ok", f"{listed}, CPU build")
     encoders = [facts.builds[part] for part in ("torch", "onnxruntime") if part in facts.builds]
     state = "broken" if facts.asked and module != "faiss" and not any(one.gpu for one in encoders) else "note"
-    why = "a GPU was asked for" if facts.asked else "a GPU is there" if facts.driver.gpus else "others are GPU builds"
+    why = "a GPU was requested" if facts.asked else "there is a GPU" if facts.driver.gpus else "others are GPU builds"
     wheels = " ".join(facts.owners.get(module, ())) or module
     return Finding(module, state, f"{listed}, CPU build, though {why}", f"pip uninstall -y {wheels} && {GPU_EXTRA}")
 
 
 def _driver(facts: Facts) -> Iterator[Finding]:
-    """Builds for a CUDA that the driver cannot run."""
+    """Builds for a CUDA version that the driver cannot run."""
     newest = facts.driver.cuda.partition(".")[0]
     for part, major in majors_of(facts).items():
         if facts.driver.present and newest.isdigit() and major > int(newest):
@@ -108,31 +107,15 @@ def _driver(facts: Facts) -> Iterator[Finding]:
             yield Finding("cuda", "broken" if facts.asked else "note", f"{part} is for CUDA {major}, {runs}", fix)
 
 
-def _files(facts: Facts) -> Iterator[Finding]:
-    for pair in facts.clashes:
-        fix = f"pip uninstall -y {' '.join(pair)} && {GPU_EXTRA}"
-        yield Finding("cuda", "broken", f"{' and '.join(pair)} install the same files over one another", fix)
-
-
 def _majors(facts: Facts) -> Iterator[Finding]:
-    """Builds for several CUDA majors, or libraries of a major that no build uses."""
+    """Builds for several CUDA major versions."""
     majors = majors_of(facts)
     if len(set(majors.values())) > 1:
-        said = ", ".join(f"{part} for CUDA {major}" for part, major in majors.items())
+        builds = ", ".join(f"{part} for CUDA {major}" for part, major in majors.items())
         others = [part for part, major in majors.items() if major != MAJOR]
         wheels = " ".join(wheel for part in others for wheel in facts.owners.get(part, (part,)))
-        yield Finding("cuda", "note", f"{said}: each loads libraries of its own, and some share a name",
-                      f"pip uninstall -y {wheels} && {GPU_EXTRA}")  # fmt: skip
-        return
-    spare = [
-        wheel
-        for wheels in facts.libraries().values()
-        for major, wheel in sorted(wheels.items())
-        if len(wheels) > 1 and majors and major not in majors.values()
-    ]
-    if spare and not facts.clashes:
-        yield Finding("cuda", "note", "NVIDIA's libraries are here for two CUDA majors, and one is not used",
-                      f"pip uninstall -y {' '.join(sorted(spare))}")  # fmt: skip
+        detail = f"{builds}: each loads its own libraries, and some of them share a name"
+        yield Finding("cuda", "note", detail, f"pip uninstall -y {wheels} && {GPU_EXTRA}")
 
 
 def _install(facts: Facts) -> str:
