@@ -283,7 +283,7 @@ def test_torch_is_tried_only_where_it_should_run_on_a_gpu(cli: CommandLine, monk
     monkeypatch.setattr(_gpu, "trouble", lambda number: "Failed to cudaMalloc 64 bytes")
     monkeypatch.setattr(doctor, "gather", lambda device: replace(WORKSTATION, device=device))
     shown = {check["check"]: check for check in cli.ok("doctor", "--json").json["checks"]}
-    assert shown["torch gpu"]["detail"] == "it computes, cuDNN 91002"
+    assert shown["torch gpu"]["detail"] == "works, cuDNN 91002"
     assert (shown["faiss gpu"]["state"], shown["faiss gpu"]["detail"]) == ("note", "Failed to cudaMalloc 64 bytes")
     monkeypatch.setattr(_device, "torch_facts", lambda device: ("", "no kernel image"))
     assert cli("doctor", "--device", "cuda", "--json").code == 1
