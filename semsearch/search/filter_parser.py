@@ -304,9 +304,12 @@ def _explain(expression: str, error: UnexpectedInput) -> NoReturn:
     found = re.match(r"\w+|[^\w\s]+|", rest)
     word = found[0] if found else ""
     before = " ".join(expression[: len(expression) - len(rest)].split())[-40:]
-    place = f"{before} ⟨{word[:20] or 'end'}⟩ {' '.join(rest[len(word) :].split())[:20]}".strip()
-    where = f"at character {len(expression) - len(rest) + 1}" if rest else "at its end"
-    raise BadFilter(f"the filter stops making sense {where}: {place}. Expected {_names(wanted)}.", _hint(wanted, word))
+    place = f"{before} ⟨{word[:20]}⟩ {' '.join(rest[len(word) :].split())[:20]}".strip()
+    if rest:
+        problem = f"the filter has an error at character {len(expression) - len(rest) + 1}: {place}."
+    else:
+        problem = f"the filter is incomplete after {before!r}."
+    raise BadFilter(f"{problem} Expected {_names(wanted)}.", _hint(wanted, word))
 
 
 def _names(wanted: set[str]) -> str:

@@ -236,7 +236,9 @@ class Searcher:
         least = calibration.threshold(self.background) if known else 0.0
         if not known or max(known) >= least:
             return []
-        reached = f"the best strength is {max(known):.2f}, and {least:.2f} is what unrelated text reaches here"
+        best = max(known)
+        digits = 2 if round(best, 2) < round(least, 2) else 4  # so that rounding does not contradict the verdict
+        reached = f"the best strength is {best:.{digits}f}, and unrelated text reaches {least:.{digits}f} here"
         return [f"no good match: {reached}."]
 
 
@@ -255,21 +257,23 @@ class _Channels:
 def check(query: Query) -> None:
     """Raises UsageError where a query cannot be answered, with what it would take."""
     if not isinstance(query.k, int) or query.k < 1:
-        raise UsageError(f"k is {query.k!r}, but at least one hit has to be asked for.", "Use -k 10.")
+        raise UsageError(f"k must be a whole number of at least 1, not {query.k!r}.", "Use for example k=10 (-k 10).")
     for name, value, known in (("mode", query.mode, get_args(Mode)), ("group", query.group, get_args(Group))):
         if value not in known:
             raise UnknownName(name, str(value), known)
     for name, text in (("text", query.text), ("where", query.where or ""), ("path", query.path or "")):
         if not isinstance(text, str):
-            raise UsageError(f"{name} is {text!r}, which is not a text.", "Put it in quotes.")
+            raise UsageError(f"{name} must be a string, not {text!r}.", "Put it in quotes.")
     if query.alpha is not None and not 0 <= query.alpha <= 1:
-        raise UsageError(f"alpha is {query.alpha}, but it lies in 0 … 1.", "1 is the cosine alone, 0 the words alone.")
+        raise UsageError(
+            f"alpha must be between 0 and 1, not {query.alpha}.", "1 uses only the cosine, 0 only the words."
+        )
     if not 0 <= query.min_strength <= 1:
-        raise UsageError(f"the minimum strength is {query.min_strength}, but it lies in 0 … 1.", "Try 0.5.")
+        raise UsageError(f"the minimum strength must be between 0 and 1, not {query.min_strength}.", "Try 0.5.")
     if not (query.text.strip() or query.more or query.like):
-        raise UsageError("the query is empty.", "Say what to look for.")
+        raise UsageError("the query is empty.", "Pass a text to search for.")
     if query.mode == "keyword" and not (query.text.strip() or query.more):
-        raise UsageError("a keyword search needs words.", "Give TEXT, or use --mode semantic with --like.")
+        raise UsageError("a keyword search needs words.", "Pass a text, or use the semantic mode.")
 
 
 def _columns(scores: dict[int, float]) -> tuple[Ids, Any]:

@@ -157,7 +157,7 @@ def to_json(value: Any) -> str:
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise Unreadable(f"it holds what JSON cannot say: {error}") from error
+        raise Unreadable(f"it contains a value that JSON cannot represent: {error}") from error
 
 
 def check_document(document: Document) -> None:

@@ -303,7 +303,7 @@ def test_a_day_is_all_of_it_on_this_computers_clock(tmp_path: Path, monkeypatch:
     ("where", "said"),
     [
         ("", "empty"),
-        ("year", "at its end: year ⟨end⟩. Expected an operator"),
+        ("year", "incomplete after 'year'. Expected an operator"),
         ("year => 2020", "Did you mean `>=`?"),
         ("year equals 2020", "character 6: year ⟨equals⟩ 2020. Expected an operator. Did you mean `=`?"),
         ("lang lik 'e%'", "Did you mean `like`?"),

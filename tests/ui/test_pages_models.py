@@ -234,7 +234,7 @@ def _texts(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("new", "why"), [("notes", "already"), ("", "cannot be"), ("a/b", "cannot be"), ("alpha", "beside it already")]
+    ("new", "why"), [("notes", "already"), ("", "cannot be"), ("a/b", "cannot be"), ("alpha", "already exists")]
 )
 def test_a_name_that_cannot_be_is_a_sentence(new: str, why: str, notes: Path) -> None:
     Index.create("alpha", encoder="hashing").close()

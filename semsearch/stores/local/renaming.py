@@ -27,7 +27,9 @@ def rename(folder: Path, target: Path) -> None:
     lock = WriterLock(folder)
     try:
         if target.exists() and not target.samefile(folder):
-            raise UsageError(f"there is a {target.name!r} beside it already.", "Choose another name, or remove it.")
+            raise UsageError(
+                f"an index or file called {target.name!r} already exists.", "Choose another name, or remove it."
+            )
         if os.name == "nt":  # which renames no folder with an open file in it
             lock.release()
         folder.rename(target)
