@@ -160,10 +160,10 @@ class _Walk:
             status = entry.path.stat()
             inside = entry.path.resolve().is_relative_to(self._real_root)
         except (OSError, RuntimeError):  # RuntimeError: a loop, in Python 3.11
-            yield Skipped(printable(entry.relative), "a link to nothing")
+            yield Skipped(printable(entry.relative), "a broken link")
             return
         if not inside:
-            yield Skipped(printable(entry.relative), "a link out of the folder")
+            yield Skipped(printable(entry.relative), "a link to outside the folder")
         elif not stat.S_ISDIR(status.st_mode) and (status.st_dev, status.st_ino) not in self._seen:
             yield self._file(entry, status)
 

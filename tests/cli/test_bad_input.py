@@ -53,7 +53,7 @@ def without_permission(path: Path) -> None:
 
 BAD: dict[str, tuple[str, Make, str]] = {  # what: name, how it is made, what the reason says
     "unreadable": ("secret.txt", without_permission, "Permission denied"),
-    "no target": ("a.txt", lambda path: path.symlink_to("nowhere"), "a link to nothing"),
+    "no target": ("a.txt", lambda path: path.symlink_to("nowhere"), "a broken link"),
     "binary": ("a.bin", lambda path: path.write_bytes(bytes(range(256)) * 20), "binary file"),
     "nul": ("a.txt", lambda path: path.write_bytes(b"one\0two\0three\n"), "binary file"),
     "long line": ("a.txt", a_hundred_megabytes, "limit"),

@@ -141,7 +141,7 @@ def test_a_link_out_of_the_tree_or_to_nothing_is_skipped_with_its_reason(tmp_pat
     (tree / "dead").symlink_to("nowhere")
     (tree / "self").symlink_to("self")
     assert names(tree) == ["a.txt"]
-    outside, nothing = "a link out of the folder", "a link to nothing"
+    outside, nothing = "a link to outside the folder", "a broken link"
     assert reasons(tree) == {"out.txt": outside, "far": outside, "dead": nothing, "self": nothing}
 
 

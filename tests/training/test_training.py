@@ -500,5 +500,5 @@ def test_a_run_goes_on_without_matplotlib(
     with caplog.at_level(logging.WARNING):
         plot.draw(tmp_path, "a run")
         plot.draw(tmp_path, "a run")
-    assert len(caplog.records) == 1 and "no picture of the loss" in caplog.text
+    assert len(caplog.records) == 1 and "the loss is not plotted" in caplog.text
     assert not (tmp_path / "loss.png").exists()

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from semsearch.cli.doctor.facts import Facts
+from semsearch.errors import install_command
 
-GPU_EXTRA = "pip install 'semsearch[gpu]'"  # brings FAISS, ONNX Runtime and torch for CUDA 12
+GPU_EXTRA = install_command("gpu")  # brings FAISS, ONNX Runtime and torch for CUDA 12
 MAJOR = 12  # of that extra
 DRIVERS = {11: 450, 12: 525, 13: 580}  # the oldest driver of a CUDA major (NVIDIA, minor version compatibility)
 OPTIONAL = ("transformers", "onnx", "onnxscript", "bitsandbytes")
@@ -119,4 +120,4 @@ def _majors(facts: Facts) -> Iterator[Finding]:
 
 
 def _install(facts: Facts) -> str:
-    return GPU_EXTRA if facts.meant else "pip install 'semsearch[cpu]'"
+    return GPU_EXTRA if facts.meant else install_command("cpu")

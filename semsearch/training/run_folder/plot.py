@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from semsearch.errors import install_command
 from semsearch.training.run_folder import metrics
 
 FILE = "loss.png"
@@ -30,7 +31,7 @@ def draw(home: Path, title: str) -> None:
     except (ImportError, OSError) as error:
         if str(error) not in _told:
             _told.add(str(error))
-            LOG.warning("no picture of the loss is drawn: %s. pip install 'semsearch[train]' has matplotlib.", error)
+            LOG.warning("the loss is not plotted: %s. Install matplotlib: %s", error, install_command("train"))
 
 
 def _filled(figure: Any, lines: Sequence[Mapping[str, Any]], title: str) -> None:
