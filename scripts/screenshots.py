@@ -66,13 +66,13 @@ def _upload_pairs(browser: Any) -> None:
         with file.open("w", newline="", encoding="utf-8") as out:
             csv.writer(out).writerows([("sentence1", "sentence2", "score"), *_pairs()])
         _awaited(lambda: browser.find_elements(By.CSS_SELECTOR, "input[type=file]"))[0].send_keys(str(file))
-        _awaited(lambda: any(sign in _read(browser) for sign in ("Measure", "Against the scores")))
+        _awaited(lambda: any(sign in _read(browser) for sign in ("Measure", "Agreement with")))
         if "Measure" in _read(browser):
             _press(browser, "Measure")
-        heading = "//h3[contains(., 'Against the scores')] | //h2[contains(., 'Against the scores')]"
+        heading = "//h3[contains(., 'Agreement with')] | //h2[contains(., 'Agreement with')]"
         _awaited(lambda: browser.find_elements(By.XPATH, heading))
         _awaited(lambda: browser.find_elements(By.CSS_SELECTOR, ".stVegaLiteChart canvas, .stVegaLiteChart svg"))
-        _awaited(lambda: "Against the scores" in (read := _read(browser)) and "encoders are done" not in read)
+        _awaited(lambda: "Agreement with" in (read := _read(browser)) and "encoders are done" not in read)
     time.sleep(SETTLED)
     browser.execute_script("arguments[0].scrollIntoView()", browser.find_elements(By.XPATH, heading)[0])
     ActionChains(browser).move_by_offset(1, 1).perform()  # away from what shows tools under the mouse

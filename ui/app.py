@@ -1,4 +1,4 @@
-"""What Streamlit runs: the pages, and how they are reached."""
+"""The Streamlit script: the pages, and the navigation between them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from semsearch_ui.search import page as search
 from semsearch_ui.shared import job_list
 from semsearch_ui.templates import page as templates_page
 
-ICON = Path(__file__).with_name("icon.png")  # a named one would be fetched from elsewhere
-st.set_page_config("semsearch", page_icon=ICON, layout="wide")
-st.html("<style>.stMainBlockContainer { padding-top: 3.5rem }</style>")  # 6rem of nothing else
+STYLE = """<style>
+.stMainBlockContainer { padding-top: 3.5rem }  /* 6rem by default */
+.stButtonGroup button p::first-letter { text-transform: uppercase }  /* the options stand in lower case in the URL */
+</style>"""
+st.set_page_config("semsearch", page_icon=Path(__file__).with_name("icon.png"), layout="wide")
+st.html(STYLE)
 chosen = st.navigation(
     [
         st.Page(search.page, title="Search", icon=":material/search:", default=True),
@@ -30,6 +33,6 @@ chosen = st.navigation(
         st.Page(models_page.page, title="Indexes & models", icon=":material/database:", url_path="indexes"),
     ]
 )
-with st.container():  # whatever it shows, the page under it keeps its place, and forms that are open stay so
+with st.container():  # always there, so that the page below keeps its place, and open forms stay open
     job_list.show()
 chosen.run()

@@ -47,7 +47,7 @@ def charts(browser: Any) -> list[Any]:
 def uploaded(browser: Any, server: str, file: Path) -> None:
     opened(browser, server, kind="pairs", m="hashing")
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[type=file]"))[0].send_keys(str(file))
-    until(lambda: "Against the scores of people" in text(browser) and len(charts(browser)) == 2)
+    until(lambda: "Agreement with human scores" in text(browser) and len(charts(browser)) == 2)
 
 
 @pytest.fixture

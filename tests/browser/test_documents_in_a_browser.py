@@ -102,11 +102,11 @@ def test_a_dropped_file_becomes_a_document_that_can_be_downloaded_as_a_row_and_d
     press(browser, "CSV (1)")
     saved = until(lambda: list(browser.downloads.glob("notes*.csv")))[0]
     assert saved.read_text(encoding="utf-8").splitlines()[1].startswith(("'=1+1", "\"'=1+1"))
-    press(browser, "Delete all that the filters show (1)")
+    press(browser, "Delete all that match the filters (1)")
     until(lambda: "The files stay where they are" in text(browser))
     press(browser, "Delete 1 document")
     until(lambda: "1 deleted; the files stay" in text(browser))
-    until(lambda: "No document fits" in text(browser))
+    until(lambda: "No document matches" in text(browser))
     assert browser.title != "owned"
 
 
@@ -117,7 +117,7 @@ def test_everything_is_read_again_while_one_searches_in_another_tab_reloads_and_
     rows = ({"id": f"row-{number}", "text": f"Row {number} of a long table."} for number in range(ROWS))
     (files / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     opened(browser, server)
-    press(browser, "Read everything again")
+    press(browser, "Re-index everything")
     until(lambda: "row-" in text(browser))
     first = browser.current_window_handle
     browser.switch_to.new_window("tab")
@@ -128,7 +128,7 @@ def test_everything_is_read_again_while_one_searches_in_another_tab_reloads_and_
     browser.close()
     browser.switch_to.window(first)
     browser.refresh()
-    until(lambda: "Reading everything again" in text(browser))
+    until(lambda: "Re-indexing everything" in text(browser))
     press(browser, "Stop")
     until(lambda: "was stopped. What was stored by then stays" in text(browser))
     with Index.open("notes", home=home) as index:

@@ -40,7 +40,7 @@ def measure(browser: Any, url: str) -> None:
     browser.get(url)
     until(lambda: buttons(browser, "Measure") and buttons(browser, "Measure")[0].is_enabled())
     buttons(browser, "Measure")[0].click()
-    until(lambda: "Two side by side" in text(browser))
+    until(lambda: "Compare two runs" in text(browser))
 
 
 def values(browser: Any) -> list[str]:
@@ -59,7 +59,7 @@ def test_runs_are_measured_in_the_browser_and_outlive_the_server(
         assert [run["encoder"] for run in kept] == ["hashing", "default"]
         measure(browser, f"{address}/evaluate?measure=without+labels&index=notes&sample=2")
     browser.get(f"{request.getfixturevalue('server')}/{tasks}")  # another server, of the same home
-    until(lambda: "Two side by side" in text(browser))
+    until(lambda: "Compare two runs" in text(browser))
     wanted = {f"{run['encoder']} · {run['time'][:19].replace('T', ' ')}" for run in kept}
     until(lambda: all(any(value.endswith(run) for value in values(browser)) for run in wanted))
 
@@ -67,7 +67,7 @@ def test_runs_are_measured_in_the_browser_and_outlive_the_server(
 def test_a_template_is_checked_as_it_is_typed(browser: Any, server: str) -> None:
     browser.get(f"{server}/templates")
     box = until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[aria-label='Template']"))[0]
-    until(lambda: "Tokens of the template stand in" in text(browser))
+    until(lambda: "Tokens of the template are in" in text(browser))
     box.send_keys(Keys.CONTROL, "a")
     box.send_keys("<b>This</b> means [MASK]")
     until(lambda: "There is no slot for the sentence" in text(browser))  # neither Enter nor Tab was pressed

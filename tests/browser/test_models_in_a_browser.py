@@ -71,7 +71,7 @@ def test_an_index_is_made_with_options_renamed_and_dumped(browser: Any, server: 
     unfold(browser, "Options")
     fill(browser, "Tokens of a passage", "64")
     press(browser, "Create it")
-    until(lambda: "It is there, and empty" in text(browser))
+    until(lambda: "was created; add documents" in text(browser))
     with Index.open(home / "notes") as index:
         assert index.info()["recipe"]["splitter"]["size"] == 64
     unfold(browser, "Rename this index")

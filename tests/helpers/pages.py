@@ -58,6 +58,6 @@ def ended(name: str | tuple[str, ...] = "notes") -> str:
     from semsearch_ui.shared import jobs
 
     until = time.monotonic() + 60
-    while (job := jobs.of(name)) and job.state == "running" and time.monotonic() < until:
+    while (job := jobs.last(name)) and job.state == "running" and time.monotonic() < until:
         time.sleep(0.02)
     return job.state if job else ""

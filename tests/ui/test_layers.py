@@ -12,6 +12,8 @@ PUBLIC = {
     "semsearch.export",
     "semsearch.prompts",
     "semsearch.training",
+    "semsearch.utils.stop_words",
+    "semsearch.utils.writing_systems",
 }
 
 

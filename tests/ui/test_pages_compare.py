@@ -145,7 +145,7 @@ def test_an_encoder_that_cannot_be_loaded_is_an_error_of_its_own(home: Path) -> 
 
 def test_a_link_alone_fetches_nothing() -> None:
     page = shown("hashing", "hf:owner/name", "bge-small-en-v1.5#mean", s="a\nb")
-    assert [each.label for each in page.button if each.label != "Add"] == ["Fetch and use it"] * 2
+    assert [each.label for each in page.button if each.label != "Add"] == ["Download and use it"] * 2
     assert not page.error
     assert titles(page) == ["hashing"]
 
@@ -334,19 +334,19 @@ def test_an_uploaded_file_goes_before_the_box() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x,y\nc\n", "line 2 has 1 column"),
-        ("x,y\n\nc,d,e,f\n", "line 3 has 4 columns"),
+        ("x,y\nc\n", "Line 2 has 1 column"),
+        ("x,y\n\nc,d,e,f\n", "Line 3 has 4 columns"),
         ("sentence1,score\nx,1\n", "no column sentence2"),
-        ("a,b,score\nx,y,1\nx,y,z\n", "line 3: 'z' is not a score"),
-        ("sentence1,sentence2,score\nx,y,high\n", "line 2: 'high' is not a score"),
-        ("left,right,how alike\nx,y,3\n", "line 1: 'how alike' is not a score.*If it is a heading: sentence1"),
-        ("x|y|z\n", "line 1: 'z' is not a score"),
-        ("a,b,nan\n", "line 1: 'nan' is not a score"),
-        ("x,  \n", "line 1 has no text as sentence2"),
-        ('{"sentence1": "a"}\n', "line 1 has no text as sentence2"),
-        ('{"sentence1": "a", "sentence2": "b"}\n{"sen\n', "line 2 is broken JSON"),
-        ('{"sentence1": "a", "sentence2": "b"}\n[1]\n', "line 2 is no JSON object"),
-        ('{"a": "a", "b": "b", "score": true}', "line 1: 'True' is not a score"),
+        ("a,b,score\nx,y,1\nx,y,z\n", "Line 3: 'z' is not a score"),
+        ("sentence1,sentence2,score\nx,y,high\n", "Line 2: 'high' is not a score"),
+        ("left,right,how alike\nx,y,3\n", "Line 1: 'how alike' is not a score.*If it is a heading: sentence1"),
+        ("x|y|z\n", "Line 1: 'z' is not a score"),
+        ("a,b,nan\n", "Line 1: 'nan' is not a score"),
+        ("x,  \n", "Line 1 has no text as sentence2"),
+        ('{"sentence1": "a"}\n', "Line 1 has no text as sentence2"),
+        ('{"sentence1": "a", "sentence2": "b"}\n{"sen\n', "Line 2 is broken JSON"),
+        ('{"sentence1": "a", "sentence2": "b"}\n[1]\n', "Line 2 is no JSON object"),
+        ('{"a": "a", "b": "b", "score": true}', "Line 1: 'True' is not a score"),
         ('[{"a": "x", "b": "y"}]', "one JSON list"),
     ],
 )
@@ -387,7 +387,7 @@ def test_a_cell_holds_commas_and_every_kind_of_blank() -> None:
 
 def test_a_bad_line_is_a_sentence_on_the_page() -> None:
     page = pasted("x,y\nc\n")
-    assert "line 2 has 1 column" in page.error[0].value
+    assert "Line 2 has 1 column" in page.error[0].value
     assert not page.dataframe
 
 
@@ -445,8 +445,8 @@ def without_data(spec: Any) -> Any:
 def test_a_download_runs_in_no_spreadsheet() -> None:
     from semsearch_ui.compare.pair_scores import Scored
     from semsearch_ui.compare.pair_table import table
-    from semsearch_ui.shared.csv_export import table as written
     from semsearch_ui.shared.pairs import Pair
+    from semsearch_ui.shared.tables import to_csv as written
 
     rows = table([Pair("=1+1", "@x\ny", -2.0)], {"=m": Scored((-0.5,), (None,), None, None, (None,))})
     (head, cells) = csv.reader(io.StringIO(written(rows, list(rows[0]))))

@@ -105,11 +105,11 @@ def test_a_condition_and_the_state_of_the_file_filter_the_table(notes: Path, fol
     (folder / "a.md").write_text("Something else, and longer.", encoding="utf-8")
     (folder / "b.md").unlink()
     assert ids(shown(where="year < 1995")) == ["cars/diesel.txt"]
-    assert ids(shown(state="changed since")) == ["a.md"]
+    assert ids(shown(state="changed on disk")) == ["a.md"]
     assert ids(shown(state="file is gone")) == ["b.md"]
-    assert ids(shown(state="kept here", title="cars")) == ["cars/diesel.txt", "cars/petrol.txt"]
+    assert ids(shown(state="in the index only", title="cars")) == ["cars/diesel.txt", "cars/petrol.txt"]
     states = {row["id"]: row["state"] for row in table(shown())}
-    assert (states["a.md"], states["b.md"], states["c.txt"]) == ("changed since", "file is gone", "as on disk")
+    assert (states["a.md"], states["b.md"], states["c.txt"]) == ("changed on disk", "file is gone", "up to date")
     assert "no field is called" in said(shown(where="yeer < 1995")).lower()
 
 
@@ -137,7 +137,9 @@ def test_a_folder_is_added_in_the_background_and_what_was_skipped_says_why(notes
     assert "3 added" not in said(page)
 
 
-@pytest.mark.parametrize(("path", "why"), [("nowhere", "no file or folder"), ("", "no path"), ("/", "whole disk")])
+@pytest.mark.parametrize(
+    ("path", "why"), [("nowhere", "no file or folder"), ("", "path is missing"), ("/", "whole disk")]
+)
 def test_a_folder_that_cannot_be_added_is_a_sentence(path: str, why: str, notes: Path) -> None:
     page = shown()
     page.text_input(key="add.path").set_value(path)
@@ -157,14 +159,14 @@ def test_update_finds_what_changed_and_what_is_gone(notes: Path, folder: Path) -
     assert "1 added, 0 changed, 0 moved, 1 deleted" in said(again(page))
     assert "d.md" in ids(page)
     assert "a.md" not in ids(page)
-    click(page, "Read everything again")
+    click(page, "Re-index everything")
     assert ended("notes") == "done"
 
 
 def test_what_an_update_would_do_is_said_and_nothing_is_written(notes: Path, folder: Path) -> None:
     follow(folder)
     (folder / "d.md").write_text("# New\n", encoding="utf-8")
-    page = click(shown(), "What would change")
+    page = click(shown(), "Preview changes")
     assert ended("notes") == "done"
     assert "Nothing was written. It would be: 1 added" in said(again(page))
     assert "skipped: broken.pdf: not a readable PDF" in said(page)
@@ -188,15 +190,15 @@ def test_a_folder_is_read_by_the_options_that_the_command_line_has(notes: Path, 
     page.text_input(key="add.text").set_value("words")
     page.text_input(key="add.id").set_value("name")
     page.multiselect(key="add.meta").set_value(["year"])
-    click(page, "What would be added")
+    click(page, "Preview additions")
     assert ended("notes") == "done"
     assert "It would be: 1 added" in said(again(page))
     click(page, "Add it")
     assert ended("notes") == "done"
     row = next(row for row in table(again(page)) if row["id"] == "r1")
     assert row["metadata"].startswith("year: 7")
-    [followed] = table(page, "follows")
-    assert followed["with"] == "--text-field words --id-field name --meta-field year"
+    [followed] = table(page, "source")
+    assert followed["options"] == "--text-field words --id-field name --meta-field year"
 
 
 def test_every_option_of_the_page_is_what_the_command_line_calls_so() -> None:
@@ -211,14 +213,14 @@ def test_every_option_of_the_page_is_what_the_command_line_calls_so() -> None:
 
 def test_documents_are_cut_anew_and_those_that_were_dropped_too(notes: Path) -> None:
     page = shown()
-    click(page, "Cut everything anew")
-    assert "cut like that already" in said(page)
+    click(page, "Split everything again")
+    assert "split like that already" in said(page)
     page.number_input(key="cut notes.size").set_value(4)
     page.number_input(key="cut notes.overlap").set_value(9)
-    click(page, "Cut everything anew")
+    click(page, "Split everything again")
     assert "does not fit into passages of 4" in said(page)
     page.number_input(key="cut notes.overlap").set_value(0)
-    click(page, "Cut everything anew")
+    click(page, "Split everything again")
     assert ended("notes") == "done"
     with Index.open("notes", encoder="hashing") as index:
         assert len(index.passages("cars/diesel.txt")) > 2
@@ -271,7 +273,7 @@ def test_dropped_files_are_read_by_options_and_an_update_leaves_them_alone(notes
     click(again(page), "Update")
     assert ended("notes") == "done"
     assert "r1" in ids(again(page))
-    assert next(row["state"] for row in table(page) if row["id"] == "r1") == "kept here"
+    assert next(row["state"] for row in table(page) if row["id"] == "r1") == "in the index only"
 
 
 def test_what_was_skipped_is_narrowed_by_words_and_by_reason(home: Path) -> None:
@@ -297,7 +299,7 @@ def test_a_job_uses_the_encoder_that_the_open_index_has_loaded(home: Path, monke
         index.add(DOCUMENTS)
     loaded: list[str] = []
     load = Encoder.from_settings
-    monkeypatch.setattr(Encoder, "configured", lambda name, **how: loaded.append(name) or load(name, **how))
+    monkeypatch.setattr(Encoder, "from_settings", lambda name, **how: loaded.append(name) or load(name, **how))
     pool.index("notes").search("engine")
     page = shown()
     page.file_uploader(key="add.files").set_value([("new.md", b"Something new.", "")])
@@ -317,7 +319,7 @@ def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_store
         (many / f"{number:03}.txt").write_text(f"Text number {number}.", encoding="utf-8")
     stored, go = threading.Event(), threading.Event()
 
-    def work(told: jobs.Told) -> jobs.Outcome:
+    def work(told: jobs.Report) -> jobs.Outcome:
         def step(at: Progress) -> None:
             if at.passages:
                 stored.set()
@@ -325,7 +327,7 @@ def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_store
             told(at)
 
         with Index.open("notes", encoder="hashing") as index:
-            return sync_job.counted(index.sync(many, None, step))
+            return sync_job.outcome(index.sync(many, None, step))
 
     jobs.start("notes", "Adding a folder", work)
     assert stored.wait(60)
@@ -369,7 +371,7 @@ def test_a_fault_of_a_job_is_a_sentence_and_no_traceback(notes: Path) -> None:
 
     jobs.start("notes", "Verify", lambda _: 1 / 0)
     assert ended("notes") == "failed"
-    assert "ended at a fault of its own" in said(shown())
+    assert "It failed: " in said(shown())
 
 
 def test_deleting_asks_first_and_says_that_the_files_stay(notes: Path, folder: Path) -> None:
@@ -378,7 +380,7 @@ def test_deleting_asks_first_and_says_that_the_files_stay(notes: Path, folder: P
     page.multiselect(key="chosen").set_value(["a.md", "b.md"])
     click(again(page), "Delete the chosen (2)")
     assert any("files stay" in each.value for each in page.markdown)
-    click(page, "Keep")
+    click(page, "Cancel")
     assert "Delete 2 documents" not in [each.label for each in page.button]
     click(page, "Delete the chosen (2)")
     click(page, "Delete 2 documents")
@@ -394,16 +396,16 @@ def test_a_deletion_that_is_stopped_has_deleted_nothing(notes: Path, monkeypatch
     delete = Index.delete
 
     def stopped(index: Index, ids: Any, progress: Any) -> int:
-        job = jobs.of("notes")
+        job = jobs.last("notes")
         assert job
         job.stop.set()
         return delete(index, ids, progress)
 
     monkeypatch.setattr(Index, "delete", stopped)
-    page = click(shown(glob="cars/*"), "Delete all that the filters show (2)")
+    page = click(shown(glob="cars/*"), "Delete all that match the filters (2)")
     click(page, "Delete 2 documents")
     assert ended("notes") == "stopped"
-    assert "it has deleted nothing" in said(again(page))
+    assert "Nothing was deleted" in said(again(page))
     assert len(ids(shown())) == 3
 
 
@@ -420,7 +422,7 @@ def test_work_that_cannot_be_stopped_says_why(notes: Path) -> None:
 
 
 def test_all_that_a_filter_shows_can_be_deleted(notes: Path) -> None:
-    page = click(shown(glob="cars/*"), "Delete all that the filters show (2)")
+    page = click(shown(glob="cars/*"), "Delete all that match the filters (2)")
     click(page, "Delete 2 documents")
     assert ended("notes") == "done"
     assert ids(shown()) == ["brot.txt"]
@@ -428,7 +430,7 @@ def test_all_that_a_filter_shows_can_be_deleted(notes: Path) -> None:
 
 def test_a_chosen_document_shows_its_passages_and_how_they_were_cut(notes: Path) -> None:
     page = shown(chosen="cars/diesel.txt")
-    assert any("cut by sentences, 192 tokens at most" in each.value.replace("\\", "") for each in page.caption)
+    assert any("split by sentences, at most 192 tokens" in each.value.replace("\\", "") for each in page.caption)
     assert "A diesel engine ignites fuel. It has no spark." in page.get("html")[0].proto.body
     page.segmented_control(key="view").set_value("table")
     [row] = table(again(page), "start")
@@ -450,12 +452,11 @@ def test_what_a_passage_repeats_of_the_one_before_is_marked_and_none_of_it_is_ma
     first, second, *_ = table(again(page), "start")
     assert (first["repeated"], second["repeated"]) == (0, first["end"] - second["start"])
     page.multiselect(key="chosen").set_value(["blank"])
-    assert "nothing of it can be found" in said(again(page))
+    assert "nothing in it can be found" in said(again(page))
 
 
 def test_ticked_rows_are_the_chosen_documents_and_a_row_that_is_gone_is_none() -> None:
-    page = AppTest.from_string("from semsearch_ui.documents import page\npage.choose(['a', 'b'], 'ticked')")
-    page.session_state["ticked"] = {"selection": {"rows": [1, 5]}}
+    page = AppTest.from_string("from semsearch_ui.documents import page\npage.choose(['a', 'b'], [1, 5])")
     assert again(page).session_state["chosen"] == ["b"]
 
 
@@ -511,4 +512,4 @@ def test_a_folder_that_is_removed_during_a_click_is_a_sentence(notes: Path, fold
     Index.remove("notes")
     again(page)
     assert ended("notes") == "failed"
-    assert "there is no index 'notes' any more" in said(again(page))
+    assert "There is no index 'notes' any more" in said(again(page))

@@ -120,7 +120,7 @@ def test_a_copy_that_is_folded_into_a_hit_is_found_too(notes: Path) -> None:
 def test_judgements_of_documents_by_other_names_are_told(notes: Path) -> None:
     page = uploaded(QUERIES.encode(), b"q1 0 folder/petrol 1\n")
     assert {row["nDCG@10"] for row in measured(page)} == {0}
-    assert re.search(r"The index calls one '\w+.txt', the judgements 'folder/petrol'", said(page))
+    assert re.search(r"has the id '\w+.txt', one of the judgements 'folder/petrol'", said(page))
     assert "warnings" not in next(iter(list_runs().values()))
 
 
@@ -238,7 +238,7 @@ def test_a_run_that_cannot_be_kept_is_shown_and_told(notes: Path) -> None:
     (notes.parent / ".evaluations").write_text("in the way", "utf-8")
     page = shown(measure="without labels")
     assert len(measured(page)) == 3
-    assert "could not be kept" in said(page)
+    assert "could not be saved" in said(page)
 
 
 def test_a_file_that_is_no_run_of_these_pages_hides_no_other(notes: Path) -> None:
@@ -259,12 +259,12 @@ def test_two_rows_are_held_against_each_other(notes: Path) -> None:
     assert found["recall@10"]["to"] == f"{after['recall@10']:.4f}"
     assert found["recall@10"]["difference"] == f"{after['recall@10'] - before['recall@10']:+.4f}"
     assert found["recall@10"]["which is"] == "▼ worse"
-    assert "not measured alike" not in said(page)
+    assert "settings differ" not in said(page)
     page.number_input(key="seed").set_value(5)
     measured(again(page))
     page.selectbox[0].select_index(len(page.selectbox[0].options) - 1)
     again(page)
-    assert "not measured alike (seed, other texts)" in said(page)
+    assert "settings differ (seed, other texts)" in said(page)
 
 
 def test_the_downloads_hold_every_run_and_no_formula(notes: Path) -> None:
@@ -276,9 +276,9 @@ def test_the_downloads_hold_every_run_and_no_formula(notes: Path) -> None:
     rows = [run_comparison.Row(name, run, each) for name, run in list_runs().items() for each in run["rows"]]
     flat = run_table.table(rows)
     assert [row["index"] for row in flat] == ["=cmd"] * 3
-    from semsearch_ui.shared import csv_export
+    from semsearch_ui.shared import tables
 
-    lines = csv_export.table(flat, list(flat[0])).splitlines()
+    lines = tables.to_csv(flat, list(flat[0])).splitlines()
     assert len(lines) == 4
     assert all(",'=cmd," in line for line in lines[1:])
     assert json.loads(json.dumps(list(list_runs().values())))[0]["rows"][0]["mode"] == "hybrid"
@@ -337,7 +337,7 @@ def test_a_trained_folder_offers_what_it_was_trained_from(home: Path, tmp_path: 
     (folder / "run" / "settings.json").write_text('{"base": {"name": "/models/bert#template=cot-bert"}}', "utf-8")
     page = shown(measure="before and after", after=str(folder))
     assert "It was trained from /models/bert#template=cot-bert" in said(page)
-    assert [each for each in page.button if each.label == "Take that as before"]
+    assert [each for each in page.button if each.label == "Use that as before"]
     assert encoder_form.trained_from(str(folder)) == "/models/bert#template=cot-bert"
 
 
@@ -356,7 +356,7 @@ def test_a_job_that_is_stopped_keeps_what_was_measured_before(notes: Path) -> No
                 told(jobs.Progress(1, 2, "texts"))
         return {"measure": "queries", "rows": [{"mode": "hybrid"}], "settings": {}, "encoder": name}
 
-    job = jobs.start(KEY, "measuring", lambda told: metric_job.made(["first", "second"], work, told))
+    job = jobs.start(KEY, "measuring", lambda told: metric_job.measure(["first", "second"], work, told))
     assert first_is_done.wait(60)
     job.stop.set()
     assert ended(KEY) == "stopped"

@@ -37,19 +37,19 @@ def test_a_job_of_a_key_gives_its_value_and_stands_beside_those_of_other_keys() 
         jobs.start(first, "Measuring", lambda _: jobs.Outcome(""))
     go.set()
     assert ended(first) == "done"
-    assert [job.outcome.value for key in (first, second) if (job := jobs.of(key)) and job.outcome] == [True, 2]
+    assert [job.outcome.value for key in (first, second) if (job := jobs.last(key)) and job.outcome] == [True, 2]
 
 
-def test_a_job_of_a_key_is_stopped_from_any_page_and_only_what_is_to_be_told_is_told() -> None:
+def test_a_job_of_a_key_is_stopped_from_any_page_and_only_announced_jobs_are_announced() -> None:
     stepped = threading.Event()
 
-    def work(told: jobs.Told) -> jobs.Outcome:
+    def work(report: jobs.Report) -> jobs.Outcome:
         while True:
-            told(Progress(1, 4, "pairs", "*pair*"))
+            report(Progress(1, 4, "pairs", "*pair*"))
             stepped.set()
 
     jobs.start(("Compare", "a"), "Measuring", work)
-    jobs.start(("Compare", "b"), "Measuring", lambda _: jobs.Outcome("silent"), told=False)
+    jobs.start(("Compare", "b"), "Measuring", lambda _: jobs.Outcome("silent"), announced=False)
     assert stepped.wait(60)
     assert ended(("Compare", "b")) == "done"
     page = AppTest.from_string(PAGE).run()
@@ -63,11 +63,11 @@ def test_a_job_of_a_key_is_stopped_from_any_page_and_only_what_is_to_be_told_is_
 
 
 def test_only_the_last_jobs_of_keys_are_kept() -> None:
-    for number in range(jobs.KEPT + 3):
-        jobs.start(("Compare", str(number)), "Measuring", lambda _: jobs.Outcome(""), told=False)
+    for number in range(jobs.MOST_FINISHED + 3):
+        jobs.start(("Compare", str(number)), "Measuring", lambda _: jobs.Outcome(""), announced=False)
         assert ended(("Compare", str(number))) == "done"
-    assert jobs.of(("Compare", "0")) is None
-    assert jobs.of(("Compare", str(jobs.KEPT + 2))) is not None
+    assert jobs.last(("Compare", "0")) is None
+    assert jobs.last(("Compare", str(jobs.MOST_FINISHED + 2))) is not None
 
 
 class Panic(BaseException):
@@ -79,31 +79,31 @@ def panicking() -> None:
 
 
 def test_a_fault_that_is_no_exception_ends_its_job_and_holds_up_nobody_else() -> None:
-    jobs.start(("Test", "panic"), "Falling", lambda told: panicking())
+    jobs.start(("Test", "panic"), "Falling", lambda _: panicking())
     assert ended(("Test", "panic")) == "failed"
-    line = background.Later("test")
+    line = background.Worker("test")
     failed, next_ = line("one", panicking), line("two", lambda: 2)
     assert isinstance(failed.exception(60), Panic) and next_.result(60) == 2
 
 
 def test_work_ends_without_a_word_where_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    def work(told: jobs.Told) -> jobs.Outcome:
+    def work(report: jobs.Report) -> jobs.Outcome:
         raise RuntimeError("cannot schedule new futures after interpreter shutdown")
 
-    monkeypatch.setattr(jobs, "ending", lambda: True)
-    for each in (work, lambda told: told(Progress(1, 2, "texts", ""))):
+    monkeypatch.setattr(jobs, "server_ends", lambda: True)
+    for each in (work, lambda report: report(Progress(1, 2, "texts", ""))):
         job = jobs.Job(("Compare", "x"), "Measuring")
         job.run(each)
         assert (job.state, job.error) == ("stopped", "")
 
 
 def test_what_somebody_waits_for_is_kept_however_much_is_asked_beside_it() -> None:
-    line, go = background.Later("test"), threading.Event()
+    line, go = background.Worker("test"), threading.Event()
     waiting = line("waiting", lambda: go.wait(60))
-    others = [line(number, lambda: 0) for number in range(background.KEPT)]
+    others = [line(number, lambda: 0) for number in range(background.MOST_RESULTS)]
     assert line("waiting", lambda: False) is waiting
     go.set()
-    assert waiting.result(60) and [each.result(60) for each in others] == [0] * background.KEPT
+    assert waiting.result(60) and [each.result(60) for each in others] == [0] * background.MOST_RESULTS
     line("one more", lambda: 0)
     assert line(0, lambda: 1).result(60) == 1  # done, and the oldest: gone
 
@@ -113,11 +113,11 @@ def test_what_a_job_or_a_click_says_leaves_the_page_under_it_in_its_place(
 ) -> None:
     monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path))
     page = AppTest.from_string(
-        "from semsearch_ui.shared import jobs\njobs.refused()\nimport streamlit as st\nst.title('x')"
+        "from semsearch_ui.shared import messages\nmessages.outcome_of_click()\nimport streamlit as st\nst.title('x')"
     )
     page.run()
     before = len(page.main.children)
-    page.session_state["refused"] = "no"
+    page.session_state["refused"] = "busy"
     page.run()
-    assert page.error[0].value == "no"
+    assert page.error[0].value == "busy"
     assert len(page.main.children) == before == 2

@@ -97,7 +97,7 @@ def shown(**url: str) -> AppTest:
 def waited(page: AppTest) -> AppTest:
     """The page once what is computed beside it is there."""
     for _ in range(400):
-        if not any("being" in each.value for each in page.info):
+        if not any(each.icon == ":material/hourglass_top:" for each in page.info):
             return page
         time.sleep(0.05)
         again(page)
@@ -165,7 +165,7 @@ def test_while_clusters_are_being_found_the_points_are_there_in_grey(
     monkeypatch.setattr(background, "PATIENCE", 0.01)
     page = shown(clusters="3")
     assert set(charts[-1].levels) == {-1}
-    assert "Clusters are being found" in page.info[0].value
+    assert "Computing clusters" in page.info[0].value
     waited(page)
     assert set(charts[-1].levels) == {0, 1, 2}
 
@@ -261,11 +261,11 @@ def test_the_same_map_is_the_same_bytes_whatever_is_chosen_on_it(notes: Path, ch
 
 def test_what_the_browser_says_is_chosen_is_looked_at_before_it_is_believed(notes: Path) -> None:
     with Index.open("notes", encoder="hashing") as index:
-        given = space_points.points(index, 100)
+        given = space_points.sample(index, 100)
     colours = space_points.grouped("folder", space_points.folders(given.sample.documents))
 
     def told(state: Any) -> dict[str, str]:
-        return selection.told(state, given, colours).params()
+        return selection.from_browser(state, given, colours).params()
 
     assert told({"rows": [2]}) == {"points": str(given.sample.ids[2])}
     assert told({"group": 1}) == {"group": colours.names[1]}

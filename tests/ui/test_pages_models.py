@@ -56,7 +56,7 @@ def test_every_index_is_shown_with_its_encoder_and_what_serves_it_and_why(notes:
     assert (row["index"], row["documents"], row["passages"], row["encoder"]) == ("notes", 2, 2, "hashing")
     assert row["size"] > 0
     assert row["why"]
-    assert any("served by" in each.value for each in page.caption)
+    assert any("searched by" in each.value for each in page.caption)
 
 
 def test_an_index_that_cannot_be_read_says_why_and_hides_no_other(notes: Path, home: Path) -> None:
@@ -77,7 +77,7 @@ def test_an_index_is_made_with_an_encoder_of_the_list(home: Path) -> None:
     page.selectbox(key="new.encoder").set_value("hashing")
     click(page, "Create it")
     assert ended("new") == "done"
-    assert "Add documents" in said(again(page))
+    assert "add documents" in said(again(page))
     [row] = rows(page, "backend")
     assert (row["index"], row["encoder"], row["documents"]) == ("new", "hashing", 0)
 
@@ -89,7 +89,7 @@ def test_an_index_is_made_with_an_encoder_of_the_list(home: Path) -> None:
         ("../up", "hashing", "needs a name"),
         ("-x", "hashing", "cannot be the name"),
         ("notes", "hashing", "already"),
-        ("new", "nosuch", "no encoder is called"),
+        ("new", "nosuch", "No encoder is called"),
     ],
 )
 def test_an_index_that_cannot_be_made_is_a_sentence(
@@ -118,7 +118,7 @@ def test_verify_and_compact_say_what_they_found(notes: Path) -> None:
         cache.write_bytes(b"damaged")
     click(page, "Verify")
     assert ended("notes") == "done"
-    assert "problems were found" in said(again(page))
+    assert "problems found" in said(again(page))
 
 
 def test_a_dump_is_downloaded_and_restored(notes: Path, home: Path) -> None:
@@ -127,14 +127,14 @@ def test_a_dump_is_downloaded_and_restored(notes: Path, home: Path) -> None:
     page = click(shown(), "Dump")
     assert ended("notes") == "done"
     assert again(page).get("download_button")
-    job = jobs.of("notes")
+    job = jobs.last("notes")
     assert job and job.outcome and job.outcome.file
     dump = job.outcome.file.read_bytes()
     page.file_uploader(key="dump.file").set_value(("notes.dump", dump, ""))
     page.text_input(key="dump.name").set_value("new")
     click(page, "Restore it")
     assert ended("new") == "done"
-    assert "2 documents are back" in said(again(page))
+    assert "2 documents restored" in said(again(page))
     assert Index.names() == ["new", "notes"]
 
 
@@ -155,7 +155,7 @@ def test_removing_asks_for_the_name_and_says_what_stays(notes: Path) -> None:
     assert again(page).button(key="really remove").disabled
     page.text_input(key="remove notes").set_value("notes")
     click(again(page), "Remove it")
-    assert "notes was removed; the files that were indexed stay" in said(page)
+    assert "notes was removed; the indexed files stay" in said(page)
     assert not notes.exists()
 
 
@@ -221,7 +221,7 @@ def test_an_index_gets_another_name_and_the_page_follows(notes: Path, home: Path
     page = shown(index="notes")
     page.text_input(key="new name notes").set_value("zeta")
     click(page, "Rename it")
-    assert "notes is called zeta from now on" in said(page)
+    assert "notes was renamed to zeta" in said(page)
     assert page.selectbox(key="index").value == "zeta"
     assert [row["index"] for row in rows(page, "backend")] == ["alpha", "zeta"]
     assert (home / "zeta" / "store.db").exists() and not (home / "notes").exists()
@@ -269,7 +269,7 @@ def test_what_lies_elsewhere_on_this_machine_is_brought_in_and_stays_there(
     page.text_input(key="dump.name").set_value("new")
     click(page, "Restore it")
     assert ended("new") == "done"
-    assert "2 documents are back" in said(again(page))
+    assert "2 documents restored" in said(again(page))
     assert place.exists()
     assert [each.name for each in home.iterdir() if each.name.startswith(".")] == []
 
@@ -280,7 +280,7 @@ def test_a_place_where_nothing_is_is_a_sentence(home: Path) -> None:
     page.text_input(key="dump.name").set_value("new")
     click(page, "Restore it")
     assert ended("new") == "failed"
-    assert "there is no file" in said(again(page))
+    assert "There is no file" in said(again(page))
     assert not Index.names()
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("streamlit")
 import streamlit as st
 
 from semsearch import Document, Index, SemsearchError
-from semsearch_ui.shared import pool
+from semsearch_ui.shared import messages, pool
 
 # What remark-gfm makes links of once all else is read (mdast-util-gfm-autolink-literal 2)
 ADDRESS = re.compile(r"(https?://|www(?=\.))([-.\w]+)([^ \t\r\n]*)", re.IGNORECASE)
@@ -37,7 +37,7 @@ def made(name: str, *texts: str) -> None:
 )
 def test_no_address_in_a_text_becomes_a_link(text: str) -> None:
     assert ADDRESS.search(text) or MAIL.search(text)
-    read = re.sub(r"\\(.)", r"\1", pool.plain(f"see {text} there"))
+    read = re.sub(r"\\(.)", r"\1", messages.plain(f"see {text} there"))
     assert not ADDRESS.search(read) and not MAIL.search(read)
     assert read.replace("\u2060", "") == f"see {text} there"
 

@@ -203,10 +203,11 @@ def test_several_indexes_are_searched_together(notes: Path) -> None:
 
 
 def test_a_download_runs_in_no_spreadsheet() -> None:
-    from semsearch_ui.search.footer import COLUMNS, table
+    from semsearch_ui.search.footer import COLUMNS
+    from semsearch_ui.shared.tables import to_csv
 
     row = dict.fromkeys(COLUMNS, None) | {"path": "=cmd|' /C calc'!A0", "text": '-1+1,"\nx', "score": -0.5}
-    (_, cells) = csv.reader(io.StringIO(table([row])))
+    (_, cells) = csv.reader(io.StringIO(to_csv([row], COLUMNS)))
     found = dict(zip(COLUMNS, cells, strict=True))
     assert found["path"].startswith("'=")
     assert found["text"] == "'-1+1,\"\nx"
@@ -361,7 +362,7 @@ def test_the_other_passages_of_a_document_are_a_click_away(home: Path) -> None:
 
 def test_the_nearest_miss_is_shown_and_a_click_loosens(notes: Path) -> None:
     page = shown("diesel engine", where="year > 3000", **{"f.lang": "de"})
-    assert any(each.value.startswith("**Nearest: diesel") for each in page.markdown)
+    assert any(each.value.startswith("**Best: diesel") for each in page.markdown)
     chosen(page, "Search without the filters").click().run()
     assert titles(page)[0] == "**1. diesel.txt**"
     assert page.text_input(key="where").value == ""
@@ -370,7 +371,7 @@ def test_the_nearest_miss_is_shown_and_a_click_loosens(notes: Path) -> None:
 
 def test_least_strength_is_loosened_alone_where_that_is_enough(notes: Path) -> None:
     page = shown("diesel engine", min="1", path="cars")
-    chosen(page, "Search without the least strength").click().run()
+    chosen(page, "Search without the minimum strength").click().run()
     assert titles(page)[0] == "**1. diesel.txt**"
     assert page.text_input(key="path").value == "cars"
 

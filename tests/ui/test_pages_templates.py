@@ -88,12 +88,12 @@ def test_what_is_off_with_a_template_is_what_the_linter_finds(text: str) -> None
     for finding in findings:
         assert finding.message[1:] in page
         assert finding.severity in page
-    assert ("Nothing is off with it" in page) == (not findings)
+    assert ("No problem was found" in page) == (not findings)
 
 
 def test_a_template_can_be_named() -> None:
     page = shown(t="cot-bert")
-    assert "Read here: the last of two [MASK]s" in said(page)
+    assert "Token read: the last of two [MASK]s" in said(page)
     assert "[means] [[MASK]]" in page.code[0].value
 
 
@@ -162,7 +162,7 @@ def test_without_a_torch_model_there_is_one_sentence_and_no_score() -> None:
 
 @pytest.mark.parametrize(
     ("pairs", "told"),
-    [("c,d", "have no score"), ("c,d,5", "two pairs or more"), ("c,d,5\nc,d,e,f,g", "line 2"), ("c,d,x", "line 1")],
+    [("c,d", "have no score"), ("c,d,5", "two pairs or more"), ("c,d,5\nc,d,e,f,g", "Line 2"), ("c,d,x", "Line 1")],
 )
 def test_pairs_that_cannot_be_scored_are_a_sentence(pairs: str, told: str) -> None:
     page = scored(TEXT, "", pairs)
@@ -179,7 +179,7 @@ def test_a_template_that_was_typed_over_is_passed_over_and_scored_when_it_is_wan
     from semsearch_ui.templates import score
 
     go = threading.Event()
-    background._later("templates")("in the way", lambda: go.wait(60))
+    background._worker("templates")("in the way", lambda: go.wait(60))
     pages = [once(TEXT, bert, PAIRS), once(TEXT + " .", bert, PAIRS)]
     assert all(waits(page) for page in pages)
     wanted = score._wanted()

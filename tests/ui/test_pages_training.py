@@ -100,7 +100,7 @@ def shown(part: str, **url: str) -> AppTest:
         page.query_params[name] = value
     again(page)
     for _ in range(50):  # what is computed beside the page
-        if not any("being loaded" in each.value for each in page.info):
+        if not any("Loading" in each.value for each in page.info):
             break
         time.sleep(0.1)
         again(page)
@@ -208,7 +208,7 @@ def test_the_flags_of_the_form_are_those_of_the_command_line() -> None:
         ({"name": "../up"}, "needs a name"),
         ({"name": "-x"}, "needs a name"),
         ({"path": ""}, "nothing to train on"),
-        ({"steps": 5, "epochs": 2.0}, "both given"),
+        ({"steps": 5, "epochs": 2.0}, "both set"),
         ({"name": "there"}, "a run there already"),
     ],
 )
@@ -254,7 +254,7 @@ def test_a_run_is_shown_with_its_loss_its_score_and_what_it_was_told(home: Path)
     page = shown("Train")
     [bar] = page.get("progress")
     told = bar.proto.text.replace("\\", "")
-    assert "running · step 20 of 100 · loss 1.5000 · 6 s · dev 71.25 · best 71.25 at step 20" in told
+    assert "running · step 20 of 100 · loss 1.5000 · 6 s · score 71.25 · best 71.25 at step 20" in told
     titles = [json.loads(each.proto.spec)["title"]["text"] for each in page.get("vega_lite_chart")]
     assert titles == ["Loss", "MRR@10, percent"]
     assert "simcse on bert, 40 examples" in said(page)
@@ -278,7 +278,7 @@ def test_a_run_that_is_done_leads_to_its_index_and_its_export(home: Path, begun:
     assert "Best score 71.25, reached at step 20" in said(page)
     page = click(page, "Export it")
     assert page.selectbox(key="export.model").value == str(folder)
-    page = click(shown("Train"), "Make an index with it")
+    page = click(shown("Train"), "Create an index with it")
     assert page.selectbox(key="new.encoder").value == str(folder)
 
 
@@ -287,7 +287,7 @@ def test_a_run_that_failed_says_why_and_is_tried_again(home: Path, begun: list[l
     run(folder, error=f"error: there is no folder {HOSTILE}. Check the path.\n")
     (folder / "run" / "settings.json").unlink()
     page = shown("Train")
-    assert f"there is no folder {HOSTILE}. Check the path." in said(page)
+    assert f"There is no folder {HOSTILE}. Check the path." in said(page)
     assert all("<b>" not in each.value.replace("\\<", "") for each in (*page.error, *page.caption, *page.markdown))
     click(page, "Try again")
     assert begun == [["train", "--method=simcse"]]
@@ -311,7 +311,7 @@ time.sleep(60)
     click(page, "Stop")
     assert process.wait(60) == -signal.SIGTERM
     assert commands.stopping(folder, process.pid)
-    click(shown("Train"), "Go on")
+    click(shown("Train"), "Resume")
     assert begun == [["train", "--method=simcse"]]
 
 
@@ -320,7 +320,7 @@ def test_a_run_of_the_command_line_says_how_it_goes_on(home: Path) -> None:
     (folder / "run" / "command.json").unlink()
     page = shown("Train")
     assert "Type the same command again" in said(page)
-    assert not [each for each in page.button if each.label == "Go on"]
+    assert not [each for each in page.button if each.label == "Resume"]
 
 
 def test_without_pytorch_the_page_says_what_to_install(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,7 +356,7 @@ def exported(page: AppTest) -> str:
     from semsearch_ui.shared import jobs
 
     until = time.monotonic() + 60
-    while (job := jobs.of(("Export",))) and job.state == "running" and time.monotonic() < until:
+    while (job := jobs.last(("Export",))) and job.state == "running" and time.monotonic() < until:
         time.sleep(0.05)
     return said(again(page))
 
@@ -381,19 +381,19 @@ def test_an_export_that_misses_its_gate_shows_every_figure(home: Path, monkeypat
     told = exported(click(page, "Export it"))
     assert "It did not pass: the int8 export is off. Nothing was written. Use fp32." in told
     assert "Spearman of the cosines of unrelated sentences: 0.97" in told
-    assert "Least cosine of a text's vector to that of PyTorch: 0.91" in told
+    assert "Lowest cosine of a text's vector to that of PyTorch: 0.91" in told
 
 
 def test_an_export_that_cannot_be_is_a_sentence(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commands = export(monkeypatch, {"error": {"message": f"there is no folder {HOSTILE}.", "fix": "Check it."}})
+    commands = export(monkeypatch, {"error": {"message": f"There is no folder {HOSTILE}.", "fix": "Check it."}})
     page = shown("Export")
-    assert "Export what?" in said(click(page, "Export it"))
+    assert "There is no model to export" in said(click(page, "Export it"))
     page.selectbox(key="export.model").set_value(BASE)
     page.text_input(key="export.name").set_value("a/b")
     assert "needs a name" in said(click(page, "Export it"))
     assert commands == []
     page.text_input(key="export.name").set_value("mine")
-    assert f"there is no folder {HOSTILE}. Check it." in exported(click(page, "Export it"))
+    assert f"There is no folder {HOSTILE}. Check it." in exported(click(page, "Export it"))
 
 
 def test_what_was_measured_of_an_export_is_kept_and_shown(home: Path) -> None:
@@ -407,10 +407,10 @@ def test_what_was_measured_of_an_export_is_kept_and_shown(home: Path) -> None:
         (folder / file.name).write_bytes(file.read_bytes())
     page = shown("Export")
     told = {row["what"]: row["figure"] for row in rows(page, "figure")}
-    assert float(told["Least cosine of a text's vector to that of PyTorch"]) == source.parity["least_cosine"]
+    assert float(told["Lowest cosine of a text's vector to that of PyTorch"]) == source.parity["least_cosine"]
     assert f"Passed: {source.parity['gate']}" in said(page)
     [row] = rows(shown("Encoders"), "runs in")
-    assert (row["name"], row["runs in"], row["precision"], row["width"]) == ("small", "ONNX Runtime", "int8", 384)
+    assert (row["name"], row["runs in"], row["precision"], row["dimensions"]) == ("small", "ONNX Runtime", "int8", 384)
 
 
 # Encoders
@@ -424,7 +424,7 @@ def test_one_encoder_is_told_in_full(home: Path) -> None:
             break
         time.sleep(0.1)
     told = {row["what"]: row["value"] for row in rows(page, "value")}
-    assert told["Numbers of a vector"] == "256"
+    assert told["Dimensions"] == "256"
     assert told["Fingerprint"]
 
 
@@ -434,7 +434,7 @@ def test_a_model_that_is_not_here_is_not_loaded_and_cannot_be_fetched_offline(ho
     page = shown("Encoders")
     page.selectbox(key="encoder").set_value("bge-small-en-v1.5")
     assert "It is not on this machine" in said(again(page))
-    click(page, "Fetch it")
+    click(page, "Download it")
     key = ("Models", "bge-small-en-v1.5")
     until = time.monotonic() + 60
     while jobs.busy(key) and time.monotonic() < until:
@@ -447,7 +447,7 @@ def test_an_encoder_that_cannot_be_read_is_a_sentence_and_hides_no_other(home: P
     broken.mkdir(parents=True)
     (broken / "encoder.json").write_text("{}")
     page = shown("Encoders")
-    assert "cannot be read" in rows(page, "what is wrong")[0]["what is wrong"]
+    assert "cannot be read" in rows(page, "problem")[0]["problem"]
     page.selectbox(key="encoder").set_value(str(broken))
     until = time.monotonic() + 60
     while not again(page).error and time.monotonic() < until:

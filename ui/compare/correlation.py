@@ -1,43 +1,43 @@
-"""Pairs against the scores of people: Spearman and Pearson, and two charts an encoder. A point opens its pair."""
+"""Agreement with human scores: Spearman and Pearson, and two charts per encoder. A point opens its pair."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
-from ..shared import charts, encoder_picker, pool, score_groups
+from ..shared import charts, encoder_picker, score_groups, tables
+from ..shared.format import count
+from ..shared.messages import plain
 from ..shared.pairs import Pair
 from .pair_scores import Scored
 
 ACROSS = 2
 DRAWN = 2_000  # points of one chart
 MEASURES = ("spearman", "pearson")
-CLICKED = "clicked"  # the encoder in whose chart a person chose the pair that is looked at
+CLICKED = "clicked"  # the encoder in whose chart the pair was chosen
 Found = Mapping[str, Scored]
 
 
 def show(pairs: Sequence[Pair], found: Found) -> None:
-    """The correlations, and under them the scatter and the distribution of each encoder."""
+    """The correlations, and below them the scatter and the distribution of each encoder."""
     known = [at for at, pair in enumerate(pairs) if pair.gold is not None]
-    st.subheader("Against the scores of people")
+    st.subheader("Agreement with human scores")
     labels = encoder_picker.labels(found)
     rows = [{"encoder": labels[name], "spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()]
     percent = {name: st.column_config.NumberColumn(f"{name.capitalize()}, %", format="%.2f") for name in MEASURES}
-    st.dataframe(rows, column_config=percent, hide_index=True)
+    tables.show(rows, percent)
     without = len(pairs) - len(known)
-    st.caption(
-        f"{len(known):,} pairs with a score" + (f"; {without:,} without one are left out here." if without else ".")
-    )
+    rest = f"; {without:,} without one are left out here." if without else "."
+    st.caption(f"{count(len(known), 'pair')} with a score{rest}")
     if any(row["spearman"] is None for row in rows):
         st.caption("A correlation needs two pairs or more, and scores and cosines that are not all the same.")
     if len(known) < 2:
         return
     shown = known[:: -(-len(known) // DRAWN)]
     if len(shown) < len(known):
-        st.caption(f"The charts draw {len(shown):,} of these pairs, evenly chosen; boxes and numbers come from all.")
+        st.caption(f"The charts draw {len(shown):,} of these pairs, evenly chosen; boxes and figures use all.")
     for at, (name, one) in enumerate(found.items()):
         left, right = st.columns(ACROSS)
         key = f"scatter {at}"
@@ -46,28 +46,33 @@ def show(pairs: Sequence[Pair], found: Found) -> None:
         _chosen(name, one, pairs)
 
 
-def _scatter(name: str, one: Scored, pairs: Sequence[Pair], shown: Sequence[int]) -> Any:
+def _scatter(name: str, one: Scored, pairs: Sequence[Pair], shown: Sequence[int]) -> charts.Chart:
     points = [
-        {"number": at + 1, "first": pairs[at].first, "second": pairs[at].second, "gold": pairs[at].gold,
-         "cosine": round(one.cosines[at], 4)}
+        {
+            "number": at + 1,
+            "first": pairs[at].first,
+            "second": pairs[at].second,
+            "gold": pairs[at].gold,
+            "cosine": round(one.cosines[at], 4),
+        }
         for at in shown
-    ]  # fmt: skip
+    ]
     both = zip(MEASURES, (one.spearman, one.pearson), strict=True)
-    told = [f"{measure.capitalize()} {value:.2f} %" for measure, value in both if value is not None]
-    return charts.scatter(points, encoder_picker.short(name), "; ".join([*told, "click a point to see its pair"]))
+    parts = [f"{measure.capitalize()} {value:.2f} %" for measure, value in both if value is not None]
+    return charts.scatter(points, encoder_picker.short_name(name), "; ".join([*parts, "click a point to see its pair"]))
 
 
-def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], known: Sequence[int], shown: Sequence[int]) -> Any:
+def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], known: Sequence[int], shown: Sequence[int]) -> charts.Chart:
     cosines, gold = [one.cosines[at] for at in known], [pairs[at].gold or 0.0 for at in known]
-    predictions = score_groups.stretched(cosines)
+    predictions = score_groups.scaled(cosines)
     where = dict(zip(known, predictions, strict=True))
     dots = [{"gold": pairs[at].gold, "stretched": round(where[at], 4)} for at in shown]
-    told = f"predictions by gold score: cosines of {min(cosines):.2f} … {max(cosines):.2f} drawn as 0 … 1"
-    return charts.by_gold(dots, score_groups.boxes(gold, predictions), encoder_picker.short(name), told)
+    subtitle = f"predictions by gold score: cosines of {min(cosines):.2f} … {max(cosines):.2f} scaled to 0 … 1"
+    return charts.by_gold(dots, score_groups.boxes(gold, predictions), encoder_picker.short_name(name), subtitle)
 
 
 def _clicked(key: str, name: str) -> None:
-    """A click on a point of a scatter: its pair is the one that is looked at. A click beside them changes nothing."""
+    """A click on a point chooses its pair. A click beside the points changes nothing."""
     points = st.session_state[key]["selection"].get(charts.CHOSEN, [])
     if points:
         st.session_state["pair"] = int(points[0]["number"])
@@ -75,14 +80,14 @@ def _clicked(key: str, name: str) -> None:
 
 
 def _chosen(name: str, one: Scored, pairs: Sequence[Pair]) -> None:
-    """The pair of the point that was clicked in this encoder's chart, in short; all of it is at the page's end."""
+    """The pair of the point that was clicked in this encoder's chart, in short; the end of the page has all of it."""
     number = int(st.session_state.get("pair") or 0)
     if st.session_state.get(CLICKED) != name or not 0 < number <= len(pairs):
         return
     pair, cosine, off = pairs[number - 1], one.cosines[number - 1], one.off[number - 1]
-    told = [f"gold score {pair.gold:g}" if pair.gold is not None else "", f"cosine {cosine:.3f}"]
-    told.append("" if off is None else f"ranked {abs(off):.0f} % of all ranks {'higher' if off > 0 else 'lower'}")
+    parts = [f"gold score {pair.gold:g}" if pair.gold is not None else "", f"cosine {cosine:.3f}"]
+    parts.append("" if off is None else f"ranked {abs(off):.0f} % of all ranks {'higher' if off > 0 else 'lower'}")
     with st.container(border=True):
-        st.markdown(f"**Pair {number}** · {pool.plain(' · '.join(part for part in told if part))}")
-        st.markdown(f"1 {pool.plain(pair.first)}  \n2 {pool.plain(pair.second)}")
-        st.markdown("[All about it](#one-pair)")
+        st.markdown(f"**Pair {number}** · {plain(' · '.join(part for part in parts if part))}")
+        st.markdown(f"1 {plain(pair.first)}  \n2 {plain(pair.second)}")
+        st.markdown("[Details](#one-pair)")

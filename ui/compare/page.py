@@ -1,4 +1,4 @@
-"""Compare: how alike sentences are, for one or several encoders side by side."""
+"""Compare: how similar sentences are, for one or several encoders side by side."""
 
 from __future__ import annotations
 
@@ -15,8 +15,13 @@ def page() -> None:
     """The page."""
     st.title("Compare")
     kind = st.segmented_control(
-        "What is compared", list(KINDS), default="sentences", required=True, key="kind", bind=URL,
+        "Compare",
+        list(KINDS),
+        default="sentences",
+        required=True,
+        key="kind",
+        bind=URL,
         label_visibility="collapsed",
-        help="Sentences: every one with every other. Pairs: two by two, also against scores that people gave.",
-    )  # fmt: skip
+        help="Sentences: each with every other. Pairs: two by two, also with human scores.",
+    )
     KINDS[kind or "sentences"](encoder_picker.chosen())

@@ -1,40 +1,43 @@
-"""Pairs of sentences, pasted or uploaded: cosine and strength by every encoder, held against scores of people."""
+"""Pairs of sentences, pasted or uploaded: cosine and strength by every encoder, compared with human scores."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from semsearch import Encoder
 
-from ..shared import csv_export, encoder_picker, jobs, pool
+from ..shared import encoder_picker, jobs, messages, tables, widgets
+from ..shared.format import count
+from ..shared.messages import plain
 from ..shared.pairs import Pair
+from ..shared.types import JsonObject
 from ..shared.urls import URL
 from . import correlation, one_pair, pair_scores, uploaded_pairs
 from .pair_scores import Scored
-from .uploaded_pairs import Given
+from .uploaded_pairs import PairSet
 
 Found = Mapping[str, Scored]
 
 
 def show(names: Sequence[str]) -> None:
-    """Where pairs are given, and what is found under it."""
-    jobs.refused()
-    asked: Given | None = None
-    with pool.told():
-        asked = uploaded_pairs.asked()
-        if not asked:
-            st.info("Paste pairs, or upload a file of them.", icon=":material/info:")
-    if not asked:
+    """The box for pairs, and the results below it."""
+    messages.outcome_of_click()
+    given: PairSet | None = None
+    with messages.errors():
+        given = uploaded_pairs.current()
+        if not given:
+            messages.info("Paste pairs, or upload a file of them.")
+    if not given:
         return
-    chosen = encoder_picker.loaded(names)
-    found = _found(chosen, asked)
+    chosen = encoder_picker.load(names)
+    found = _found(chosen, given)
     if not found:
         return
-    pairs = asked.pairs
+    pairs = given.pairs
     if any(pair.gold is not None for pair in pairs):
         correlation.show(pairs, found)
     rows = table(pairs, found)
@@ -42,53 +45,51 @@ def show(names: Sequence[str]) -> None:
     _listed(rows, order, found)
     _downloads([rows[at] for at in order], found)
     st.subheader("One pair", anchor="one-pair")
-    pair = pairs[one_pair.number(st, "Pair", "pair", len(order), order[0] + 1) - 1]
+    pair = pairs[one_pair.number(None, "Pair", "pair", len(order), order[0] + 1) - 1]
     if pair.gold is not None:
         st.caption(f"gold score {pair.gold:g}")
     one_pair.show(chosen, pair.first, pair.second)
 
 
-def _found(chosen: Mapping[str, Encoder], asked: Given) -> dict[str, Scored]:
-    """What is known of the pairs, encoder by encoder: few are measured now, many where a person says so."""
-    if len(asked.pairs) <= pair_scores.AT_ONCE:
-        return dict(encoder_picker.each(dict(chosen), lambda encoder: pair_scores.at_once(encoder, asked.pairs)))
-    known = {name: scored for name, encoder in chosen.items() if (scored := pair_scores.before(encoder, asked))}
+def _found(chosen: Mapping[str, Encoder], given: PairSet) -> dict[str, Scored]:
+    """The scores encoder by encoder: few pairs are measured at once, many after a click."""
+    if len(given.pairs) <= pair_scores.AT_ONCE:
+        return dict(encoder_picker.measure_each(chosen, lambda encoder: pair_scores.at_once(encoder, given.pairs)))
+    known = {name: scored for name, encoder in chosen.items() if (scored := pair_scores.complete(encoder, given))}
     missing = {name: encoder for name, encoder in chosen.items() if name not in known}
-    job = jobs.of(pair_scores.key(asked))
+    job = jobs.last(pair_scores.key(given))
     if job and job.state == "running":
-        _watch(asked, list(chosen.values()), len(known))
+        _watch(given, list(chosen.values()), len(known))
     elif missing:
         for problem in job.outcome.problems if job and job.outcome else ():
-            st.error(pool.plain(problem), icon=":material/error:")
-        st.button(
-            f"Measure {len(asked.pairs):,} pairs with {pool.plain(_listing(list(missing)))}", type="primary",
-            icon=":material/play_arrow:", on_click=pair_scores.begin, args=(missing, asked),
-            help="It runs in the background, one encoder after the other; each is shown as soon as it is done.",
-        )  # fmt: skip
+            messages.error(problem)
+        label = f"Measure {count(len(given.pairs), 'pair')} with {plain(_enumeration(list(missing)))}"
+        hint = "It runs in the background, one encoder after the other; each is shown as soon as it is done."
+        widgets.button(label, "play_arrow", pair_scores.begin, (missing, given), hint=hint, kind="primary")
     return known
 
 
 @st.fragment(run_every=1.0)
-def _watch(asked: Given, chosen: Sequence[Encoder], seen: int) -> None:
-    """Until one more encoder has come to the end of the pairs: then the page is drawn anew."""
-    st.caption(f"{seen} of {len(chosen)} encoders are done; the bar at the top of the page says how far it is.")
-    done = sum(pair_scores.before(encoder, asked) is not None for encoder in chosen)
-    if done != seen or not jobs.busy(pair_scores.key(asked)):
+def _watch(given: PairSet, chosen: Sequence[Encoder], seen: int) -> None:
+    """Draw the page again once one more encoder is done."""
+    st.caption(f"{seen} of {len(chosen)} encoders are done; the bar at the top of the page shows the progress.")
+    done = sum(pair_scores.complete(encoder, given) is not None for encoder in chosen)
+    if done != seen or not jobs.busy(pair_scores.key(given)):
         st.rerun()
 
 
-def _listing(names: Sequence[str]) -> str:
-    """The names as a person says them.
+def _enumeration(names: Sequence[str]) -> str:
+    """The names as a phrase.
 
-    >>> _listing(["default", "/models/bert#mean", "hashing"])
+    >>> _enumeration(["default", "/models/bert#mean", "hashing"])
     'default, bert#mean and hashing'
     """
-    *most, last = (encoder_picker.short(name) for name in names)
+    *most, last = (encoder_picker.short_name(name) for name in names)
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def _order(pairs: Sequence[Pair], found: Found) -> list[int]:
-    """The pairs as they are listed: the worst disagreements with people first, or as they were given."""
+    """The order of the list: the worst disagreements with people first; without gold scores as they came."""
     st.subheader("Pairs")
     judges = [name for name, one in found.items() if any(off is not None for off in one.off)]
     if not judges:
@@ -100,8 +101,8 @@ def _order(pairs: Sequence[Pair], found: Found) -> list[int]:
     return sorted(range(len(pairs)), key=lambda at: -abs(off[at] or 0.0))
 
 
-def table(pairs: Sequence[Pair], found: Found) -> list[dict[str, Any]]:
-    """A row a pair, as it is shown and downloaded."""
+def table(pairs: Sequence[Pair], found: Found) -> list[JsonObject]:
+    """One row per pair, for the page and for downloads."""
     rows = []
     for at, pair in enumerate(pairs):
         row = {"pair": at + 1, "sentence1": pair.first, "sentence2": pair.second, "score": pair.gold}
@@ -115,44 +116,39 @@ def table(pairs: Sequence[Pair], found: Found) -> list[dict[str, Any]]:
     return rows
 
 
-def _listed(rows: Sequence[dict[str, Any]], order: Sequence[int], found: Found) -> None:
-    scored = any(row["score"] is not None for row in rows)
-    columns: dict[str, Any] = {} if scored else {"score": None}
-    columns |= {side: st.column_config.TextColumn(side, width="medium") for side in ("sentence1", "sentence2")}
-    whose = [f"{what} {name}" for what in ("off", "cosine", "strength") for name in found]
+def _listed(rows: Sequence[JsonObject], order: Sequence[int], found: Found) -> None:
+    has_gold = any(row["score"] is not None for row in rows)
+    hint = "How much higher (+) or lower (−) the encoder ranks the pair than people do, in percent of all ranks."
+    number = st.column_config.NumberColumn
+    columns: dict[str, ColumnConfig | None] = {"sentence1": tables.MEDIUM, "sentence2": tables.MEDIUM}
+    if not has_gold:
+        columns["score"] = None
     for name in found:
-        label = encoder_picker.short(name)
-        columns[f"cosine {name}"] = st.column_config.NumberColumn(f"cosine · {label}", format="%.3f")
-        without = all(row[f"strength {name}"] is None for row in rows)
-        columns[f"strength {name}"] = None if without else st.column_config.NumberColumn(
-            f"strength · {label}", format="%.2f"
-        )  # fmt: skip
-        columns[f"off {name}"] = None if not scored else st.column_config.NumberColumn(
-            f"ranks off · {label}", format="%+.0f %%",
-            help="How much higher (+) or lower (−) the encoder ranks the pair than people do, in percent of all ranks.",
-        )  # fmt: skip
+        label = encoder_picker.short_name(name)
+        columns[f"cosine {name}"] = number(f"cosine · {label}", format="%.3f")
+        strengths = any(row[f"strength {name}"] is not None for row in rows)
+        columns[f"strength {name}"] = number(f"strength · {label}", format="%.2f") if strengths else None
+        off = number(f"ranks off · {label}", format="%+.0f %%", help=hint)
+        columns[f"off {name}"] = off if has_gold else None
 
-    def chosen() -> None:
-        at = st.session_state["listed"]["selection"]["rows"]
-        if at:
-            st.session_state["pair"] = order[at[0]] + 1
+    def choose(ticked: list[int]) -> None:
+        if ticked:
+            st.session_state["pair"] = order[ticked[0]] + 1
 
     st.caption("Click the left edge of a row to look at the pair below.")
-    st.dataframe(
-        [rows[at] for at in order], column_config=columns, hide_index=True, height=min(420, 40 + 35 * len(rows)),
-        column_order=["pair", "sentence1", "sentence2", "score", *whose], key="listed",
-        on_select=chosen, selection_mode="single-row",
-    )  # fmt: skip
+    names = [f"{what} {name}" for what in ("off", "cosine", "strength") for name in found]
+    shown = [{key: rows[at][key] for key in ("pair", "sentence1", "sentence2", "score", *names)} for at in order]
+    tables.select(shown, columns, "listed", choose)
 
 
-def _downloads(rows: Sequence[dict[str, Any]], found: Found) -> None:
-    """Both files are written when they are asked for: 20,000 pairs take a while."""
-    row = st.container(horizontal=True, vertical_alignment="center")
+def _downloads(rows: Sequence[JsonObject], found: Found) -> None:
+    """Both files are written when they are given for: 20,000 pairs take a while."""
+    row = widgets.row()
     row.download_button("JSON", lambda: _json(rows, found), "pairs.json", "application/json", on_click="ignore")
-    row.download_button("CSV", lambda: csv_export.table(rows, list(rows[0])), "pairs.csv", "text/csv",
-                        on_click="ignore")  # fmt: skip
+    text = lambda: tables.to_csv(rows, list(rows[0]))  # noqa: E731
+    row.download_button("CSV", text, "pairs.csv", "text/csv", on_click="ignore")
 
 
-def _json(rows: Sequence[dict[str, Any]], found: Found) -> str:
+def _json(rows: Sequence[JsonObject], found: Found) -> str:
     whole = {name: {"spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()}
     return json.dumps({"schema": 1, "models": whole, "pairs": rows}, ensure_ascii=False, indent=1)

@@ -1,4 +1,4 @@
-"""Pairs of sentences that a person pastes or uploads. They stay in memory, so that a reload of the page finds them."""
+"""Pairs of sentences that a person pastes or uploads, in memory, so that a reload of the page finds them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from ..shared import pairs, pool
+from ..shared import pairs
+from ..shared.format import count
+from ..shared.messages import plain
 from ..shared.pairs import Pair
+from ..shared.recent import RecentDict
 
-KEPT = 8  # sets of pairs
+MOST_SETS = 8
 NAME = "set"  # of the pairs, in the URL
 EXAMPLE = """sentence1,sentence2,score
 A plane is taking off.,An air plane is taking off.,5
@@ -19,8 +22,8 @@ BOX, FILE = "pairs", "file"
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """Pairs, the text or the name of the file that they came in, and what tells them from others."""
+class PairSet:
+    """Pairs, the text or the name of the file that they are from, and a digest of both."""
 
     digest: str
     pairs: tuple[Pair, ...]
@@ -28,58 +31,52 @@ class Given:
     file: str = ""
 
 
-def asked() -> Given | None:
-    """The pairs of the file, or else of the box, or else those of the URL. Raises SemsearchError for what are none."""
-    before = _kept().get(str(st.query_params.get(NAME) or st.session_state.get(NAME, "")))
+def current() -> PairSet | None:
+    """The pairs of the file, else of the box, else of the URL. Raises SemsearchError where they cannot be read."""
+    before = _sets().get(str(st.query_params.get(NAME) or st.session_state.get(NAME, "")))
     if before and not before.file:
         st.session_state.setdefault(BOX, before.text)
     left, right = st.columns([3, 2])
-    text = left.text_area(
-        "Pairs, one a line", key=BOX, height=168, placeholder=EXAMPLE, on_change=_forget,
-        help="CSV, tab-separated or JSON lines: sentence1, sentence2 and, if people gave one, a score on any scale. "
-        "A heading is optional. Ctrl+Enter compares them.",
-    )  # fmt: skip
-    file = right.file_uploader(
-        "… or a file", type=["csv", "tsv", "txt", "jsonl", "ndjson"], key=FILE, on_change=_forget
+    hint = (
+        "CSV, tab-separated or JSON lines: sentence1, sentence2 and, optionally, a human score on any scale. A heading "
+        "is optional. Ctrl+Enter compares them."
     )
-    right.caption("A file goes before what is in the box. It is read here and kept in memory alone.")
+    text = left.text_area("Pairs, one per line", None, 168, None, BOX, hint, _forget, placeholder=EXAMPLE) or ""
+    file = right.file_uploader("… or a file", pairs.SUFFIXES, key=FILE, on_change=_forget)
+    right.caption("An uploaded file replaces the text. It is read here and stays in memory only.")
     if file is not None:
-        return _given(file.getvalue(), file.name)
-    if (text or "").strip():
-        return _given((text or "").encode(errors="replace"), "")
+        return _read(file.getvalue(), file.name)
+    if text.strip():
+        return _read(text.encode(errors="replace"), "")
     if before and before.file:
         row = right.container(horizontal=True, vertical_alignment="center")
-        row.markdown(f"**{pool.plain(before.file)}**, {len(before.pairs):,} pairs", width="stretch")
-        row.button("Put away", on_click=_forget, help="Forget these pairs.")
-        return _remembered(before)
+        row.markdown(f"**{plain(before.file)}**, {count(len(before.pairs), 'pair')}", width="stretch")
+        row.button("Discard", on_click=_forget, help="Forget these pairs.")
+        return _remember(before)
     return None
 
 
-def _given(content: bytes, file: str) -> Given | None:
+def _read(content: bytes, file: str) -> PairSet | None:
     digest = hashlib.sha256(file.encode() + b"\0" + content).hexdigest()[:12]
-    known = _kept().get(digest)
-    if known is None:
+    found = _sets().get(digest)
+    if found is None:
         text = pairs.decoded(content)
-        known = Given(digest, tuple(pairs.read(text)), "" if file else text, file)
-    return _remembered(known) if known.pairs else None
+        found = PairSet(digest, tuple(pairs.read(text)), "" if file else text, file)
+    return _remember(found) if found.pairs else None
 
 
-def _remembered(given: Given) -> Given:
-    kept = _kept()
-    kept.pop(given.digest, None)
-    kept[given.digest] = given
-    while len(kept) > KEPT:
-        kept.pop(next(iter(kept)), None)
-    st.query_params[NAME] = st.session_state[NAME] = given.digest
-    return given
+def _remember(found: PairSet) -> PairSet:
+    _sets()[found.digest] = found
+    st.query_params[NAME] = st.session_state[NAME] = found.digest
+    return found
 
 
 def _forget() -> None:
-    """What was there before is no longer asked for: other pairs are, or none."""
+    """Drop the set from the URL: other pairs take its place, or none."""
     st.query_params.pop(NAME, None)
     st.session_state.pop(NAME, None)
 
 
 @st.cache_resource(show_spinner=False)
-def _kept() -> dict[str, Given]:
-    return {}
+def _sets() -> RecentDict[str, PairSet]:
+    return RecentDict(MOST_SETS)

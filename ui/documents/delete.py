@@ -1,4 +1,4 @@
-"""Taking documents out of an index: asked twice, then in the background, all or none."""
+"""Deleting documents from an index: confirmed first, then in the background, all or none."""
 
 from __future__ import annotations
 
@@ -6,50 +6,46 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from ..shared import jobs, pool
+from ..shared import jobs, pool, widgets
+from ..shared.format import count
+from ..shared.messages import plain
 
-NAMED = 5  # documents that are named before they are deleted
+MOST_NAMED = 5  # documents in the confirmation
 
 
-def buttons(name: str, chosen: Sequence[str], shown: Sequence[str]) -> None:
-    """Delete the chosen documents, or all that the filters show, after a second word."""
+def buttons(name: str, chosen: Sequence[str], matching: Sequence[str]) -> None:
+    """Delete the chosen documents, or all that match the filters, after a confirmation."""
     row = st.container(horizontal=True)
-    for label, doomed in (("the chosen", chosen), ("all that the filters show", shown)):
-        if doomed and row.button(f"Delete {label} ({len(doomed):,}) …", key=f"ask {label}", icon=":material/delete:"):
-            st.session_state["doomed"] = (name, list(doomed))
-    asked, doomed = st.session_state.get("doomed", ("", []))
-    if asked != name or not doomed:
+    for label, ids in (("the chosen", chosen), ("all that match the filters", matching)):
+        if ids and row.button(f"Delete {label} ({len(ids):,}) …", key=f"ask {label}", icon=":material/delete:"):
+            st.session_state["to delete"] = (name, list(ids))
+    index, ids = st.session_state.get("to delete", ("", []))
+    if index != name or not ids:
         return
-    what = count(len(doomed))
-    named = ", ".join(doomed[:NAMED]) + (", …" if len(doomed) > NAMED else "")
+    what = count(len(ids), "document")
+    named = ", ".join(ids[:MOST_NAMED]) + (", …" if len(ids) > MOST_NAMED else "")
     with st.container(border=True):
         st.markdown(
-            f"Take **{what}** out of {pool.plain(name)}? {pool.plain(named)}  \nThe files stay where "
-            "they are. An update brings what lies in followed folders back, unless it is excluded there."
+            f"Delete **{what}** from {plain(name)}? {plain(named)}  \nThe files stay where they are. An update brings "
+            "back what lies in a source, unless it is excluded there."
         )
         row = st.container(horizontal=True)
-        row.button(f"Delete {what}", key="delete", type="primary", disabled=jobs.busy(name),
-                   on_click=_delete, args=(name, doomed))  # fmt: skip
-        row.button("Keep", key="keep", on_click=_keep)
+        off = jobs.busy(name)
+        widgets.button(
+            f"Delete {what}", "delete", _delete, (name, ids), place=row, key="delete", kind="primary", off=off
+        )
+        row.button("Cancel", key="keep", on_click=_cancel)
 
 
-def _keep() -> None:
-    st.session_state.pop("doomed", None)
+def _cancel() -> None:
+    st.session_state.pop("to delete", None)
 
 
-def _delete(name: str, doomed: Sequence[str]) -> None:
-    _keep()
+def _delete(name: str, ids: Sequence[str]) -> None:
+    _cancel()
 
-    def work(told: jobs.Told) -> jobs.Outcome:
-        with pool.another(name) as index:
-            return jobs.Outcome(f"{index.delete(doomed, told):,} deleted; the files stay where they are.")
+    def work(report: jobs.Report) -> jobs.Outcome:
+        with pool.open_copy(name) as index:
+            return jobs.Outcome(f"{index.delete(ids, report):,} deleted; the files stay where they are.")
 
-    jobs.begin(name, "Deleting documents", work, about="Stopped, it has deleted nothing.")
-
-
-def count(documents: int) -> str:
-    """
-    >>> count(1), count(1200)
-    ('1 document', '1,200 documents')
-    """
-    return f"{documents:,} document{'' if documents == 1 else 's'}"
+    jobs.begin(name, "Deleting documents", work, about="Nothing was deleted.")

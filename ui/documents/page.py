@@ -1,122 +1,126 @@
-"""Documents: what an index holds, what was skipped and why; adding, updating and deleting, in the background."""
+"""Documents: what an index contains, and what was skipped and why; adding, updating and deleting in the background."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import streamlit as st
 
 from semsearch import Index
 
-from ..shared import csv_export, index_picker, pool
-from ..shared.format import size
+from ..shared import index_picker, messages, pool, tables
+from ..shared.format import count, size
+from ..shared.messages import plain
+from ..shared.types import JsonObject
 from ..shared.urls import URL
 from . import add, delete, passages, skipped
 
 ROWS = 200  # of the table at a time
 STATES = {
-    "current": "as on disk",
-    "changed": "changed since",
+    "current": "up to date",
+    "changed": "changed on disk",
     "unfinished": "partly read",
     "gone": "file is gone",
-    "unseen": "folder is away",
-    "kept": "kept here",
+    "unseen": "folder is missing",
+    "kept": "in the index only",
 }
-TOLD = """
-- as on disk: size and time of the file are as when it was read
-- changed since: they are not; an update reads it
-- partly read: its reading was stopped, or some of it was skipped or deleted; every update reads it again
-- file is gone: an update takes the document out
-- folder is away: its whole folder is not there, or may not be looked into; nothing is taken out
-- kept here: it was dropped or added, and comes from no followed file
-- no text: nothing of it can be found
+STATE_HELP = """
+- up to date: size and time of the file have not changed since it was read
+- changed on disk: they have; an update reads the file again
+- partly read: reading was stopped, or some records were skipped or deleted; every update reads the file again
+- file is gone: an update deletes the document
+- folder is missing: its source is not there or cannot be read; nothing is deleted
+- in the index only: it was uploaded or added by a program, and comes from no source
+- no text: nothing in it can be found
 """
 COLUMNS = {
-    "size": st.column_config.NumberColumn(format="bytes", help="Of the text that was read out of it"),
+    "size": st.column_config.NumberColumn(format="bytes", help="Of the extracted text"),
     "date": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", help="Of the file, UTC"),
-    "id": st.column_config.TextColumn(width="medium"),
-    "title": st.column_config.TextColumn(width="medium"),
-    "state": st.column_config.TextColumn(help=TOLD),
-    "metadata": st.column_config.TextColumn(width="large"),
+    "id": tables.MEDIUM,
+    "title": tables.MEDIUM,
+    "state": st.column_config.TextColumn(help=STATE_HELP),
+    "metadata": tables.WIDE,
 }
 
 
 def page() -> None:
     """The page."""
     st.title("Documents")
-    names = pool.names()
-    if not names:
-        st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
-        return
-    name = index_picker.index(names)
+    names = index_picker.names()
+    name = index_picker.index(names) if names else None
     if name is None:
         return
-    with pool.told():
+    with messages.errors():
         index = pool.index(name)
-        known = index.info()
-        st.caption(_summary(known))
-        add.controls(name, known)
+        info = index.info()
+        st.caption(plain(_summary(info)))
+        add.controls(name, info)
         skipped.show(index)
-        _documents(name, index, known["documents"])
+        _documents(name, index, info["documents"])
 
 
-def _summary(known: dict[str, Any]) -> str:
-    told = [delete.count(known["documents"]), f"{known['passages']:,} passages", size(known["bytes"])]
-    last = known["last_run"]
-    told += [f"last run {last['at'][:16].replace('T', ' ')} UTC"] if last else []
-    return pool.plain(" · ".join(told))
+def _summary(info: JsonObject) -> str:
+    documents, passages = count(info["documents"], "document"), count(info["passages"], "passage")
+    last = info["last_run"]
+    run = [f"last run {last['at'][:16].replace('T', ' ')} UTC"] if last else []
+    return " · ".join([documents, passages, size(info["bytes"]), *run])
 
 
 def _documents(name: str, index: Index, total: int) -> None:
-    """The documents that the filters let through, the chosen ones' deletion, and the passages of one."""
+    """The documents that match the filters, the deletion of chosen ones, and the passages of one."""
     if not total:
-        st.info("This index holds no document yet. Add a folder, or drop files.", icon=":material/info:")
+        messages.info("This index contains no document yet. Add a folder, or drop files.")
         return
-    asked = _filters()
-    found = _found(index, *asked)
+    filters = _filters()
+    found = _found(index, *filters)
     if not found:
-        st.info("No document fits. Loosen the filters.", icon=":material/info:")
+        messages.info("No document matches. Loosen the filters.")
         return
     at, pages = 1, -(-len(found) // ROWS)
     if pages > 1:
         at = min(int(st.number_input(f"Page, of {pages:,}", 1, pages, 1, key="page", bind=URL)), pages)
     ids = found[(at - 1) * ROWS : at * ROWS]
-    st.caption(delete.count(len(found)) + (f", {ROWS} a page" if pages > 1 else "")
-               + ". Tick rows to see passages or to delete.")  # fmt: skip
-    _table(ids, rows(index, ids), f"table {name} {at} {asked} {index.version}")
+    per_page = f", {ROWS} a page" if pages > 1 else ""
+    st.caption(f"{count(len(found), 'document')}{per_page}. Tick rows to see passages or to delete.")
+    key = f"table {name} {at} {filters} {index.version}"
+    tables.select(rows(index, ids), COLUMNS, key, lambda ticked: choose(ids, ticked), many=True)
     st.download_button(
-        f"CSV ({len(found):,})", lambda: csv_export.table(rows(index, found), list(rows(index, found[:1])[0])),
-        f"{name}.csv", "text/csv", icon=":material/download:", key="csv", on_click="ignore",
-        help="The table, all pages of it, as a file that a spreadsheet opens without running a formula.",
-    )  # fmt: skip
+        f"CSV ({len(found):,})",
+        lambda: tables.to_csv(rows(index, found), list(rows(index, found[:1])[0])),
+        f"{name}.csv",
+        "text/csv",
+        icon=":material/download:",
+        key="csv",
+        on_click="ignore",
+        help="All pages of the table, as a file that a spreadsheet opens without running a formula.",
+    )
     if "chosen" in st.session_state:
-        st.session_state["chosen"] = [one for one in st.session_state["chosen"] if one in ids]
-    chosen = st.multiselect("Chosen", ids, key="chosen", bind=URL, placeholder="Tick rows above, or write a name here")
+        st.session_state["chosen"] = [each for each in st.session_state["chosen"] if each in ids]
+    chosen = st.multiselect("Chosen", ids, key="chosen", bind=URL, placeholder="Tick rows above, or type a name here")
     delete.buttons(name, chosen, found if len(found) < total else [])
     if len(chosen) == 1:
         passages.show(name, chosen[0])
 
 
 def _filters() -> tuple[str, str, str, str]:
-    """Words, path pattern, condition and state that documents have to fit; "" for any."""
+    """Words, path pattern, condition and state that documents must match; "" for any."""
     first, second, third, fourth = st.columns(4)
     words = first.text_input("Title or name", key="title", bind=URL, placeholder="words of it")
     glob = second.text_input("Paths", key="glob", bind=URL, placeholder="notes/**/*.md")
     where = third.text_input("Filter", key="where", bind=URL, placeholder="year > 2020 and lang = 'en'")
-    state = fourth.selectbox("State", list(STATES.values()), index=None, key="state", bind=URL, placeholder="any",
-                             help=TOLD)  # fmt: skip
+    labels = list(STATES.values())
+    state = fourth.selectbox("State", labels, None, help=STATE_HELP, key="state", bind=URL, placeholder="any")
     return words.strip(), glob.strip(), where.strip(), state or ""
 
 
 def _found(index: Index, words: str, glob: str, where: str, state: str) -> Sequence[str]:
-    """Ids of the documents that fit."""
-    fitting = _matching(pool.state(index), words, glob, where, index)
+    """Ids of the documents that match."""
+    matching = _matching(pool.state(index), words, glob, where, index)
     if not state:
-        return fitting
-    states = index.states(fitting if len(fitting) < ROWS else None)
-    return [each for each in fitting if STATES.get(states.get(each, "")) == state]
+        return matching
+    states = index.states(matching if len(matching) < ROWS else None)
+    return [each for each in matching if STATES.get(states.get(each, "")) == state]
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read: 100,000 ids need no copy
@@ -124,21 +128,15 @@ def _matching(state: tuple[str, int, int], words: str, glob: str, where: str, _i
     return _index.matching(words=words.split(), path=glob or None, where=where or None)
 
 
-def _table(ids: Sequence[str], shown: Sequence[dict[str, Any]], key: str) -> None:
-    st.dataframe(shown, hide_index=True, key=key, selection_mode="multi-row", on_select=lambda: choose(ids, key),
-                 column_config=COLUMNS, placeholder="")  # fmt: skip
-
-
-def rows(index: Index, ids: Sequence[str]) -> list[dict[str, Any]]:
+def rows(index: Index, ids: Sequence[str]) -> list[JsonObject]:
     """The table's rows of these documents; one that was deleted meanwhile has none."""
     states = index.states(ids)
-    return [row_of(each, states.get(each["id"], "")) for each in index.documents(ids=ids)]
+    return [row(each, states.get(each["id"], "")) for each in index.documents(ids=ids)]
 
 
-def row_of(document: dict[str, Any], state: str) -> dict[str, Any]:
-    """A document as the table has it."""
-    mtime = document["mtime"]
-    told = ", ".join(f"{key}: {_cell(value)}" for key, value in document["metadata"].items() if key != "title")
+def row(document: JsonObject, state: str) -> JsonObject:
+    """A document as a row of the table."""
+    mtime, metadata = document["mtime"], document["metadata"].items()
     return {
         "id": document["id"],
         "title": document["title"] or "",
@@ -146,14 +144,14 @@ def row_of(document: dict[str, Any], state: str) -> dict[str, Any]:
         "passages": document["passages"],
         "size": document["size"],
         "date": datetime.fromtimestamp(mtime / 1e9, UTC) if mtime else None,
-        "metadata": told,
+        "metadata": ", ".join(f"{key}: {_cell(value)}" for key, value in metadata if key != "title"),
     }
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return " | ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def choose(ids: Sequence[str], key: str) -> None:
-    """Take the rows that are ticked in the table `key` for the chosen documents."""
-    st.session_state["chosen"] = [ids[row] for row in st.session_state[key]["selection"]["rows"] if row < len(ids)]
+def choose(ids: Sequence[str], ticked: Sequence[int]) -> None:
+    """The ticked rows become the chosen documents."""
+    st.session_state["chosen"] = [ids[row] for row in ticked if row < len(ids)]

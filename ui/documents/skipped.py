@@ -1,4 +1,4 @@
-"""What was left out, and why."""
+"""Files and records that were skipped, with the reason."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import streamlit as st
 
 from semsearch import Index
 
-from ..shared import csv_export, pool
+from ..shared import pool, tables
 
 MOST = 1_000  # rows in the browser at a time
 
 
 def show(index: Index) -> None:
-    """A table that words and reasons narrow; nothing where nothing was skipped."""
+    """A table with filters by words and reasons; nothing where nothing was skipped."""
     rows = _rows(pool.state(index), index)
     if not rows:
         return
@@ -23,14 +23,12 @@ def show(index: Index) -> None:
         left, right = st.columns(2)
         words = left.text_input("Skipped: words of path or reason", key="skipped.words", placeholder="pdf")
         why = right.multiselect("Skipped: reasons", _reasons(rows), key="skipped.why", placeholder="any")
-        found = [row for row in rows if _fits(row, words.casefold().split(), why)]
+        found = [row for row in rows if _matches(row, words.casefold().split(), why)]
         st.caption(f"{len(found):,} of {len(rows):,}" + (f", the first {MOST:,} shown" if len(found) > MOST else ""))
-        st.dataframe(found[:MOST], hide_index=True, placeholder="none",
-                     column_config={"why": st.column_config.TextColumn(width="large")})  # fmt: skip
-        st.download_button(
-            f"CSV ({len(found):,})", lambda: csv_export.table(found, ["what", "why"]), "skipped.csv", "text/csv",
-            icon=":material/download:", key="skipped.csv", on_click="ignore",
-        )  # fmt: skip
+        tables.show(found[:MOST], {"why": tables.WIDE})
+        label, icon, key = f"CSV ({len(found):,})", ":material/download:", "skipped.csv"
+        write = lambda: tables.to_csv(found, ["what", "why"])  # noqa: E731
+        st.download_button(label, write, key, "text/csv", icon=icon, key=key, on_click="ignore")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read
@@ -39,7 +37,7 @@ def _rows(state: tuple[str, int, int], _index: Index) -> Sequence[dict[str, str]
 
 
 def _reasons(rows: Sequence[dict[str, str]]) -> list[str]:
-    """The kinds of reasons, the most frequent first: what stands before figures, names and brackets differ in each."""
+    """The kinds of reasons, the most frequent first: figures, names and brackets differ from file to file."""
     return [kind for kind, _ in Counter(kind(row["why"]) for row in rows).most_common(50)]
 
 
@@ -52,6 +50,6 @@ def kind(reason: str) -> str:
     return "over the limit" if "over the limit" in reason else reason.split(":")[0].split(" (")[0].split(" '")[0]
 
 
-def _fits(row: dict[str, str], words: Sequence[str], kinds: Sequence[str]) -> bool:
+def _matches(row: dict[str, str], words: Sequence[str], kinds: Sequence[str]) -> bool:
     text = f"{row['what']} {row['why']}".casefold()
     return all(word in text for word in words) and (not kinds or kind(row["why"]) in kinds)

@@ -1,4 +1,4 @@
-"""An index brought in line with files, in the background; the search works meanwhile."""
+"""The background job that brings an index in line with files; searching works meanwhile."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ from semsearch import SyncOptions, SyncReport
 
 from ..shared import jobs, pool
 
-NAMED = 20  # of what a dry run would skip
+MOST_NAMED = 20  # of what a dry run would skip
 
 
 def begin(name: str, what: str, paths: Sequence[Path], options: SyncOptions) -> None:
-    """Begin it; without `paths` with what the index follows already."""
+    """Begin it; without `paths` for the sources of the index."""
 
-    def work(told: jobs.Told) -> jobs.Outcome:
-        with pool.another(name) as index:
-            return counted(index.sync(paths, options, told))
+    def work(report: jobs.Report) -> jobs.Outcome:
+        with pool.open_copy(name) as index:
+            return outcome(index.sync(paths, options, report))
 
     jobs.begin(name, what, work, about="Nothing is written." if options.dry_run else "")
 
 
-def counted(report: SyncReport) -> jobs.Outcome:
+def outcome(report: SyncReport) -> jobs.Outcome:
     """What a run did to the documents, or would do, in a sentence; a dry run names what it would skip."""
-    parts = [f"{getattr(report, kind):,} {kind}" for kind in ("added", "changed", "moved", "deleted", "unchanged")]
-    told, skipped = ", ".join(parts), len(report.skipped)
+    kinds = ("added", "changed", "moved", "deleted", "unchanged")
+    counts, skipped = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds), len(report.skipped)
     if report.dry_run:
-        named = [f"skipped: {each.path}: {each.reason}" for each in report.skipped[:NAMED]]
-        named += [f"and {skipped - NAMED:,} more skipped"] if skipped > NAMED else []
-        return jobs.Outcome(
-            f"Nothing was written. It would be: {told}, {skipped:,} skipped.", (*report.warnings, *named)
-        )
-    told += f"; {report.passages:,} passages in all, {report.took_s:.1f} s."
+        named = [f"skipped: {each.path}: {each.reason}" for each in report.skipped[:MOST_NAMED]]
+        named += [f"and {skipped - MOST_NAMED:,} more skipped"] if skipped > MOST_NAMED else []
+        text = f"Nothing was written. It would be: {counts}, {skipped:,} skipped."
+        return jobs.Outcome(text, (*report.warnings, *named))
+    text = f"{counts}; {report.passages:,} passages in all, {report.took_s:.1f} s."
     if skipped:
-        told += f" {skipped:,} skipped: the page Documents says why."
-    return jobs.Outcome(told, report.warnings)
+        text += f" {skipped:,} skipped: the page Documents says why."
+    return jobs.Outcome(text, report.warnings)

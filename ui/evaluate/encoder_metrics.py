@@ -1,34 +1,33 @@
-"""What the page Evaluate measures of encoders alone, without an index: STS tasks, and the space before and after."""
+"""Measurements of an encoder without an index: STS tasks, and the geometry of its space."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
 
 from semsearch import Encoder, Progress
 from semsearch.evaluation import pair_geometry, sts_task, text_geometry
 
-from ..shared import jobs
-from ..shared.encoder_picker import short
-from ..shared.runs import digest
-from .metric_job import Run, part
+from ..shared import jobs, runs
+from ..shared.encoder_picker import short_name
+from ..shared.types import JsonObject
+from .metric_job import part
 
 TITLES = {"stsb": "STS-B", "sickr": "SICK-R"}  # as tables write them; the others in capitals
 WHOLE = 7  # tasks of which papers print the average
-CALLED = {"effective_rank": "effective rank", "length_bias": "length bias"}
+LABELS = {"effective_rank": "effective rank", "length_bias": "length bias"}
 FIGURES = ("uniformity", "anisotropy", "effective_rank", "hubness", "length_bias")
-ALIKE = "> 4.0"  # CoT-BERT's threshold of alignment
+ALIKE = "> 4.0"  # gold scores of the pairs in alignment (CoT-BERT)
 Pairs = tuple[tuple[str, str], ...]
 
 
-def of_tasks(name: str, tasks: Sequence[str], split: str, told: jobs.Told) -> Run:
-    """Spearman in percent of each task, all its subsets joined, and their average: `semsearch sts --task`."""
-    encoder = _loaded(name, told)
+def of_tasks(name: str, tasks: Sequence[str], split: str, report: jobs.Report) -> JsonObject:
+    """Spearman in percent on each task, over all its subsets, and their average, as in `semsearch sts --task`."""
+    encoder = _load(name, report)
     found = {
-        task: sts_task(task, encoder, split=split, progress=part(told, at, len(tasks))) for at, task in enumerate(tasks)
+        task: sts_task(task, encoder, split=split, progress=part(report, at, len(tasks)))
+        for at, task in enumerate(tasks)
     }
-    row: dict[str, Any] = {
+    row: JsonObject = {
         TITLES.get(task, task.upper()): _finite(round(one.spearman.all, 2)) for task, one in found.items()
     }
     if len(row) > 1 and None not in row.values():
@@ -43,43 +42,41 @@ def of_tasks(name: str, tasks: Sequence[str], split: str, told: jobs.Told) -> Ru
         for task, one in found.items()
     }
     settings = {"split": split, "aggregate": "all", "unit": "Spearman, percent"}
-    return run(encoder, name, "STS tasks", settings, row) | {"tasks": details}
+    return _run(encoder, name, "STS tasks", settings, row) | {"tasks": details}
 
 
-def of_pairs(name: str, pairs: Pairs, gold: Sequence[float], source: str, told: jobs.Told) -> Run:
-    """The space of the texts of pairs, and how near the pairs are that people found alike."""
-    encoder = _loaded(name, told)
-    found = pair_geometry(encoder, pairs, gold, progress=told)
+def of_pairs(name: str, pairs: Pairs, gold: Sequence[float], source: str, report: jobs.Report) -> JsonObject:
+    """The geometry of the texts of pairs, and the alignment of pairs that people found alike."""
+    encoder = _load(name, report)
+    found = pair_geometry(encoder, pairs, gold, progress=report)
     near, many = found.alignment[ALIKE]
-    settings = {"source": source, "sha256": digest([*pairs, *gold]), "alike": f"gold {ALIKE}", "alike pairs": many}
+    settings = {"source": source, "sha256": runs.digest([*pairs, *gold]), "alike": f"gold {ALIKE}", "alike pairs": many}
     row = {"texts": found.vectors, "alignment": _finite(near), **_named(found.figures)}
-    return run(encoder, name, "before and after", settings, row)
+    return _run(encoder, name, "before and after", settings, row)
 
 
-def of_texts(name: str, texts: Sequence[str], source: str, told: jobs.Told) -> Run:
-    """The space of texts; without pairs there is no alignment."""
-    encoder = _loaded(name, told)
-    found = text_geometry(encoder, texts, progress=told)
+def of_texts(name: str, texts: Sequence[str], source: str, report: jobs.Report) -> JsonObject:
+    """The geometry of texts; without pairs there is no alignment."""
+    encoder = _load(name, report)
+    found = text_geometry(encoder, texts, progress=report)
     row = {"texts": found.vectors, **_named(found.figures)}
-    return run(encoder, name, "before and after", {"source": source, "sha256": digest(texts)}, row)
+    return _run(encoder, name, "before and after", {"source": source, "sha256": runs.digest(texts)}, row)
 
 
-def run(encoder: Encoder, asked: str, measure: str, settings: Mapping[str, Any], row: Mapping[str, Any]) -> Run:
+def _run(encoder: Encoder, name: str, measure: str, settings: JsonObject, row: JsonObject) -> JsonObject:
     """A run of an encoder alone: one row."""
-    return {
-        "schema": 1, "measure": measure, "encoder": short(asked), "name": encoder.name,
-        "fingerprint": encoder.fingerprint, "dim": encoder.dim, "device": encoder.info.get("device"),
-        "time": datetime.now(UTC).isoformat(timespec="seconds"), "settings": dict(settings), "rows": [dict(row)],
-    }  # fmt: skip
+    about = {"name": encoder.name, "fingerprint": encoder.fingerprint, "dim": encoder.dim}
+    device = encoder.info.get("device")
+    return runs.new(measure, short_name(name), settings, [row], **about, device=device)
 
 
-def _loaded(name: str, told: jobs.Told) -> Encoder:
-    told(Progress(0, 1, "texts", "loading"))
+def _load(name: str, report: jobs.Report) -> Encoder:
+    report(Progress(0, 1, "texts", "loading"))
     return Encoder.load(name)
 
 
 def _named(figures: Mapping[str, float]) -> dict[str, float | None]:
-    return {CALLED.get(name, name): _finite(figures[name]) for name in FIGURES}
+    return {LABELS.get(name, name): _finite(figures[name]) for name in FIGURES}
 
 
 def _finite(value: float) -> float | None:

@@ -1,13 +1,12 @@
-"""What the page Evaluate measures: each function gives a run, that is, where and how, and a row of figures a mode."""
+"""Measurements of an index: each function returns a run, with a row of figures for each mode."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any, Literal
+from typing import Literal, TypedDict, Unpack
 
 from semsearch import Index, Progress, Query, Results, SemsearchError
 from semsearch.evaluation import (
@@ -20,16 +19,24 @@ from semsearch.evaluation import (
     sample_sentences,
 )
 
-from ..shared.runs import digest
+from ..shared import runs
+from ..shared.types import JsonObject
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 DEEP, SHALLOW = 100, 10
-Run = dict[str, Any]
-Told = Callable[[Progress], None]
+Grades = dict[str, dict[str, int]]
+Report = Callable[[Progress], None]
 
 
-def labelled(name: str, content: bytes, judged_name: str, judged: bytes) -> tuple[dict[str, str], dict[str, Any]]:
+class How(TypedDict):
+    """Options of a query that all modes share."""
+
+    k: int
+    group: Literal["document", "passage"]
+
+
+def labelled(name: str, content: bytes, judged_name: str, judged: bytes) -> tuple[dict[str, str], Grades]:
     """Queries and judgements of two files. Raises SemsearchError that names the file and, where it is one, the line."""
     texts: dict[str, str] = {}
     for id_, text in read_queries(_lines(name, content), name):
@@ -55,63 +62,71 @@ def _lines(name: str, content: bytes) -> list[tuple[int, str]]:
     return [(number, line.removesuffix("\r")) for number, line in enumerate(text.split("\n"), 1)]
 
 
-def _given(rankings: list[list[str]], _: Any) -> list[list[str]]:
-    """The rankings that are there, to whoever asks for them."""
+def _known(rankings: list[list[str]], _: object) -> list[list[str]]:
+    """The rankings that were found, as `evaluate` takes them: from a function of the queries."""
     return rankings
 
 
-def on_queries(texts: Mapping[str, str], grades: Mapping[str, Any], index: Index, told: Told) -> Run:
+def on_queries(texts: Mapping[str, str], grades: Grades, index: Index, report: Report) -> JsonObject:
     """nDCG@10, recall@100, MRR@10 and MAP@100 of every mode, as `semsearch eval -n` gives them, and latency."""
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     details = {}
     asked = [texts[query] for query in grades]
-    for mode, answers, took in _answers(index, asked, told, k=DEEP, group="document"):
+    for mode, answers, took in _answers(index, asked, report, k=DEEP, group="document"):
         rankings = [[name for hit in results for name in (hit.document, *hit.near_copies)] for results in answers]
-        found = evaluate(partial(_given, rankings), texts, grades, DEEP)
+        found = evaluate(partial(_known, rankings), texts, grades, DEEP)
         details[mode] = found.pop("per_query")
         rows.append({"mode": mode, **found, **_latency(took)})
-    settings = {"k": DEEP, "sha256": digest([*sorted(texts.items()), *sorted(grades.items())])}
-    asked_for = {query: texts[query] for query in grades}
-    run = _run(index, "queries", settings, rows) | {"per_query": details, "queries": asked_for}
-    return run if any(row[f"recall@{DEEP}"] for row in rows) else run | {"warnings": [_unknown(grades, answers)]}
+    settings = {"k": DEEP, "sha256": runs.digest([*sorted(texts.items()), *sorted(grades.items())])}
+    run = _run(index, "queries", settings, rows) | {
+        "per_query": details,
+        "queries": dict(zip(grades, asked, strict=True)),
+    }
+    return run if any(row[f"recall@{DEEP}"] for row in rows) else run | {"warnings": [_nothing_found(grades, answers)]}
 
 
-def _unknown(grades: Mapping[str, Any], answers: Sequence[Results]) -> str:
-    """What is likely wrong where no query found any document that was judged relevant."""
+def _nothing_found(grades: Grades, answers: Sequence[Results]) -> str:
+    """A likely reason why no query found a document that was judged relevant."""
     judged = next((name for of in grades.values() for name in of), "")
-    called = next((hit.document for hits in answers for hit in hits), "")
-    like = f" The index calls one {called!r}, the judgements {judged!r}." if called and judged else ""
-    return f"no query found a document that was judged relevant.{like}"
+    found = next((hit.document for hits in answers for hit in hits), "")
+    like = (
+        f" A document of the index has the id {found!r}, one of the judgements {judged!r}." if found and judged else ""
+    )
+    return f"No query found a document that was judged relevant.{like}"
 
 
-def on_itself(source: Path, sample: int, seed: int, index: Index, told: Told) -> Run:
-    """recall@1 and recall@10 of every mode: a sentence of the index `source` must find a passage that holds it."""
+def on_itself(source: Path, sample: int, seed: int, index: Index, report: Report) -> JsonObject:
+    """recall@1 and recall@10 of every mode: a sentence of the index `source` must find a passage that contains it."""
     with Index.open(source) as drawn_from:
         asked = sample_sentences(drawn_from.texts(), sample, seed)
     if not asked:
-        raise SemsearchError(f"{source.name} holds no sentence of four words or more.", "Index more text first.")
+        raise SemsearchError(f"{source.name} contains no sentence of four words or more.", "Index more text first.")
     rows, missed = [], {}
-    for mode, answers, took in _answers(index, asked, told, k=SHALLOW, group="passage"):
+    for mode, answers, took in _answers(index, asked, report, k=SHALLOW, group="passage"):
         ranks = [known_item_rank(text, [hit.text for hit in hits]) for text, hits in zip(asked, answers, strict=True)]
         shares = {f"recall@{k}": known_item_recall(ranks, k) for k in (1, SHALLOW)}
         rows.append({"mode": mode, "queries": len(asked), **shares, **_latency(took)})
         missed[mode] = [text for text, rank in zip(asked, ranks, strict=True) if rank is None]
-    settings = {"sample": sample, "seed": seed, "k": SHALLOW, "sha256": digest(asked)}
+    settings = {"sample": sample, "seed": seed, "k": SHALLOW, "sha256": runs.digest(asked)}
     return _run(index, "without labels", settings, rows) | {"missed": missed}
 
 
-def of_vectors(index: Index, sample: int) -> Run:
-    """Recall and speed of the vector index against exact search: `semsearch audit`."""
+def of_vectors(index: Index, sample: int) -> JsonObject:
+    """Recall and latency of the vector index against exact search, as in `semsearch audit`."""
     found = index.audit(sample=sample, k=SHALLOW)
     row = {
-        "mode": "semantic", "queries": found["queries"], "recall of exact": found["recall"],
-        "recall, filtered": found["recall_filtered"], "ms": found["ms"], "ms, exact": found["ms_exact"],
-    }  # fmt: skip
+        "mode": "semantic",
+        "queries": found["queries"],
+        "recall of exact": found["recall"],
+        "recall, filtered": found["recall_filtered"],
+        "ms": found["ms"],
+        "ms, exact": found["ms_exact"],
+    }
     return _run(index, "vector index", {"sample": sample, "k": SHALLOW}, [row]) | {"audit": found}
 
 
-def of_space(index: Index, sample: int) -> Run:
-    """The shape of the space that the stored vectors lie in: `semsearch eval geometry -n`."""
+def of_space(index: Index, sample: int) -> JsonObject:
+    """Geometry of the stored vectors, as in `semsearch eval geometry -n`."""
     found = index_geometry(index, sample)
     row = {name.replace("_", " "): value for name, value in found.figures.items() if name != "anisotropy_with_self"}
     settings = {"sample": sample, "vectors": found.vectors, "total": found.total}
@@ -119,15 +134,15 @@ def of_space(index: Index, sample: int) -> Run:
 
 
 def _answers(
-    index: Index, asked: Sequence[str], told: Told, **how: Any
+    index: Index, asked: Sequence[str], report: Report, **how: Unpack[How]
 ) -> Iterable[tuple[Mode, list[Results], list[float]]]:
-    """For every mode the results of every text, and how many ms each took, asked one by one after a warm-up."""
+    """For every mode the results of every text, and the ms that each took, one after the other after a warm-up."""
     total = len(asked) * len(MODES)
     for at, mode in enumerate(MODES):
         index.search(Query(asked[0], mode=mode, **how))
         answers = []
         for number, text in enumerate(asked):
-            told(Progress(at * len(asked) + number, total, "queries", f"{mode}: query {number + 1} of {len(asked)}"))
+            report(Progress(at * len(asked) + number, total, "queries", f"{mode}: query {number + 1} of {len(asked)}"))
             answers.append(index.search(Query(text, mode=mode, **how)))
         yield mode, answers, [sum(each.took_ms.values()) for each in answers]
 
@@ -138,12 +153,9 @@ def _latency(took: Sequence[float]) -> dict[str, float]:
     return {"ms": median(took), "ms, 95 %": slow}
 
 
-def _run(index: Index, measure: str, settings: Mapping[str, Any], rows: Sequence[dict[str, Any]]) -> Run:
-    known = index.info()
-    encoder = known["spaces"][0]["encoder"] if known["spaces"] else {}
-    return {
-        "schema": 1, "measure": measure, "index": index.name,
-        "encoder": encoder.get("name", known["recipe"].get("encoder")),
-        "fingerprint": encoder.get("fingerprint"), "documents": known["documents"], "passages": known["passages"],
-        "time": datetime.now(UTC).isoformat(timespec="seconds"), "settings": dict(settings), "rows": list(rows),
-    }  # fmt: skip
+def _run(index: Index, measure: str, settings: JsonObject, rows: Sequence[JsonObject]) -> JsonObject:
+    info = index.info()
+    encoder = info["spaces"][0]["encoder"] if info["spaces"] else {}
+    about = {"index": index.name, "fingerprint": encoder.get("fingerprint")}
+    counts = {"documents": info["documents"], "passages": info["passages"]}
+    return runs.new(measure, encoder.get("name", info["recipe"].get("encoder")), settings, rows, **about, **counts)

@@ -1,87 +1,76 @@
-"""Measuring in the background: one thing after the other, each run kept as soon as it is there."""
+"""The background job that measures one thing after the other, and saves each run as soon as it is there."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import streamlit as st
+from typing import cast
 
 from semsearch import Progress, SemsearchError
 from semsearch.evaluation import save_run
 
-from ..shared import jobs
-from ..shared.encoder_picker import short
+from ..shared import jobs, messages, widgets
+from ..shared.encoder_picker import short_name
+from ..shared.format import count
+from ..shared.types import JsonObject
 
-KEY = ("Evaluate",)  # one at a time: what runs beside another would spoil its milliseconds
+KEY = ("Evaluate",)  # one at a time: a second job would spoil the times of the first
 FINE = 1_000  # steps of the bar for each thing that is measured
-STAYS = "What was measured before is among the runs."
-LOG = logging.getLogger(__name__)
-Run = dict[str, Any]
-Work = Callable[[str, jobs.Told], Run]
+STOPPED = "What was measured before is among the runs."
+Work = Callable[[str, jobs.Report], JsonObject]
 
 
 def button(names: Sequence[str], what: str, work: Work, *, stoppable: bool = True) -> None:
-    """What begins `work` on each of the names. It gives a run, and hears how to tell of its progress."""
-    st.button("Measure", type="primary", icon=":material/play_arrow:", on_click=_start,
-              disabled=not names or jobs.busy(KEY), args=(tuple(names), what, work, stoppable),
-              help="It runs in the background; you can leave this page and come back.")  # fmt: skip
+    """A button that begins `work` on each of the names. It returns a run, and reports its progress."""
+    off, args = not names or jobs.busy(KEY), (tuple(names), what, work, stoppable)
+    widgets.button("Measure", "play_arrow", _start, args, hint=widgets.IN_BACKGROUND, kind="primary", off=off)
 
 
 def _start(names: Sequence[str], what: str, work: Work, stoppable: bool) -> None:
-    about = STAYS if stoppable else "it is one computation"
-    jobs.begin(KEY, what, lambda told: made(names, work, told), stoppable=stoppable, about=about)
+    about = STOPPED if stoppable else "it is one computation"
+    jobs.begin(KEY, what, lambda report: measure(names, work, report), stoppable=stoppable, about=about)
 
 
-def made(names: Sequence[str], work: Work, told: jobs.Told) -> jobs.Outcome:
-    """Every run is kept; what fails is told beside the others. Raises SemsearchError where nothing came of it."""
+def measure(names: Sequence[str], work: Work, report: jobs.Report) -> jobs.Outcome:
+    """Save every run; name what fails beside the others. Raises SemsearchError where everything fails."""
     problems: list[str] = []
     warnings: list[str] = []
-    lost: list[Run] = []
+    unsaved: list[JsonObject] = []
     for at, name in enumerate(names):
+        short = short_name(name)
         try:
-            run = work(name, part(told, at, len(names), short(name)))
+            run = work(name, part(report, at, len(names), short))
         except jobs.Stopped:
             raise
         except Exception as error:  # a broken file can fail in any library that reads it
-            if jobs.ending():
+            if jobs.server_ends():
                 raise jobs.Stopped from None
-            problems.append(f"{short(name)}: {_sentence(error)}")
+            problems.append(f"{short}: {messages.sentence(error, 'Measuring')}")
             continue
-        warnings += [f"{short(name)}: {each}" for each in run.pop("warnings", [])]
+        warnings += [f"{short}: {each}" for each in run.pop("warnings", [])]
         try:
             save_run(run)
         except OSError as error:
-            lost.append(run)
-            problems.append(f"{short(name)}: its run is shown, and could not be kept: {error.strerror or error}.")
-    done = len(names) - len(problems) + len(lost)
+            unsaved.append(run)
+            problems.append(f"{short}: the run is shown, but could not be saved: {error.strerror or error}.")
+    done = len(names) - len(problems) + len(unsaved)
     if not done:
         raise SemsearchError(" ".join(problems))
-    return jobs.Outcome(
-        f"{done} measured; see the runs below, on the page Evaluate.", (*problems, *warnings), value=lost
-    )
+    text = f"{count(done, 'run')} measured; see below, on the page Evaluate."
+    return jobs.Outcome(text, (*problems, *warnings), value=unsaved)
 
 
-def lost() -> list[Run]:
-    """Runs of the last job that could not be kept."""
-    job = jobs.of(KEY)
-    return list(job.outcome.value or ()) if job and job.outcome else []
+def unsaved() -> list[JsonObject]:
+    """Runs of the last job that could not be saved."""
+    job = jobs.last(KEY)
+    return cast(list[JsonObject], job.outcome.value or []) if job and job.outcome else []
 
 
-def part(told: jobs.Told, at: int, of: int, name: str = "") -> jobs.Told:
-    """What tells of one of several things: the bar goes over all of them."""
+def part(report: jobs.Report, at: int, of: int, name: str = "") -> jobs.Report:
+    """A report for one of several things: the bar goes over all of them."""
 
-    def tell(step: Progress) -> None:
+    def scaled(step: Progress) -> None:
         share = min(step.done / step.total, 1.0) if step.total else 0.0
         item = ": ".join(each for each in (name, step.item) if each)
-        told(Progress(round((at + share) * FINE), of * FINE, step.unit, item))
+        report(Progress(round((at + share) * FINE), of * FINE, step.unit, item))
 
-    return tell
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, SemsearchError):
-        return str(error)
-    LOG.error("a measure failed", exc_info=error)
-    return f"it does not work: {type(error).__name__}. The log of the server has the details."
+    return scaled

@@ -1,34 +1,34 @@
-"""Two rows of figures side by side: their difference, which way is better, and what each figure means."""
+"""Two rows of figures compared: their difference, which one is better, and what each figure means."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
-from ..shared import pool, runs
-from ..shared.encoder_picker import short
-from .metric_job import Run
+from ..shared import messages, runs, tables
+from ..shared.encoder_picker import short_name
+from ..shared.messages import plain
+from ..shared.types import JsonObject
 
 MOST = 10  # queries that differ most
-MEANS = {  # a figure: which way is better (0: nearer to 0), and what it says
-    "nDCG@10": (1, "how good the first ten are, the best first: 1 is perfect"),
-    "recall@100": (1, "how much of what is relevant is among the first hundred"),
-    "recall@10": (1, "how much is found among the first ten"),
+MEANING = {  # of a figure: which way is better (0: nearer to 0), and what it says
+    "nDCG@10": (1, "quality of the first ten hits and of their order; 1 is perfect"),
+    "recall@100": (1, "share of the relevant documents among the first hundred"),
+    "recall@10": (1, "share of what is searched for among the first ten"),
     "recall@1": (1, "how often the first hit is right"),
-    "MRR@10": (1, "1 over the rank of the first relevant one, 0 behind the tenth"),
-    "MAP@100": (1, "precision, averaged over the ranks of what is relevant"),
-    "ms": (-1, "milliseconds of the middle query, encoding included"),
-    "ms, 95 %": (-1, "milliseconds that 95 queries of a hundred stay under"),
-    "ms, exact": (-1, "milliseconds of exact search"),
-    "recall of exact": (1, "how much of what exact search finds is found"),
-    "recall, filtered": (1, "the same where a filter leaves a tenth"),
-    "alignment": (-1, "how far apart pairs are that people find alike, as a mean squared distance: 0 is together"),
-    "uniformity": (-1, "how evenly texts fill the space: lower is more evenly"),
-    "anisotropy": (-1, "the mean cosine of any two texts: 0 is best, near 1 all lie one way and cosines say little"),
-    "effective rank": (1, "how many directions the space really uses"),
+    "MRR@10": (1, "1 over the rank of the first relevant hit, 0 beyond the tenth"),
+    "MAP@100": (1, "precision averaged over the ranks of the relevant documents"),
+    "ms": (-1, "median milliseconds per query, encoding included"),
+    "ms, 95 %": (-1, "95th-percentile latency in milliseconds"),
+    "ms, exact": (-1, "median milliseconds of exact search"),
+    "recall of exact": (1, "share of the hits of exact search that are found"),
+    "recall, filtered": (1, "the same under a filter that leaves a tenth"),
+    "alignment": (-1, "mean squared distance of pairs that people find alike; 0 is identical"),
+    "uniformity": (-1, "how evenly texts fill the space; lower is more even"),
+    "anisotropy": (-1, "mean cosine of two random texts; 0 is best, near 1 all point one way and cosines say little"),
+    "effective rank": (1, "number of dimensions that are really used"),
     "hubness": (0, "above 1 a few texts are near everything"),
     "length bias": (0, "above 0 texts are near each other because they are equally long"),
 }
@@ -40,18 +40,18 @@ class Row:
     """A row of figures of a run: of one mode, where it measured several."""
 
     run: str
-    of: Run
-    figures: Mapping[str, Any]
+    of: JsonObject
+    figures: JsonObject
 
     @property
     def label(self) -> str:
-        """What it is called in a list."""
-        parts = (self.of.get("index"), short(str(self.of.get("encoder"))), self.figures.get("mode"))
+        """Its name in a list."""
+        parts = (self.of.get("index"), short_name(str(self.of.get("encoder"))), self.figures.get("mode"))
         return " · ".join([*(str(part) for part in parts if part), runs.finished_at(self.of)])
 
 
 def form(name: str, measure: str) -> str:
-    """How a figure is written.
+    """The format of a figure.
 
     >>> form("ms", "queries"), form("nDCG@10", "queries"), form("STS-B", "STS tasks")
     ('%.2f', '%.4f', '%.2f')
@@ -60,36 +60,34 @@ def form(name: str, measure: str) -> str:
 
 
 def show(rows: Sequence[Row], measure: str) -> None:
-    """Which two, and what lies between them."""
-    st.subheader("Two side by side")
+    """Which two, and their difference."""
+    st.subheader("Compare two runs")
     left, right = st.columns(2)
-    first, second = usual(rows)
-    labels = [f"{at} · {row.label}" for at, row in enumerate(rows, 1)]  # runs of one second are called the same
-    numbers = range(len(rows))
-    a = left.selectbox("From", numbers, first, format_func=labels.__getitem__, key=f"of {measure} {len(rows)}")
-    b = right.selectbox("To", numbers, second, format_func=labels.__getitem__, key=f"to {measure} {len(rows)}")
+    first, second = default_pair(rows)
+    labels = [f"{at} · {row.label}" for at, row in enumerate(rows, 1)]  # runs of one second have the same label
+    numbers, label, key = range(len(rows)), labels.__getitem__, f"{measure} {len(rows)}"
+    a = left.selectbox("From", numbers, first, format_func=label, key=f"of {key}")
+    b = right.selectbox("To", numbers, second, format_func=label, key=f"to {key}")
     one, other = rows[a], rows[b]
     if one is other:
-        st.info("Choose two.", icon=":material/info:")
+        messages.info("Choose two.")
         return
-    unlike = differing(one, other)
-    if unlike:
-        st.warning(pool.plain(f"They were not measured alike ({', '.join(unlike)}): the difference is not the "
-                              "encoder's or the index's alone."), icon=":material/warning:")  # fmt: skip
+    if unlike := differing(one, other):
+        settings = ", ".join(unlike)
+        messages.warning(f"Their settings differ ({settings}), so the difference is not due to encoder or index alone.")
     found = table(one, other, measure)
     if not found:
-        st.info("They have no figure in common.", icon=":material/info:")
+        messages.info("They have no figure in common.")
         return
     right_aligned = {name: st.column_config.TextColumn(alignment="right") for name in ("from", "to", "difference")}
     st.dataframe(found, hide_index=True, column_config=right_aligned, width="content")
-    told = [f"- **{pool.plain(row['figure'])}**: {MEANS[row['figure']][1]}" for row in found if row["figure"] in MEANS]
-    if told:
-        st.caption("\n".join(told))
+    names = [row["figure"] for row in found if row["figure"] in MEANING]
+    st.caption("\n".join(f"- **{plain(name)}**: {MEANING[name][1]}" for name in names))
     _queries(one, other)
 
 
-def usual(rows: Sequence[Row]) -> tuple[int, int]:
-    """The newest row, and before it the newest of another run that measured the same way; else the first two."""
+def default_pair(rows: Sequence[Row]) -> tuple[int, int]:
+    """The newest row, and before it the newest of another run with the same settings; else the first two."""
     newest = rows[0]
     for at, row in enumerate(rows):
         same = row.figures.get("mode") == newest.figures.get("mode") and not differing(row, newest)
@@ -99,10 +97,9 @@ def usual(rows: Sequence[Row]) -> tuple[int, int]:
 
 
 def differing(one: Row, other: Row) -> list[str]:
-    """What was not the same when the two were measured."""
-    both = (one.of["settings"], other.of["settings"])
-    names = [name for name in dict.fromkeys([*both[0], *both[1]]) if both[0].get(name) != both[1].get(name)]
-    return ["other texts" if name == "sha256" else name for name in names]
+    """The settings that differ."""
+    a, b = one.of["settings"], other.of["settings"]
+    return ["other texts" if name == "sha256" else name for name in {**a, **b} if a.get(name) != b.get(name)]
 
 
 def table(one: Row, other: Row, measure: str) -> list[dict[str, str]]:
@@ -113,21 +110,19 @@ def table(one: Row, other: Row, measure: str) -> list[dict[str, str]]:
         if name in COUNTS or not isinstance(before, int | float) or not isinstance(after, int | float):
             continue
         written = form(name, measure)
-        apart = after - before
-        found.append({
-            "figure": name, "from": written % before, "to": written % after,
-            "difference": written.replace("%", "%+") % apart, "which is": reading(name, before, after, measure),
-        })  # fmt: skip
+        row = {"figure": name, "from": written % before, "to": written % after}
+        row["difference"] = written.replace("%", "%+") % (after - before)
+        found.append(row | {"which is": verdict(name, before, after, measure)})
     return found
 
 
-def reading(name: str, before: float, after: float, measure: str = "") -> str:
+def verdict(name: str, before: float, after: float, measure: str = "") -> str:
     """Whether `after` is better, in a word and a sign that needs no colour.
 
-    >>> reading("ms", 2, 1), reading("nDCG@10", 0.5, 0.4), reading("length bias", -0.5, 0.1), reading("else", 1, 2)
+    >>> verdict("ms", 2, 1), verdict("nDCG@10", 0.5, 0.4), verdict("length bias", -0.5, 0.1), verdict("else", 1, 2)
     ('▲ better', '▼ worse', '▲ better', '')
     """
-    way = 1 if measure == "STS tasks" else MEANS.get(name, (None, ""))[0]
+    way = 1 if measure == "STS tasks" else MEANING.get(name, (None, ""))[0]
     if way is None:
         return ""
     gain = abs(before) - abs(after) if way == 0 else way * (after - before)
@@ -135,21 +130,30 @@ def reading(name: str, before: float, after: float, measure: str = "") -> str:
 
 
 def _queries(one: Row, other: Row) -> None:
-    """The queries whose nDCG differs most, where both know it."""
-    both = [row.of.get("per_query", {}).get(row.figures.get("mode"), {}) for row in (one, other)]
-    texts: dict[str, Any] = {**other.of.get("queries", {}), **one.of.get("queries", {})}
-    found = [
-        {"query": texts.get(query, query), "from": both[0][query]["nDCG@10"], "to": both[1][query]["nDCG@10"]}
-        for query in both[0]
-        if query in both[1]
+    """The queries whose nDCG differs most, where both runs have it."""
+    before, after = (_by_query(row) for row in (one, other))
+    texts: JsonObject = {**other.of.get("queries", {}), **one.of.get("queries", {})}
+    found: list[JsonObject] = [
+        {
+            "query": texts.get(query, query),
+            "from": before[query],
+            "to": after[query],
+            "difference": after[query] - value,
+        }
+        for query, value in before.items()
+        if query in after and after[query] != value
     ]
-    found = [row | {"difference": row["to"] - row["from"]} for row in found if row["to"] != row["from"]]
     if not found:
         return
     found.sort(key=lambda row: -abs(row["difference"]))
     with st.expander(f"{len(found):,} queries whose nDCG@10 differs"):
-        columns = {name: st.column_config.NumberColumn(format="%+.4f" if name == "difference" else "%.4f")
-                   for name in ("from", "to", "difference")}  # fmt: skip
-        st.dataframe(found[:MOST], hide_index=True, column_config=columns)
+        four, signed = (st.column_config.NumberColumn(format=form) for form in ("%.4f", "%+.4f"))
+        tables.show(found[:MOST], {"from": four, "to": four, "difference": signed})
         if len(found) > MOST:
             st.caption(f"The {MOST} that differ most.")
+
+
+def _by_query(row: Row) -> Mapping[str, float]:
+    """nDCG@10 of each query, in the mode of the row."""
+    figures = row.of.get("per_query", {}).get(row.figures.get("mode"), {})
+    return {query: each["nDCG@10"] for query, each in figures.items()}

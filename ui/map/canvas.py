@@ -1,7 +1,7 @@
-"""The map as the browser draws it: the points as bytes, and the component that shows them and tells what is chosen.
+"""The map in the browser: points as bytes, and the component that draws them and reports what is chosen.
 
 Every point is drawn, as pixels of a canvas (space_raster.js): a chart library needs two seconds a frame for 20,000.
-Groups differ in colour (Okabe and Ito's, which hold for colour-blind readers) and, beyond six of them, in shape.
+Groups differ in colour (Okabe and Ito's, which suit colour-blind readers) and, beyond six of them, in shape.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ import zlib
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from semsearch import VectorSample
 
+from ..shared.types import JsonObject
 from .clusters import Floats
-from .points import NOTHING, OTHERS, Colours, Points
+from .points import NOTHING, OTHERS, Colours, Key, Points
 
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
 RAMP = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")  # viridis
 GREY = "#8a94a0"
-SHOWN = 160  # letters of a text under the pointer, and of its path
-LABEL = 40  # and of a group's name
+SHOWN = 160  # characters of the text under the pointer, and of its path
+LABEL = 40  # and of the name of a group
 RADII = ((500, 5.0), (5_000, 3.2), (30_000, 2.0), (10**9, 1.4))  # pixels, up to so many points
 HERE = Path(__file__).parent
 HTML = """
-<div class="tools" role="toolbar" aria-label="How the map is handled">
+<div class="tools" role="toolbar" aria-label="Map tools">
   <button data-use="move" aria-pressed="true" title="Drag to move. Shift and drag draws a lasso.">Move</button>
   <button data-use="lasso" aria-pressed="false" title="Drag around points to choose them.">Lasso</button>
   <span class="gap"></span>
@@ -38,7 +38,7 @@ HTML = """
   <button data-use="home" title="The whole map (0)">Whole map</button>
 </div>
 <div class="field" tabindex="0" role="application"
-     aria-label="Map: each point is a passage. Arrows move, plus and minus zoom, Escape chooses nothing.">
+     aria-label="Map: each point is a passage. Arrows move, plus and minus zoom, Escape clears the selection.">
   <canvas class="points"></canvas><canvas class="over"></canvas><div class="tip" hidden></div>
 </div>
 <div class="legend" role="group" aria-label="Groups"></div>
@@ -51,29 +51,29 @@ _show = st.components.v2.component(
 )
 
 
-def show(data: bytes, told: Callable[[Any], None]) -> None:
-    """The map. `told` is called with what a person has chosen: {rows}, {area}, {group} or {}; all from the browser."""
-    _show(data=data, key="map", on_chosen_change=lambda: told(st.session_state["map"].get("chosen")))
+def show(data: bytes, chosen: Callable[[object], None]) -> None:
+    """The map. `chosen` is called with what the browser sends: {rows}, {area}, {group} or {}, and not to be trusted."""
+    _show(data=data, key="map", on_chosen_change=lambda: chosen(st.session_state["map"].get("chosen")))
 
 
-def packed(given: Points, placed: Floats, layout: str, colours: Colours, start: Callable[[], dict[str, Any]]) -> bytes:
-    """What the browser draws: a header, the places (n, 2), the level of each point, and the texts, deflated.
+def packed(points: Points, placed: Floats, layout: str, colours: Colours, start: Callable[[], JsonObject]) -> bytes:
+    """The bytes for the browser: a header, positions (n, 2), the level of each point, and the texts, deflated.
 
-    The same map gives the same bytes, and `start`, what is chosen when it first comes up, is asked only once for it.
+    The same map gives the same bytes; `start`, what is chosen at first, is called once per map.
     """
     levels = np.asarray(colours.numbers if colours.codes is None else colours.codes, np.float32)
-    texts = _texts(given.key, given.sample)
-    head = _head(given, colours) | {"layout": f"{layout} {given.key}"}
+    texts = _texts(points.key, points.sample)
+    head = _head(points, colours) | {"layout": f"{layout} {points.key}"}
     key = sha256(json.dumps(head).encode() + placed.tobytes() + levels.tobytes()).hexdigest()
     if st.session_state.get("map begun", ("",))[0] != key:
         st.session_state["map begun"] = key, start()
-    told = json.dumps(head | {"key": key, "chosen": st.session_state["map begun"][1]}).encode()
-    told += b" " * (-len(told) % 4)
-    return len(told).to_bytes(4, "little") + told + placed.astype("<f4").tobytes() + levels.tobytes() + texts
+    header = json.dumps(head | {"key": key, "chosen": st.session_state["map begun"][1]}).encode()
+    header += b" " * (-len(header) % 4)
+    return len(header).to_bytes(4, "little") + header + placed.astype("<f4").tobytes() + levels.tobytes() + texts
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _texts(key: tuple[Any, ...], _sample: VectorSample) -> bytes:
+def _texts(key: Key, _sample: VectorSample) -> bytes:
     """A line for each point: its path, a tab, the beginning of its text."""
     lines = (
         f"{' '.join(document.split())[-SHOWN:]}\t{_beginning(text)}"
@@ -87,12 +87,18 @@ def _beginning(text: str) -> str:
     return line if len(line) <= SHOWN else f"{line[:SHOWN].rpartition(' ')[0] or line[:SHOWN]} …"
 
 
-def _head(given: Points, colours: Colours) -> dict[str, Any]:
-    count = len(given)
-    head: dict[str, Any] = {
-        "count": count, "title": short(colours.title), "groups": [], "sizes": [], "palette": PALETTE, "ramp": (),
-        "grey": GREY, "radius": next(radius for most, radius in RADII if count <= most),
-    }  # fmt: skip
+def _head(points: Points, colours: Colours) -> JsonObject:
+    count = len(points)
+    head: JsonObject = {
+        "count": count,
+        "title": _short(colours.title),
+        "groups": [],
+        "sizes": [],
+        "palette": PALETTE,
+        "ramp": (),
+        "grey": GREY,
+        "radius": next(radius for most, radius in RADII if count <= most),
+    }
     if colours.codes is None:
         numbers = np.array(colours.numbers)
         known = numbers[~np.isnan(numbers)]
@@ -105,17 +111,17 @@ def _head(given: Points, colours: Colours) -> dict[str, Any]:
 
 
 def _labels(colours: Colours) -> list[str]:
-    """The names short enough for the legend, and still no two alike."""
+    """The names short enough for the legend, and still distinct."""
     made: list[str] = []
     for at, name in enumerate(colours.names):
-        label = short(name)
+        label = _short(name)
         made.append(label if label not in made and label != OTHERS else f"{label} ({at + 1})")
     return made
 
 
-def short(text: str) -> str:
+def _short(text: str) -> str:
     """
-    >>> short("a\\nvery long name of a folder")
+    >>> _short("a\\nvery long name of a folder")
     'a very long name of a folder'
     """
     line = " ".join(text.split())

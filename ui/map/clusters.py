@@ -1,4 +1,4 @@
-"""Passages that lie together: k-means, and the words that tell one group from the rest. All of it deterministic."""
+"""Clusters of passages by k-means, and the words that distinguish each; near-duplicates. All of it deterministic."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import log
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ ROUNDS = 30
 NAMED = 3  # words of a name
 UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 WORD = re.compile(r"[^\W\d_]{3,24}")
-READ = 20_000  # texts that name the groups: as good as all of them, and a fifth of the time of 100,000
+READ = 20_000  # texts whose words name the groups: as good as 100,000, in a fifth of the time
 PAIRS = 200
 CELLS = 8_000_000  # cosines at a time
 
@@ -60,9 +60,9 @@ def _spread(vectors: Floats, k: int) -> Floats:
 
 
 def names(texts: Sequence[str], codes: Codes) -> list[str]:
-    """For each group the words that stand in many of its passages and in few of the others; no two are equal.
+    """For each group the words that are in many of its passages and in few others; no two names are equal.
 
-    Of more than READ texts every second, third, … is read.
+    Of more than READ texts every second, third, … is used.
     """
     every = -(-len(texts) // READ) or 1
     texts, codes, groups = texts[::every], codes[::every], len(np.bincount(codes))
@@ -73,8 +73,8 @@ def names(texts: Sequence[str], codes: Codes) -> list[str]:
     everywhere = sum(counts, Counter[str]())
     made: list[str] = []
     for code, size in enumerate(sizes.tolist()):
-        told = _distinctive(counts[code], everywhere, size, len(texts))
-        name = " · ".join(told) or "no word of its own"
+        best = _distinctive(counts[code], everywhere, size, len(texts))
+        name = " · ".join(best) or "no distinctive word"
         made.append(f"{name} ({code + 1})" if name in made else name)
     return made
 
@@ -110,12 +110,12 @@ def words(text: str) -> Iterator[str]:
             yield word
 
 
-def near(vectors: Floats, owners: Sequence[Any], least: float = 0.95) -> tuple[list[tuple[int, int, float]], bool]:
+def near(vectors: Floats, owners: Sequence[str], least: float = 0.95) -> tuple[list[tuple[int, int, float]], bool]:
     """Pairs of rows of different owners with a cosine above `least`, the closest first; whether there are more.
 
     Blocks of rows against all that follow: the memory is that of one block.
     """
-    _, owner = np.unique(np.array([str(one) for one in owners], dtype=object), return_inverse=True)
+    _, owner = np.unique(np.array(owners, dtype=object), return_inverse=True)
     best: list[tuple[float, int, int]] = []
     more, block = False, max(1, CELLS // max(1, len(vectors)))
     for at in range(0, len(vectors), block):

@@ -1,19 +1,19 @@
-"""Map: the passages of an index in two dimensions, what lies together, and what nearly agrees."""
+"""Map: the passages of an index in two dimensions, clusters of them, and near-duplicates."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index
 
-from ..shared import background, index_picker, pool
+from ..shared import background, index_picker, messages, pool
+from ..shared.format import count
 from ..shared.urls import URL
 from . import canvas, listing, points, projection, selection
 from .clusters import Floats
 from .points import CLUSTER, Points
-from .selection import Chosen
+from .selection import Selection
 
 LEAST = 3  # points: with fewer there is nothing to see
 UMAP_WAITS = (
@@ -24,93 +24,99 @@ UMAP_WAITS = (
 def page() -> None:
     """The page."""
     st.title("Map")
-    names = pool.names()
+    names = index_picker.names()
     if not names:
-        st.info("There is no index yet. Make one on the page Indexes & models.", icon=":material/info:")
         return
     row = st.container(horizontal=True, vertical_alignment="top")
-    name = index_picker.index(names, row, on_change=_forget, args=selection.ALL, width=180)
-    with pool.told():
+    name = index_picker.index(names, row, lambda: _clear(*selection.ALL), 180)
+    with messages.errors():
         if name is not None:
-            _shown(name, row)
+            _show(name, row)
 
 
-def _shown(name: str, row: Any) -> None:
+def _show(name: str, row: DeltaGenerator) -> None:
     index = pool.index(name)
+    hint = (
+        "PCA: at once, and distances mean something. UMAP: shows neighbourhoods better; of up to "
+        f"{points.MOST_UMAP:,} passages, in the background."
+    )
     layout = row.segmented_control(
-        "Layout", ("PCA", "UMAP"), default="PCA", required=True, key="layout", bind=URL, on_change=_forget,
-        args=(selection.AREA,), width="content",
-        help=f"PCA: at once, and distances mean something. UMAP: shows neighbourhoods better; of up to "
-        f"{points.MOST_UMAP:,} passages, in the background.",
-    )  # fmt: skip
+        "Layout",
+        ("PCA", "UMAP"),
+        default="PCA",
+        required=True,
+        key="layout",
+        bind=URL,
+        on_change=_clear,
+        args=(selection.AREA,),
+        width="content",
+        help=hint,
+    )
     umap = layout == "UMAP" and projection.installed()
-    given = points.points(index, points.MOST_UMAP if umap else points.MOST)
-    if len(given) < LEAST:
-        st.info(_too_few(len(given)), icon=":material/info:")
+    on = points.sample(index, points.MOST_UMAP if umap else points.MOST)
+    if len(on) < LEAST:
+        few = "A map needs three passages or more" if len(on) else "This index contains no passage yet"
+        messages.info(f"{few}. Add documents on the page Documents.")
         return
-    way = row.selectbox("Coloured by", points.ways(index), key="by", bind=URL, on_change=_forget,
-                        args=(selection.GROUP,), width=180) or CLUSTER  # fmt: skip
+    ways, group = points.ways(index), (selection.GROUP,)
+    way = row.selectbox("Coloured by", ways, key="by", bind=URL, on_change=_clear, args=group, width=180) or CLUSTER
     k = 0
     if way == CLUSTER:
-        k = int(row.slider("Clusters", 2, points.GROUPS, 6, key="clusters", bind=URL, on_change=_forget,
-                           args=(selection.GROUP,), width=150))  # fmt: skip
+        most = points.GROUPS
+        k = row.slider("Clusters", 2, most, 6, key="clusters", bind=URL, on_change=_clear, args=group, width=150)
     if layout == "UMAP" and not umap:
-        st.info("UMAP is not installed here: this is PCA. To have it: pip install umap-learn, then start semsearch ui "
-                "again.", icon=":material/info:")  # fmt: skip
-    placed, told = _placed(given, umap)
-    _map(name, index, given, placed, told, way, k)
-    listing.near(name, given)
+        messages.info(
+            "UMAP is not installed, so this is PCA. To install it: pip install umap-learn, then start semsearch ui "
+            "again."
+        )
+    placed, about = _positions(on, umap)
+    _map(name, index, on, placed, about, way, int(k))
+    listing.near(name, on)
 
 
-def _forget(*kinds: str) -> None:
-    """What is chosen and cannot be on the map that comes next."""
+def _clear(*kinds: str) -> None:
+    """Drop selections that cannot be on the next map."""
     for kind in kinds:
         st.query_params.pop(kind, None)
 
 
-def _too_few(count: int) -> str:
-    if not count:
-        return "This index holds no passage yet. Add documents on the page Documents."
-    return "A map needs three passages or more. Add documents on the page Documents."
-
-
-def _placed(given: Points, umap: bool) -> tuple[Floats, str]:
-    """Where the points lie, and a sentence about it; by PCA as long as UMAP is not there."""
+def _positions(on: Points, umap: bool) -> tuple[Floats, str]:
+    """Where the points lie, and a sentence about it; by PCA while UMAP is computed."""
     if umap:
-        with pool.told():
-            found = background.result(*points.umap(given), UMAP_WAITS, line="umap")
+        with messages.errors():
+            found = background.result(*points.umap(on), UMAP_WAITS, queue="umap")
             if found is not None:
                 return found, "UMAP: neighbours lie together, long distances mean little"
-    placed, share = points.pca(given)
-    return placed, f"PCA: the two axes hold {share:.0%} of all differences"
+    placed, share = points.pca(on)
+    return placed, f"PCA: the two axes explain {share:.0%} of the variance"
 
 
-def _map(name: str, index: Index, given: Points, placed: Floats, told: str, way: str, k: int) -> None:
-    """The map, and under it what is chosen there."""
-    counted = f"{len(given):,} passages"
-    if given.sample.total > len(given):
-        counted = f"A fixed sample of {len(given):,} of the {given.sample.total:,} passages, so that it stays fluid"
-    st.caption(f"{counted}. {told}.")
-    colours = points.colours(given, index, way, k)
+def _map(name: str, index: Index, on: Points, placed: Floats, about: str, way: str, k: int) -> None:
+    """The map, and below it what is chosen there."""
+    counted = count(len(on), "passage")
+    if on.sample.total > len(on):
+        counted = f"A fixed sample of {len(on):,} of the {on.sample.total:,} passages, so that it stays fluid"
+    st.caption(f"{counted}. {about}.")
+    colours = points.colours(on, index, way, k)
 
-    def keep(state: Any) -> None:
-        _forget(*selection.ALL)
-        st.query_params.update(selection.told(state, given, colours).params())
+    def save(state: object) -> None:
+        _clear(*selection.ALL)
+        st.query_params.update(selection.from_browser(state, on, colours).params())
 
     chosen = selection.read(st.query_params)
-    layout = told.partition(":")[0]
-    canvas.show(canvas.packed(given, placed, layout, colours, lambda: chosen.start(given, colours)), keep)
-    rows = chosen.rows(given, placed, colours)
+    layout = about.partition(":")[0]
+    canvas.show(canvas.packed(on, placed, layout, colours, lambda: chosen.start(on, colours)), save)
+    rows = chosen.rows(on, placed, colours)
     if rows:
-        listing.chosen(name, given, rows, _heading(chosen, way), alike=not chosen.points)
+        listing.chosen(name, on, rows, _heading(chosen, way), alike=not chosen.points)
     else:
         st.caption(
             "Click a point to read it (with Shift, several), draw around some with the lasso, or click a name in the "
-            "legend: what is chosen is listed here, and can be searched for. Ctrl and the wheel zoom."
+            "legend: what you choose is listed here, and can be searched for. Ctrl and the wheel zoom."
         )
 
 
-def _heading(chosen: Chosen, way: str) -> str:
+def _heading(chosen: Selection, way: str) -> str:
     if chosen.group:
         return f"{way.removesuffix(' (metadata)').capitalize()}: {chosen.group}"
     return "Within the lasso" if chosen.area else "Chosen on the map"

@@ -1,11 +1,11 @@
-"""An index in two dimensions: which passages, where they lie, what colours them; kept by path, version and settings."""
+"""The points of the map: a sample of passages, their positions and their colours, cached by the state of the index."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import streamlit as st
@@ -16,19 +16,22 @@ from ..shared import background, pool
 from . import clusters, projection
 from .clusters import Codes, Floats
 
-MOST = 100_000  # points: scripts/bench_map.py measures what they ask of a browser
+MOST = 100_000  # points: scripts/bench_map.py measures how a browser copes
 MOST_UMAP = 10_000  # points: half a minute on one core, and it grows faster than they do
-LETTERS = 400  # of a passage's text
-GROUPS = 10  # that are told apart by colour and shape; what remains is grey
+LETTERS = 400  # characters of a passage's text
+GROUPS = 10  # that differ in colour and shape; the rest is grey
 OTHERS, NOTHING = "all others", "not given"
 CLUSTER, FOLDER = "cluster", "folder"
+Key = tuple[str, int, int, int]  # path, inode and version of the index, and the size of the sample
+T = TypeVar("T")
+Task = tuple[tuple[str, Key], Callable[[], T]]  # the key and the work of a background computation
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Passages of an index. `key` is another one after every change of the index."""
+    """Passages of an index. `key` changes with every change of the index."""
 
-    key: tuple[str, int, int, int]
+    key: Key
     sample: VectorSample
 
     def __len__(self) -> int:
@@ -37,7 +40,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Colours:
-    """What colours the points: of each its group, -1 for the grey ones, or its number (NaN where there is none)."""
+    """The group of each point, -1 for the grey ones, or its number, NaN where there is none."""
 
     title: str
     names: tuple[str, ...] = ()
@@ -51,29 +54,29 @@ class Colours:
         return -1 if name == OTHERS and self.codes is not None and (self.codes < 0).any() else None
 
 
-def points(index: Index, most: int) -> Points:
+def sample(index: Index, most: int) -> Points:
     """The passages of an index; of more than `most` a fixed sample."""
     key = (*pool.state(index), most)
     return Points(key, _sample(key, index))
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the vectors …")  # shared and only read
-def _sample(key: tuple[str, int, int, int], _index: Index) -> VectorSample:
+def _sample(key: Key, _index: Index) -> VectorSample:
     return _index.sample_vectors(key[-1], letters=LETTERS)
 
 
-def pca(given: Points) -> tuple[Floats, float]:
-    """(n, 2) where the points lie along the two directions in which they differ most; the share of all differences."""
-    return _pca(given.key, given.sample)
+def pca(points: Points) -> tuple[Floats, float]:
+    """Positions (n, 2) along the two principal components; the share of the variance that they explain."""
+    return _pca(points.key, points.sample)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _pca(key: tuple[Any, ...], _sample: VectorSample) -> tuple[Floats, float]:
+def _pca(key: Key, _sample: VectorSample) -> tuple[Floats, float]:
     return principal(_sample.vectors)
 
 
 def principal(vectors: Floats) -> tuple[Floats, float]:
-    """Principal components, always the same way round: the largest weight of each is above 0."""
+    """Principal components with a fixed sign: the largest weight of each is above 0."""
     if not len(vectors):
         return np.zeros((0, 2), np.float32), 0.0
     centred = vectors - vectors.mean(axis=0)
@@ -85,34 +88,33 @@ def principal(vectors: Floats) -> tuple[Floats, float]:
     return placed, float(spread[::-1][:2].sum() / spread.sum()) if spread.sum() > 0 else 1.0
 
 
-def umap(given: Points) -> tuple[tuple[Any, ...], Callable[[], Floats]]:
-    """What is asked for, and the work that gives (n, 2): where the points lie by UMAP."""
-    return ("umap", given.key), lambda: projection.placed(given.sample.vectors)
+def umap(points: Points) -> Task[Floats]:
+    """The computation of positions (n, 2) by UMAP."""
+    return ("umap", points.key), lambda: projection.placed(points.sample.vectors)
 
 
 def ways(index: Index) -> list[str]:
-    """What the points can be coloured by."""
+    """The ways to colour the points."""
     return [CLUSTER, FOLDER, *_kinds(pool.state(index), index)]
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _kinds(key: tuple[str, int, int], _index: Index) -> dict[str, tuple[str, str]]:
-    """The keys of the metadata that tell documents apart, and what is kept there, by how the page calls them."""
+    """The metadata keys with several values, and their kinds, by their labels."""
     shown = (each for each in _index.facets() if not each.builtin and each.kind in ("number", "date", "words", "flag"))
     return {f"{each.key} (metadata)": (each.key, each.kind) for each in shown}
 
 
-def colours(given: Points, index: Index, way: str, k: int) -> Colours:
-    """The groups of the points: k clusters, the folders, or the values of a metadata key; all grey while they wait."""
+def colours(points: Points, index: Index, way: str, k: int) -> Colours:
+    """The colours: k clusters, folders, or the values of a metadata key; all grey while clusters are computed."""
     if way == CLUSTER:
-        vectors, texts = given.sample.vectors, given.sample.texts
-        found = background.result(
-            ("clusters", given.key, k), lambda: _clusters(vectors, texts, k), "Clusters are being found"
-        )
-        return found or Colours(way, codes=np.full(len(given), -1, np.int64))
+        vectors, texts = points.sample.vectors, points.sample.texts
+        work, key = lambda: _clusters(vectors, texts, k), ("clusters", points.key, k)
+        found = background.result(key, work, "Computing clusters …")
+        return found or Colours(way, codes=np.full(len(points), -1, np.int64))
     if way == FOLDER:
-        return _folders(given.key, given.sample)
-    return _values(given.key, *_kinds(pool.state(index), index)[way], given.sample)
+        return _folders(points.key, points.sample)
+    return _values(points.key, *_kinds(pool.state(index), index)[way], points.sample)
 
 
 def _clusters(vectors: Floats, texts: Sequence[str], k: int) -> Colours:
@@ -121,25 +123,25 @@ def _clusters(vectors: Floats, texts: Sequence[str], k: int) -> Colours:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _folders(key: tuple[Any, ...], _sample: VectorSample) -> Colours:
+def _folders(key: Key, _sample: VectorSample) -> Colours:
     return grouped(FOLDER, folders(_sample.documents))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _values(key: tuple[Any, ...], name: str, kind: str, _sample: VectorSample) -> Colours:
+def _values(key: Key, name: str, kind: str, _sample: VectorSample) -> Colours:
     values = [each.get(name) for each in _sample.metadata]
     if kind in ("number", "date"):
         return Colours(name, numbers=tuple(_year(one) if kind == "date" else _number(one) for one in values))
     return grouped(name, [NOTHING if value is None else str(value) for value in values])
 
 
-def near(given: Points) -> tuple[tuple[Any, ...], Callable[[], Any]]:
-    """What is asked for, and the work that gives the pairs of passages of different documents that nearly agree."""
-    return ("near", given.key), lambda: clusters.near(given.sample.vectors, given.sample.documents)
+def near(points: Points) -> Task[tuple[list[tuple[int, int, float]], bool]]:
+    """The computation of near-duplicates: pairs of passages of different documents, and whether there are more."""
+    return ("near", points.key), lambda: clusters.near(points.sample.vectors, points.sample.documents)
 
 
 def grouped(title: str, values: Sequence[str]) -> Colours:
-    """Groups by value, the most frequent first; of the rare ones, beyond GROUPS, code -1."""
+    """Groups by value, the most frequent first; code -1 for the rare ones beyond GROUPS."""
     counts: dict[str, int] = {}
     for value in values:
         counts[value] = counts.get(value, 0) + 1
@@ -149,7 +151,7 @@ def grouped(title: str, values: Sequence[str]) -> Colours:
 
 
 def folders(documents: Sequence[str]) -> list[str]:
-    """The folder of each document below what all have in common.
+    """The folder of each document, below the folders that all have in common.
 
     >>> folders(["notes/cars/a.txt", "notes/cars/old/b.txt", "notes/c.txt"])
     ['cars', 'cars', '(no folder)']
@@ -163,12 +165,12 @@ def folders(documents: Sequence[str]) -> list[str]:
     return [each[shared] if len(each) > shared else "(no folder)" for each in parts]
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
 
 
-def _year(value: Any) -> float:
-    """An ISO date as a year with its fraction.
+def _year(value: object) -> float:
+    """An ISO date as a fractional year.
 
     >>> _year("2021-07-02"), _year(None)
     (2021.5, nan)

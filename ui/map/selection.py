@@ -1,15 +1,16 @@
-"""What a person has chosen on the map, as the URL has it: points by their passages, an area, or a group by its name."""
+"""The selection on the map, as it is in the URL: points by their passages, an area, or a group by its name."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..shared.types import JsonObject
 from .clusters import Floats
 from .points import OTHERS, Colours, Points
 
@@ -19,7 +20,7 @@ POINTS, AREA, GROUP = ALL = ("points", "area", "group")  # of the URL
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Selection:
     """One of the three, or nothing: passages by their ids, an area by its corners, a group by its name."""
 
     points: tuple[int, ...] = ()
@@ -27,66 +28,66 @@ class Chosen:
     group: str = ""
 
     def params(self) -> dict[str, str]:
-        """What it is in the URL."""
+        """Its parameters in the URL."""
         if self.points:
             return {POINTS: ",".join(map(str, self.points))}
         if self.area:
             return {AREA: "_".join(f"{x:.4g},{y:.4g}" for x, y in self.area)}
         return {GROUP: self.group} if self.group else {}
 
-    def rows(self, given: Points, placed: Floats, colours: Colours) -> list[int]:
-        """The rows that are chosen; of an area or a group those nearest to their middle first."""
+    def rows(self, points: Points, placed: Floats, colours: Colours) -> list[int]:
+        """The chosen rows; of an area or a group the most central first."""
         if self.points:
-            at = {int(passage): row for row, passage in enumerate(given.sample.ids)}
+            at = {int(passage): row for row, passage in enumerate(points.sample.ids)}
             return [at[one] for one in self.points if one in at]
         if self.area:
-            return central(given, np.flatnonzero(within(self.area, placed)))
+            return central(points, np.flatnonzero(within(self.area, placed)))
         code = colours.code(self.group) if self.group else None
-        return [] if code is None or colours.codes is None else central(given, np.flatnonzero(colours.codes == code))
+        return [] if code is None or colours.codes is None else central(points, np.flatnonzero(colours.codes == code))
 
-    def start(self, given: Points, colours: Colours) -> dict[str, Any]:
-        """What the browser is told of it."""
+    def start(self, points: Points, colours: Colours) -> JsonObject:
+        """The selection as the browser takes it."""
         if self.points:
-            return {"rows": np.flatnonzero(np.isin(given.sample.ids, self.points)).tolist()}
+            return {"rows": np.flatnonzero(np.isin(points.sample.ids, self.points)).tolist()}
         if self.area:
             return {"area": self.area}
         code = colours.code(self.group) if self.group else None
         return {} if code is None else {"group": code}
 
 
-def read(params: Mapping[str, str]) -> Chosen:
-    """What a URL says is chosen; what cannot be read in it is nothing.
+def read(params: Mapping[str, str]) -> Selection:
+    """The selection in a URL; what cannot be read is left out.
 
     >>> read({"points": "7,12"}).points, read({"area": "0,0_1,0_1,1"}).area, read({"points": "x", "area": "1"})
-    ((7, 12), ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)), Chosen(points=(), area=(), group=''))
+    ((7, 12), ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)), Selection(points=(), area=(), group=''))
     """
     points = [int(one) for one in params.get(POINTS, "").split(",") if one.isdecimal() and len(one) < 19]
     corners = [_corner(one.split(",")) for one in params.get(AREA, "").split("_")]
-    return Chosen(tuple(points[:MOST_POINTS]), _area(corners), params.get(GROUP, ""))
+    return Selection(tuple(points[:MOST_POINTS]), _area(corners), params.get(GROUP, ""))
 
 
-def told(state: Any, given: Points, colours: Colours) -> Chosen:
-    """What the browser says is chosen; what is not of this map is nothing."""
+def from_browser(state: object, on: Points, colours: Colours) -> Selection:
+    """The selection in the browser; what is not on this map is left out."""
     state = state if isinstance(state, Mapping) else {}
-    rows = [row for row in state.get("rows") or () if isinstance(row, int) and 0 <= row < len(given)]
+    rows = [row for row in state.get("rows") or () if isinstance(row, int) and 0 <= row < len(on)]
     corners = [_corner(one) for one in state.get("area") or ()]
     code = state.get("group")
     group = colours.names[code] if isinstance(code, int) and 0 <= code < len(colours.names) else ""
-    points = tuple(int(given.sample.ids[row]) for row in rows[:MOST_POINTS])
-    return Chosen(points, _area(corners), OTHERS if code == -1 else group)
+    points = tuple(int(on.sample.ids[row]) for row in rows[:MOST_POINTS])
+    return Selection(points, _area(corners), OTHERS if code == -1 else group)
 
 
-def _corner(one: Any) -> tuple[float, float] | None:
+def _corner(one: Iterable[object]) -> tuple[float, float] | None:
     try:
-        x, y = map(float, one)
+        x, y = map(float, one)  # type: ignore[arg-type]  # whatever the browser sends
     except (TypeError, ValueError):
         return None
     return (x, y) if math.isfinite(x) and math.isfinite(y) else None
 
 
 def _area(corners: list[tuple[float, float] | None]) -> Corners:
-    kept = tuple(one for one in corners[:MOST_CORNERS] if one)
-    return kept if len(kept) > 2 else ()
+    area = tuple(each for each in corners[:MOST_CORNERS] if each)
+    return area if len(area) > 2 else ()
 
 
 def within(area: Corners, placed: Floats) -> NDArray[np.bool_]:
@@ -99,7 +100,7 @@ def within(area: Corners, placed: Floats) -> NDArray[np.bool_]:
     return inside
 
 
-def central(given: Points, rows: Any) -> list[int]:
-    """These rows, those nearest to their middle first."""
-    vectors = given.sample.vectors[rows]
+def central(points: Points, rows: NDArray[np.int64]) -> list[int]:
+    """These rows, the most central first."""
+    vectors = points.sample.vectors[rows]
     return [int(row) for row in rows[np.argsort(-(vectors @ vectors.mean(axis=0)), kind="stable")]] if len(rows) else []

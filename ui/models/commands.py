@@ -1,7 +1,7 @@
-"""Commands of semsearch in processes of their own: what takes hours, or gigabytes, does not do so in the server.
+"""Commands of semsearch in processes of their own: hours of work, or gigabytes of memory, stay out of the server.
 
-A run of training keeps in its folder what it was begun by and what it said, so that it can be watched, stopped and
-resumed by any page at any time, also by a server that was started since.
+The folder of a training run records its command and its output, so that any page can watch, stop and resume it at any
+time, even after a restart of the server.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import streamlit as st
 
-from semsearch import SemsearchError, TrainingRun
+from semsearch import SemsearchError
+from semsearch.training import TrainingRun
 
 COMMAND, OUTPUT = "run/command.json", "run/output.log"
-LINES = 40  # of what it said
+LINES = 40  # of the output
 
 
 @dataclass(eq=False, slots=True)
-class Started:
-    """The processes that this server has begun, by the folder of their run, and those that were asked to stop."""
+class Processes:
+    """The processes that this server has started, by the folder of their run, and the ids of those it has stopped."""
 
     of: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     stopping: dict[str, int] = field(default_factory=dict)
@@ -36,70 +37,71 @@ class Started:
 
 
 @st.cache_resource(show_spinner=False)
-def _started() -> Started:
-    return Started()
+def _processes() -> Processes:
+    return Processes()
 
 
-def written(arguments: Sequence[str]) -> str:
+def as_typed(arguments: Sequence[str]) -> str:
     """The command as it is typed."""
     return shlex.join(["semsearch", *arguments])
 
 
-def process(arguments: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
-    """The command, running. It is not asked anything."""
-    return subprocess.Popen([sys.executable, "-m", "semsearch", *arguments], stdin=subprocess.DEVNULL, **how)
+def process(arguments: Sequence[str], *, stdout: BinaryIO, stderr: BinaryIO | int) -> subprocess.Popen[bytes]:
+    """The command, running; its stdin is closed, so that it asks nothing."""
+    command = [sys.executable, "-m", "semsearch", *arguments]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
 
 
 def begin(folder: Path, arguments: Sequence[str]) -> None:
-    """Begin the run of `folder`, or go on with it. Raises SemsearchError where it runs."""
-    started = _started()
-    with started.lock:
-        if alive(folder):
+    """Begin the run of `folder`, or resume it. Raises SemsearchError while it runs."""
+    processes = _processes()
+    with processes.lock:
+        if is_alive(folder):
             raise SemsearchError(f"{folder.name} is running already.", "Wait for it, or stop it first.")
         try:
             (folder / COMMAND).parent.mkdir(parents=True, exist_ok=True)
             (folder / COMMAND).write_text(json.dumps({"arguments": list(arguments), "in": str(Path.cwd())}))
             with (folder / OUTPUT).open("wb") as output:
-                started.of[str(folder)] = process(arguments, stdout=output, stderr=subprocess.STDOUT)
+                processes.of[str(folder)] = process(arguments, stdout=output, stderr=subprocess.STDOUT)
         except OSError as error:
-            raise SemsearchError(f"it could not be begun: {error.strerror or error}.", "Check the folder.") from None
-        started.stopping.pop(str(folder), None)
+            raise SemsearchError(f"It could not be begun: {error.strerror or error}.", "Check the folder.") from None
+        processes.stopping.pop(str(folder), None)
 
 
-def alive(folder: Path) -> bool:
-    """Whether the process that this server began for the run is there."""
-    known = _started().of.get(str(folder))
-    return known is not None and known.poll() is None
+def is_alive(folder: Path) -> bool:
+    """Whether this server has started a process for the run that has not ended."""
+    process = _processes().of.get(str(folder))
+    return process is not None and process.poll() is None
 
 
 def stop(folder: Path, run: TrainingRun | None) -> None:
-    """Have the run save where it stands, and end, once the step that it is in is done."""
-    started = _started()
-    known = started.of.get(str(folder))
-    pid = run.pid if run and run.pid else known.pid if known and known.poll() is None else None
+    """Have the run save its state after the current step, and end."""
+    processes = _processes()
+    process = processes.of.get(str(folder))
+    pid = run.pid if run and run.pid else process.pid if process and process.poll() is None else None
     if pid is not None and pid != os.getpid():
-        started.stopping[str(folder)] = pid
+        processes.stopping[str(folder)] = pid
         try:
             os.kill(pid, signal.SIGTERM)  # a server in the background may have left SIGINT ignored
-        except OSError as error:  # it has ended by itself, or is another user's
+        except OSError as error:  # it has ended by itself, or belongs to another user
             raise SemsearchError(f"{folder.name} was not stopped: {error.strerror or error}.") from None
 
 
 def stopping(folder: Path, pid: int | None) -> bool:
-    """Whether that process was asked to stop."""
-    return pid is not None and _started().stopping.get(str(folder)) == pid
+    """Whether that process has been stopped from a page."""
+    return pid is not None and _processes().stopping.get(str(folder)) == pid
 
 
-def begun_by(folder: Path) -> list[str]:
-    """What the run was begun by; empty where no page has begun it."""
+def command_of(folder: Path) -> list[str]:
+    """The arguments of the run's command; empty where no page has begun it."""
     try:
         return [str(each) for each in json.loads((folder / COMMAND).read_text(encoding="utf-8"))["arguments"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []
 
 
-def said(folder: Path) -> list[str]:
-    """The last lines of what it said."""
+def output(folder: Path) -> list[str]:
+    """The last lines of its output."""
     try:
         text = (folder / OUTPUT).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -108,6 +110,6 @@ def said(folder: Path) -> list[str]:
 
 
 def error(folder: Path) -> str:
-    """The last error that it told of."""
-    found = [line.removeprefix("error: ") for line in said(folder) if line.startswith("error: ")]
+    """The last error in its output."""
+    found = [line.removeprefix("error: ") for line in output(folder) if line.startswith("error: ")]
     return found[-1] if found else ""

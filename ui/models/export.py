@@ -1,4 +1,4 @@
-"""Export: an encoder for ONNX Runtime, which needs no PyTorch, and how near it came to what it was made from."""
+"""Export: an encoder for ONNX Runtime, which needs no PyTorch, and how close it is to its source."""
 
 from __future__ import annotations
 
@@ -6,140 +6,132 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
 from semsearch import Encoder, Progress, SemsearchError
 
-from ..shared import jobs, model_picker, pool
+from ..shared import jobs, messages, model_picker, pool
 from ..shared.format import size
+from ..shared.messages import plain
+from ..shared.types import JsonObject
 from . import commands
 
 KEY = "Export"
 DTYPES = {
-    "fp32": "fp32: the vectors of the model itself; its indexes open with either",
+    "fp32": "fp32: the same vectors as the model; an index opens with either",
     "fp16": "fp16: half the size",
     "int8": "int8: smallest, and fastest on a CPU",
 }
 MEASURED = {  # docs/export.md, "What is proven"
-    "least_cosine": "Least cosine of a text's vector to that of PyTorch",
+    "least_cosine": "Lowest cosine of a text's vector to that of PyTorch",
     "mean_cosine": "Mean cosine to PyTorch",
-    "largest_difference": "Largest difference of a number",
-    "batch_difference": "The same text, alone and beside others",
+    "largest_difference": "Largest difference in one dimension",
+    "batch_difference": "The same text alone and in a batch",
     "spearman_of_pairs": "Spearman of the cosines of unrelated sentences",
     "stsb_dev": "STS-B dev, Spearman in percent",
     "stsb_dev_fp32": "STS-B dev of PyTorch",
-    "texts": "Texts that were compared",
+    "texts": "Texts compared",
 }
 TARGETS = {"onnx": "ONNX Runtime", "torch": "PyTorch: the weights as they are, for a GPU or to train on"}
-SECONDS = 0.3  # between two looks at a process
+POLL = 0.3  # seconds between two looks at the process
 
 
 def show() -> None:
-    """The form, and the report of each export that was made."""
+    """The form, and the parity report of each export."""
     saved = Encoder.list_local(Encoder.models_dir())
     st.caption(
-        "Writes a model of PyTorch as a folder that ONNX Runtime runs, without PyTorch. It is measured first, "
-        "against PyTorch on the same texts; where it is off, nothing is written."
+        "Writes a PyTorch model as a folder for ONNX Runtime, which needs no PyTorch. The export is first compared "
+        "with PyTorch on the same texts; where its vectors differ, nothing is written."
     )
-    _form(model_picker.in_torch())
+    _form(model_picker.torch_models())
     _reports([each for each in saved if each.get("runs") == "onnx"])
 
 
 def _form(sources: dict[str, str]) -> None:
     with st.form("export", border=True):
         left, right = st.columns(2)
+        hint = (
+            "A folder of PyTorch weights, a name of the catalogue, or hf:owner/name; with #TEMPLATE it is read through "
+            "that template."
+        )
         left.selectbox(
             "Model",
             sources,
+            None,
+            help=hint,
             key="export.model",
-            format_func=lambda one: sources.get(one, one),
+            format_func=lambda each: sources.get(each, each),
             accept_new_options=True,
-            index=None,
             placeholder="A folder, a name, or MODEL#TEMPLATE",
-            help="A folder of PyTorch weights, a name of the catalogue, hf:owner/name; with #TEMPLATE "
-            "another way to read it.",
         )
-        right.text_input(
-            "Name of the export",
-            key="export.name",
-            placeholder="bert-int8",
-            help=f"A folder of this name is made in {pool.plain(str(Encoder.models_dir()))}. Left empty, it is "
-            "called like the model and the precision.",
-        )
-        st.radio("Precision", DTYPES, key="export.dtype", format_func=lambda one: DTYPES[one])
+        hint = f"A folder in {plain(str(Encoder.models_dir()))}, by default named after model and precision."
+        right.text_input("Name of the export", key="export.name", placeholder="bert-int8", help=hint)
+        st.radio("Precision", DTYPES, key="export.dtype", format_func=DTYPES.__getitem__)
         with st.expander("Options", icon=":material/tune:"):
             _options()
-        st.form_submit_button(
-            "Export it",
-            icon=":material/output:",
-            on_click=_begin,
-            disabled=jobs.busy((KEY,)),
-            help="Takes a minute or two, and some gigabytes of memory for a large model. It runs in the background.",
-        )
+        hint = "Takes a minute or two, and some gigabytes of memory for a large model. It runs in the background."
+        busy = jobs.busy((KEY,))
+        st.form_submit_button("Export it", hint, icon=":material/output:", on_click=_begin, disabled=busy)
 
 
 def _options() -> None:
-    """What else `semsearch export --help` has."""
+    """The other options of `semsearch export --help`."""
     left, right = st.columns(2)
-    left.selectbox(
-        "Behind the model (--post)",
-        ("nothing", "whitening", "flow"),
-        key="export.post",
-        help="Fitted on the passages of an index, without labels, and part of the export.",
-    )
+    hint = "Fitted on the passages of an index, without labels, and part of the export."
+    left.selectbox("Post-processing (--post)", ("nothing", "whitening", "flow"), key="export.post", help=hint)
     right.selectbox("Fitted on the passages of (--fit-index)", pool.names(), key="export.fit")
-    left.number_input(
-        "Power of the whitening (--power)",
-        0.0,
-        1.0,
-        1.0,
-        0.1,
-        key="export.power",
-        help="1 evens out wholly, 0.2 a little.",
-    )
-    right.number_input("Keep the first numbers of a vector (--dim)", 1, value=None, key="export.dim", placeholder="all")
-    left.selectbox("Written for (--to)", TARGETS, key="export.to", format_func=lambda one: TARGETS[one])
+    hint = "1 whitens fully, 0.2 a little."
+    left.number_input("Whitening power (--power)", 0.0, 1.0, 1.0, 0.1, key="export.power", help=hint)
+    right.number_input("Truncate vectors to dimensions (--dim)", 1, value=None, key="export.dim", placeholder="all")
+    left.selectbox("Target (--to)", TARGETS, key="export.to", format_func=TARGETS.__getitem__)
     right.checkbox("Replace an export of this name (--force)", key="export.force")
 
 
-def _told() -> list[str]:
-    """The options that say something, as flags."""
+def _flags() -> list[str]:
+    """The options that differ from their defaults, as flags."""
     state = st.session_state
-    told = [f"--to={state['export.to']}"] if state["export.to"] != "onnx" else []
-    told += [f"--dim={state['export.dim']}"] if state["export.dim"] else []
-    told += ["--force"] if state["export.force"] else []
+    flags = [f"--to={state['export.to']}"] if state["export.to"] != "onnx" else []
+    flags += [f"--dim={state['export.dim']}"] if state["export.dim"] else []
+    flags += ["--force"] if state["export.force"] else []
     if (post := state["export.post"]) != "nothing":
-        told += [f"--post={post}", f"--fit-index={state['export.fit']}"]
-        told += [f"--power={state['export.power']:g}"] if post == "whitening" else []
-    return told
+        flags += [f"--post={post}", f"--fit-index={state['export.fit']}"]
+        flags += [f"--power={state['export.power']:g}"] if post == "whitening" else []
+    return flags
 
 
 def _begin() -> None:
     state = st.session_state
     model, dtype = (state["export.model"] or "").strip(), state["export.dtype"]
     if not model:
-        jobs.refuse("Export what? Choose a model, or write its folder.")
+        messages.refuse("There is no model to export. Choose one, or type its folder.")
         return
-    name = state["export.name"].strip() or f"{_called(model)}-{dtype}"
+    name = state["export.name"].strip() or f"{_default_name(model)}-{dtype}"
     if Path(name).name != name or name.startswith((".", "-")):
-        jobs.refuse("An export needs a name without '/'. Use letters, digits, '-' and '_'.")
+        messages.refuse("An export needs a name without '/'. Use letters, digits, '-' and '_'.")
         return
-    told = ["export", f"--output={Encoder.models_dir() / name}", f"--dtype={dtype}", "--json", *_told()]
+    command = [
+        "export",
+        f"--output={Encoder.models_dir() / name}",
+        f"--dtype={dtype}",
+        "--json",
+        *_flags(),
+        "--",
+        model,
+    ]
     jobs.begin(
         (KEY,),
-        f"{_called(model)} to {name}",
-        lambda tell: _exported([*told, "--", model], tell),
+        f"{_default_name(model)} to {name}",
+        lambda report: _export(command, report),
         about="Nothing is written.",
     )
 
 
-def _called(model: str) -> str:
+def _default_name(model: str) -> str:
     """
-    >>> _called("/models/bert/#cot-bert"), _called("hf:owner/name")
+    >>> _default_name("/models/bert/#cot-bert"), _default_name("hf:owner/name")
     ('bert-cot-bert', 'name')
     """
     folder, _, template = model.partition("#")
@@ -147,17 +139,17 @@ def _called(model: str) -> str:
     return re.sub(r"[^\w.-]+", "-", f"{last}-{template}" if template else last).strip("-.") or "model"
 
 
-def _exported(arguments: Sequence[str], tell: jobs.Told) -> jobs.Outcome:
-    """Run the command to its end. Raises SemsearchError where it could not, Stopped where a person ends it."""
+def _export(arguments: Sequence[str], report: jobs.Report) -> jobs.Outcome:
+    """Run the command to its end. Raises SemsearchError where it fails, Stopped where a person stops it."""
     with tempfile.TemporaryDirectory(prefix="semsearch-") as place:
         answer, notes = Path(place, "answer"), Path(place, "notes")
         with answer.open("wb") as out, notes.open("wb") as err:
             running = commands.process(arguments, stdout=out, stderr=err)
         try:
             while running.poll() is None:
-                told = [line for line in _lines(notes) if not line.startswith("{")]
-                tell(Progress(0, 0, "texts", told[-1] if told else ""))
-                time.sleep(SECONDS)
+                lines = [line for line in _lines(notes) if not line.startswith("{")]
+                report(Progress(0, 0, "texts", lines[-1] if lines else ""))
+                time.sleep(POLL)
         finally:
             if running.poll() is None:
                 running.terminate()
@@ -167,25 +159,25 @@ def _exported(arguments: Sequence[str], tell: jobs.Told) -> jobs.Outcome:
 
 def _outcome(answer: bytes, lines: Sequence[str]) -> jobs.Outcome:
     try:
-        told = json.loads(answer)
+        found = json.loads(answer)
     except ValueError:
-        raise SemsearchError("the export ended without a word.", lines[-1] if lines else "") from None
-    if "error" not in told:
-        made = told["export"]
-        gate = made.get("parity", {}).get("gate", "the weights were copied, and nothing is to be measured")
+        raise SemsearchError("The export ended without a result.", lines[-1] if lines else "") from None
+    if "error" not in found:
+        made = found["export"]
+        gate = made.get("parity", {}).get("gate", "the weights were copied, so there is nothing to compare")
         return jobs.Outcome(f"{size(made['size'])} in {made['folder']}. It passed: {gate}.")
-    failed = told["error"]
+    failed = found["error"]
     figures = [f"{MEASURED.get(key, key)}: {value}" for key, value in _figures(lines).items()]
     if not figures:
         raise SemsearchError(failed["message"], failed.get("fix", ""))
     return jobs.Outcome(f"It did not pass: {failed['message']} {failed.get('fix', '')}", tuple(figures))
 
 
-def _figures(lines: Sequence[str]) -> dict[str, Any]:
-    """What was measured, which the command says on its way: a line of JSON."""
+def _figures(lines: Sequence[str]) -> JsonObject:
+    """The parity figures, a line of JSON among the notes of the command."""
     for line in reversed(lines):
         if line.startswith("{"):
-            found: dict[str, Any] = json.loads(line)
+            found: JsonObject = json.loads(line)
             return found
     return {}
 
@@ -194,20 +186,20 @@ def _lines(notes: Path) -> list[str]:
     return [line for line in notes.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
 
 
-def _reports(exported: Sequence[Mapping[str, Any]]) -> None:
-    """How near one of the exports came to PyTorch."""
-    st.subheader("What was measured")
+def _reports(exported: Sequence[JsonObject]) -> None:
+    """How close one of the exports is to PyTorch."""
+    st.subheader("Parity with PyTorch")
     if not exported:
-        st.caption("No export was made here yet.")
+        st.caption("There is no export here yet.")
         return
     by_path = {each["path"]: each for each in exported}
-    path = st.selectbox("Export", by_path, key="exported", format_func=lambda one: by_path[one]["name"])
+    path = st.selectbox("Export", by_path, key="exported", format_func=lambda each: by_path[each]["name"])
     made = by_path.get(path) or exported[0]
     parity = made["parity"]
     if parity.get("gate"):
-        st.success(pool.plain(f"Passed: {parity['gate']}."), icon=":material/check:")
+        messages.success(f"Passed: {parity['gate']}.")
     elif not parity:
-        st.info("Nothing was measured of it.", icon=":material/info:")
+        messages.info("It was not measured.")
     rows = [
         {"what": MEASURED.get(key, key), "figure": f"{value:,}" if key == "texts" else f"{value:g}"}
         for key, value in parity.items()
@@ -217,7 +209,7 @@ def _reports(exported: Sequence[Mapping[str, Any]]) -> None:
         st.dataframe(rows, hide_index=True, width="content")
     versions = ", ".join(f"{name} {version}" for name, version in parity.get("made_with", {}).items())
     st.caption(
-        pool.plain(
+        plain(
             f"{made['precision']}, {size(made['bytes'])}, fingerprint {made['fingerprint']}, in "
             f"{made['path']}{f'; made with {versions}' if versions else ''}"
         )

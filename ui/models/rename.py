@@ -1,74 +1,58 @@
-"""Another name for an index, and its removal: what is done at once, where nobody writes to it."""
+"""Renaming and removing an index: done at once, where nobody writes to it."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import streamlit as st
 
 from semsearch import Index, SemsearchError
 
-from ..shared import jobs, pool
-from ..shared.format import size
+from ..shared import jobs, messages, pool
+from ..shared.format import count, size
+from ..shared.messages import plain
+from ..shared.types import JsonObject
 
 
-def controls(name: str, known: dict[str, Any]) -> None:
-    """Both, put away until they are wanted."""
+def controls(name: str, info: JsonObject) -> None:
+    """Both, folded until they are wanted."""
     left, right = st.columns(2)
-    form = left.expander("Rename this index", icon=":material/drive_file_rename_outline:").form(
-        f"rename {name}", border=False
-    )
-    form.text_input("Its new name", value=name, key=f"new name {name}")
-    form.caption("All that it holds stays. A command or a link with the old name does not find it any more.")
-    busy = jobs.busy(name)
+    icon, busy = ":material/drive_file_rename_outline:", jobs.busy(name)
+    form = left.expander("Rename this index", icon=icon).form(f"rename {name}", border=False)
+    form.text_input("New name", value=name, key=f"new name {name}")
+    form.caption("Everything in it stays. Commands and links with the old name no longer find it.")
     form.form_submit_button("Rename it", icon=":material/check:", disabled=busy, on_click=_rename, args=(name,))
     with right.expander("Remove this index", icon=":material/delete_forever:"):
+        documents, bytes_ = count(info["documents"], "document"), size(info["bytes"])
         st.markdown(
-            f"Removes {pool.plain(name)} with its {known['documents']:,} documents, {size(known['bytes'])}. The "
-            "files that were indexed stay. This cannot be undone; a dump made before can be restored."
+            f"Removes {plain(name)} with its {documents}, {bytes_}. The indexed files stay. This cannot be undone; a "
+            "dump made before can be restored."
         )
-        typed = st.text_input("Write its name to remove it", key=f"remove {name}", placeholder=name)
-        st.button("Remove it", key="really remove", type="primary", disabled=busy or typed != name, on_click=_remove,
-                  args=(name,))  # fmt: skip
+        typed = st.text_input("Type its name to remove it", key=f"remove {name}", placeholder=name)
+        off = busy or typed != name
+        st.button("Remove it", key="really remove", type="primary", disabled=off, on_click=_remove, args=(name,))
 
 
 def _rename(name: str) -> None:
     new = st.session_state[f"new name {name}"].strip()
-    if new == name:
-        jobs.refuse(f"It is called {name} already. Write another name.")
-        return
-    if _busy(name):
-        return
-    try:
+    with messages.refusing():
+        if new == name:
+            raise SemsearchError(f"It is called {name} already.", "Type another name.")
+        jobs.check_idle(name)
         pool.release(name)
         Index.rename(name, new)
-    except SemsearchError as error:
-        jobs.refuse(str(error))
-        return
-    jobs.forget(name)
-    st.session_state["index"] = new  # the other pages follow
-    jobs.note(f"{name} is called {new} from now on.")
+        jobs.dismiss(name)
+        st.session_state["index"] = new  # the other pages follow
+        messages.note(f"{name} was renamed to {new}.")
 
 
 def _remove(name: str) -> None:
-    if _busy(name):
-        return
-    try:
+    with messages.refusing():
+        jobs.check_idle(name)
         pool.release(name)
-        left = Index.remove(name)
-    except (SemsearchError, OSError) as error:
-        jobs.refuse(str(error))
-        return
-    jobs.forget(name)
-    st.session_state["index"] = None  # not another one unasked
-    rest = f" Other files in its folder were left: {', '.join(left[:5])}." if left else ""
-    jobs.note(f"{name} was removed; the files that were indexed stay.{rest}")
-
-
-def _busy(name: str) -> bool:
-    """Whether work on it runs; it is said then."""
-    job = jobs.of(name)
-    if job is None or job.state != "running":
-        return False
-    jobs.refuse(f"{name} is busy: {job.what.lower()} is still running. Wait for it, or stop it first.")
-    return True
+        try:
+            left = Index.remove(name)
+        except OSError as error:
+            raise SemsearchError(messages.sentence(error, f"Removing {name}")) from None
+        jobs.dismiss(name)
+        st.session_state["index"] = None  # rather than another one that nobody chose
+        rest = f" Other files in its folder were left: {', '.join(left[:5])}." if left else ""
+        messages.note(f"{name} was removed; the indexed files stay.{rest}")

@@ -1,8 +1,8 @@
-"""Chips: what pulls a query towards a meaning, or pushes it away, as a person writes and shares it.
+"""Chips: texts and passages that pull a query towards their meaning or push it away, as a person writes them.
 
 slow cooking          a text
 slow cooking ^0.5     with a weight; without one it is 1
-#42                   a passage, by the number that every hit shows
+#42                   a passage, by the number shown with every hit
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WEIGHT = re.compile(r"^(.*\S)\s*\^\s*([0-9]*\.?[0-9]+)$", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A text, or a passage, and how much it counts."""
+    """A text or a passage, and its weight."""
 
     text: str = ""
     passage: int | None = None
@@ -27,7 +27,7 @@ class Chip:
 
 
 def chip(written: str) -> Chip:
-    """What a chip says. Raises SemsearchError for one that says nothing.
+    """Parse a chip. Raises SemsearchError for one without a text or with a weight that is not above 0.
 
     >>> chip("slow cooking ^0.5"), chip("#42")
     (Chip(text='slow cooking', passage=None, weight=0.5, index=''), Chip(text='', passage=42, weight=1.0, index=''))
@@ -35,7 +35,7 @@ def chip(written: str) -> Chip:
     found = WEIGHT.match(written.strip())
     text, weight = (found[1], float(found[2])) if found else (written.strip(), 1.0)
     if not text or not 0 < weight < 1000:
-        raise SemsearchError(f"the chip {written!r} needs a text and a weight above 0.", "Write: slow cooking ^0.5")
+        raise SemsearchError(f"The chip {written!r} needs a text and a weight above 0.", "Write: slow cooking ^0.5")
     if passage := PASSAGE.fullmatch(text):
         return Chip(passage=int(passage[2]), weight=weight, index=passage[1] or "")
     return Chip(text, weight=weight)

@@ -1,4 +1,4 @@
-"""A hit in its document: the text with the passage marked, and of a PDF the page as it looks."""
+"""A hit in its document: the text with the passage marked, and of a PDF the image of its page."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import streamlit as st
 
 from semsearch import Hit, Index, SemsearchError
 
-from ..shared import highlight, pool
+from ..shared import highlight, messages, pool, widgets
+from ..shared.messages import plain
 
-AROUND = 6_000  # letters shown before and behind the passage: a book of a megabyte would stop the browser
+AROUND = 6_000  # characters shown before and after the passage: a book of a megabyte would stop the browser
 OPEN, PAGE, TO_DRAW = "open hit", "page shown", "page to draw"
 HEIGHT = 420
-# The mark comes into view in its box, and the page stays where it is: fixed text, no data.
+# Scrolls the box to the mark, and leaves the page where it is: fixed text, no data.
 SCROLL = """<script>
 (() => {
   const mark = document.querySelector(".passage.whole mark");
@@ -22,10 +23,9 @@ SCROLL = """<script>
 </script>"""
 
 
-def ask(index: str, hit: Hit) -> None:
+def toggle(index: str, hit: Hit) -> None:
     """Open a hit, or close it where it is open."""
-    now = (index, hit.id)
-    st.session_state[OPEN] = None if st.session_state.get(OPEN) == now else now
+    st.session_state[OPEN] = None if is_open(index, hit) else (index, hit.id)
     st.session_state[PAGE] = hit.page
 
 
@@ -37,21 +37,21 @@ def show(index: str, hit: Hit) -> None:
     """The document of an open hit, with the passage marked; a page of a PDF beside it, or below in a narrow window."""
     if not is_open(index, hit):
         return
-    with pool.told():
+    with messages.errors():
         if hit.page is None:
             _text(index, hit)
             return
         picture, text = st.columns(2)
         with text:
             _text(index, hit)
-        st.session_state[TO_DRAW] = (picture, index, hit)  # behind all else: it takes a moment
+        st.session_state[TO_DRAW] = (picture, index, hit)  # after all else: it takes a moment
 
 
-def draw() -> None:
-    """The page of the hit that is open, once the rest of the answer stands."""
+def draw_page() -> None:
+    """The page image of the open hit, once all hits are shown."""
     if waiting := st.session_state.pop(TO_DRAW, None):
         place, index, hit = waiting
-        with place, pool.told():
+        with place, messages.errors():
             _picture(index, hit)
 
 
@@ -59,34 +59,33 @@ def _text(index: str, hit: Hit) -> None:
     text = pool.index(index).get(hit.document)["text"]
     first, last = max(0, hit.start - AROUND), min(len(text), hit.end + AROUND)
     with st.container(height=HEIGHT):
-        st.caption(pool.plain(hit.path) + (f" · page {hit.page}" if hit.page else ""))
+        st.caption(plain(hit.path) + (f" · page {hit.page}" if hit.page else ""))
         st.html(highlight.passage(text[first:last], (0, 0), [(hit.start - first, hit.end - first)], whole=True))
         st.html(SCROLL, unsafe_allow_javascript=True)
 
 
 def _picture(index: str, hit: Hit) -> None:
-    """The page, and the ones before and behind it; or why there is none."""
+    """The page, with buttons for its neighbours; or why there is none."""
     opened = pool.index(index)
     try:
         png, page, pages = _drawn(pool.state(opened), hit.document, _page(hit), opened)
     except SemsearchError as error:
-        st.info(pool.plain(f"The page cannot be shown: {error}"), icon=":material/hide_image:")
+        messages.info(plain(f"The page cannot be shown: {error}"), icon="hide_image")
         return
     with st.container(border=True):
         st.image(png, width="stretch", alt=f"page {page} of {pages}")
-    away = "" if page == hit.page else f" · the passage is on page {hit.page}"
-    st.caption(f"page {page} of {pages}{away}")
+    st.caption(f"page {page} of {pages}" + ("" if page == hit.page else f" · the passage is on page {hit.page}"))
     row = st.container(horizontal=True)
     for label, icon, other in (("Previous page", "arrow_back", page - 1), ("Next page", "arrow_forward", page + 1)):
-        row.button(label, key=f"{label} {hit.id}", icon=f":material/{icon}:", type="tertiary", on_click=_turn,
-                   args=(other,), disabled=not 1 <= other <= pages)  # fmt: skip
+        off, key = not 1 <= other <= pages, f"{label} {hit.id}"
+        widgets.button(label, icon, _turn_to, (other,), place=row, key=key, kind="tertiary", off=off)
 
 
 def _page(hit: Hit) -> int:
     return int(st.session_state.get(PAGE) or hit.page or 1)
 
 
-def _turn(page: int) -> None:
+def _turn_to(page: int) -> None:
     st.session_state[PAGE] = page
 
 

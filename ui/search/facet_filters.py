@@ -1,4 +1,4 @@
-"""Filters that an index offers by itself: its facets, of several indexes together, and what is chosen as `--where`."""
+"""Filters from facets: the facets of several indexes merged, and a choice in them as a `--where` condition."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from semsearch import Facet
 
 MOST_KEYS = 16
+Choice = Any  # what the widget of a facet returns: numbers, dates, words, a text, yes or no
 
 
 def merged(found: Sequence[Sequence[Facet]]) -> list[Facet]:
@@ -24,8 +25,7 @@ def merged(found: Sequence[Sequence[Facet]]) -> list[Facet]:
         key = (each.key, each.builtin)
         known = together.get(key, each)
         together[key] = known if known is each or known is None else _both(known, each)
-    kept = [each for each in together.values() if each]
-    return sorted(kept, key=lambda each: not each.builtin)[:MOST_KEYS]
+    return sorted(filter(None, together.values()), key=lambda each: not each.builtin)[:MOST_KEYS]
 
 
 def _both(one: Facet, other: Facet) -> Facet | None:
@@ -35,14 +35,13 @@ def _both(one: Facet, other: Facet) -> Facet | None:
     for value, count in other.values:
         counts[value] = counts.get(value, 0) + count
     bounds = {} if one.low is None else {"low": min(one.low, other.low), "high": max(one.high, other.high)}
-    return replace(
-        one, documents=one.documents + other.documents, whole=one.whole and other.whole, **bounds,
-        values=tuple(sorted(counts.items(), key=lambda each: (-each[1], each[0]))),
-    )  # fmt: skip
+    values = tuple(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+    documents, whole = one.documents + other.documents, one.whole and other.whole
+    return replace(one, documents=documents, whole=whole, values=values, **bounds)
 
 
-def condition(facet: Facet, chosen: Any) -> str:
-    """The filter, in the language of `--where`, that keeps what was chosen; nothing where that is everything.
+def condition(facet: Facet, chosen: Choice) -> str:
+    """The filter, in the language of `--where`, that matches what was chosen; "" where that is everything.
 
     >>> condition(Facet("lang", "words", 2), ["en", "it's"])
     '"lang" in (\\'en\\', \\'it\\'\\'s\\')'
@@ -58,8 +57,8 @@ def condition(facet: Facet, chosen: Any) -> str:
         case "flag":
             return f"{name} = {'true' if chosen == 'yes' else 'false'}"
         case "list":
-            told = [f"{name} contains {quoted(one)}" for one in chosen]
-            return told[0] if len(told) == 1 else f"({' or '.join(told)})"
+            terms = [f"{name} contains {quoted(one)}" for one in chosen]
+            return terms[0] if len(terms) == 1 else f"({' or '.join(terms)})"
         case "text":
             return f"{name} contains {quoted(chosen.strip())}" if chosen.strip() else ""
         case _:
@@ -67,7 +66,7 @@ def condition(facet: Facet, chosen: Any) -> str:
 
 
 def _days(name: str, facet: Facet, chosen: Sequence[date]) -> str:
-    """From a first day to a last; only the first is there while a person still chooses."""
+    """From a first day to a last; while a person still chooses there is only the first."""
     days = [day.isoformat() for day in chosen]
     if len(days) < 2 or days == [facet.low, facet.high]:
         return ""
@@ -79,6 +78,6 @@ def quoted(text: str) -> str:
 
 
 def joined(conditions: Iterable[str | None]) -> str | None:
-    """All of them together, or nothing."""
-    told = [each for each in conditions if each]
-    return " and ".join(f"({each})" for each in told) if len(told) > 1 else (told[0] if told else None)
+    """All of them combined with "and"; None for no condition."""
+    terms = [each for each in conditions if each]
+    return " and ".join(f"({each})" for each in terms) if len(terms) > 1 else (terms[0] if terms else None)

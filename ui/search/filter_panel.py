@@ -1,4 +1,4 @@
-"""The filters at the side: a control for each thing that tells the documents of the chosen indexes apart."""
+"""The filters in the sidebar: a widget for each facet of the chosen indexes."""
 
 from __future__ import annotations
 
@@ -13,33 +13,34 @@ import streamlit as st
 
 from semsearch import Facet, Index
 
-from ..shared import pool
+from ..shared import messages, pool
+from ..shared.messages import plain
 from ..shared.urls import URL
-from . import facet_filters as narrow
+from . import facet_filters
 
-PATIENCE = 20  # times as long as they took to find, facets serve a while although the index has changed since
+REUSED = 20  # facets of a changed index are reused for so many times the seconds that computing them took
 LABELS = {"loader": "Kind of file", "date": "Date"}
 HELP = {"date": "The document's own date where it has one, else that of its file."}
 
 
 def controls(names: Sequence[str], written: str | None) -> str | None:
-    """What is written in the box, and what is chosen below it, as one filter."""
+    """The condition written in the box and the choices below it, as one filter."""
     conditions = [written]
-    with pool.told():
-        found = narrow.merged([_facets(pool.index(name)) for name in names])
+    with messages.errors():
+        found = facet_filters.merged([_facets(pool.index(name)) for name in names])
         named, texts = ([each for each in found if (each.kind == "text") is text] for text in (False, True))
         if found:
-            st.caption("What the documents tell of themselves")
-        conditions += [narrow.condition(each, _chosen(each)) for each in named]
+            st.caption("Document metadata")
+        conditions += [facet_filters.condition(each, _chosen(each)) for each in named]
         if texts:
-            with st.expander("Words in their fields"):
-                conditions += [narrow.condition(each, _chosen(each)) for each in texts]
-    return narrow.joined(conditions)
+            with st.expander("Text fields"):
+                conditions += [facet_filters.condition(each, _chosen(each)) for each in texts]
+    return facet_filters.joined(conditions)
 
 
 def clear(names: Sequence[str]) -> None:
-    """Choose nothing in all of them: what a button does."""
-    for each in narrow.merged([_facets(pool.index(name)) for name in names]):
+    """Reset all of them: the body of a click."""
+    for each in facet_filters.merged([_facets(pool.index(name)) for name in names]):
         match each.kind:
             case "number" | "date":
                 none: Any = _bounds(each)
@@ -52,7 +53,7 @@ def clear(names: Sequence[str]) -> None:
 
 
 def _key(facet: Facet) -> str:
-    """Of its control, in the URL too."""
+    """The key of its widget, also in the URL."""
     return f"{'b' if facet.builtin else 'f'}.{facet.key}"
 
 
@@ -63,30 +64,29 @@ def _bounds(facet: Facet) -> tuple[Any, Any]:
     return number(facet.low), number(facet.high)
 
 
-def _chosen(facet: Facet) -> Any:
-    """The control of a facet, and what is chosen there."""
+def _chosen(facet: Facet) -> facet_filters.Choice:
+    """The widget of a facet, and the choice there."""
     label = LABELS.get(facet.key, facet.key) if facet.builtin else facet.key
-    told: dict[str, Any] = {"label": pool.plain(label), "key": _key(facet), "bind": URL}
-    if facet.builtin and facet.key in HELP:
-        told["help"] = HELP[facet.key]
+    hint = HELP.get(facet.key) if facet.builtin else None
+    common: dict[str, Any] = {"label": plain(label), "key": _key(facet), "bind": URL, "help": hint}
     match facet.kind:
         case "number":
             low, high = _bounds(facet)
-            return st.slider(min_value=low, max_value=high, value=(low, high), **told)
+            return st.slider(min_value=low, max_value=high, value=(low, high), **common)
         case "date":
             low, high = _bounds(facet)
-            return st.date_input(min_value=low, max_value=high, value=(low, high), format="YYYY-MM-DD", **told)
+            return st.date_input(min_value=low, max_value=high, value=(low, high), format="YYYY-MM-DD", **common)
         case "flag":
-            return st.segmented_control(options=("yes", "no"), **told)
+            return st.segmented_control(options=("yes", "no"), **common)
         case "text":
-            return st.text_input(placeholder="contains …", **told)
+            return st.text_input(placeholder="contains …", **common)
         case _:
-            return st.multiselect(options=[value for value, _ in facet.values], placeholder="any", **told)
+            return st.multiselect(options=[value for value, _ in facet.values], placeholder="any", **common)
 
 
 @dataclass(slots=True)
 class _Known:
-    """The facets of an index at a version, and when they are looked for again although they serve."""
+    """The facets of an index at a version, and how long they are reused after a change."""
 
     version: int = -1
     facets: list[Facet] = field(default_factory=list)
@@ -95,14 +95,14 @@ class _Known:
 
 @st.cache_resource(show_spinner=False)
 def _known() -> WeakKeyDictionary[Index, _Known]:
-    """What is known of each open index, for all who look."""
+    """The facets of each open index, shared by all sessions."""
     return WeakKeyDictionary()
 
 
 def _facets(index: Index) -> list[Facet]:
-    """The facets. While another process writes all the time they may lag a little behind, so that a page does not."""
+    """The facets. While another process writes they may lag a little behind, so that the page does not."""
     known, version, now = _known().setdefault(index, _Known()), index.version, time.monotonic()
     if known.version != version and now >= known.until:
         known.facets, known.version = index.facets(), version
-        known.until = time.monotonic() + PATIENCE * (time.monotonic() - now)
+        known.until = time.monotonic() + REUSED * (time.monotonic() - now)
     return known.facets

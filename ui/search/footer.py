@@ -1,48 +1,45 @@
-"""Under the hits: what to loosen where there are none, the times and the device, downloads."""
+"""The end of a search: filters to loosen where nothing was found, times and device, downloads."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
 from semsearch import Query
 
-from ..shared import csv_export, pool
-from . import filter_panel, hits
-from . import results as answering
+from ..shared import messages, pool, tables, widgets
+from ..shared.format import count
+from ..shared.types import JsonObject
+from . import filter_panel, hits, results
 from .results import Answer, Found
 
-COLUMNS = (
-    "rank", "index", "id", "title", "document", "path", "line", "page", "heading", "strength", "score", "cosine",
-    "bm25", "text",
-)  # fmt: skip
+FIELDS = ("id", "document", "path", "line", "page", "heading", "strength", "score", "text")
+COLUMNS = ("rank", "index", "id", "title", *FIELDS[1:8], "cosine", "bm25", "text")
 
 
-def nothing(query: Query, names: Sequence[str]) -> None:
-    """What to loosen, with a button that does it, and what would be nearest then."""
+def nothing_found(query: Query, names: Sequence[str]) -> None:
+    """The condition that is in the way, with a button that drops it, and the best hit without it."""
     if not any(pool.index(name).info()["documents"] for name in names):
-        st.info("There is no document in here yet. Add some on the page Documents.", icon=":material/info:")
+        messages.info("There is no document in here yet. Add some on the page Documents.")
         return
-    st.info("Nothing was found.", icon=":material/search_off:")
-    for what, (other, loosen) in _looser(query, names).items():
+    messages.info("Nothing was found.", icon="search_off")
+    for what, (other, drop) in _looser(query, names).items():
         if other == query:
             continue
-        nearest = _nearest(other, names)
-        if nearest:
-            row = st.container(horizontal=True, vertical_alignment="center")
-            row.markdown(f"Without {what} the nearest would be this:", width="content")
-            row.button(f"Search without {what}", icon=":material/filter_alt_off:", on_click=loosen)
-            hits.card(nearest, other, several=len(names) > 1, lead="Nearest:")
+        if found := results.search(replace(other, k=1), names).found:
+            row = widgets.row()
+            row.markdown(f"Without {what} this would be the best hit:", width="content")
+            row.button(f"Search without {what}", icon=":material/filter_alt_off:", on_click=drop)
+            hits.card(found[0], other, several=len(names) > 1, lead="Best:")
             return
     st.caption("Try other words, or search by meaning.")
 
 
 def _looser(query: Query, names: Sequence[str]) -> dict[str, tuple[Query, Callable[[], None]]]:
-    """What can be left out: the query without it, and what takes it out of the controls."""
+    """What can be left out: the query without it, and what resets its widgets."""
 
     def strength() -> None:
         st.session_state["min"] = 0.0
@@ -58,63 +55,51 @@ def _looser(query: Query, names: Sequence[str]) -> dict[str, tuple[Query, Callab
         st.session_state["mode"] = "hybrid"
 
     def everything() -> None:
-        for each in (strength, filters, words, mode):
-            each()
+        for reset in (strength, filters, words, mode):
+            reset()
 
     hybrid = replace(query, mode="hybrid")
     return {
-        "the least strength": (replace(query, min_strength=0.0), strength),
+        "the minimum strength": (replace(query, min_strength=0.0), strength),
         "the filters": (replace(query, where=None, path=None), filters),
-        "the words that have to be there": (replace(query, must=()), words),
-        "keeping to the words": (hybrid, mode),
+        "the required words": (replace(query, must=()), words),
+        "the limit to keywords": (hybrid, mode),
         "all of these": (replace(hybrid, min_strength=0.0, where=None, path=None, must=()), everything),
     }
 
 
-def _nearest(query: Query, names: Sequence[str]) -> Found | None:
-    found = answering.asked(replace(query, k=1), names).found
-    return found[0] if found else None
-
-
-def foot(answer: Answer) -> None:
-    """How many hits, how long it took and where; the hits as files."""
-    many = len(answer.found)
-    told = [f"{many} hit{'' if many == 1 else 's'}", _encoded(answer), f"searched in {_took(answer, 'search'):.1f} ms"]
-    row = st.container(horizontal=True, vertical_alignment="center")
-    row.caption(" · ".join([*told, *_devices(answer)]))
+def show(answer: Answer) -> None:
+    """Number of hits, times and device; the hits as files."""
+    hit_count, took = count(len(answer.found), "hit"), _took(answer, "search")
+    row = widgets.row()
+    row.caption(" · ".join([hit_count, _encoding(answer), f"searched in {took:.1f} ms", *_devices(answer)]))
     rows = [record(each) for each in answer.found]
     row.download_button("JSON", json.dumps(rows, ensure_ascii=False, indent=1), "hits.json", "application/json")
-    row.download_button("CSV", table(rows), "hits.csv", "text/csv")
+    row.download_button("CSV", tables.to_csv(rows, COLUMNS), "hits.csv", "text/csv")
 
 
 def _took(answer: Answer, part: str) -> float:
-    return sum(results.took_ms.get(part, 0.0) for results in answer.results.values())
+    return sum(each.took_ms.get(part, 0.0) for each in answer.results.values())
 
 
-def _encoded(answer: Answer) -> str:
-    """How long that took, if the encoder was asked at all."""
-    if any(results.plan.get("encoded") for results in answer.results.values()):
+def _encoding(answer: Answer) -> str:
+    """How long encoding took, if the query was encoded at all."""
+    if any(each.plan.get("encoded") for each in answer.results.values()):
         return f"query encoded in {_took(answer, 'encode'):.1f} ms"
-    by_meaning = any(results.query.mode != "keyword" for results in answer.results.values())
-    return "query encoded in an earlier search, not again" if by_meaning else "nothing encoded in a search by words"
+    by_meaning = any(each.query.mode != "keyword" for each in answer.results.values())
+    return "query encoded in an earlier search, not again" if by_meaning else "nothing encoded in a keyword search"
 
 
 def _devices(answer: Answer) -> list[str]:
     """Where the encoders of these indexes compute."""
-    asked = [name for name, results in answer.results.items() if results.query.mode != "keyword"]
-    return list(dict.fromkeys(str(getattr(pool.index(name).encoder, "device", "cpu")) for name in asked))
+    names = [name for name, each in answer.results.items() if each.query.mode != "keyword"]
+    return list(dict.fromkeys(str(getattr(pool.index(name).encoder, "device", "cpu")) for name in names))
 
 
-def record(each: Found) -> dict[str, Any]:
+def record(each: Found) -> JsonObject:
     """A hit as downloads have it."""
     hit = each.hit
-    named = ("id", "document", "path", "line", "page", "heading", "strength", "score", "text")
-    told = {name: getattr(hit, name) for name in named}
+    fields = {name: getattr(hit, name) for name in FIELDS}
     scores = {name: hit.scores.get(name) for name in ("cosine", "bm25")}
-    metadata = dict(hit.metadata)
-    return {"rank": each.rank, "index": each.index, "title": each.title, **told, **scores, "metadata": metadata}
-
-
-def table(rows: Iterable[dict[str, Any]]) -> str:
-    """CSV that a spreadsheet opens without running any cell: what could be a formula is led by an apostrophe."""
-    return csv_export.table(rows, COLUMNS)
+    place = {"rank": each.rank, "index": each.index, "title": each.title}
+    return {**place, **fields, **scores, "metadata": dict(hit.metadata)}

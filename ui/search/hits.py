@@ -1,22 +1,23 @@
-"""What was found, as it is shown: a card for each hit, and what can be done with it."""
+"""Hits: a card for each, and what can be done with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Hit, Query
 
-from ..shared import pool
-from . import document_view
-from . import results as answering
+from ..shared import messages, widgets
+from ..shared.messages import plain
+from . import document_view, results
 from .results import Answer, Found
 
 UNFOLDED = "unfolded hit"
 MOST_UNFOLDED = 30
-CHANNELS = {"cosine": ("meaning", "#0072B2"), "bm25": ("words", "#E69F00")}  # Okabe & Ito 2008: for every eye
+CHANNELS = {"cosine": ("meaning", "#0072B2"), "bm25": ("words", "#E69F00")}  # Okabe & Ito 2008: colour-blind safe
 SCORES = {"cosine": "cosine", "bm25": "BM25"}
 POOR = "no good match"
 
@@ -24,39 +25,39 @@ POOR = "no good match"
 def show(query: Query, answer: Answer) -> None:
     """Every warning, and every hit."""
     for warning in [*_warnings(answer), *(f"{name} was not searched: {why}" for name, why in answer.refused.items())]:
-        st.warning(pool.plain(warning), icon=":material/warning:")
+        messages.warning(warning)
     for each in answer.found:
         card(each, query, several=len(answer.results) > 1)
 
 
 def _warnings(answer: Answer) -> list[str]:
-    """What the indexes say of their hits; that one has no good match only where none has."""
-    told = [(name, warning) for name, results in answer.results.items() for warning in results.warnings]
-    poor = {name for name, warning in told if warning.startswith(POOR)}
-    good = any(results and name not in poor for name, results in answer.results.items())
-    return [f"{name}: {warning}" for name, warning in told if not (good and warning.startswith(POOR))]
+    """The warnings of the indexes; that one has no good match counts only where none has."""
+    found = [(name, warning) for name, each in answer.results.items() for warning in each.warnings]
+    poor = {name for name, warning in found if warning.startswith(POOR)}
+    good = any(each and name not in poor for name, each in answer.results.items())
+    return [f"{name}: {warning}" for name, warning in found if not (good and warning.startswith(POOR))]
 
 
 def card(each: Found, query: Query, *, several: bool, lead: str = "") -> None:
-    """A hit, led by its rank: what it is, how strong, why, where it matches, and what can be done with it."""
+    """A hit after its rank: title, place, strength, scores, text, and what can be done with it."""
     hit = each.hit
     with st.container(border=True):
         left, right = st.columns([5, 2], vertical_alignment="center")
-        left.markdown(f"**{lead or f'{each.rank}.'} {pool.plain(_title(each))}**")
-        left.caption(pool.plain((f"{each.index} · " if several else "") + f"{_source(hit)}{_place(hit)}"))
+        left.markdown(f"**{lead or f'{each.rank}.'} {plain(_title(each))}**")
+        left.caption(plain((f"{each.index} · " if several else "") + f"{_source(hit)}{_place(hit)}"))
         if hit.strength is not None:
             right.progress(min(1.0, max(0.0, hit.strength)), text=f"strength {hit.strength:.2f}")
         right.caption(_scores(hit))
         if bar := _parts(hit):
             right.html(bar)
-        st.html(answering.html(each, query))
+        st.html(results.html(each, query))
         _actions(each)
         document_view.show(each.index, hit)
         _unfolded(each, query)
 
 
 def _title(each: Found) -> str:
-    """The title of the document, or the name of its file, and the heading that the passage stands under."""
+    """The title of the document, or the name of its file, and the heading of the passage."""
     hit = each.hit
     title = each.title or str(hit.metadata.get("title") or hit.path.rsplit("/", 1)[-1])
     return title if hit.heading in (None, title) else f"{title} · {hit.heading}"
@@ -76,19 +77,18 @@ def _scores(hit: Hit) -> str:
 
 
 def _parts(hit: Hit) -> str:
-    """What each channel gave to the score that ranks the hit, as a bar; nothing of it is the document's."""
+    """The share of each channel in the score that ranks the hit, as a bar of HTML without a word of the document."""
     whole = sum(hit.parts.values())
     if not hit.parts or whole <= 0:
         return ""
-    shares = {name: max(0.0, part) / whole for name, part in hit.parts.items()}
-    told = ", ".join(f"{CHANNELS[name][0]} {share:.0%}" for name, share in shares.items())
+    shares = {CHANNELS[name]: max(0.0, part) / whole for name, part in hit.parts.items()}
+    text = ", ".join(f"{label} {share:.0%}" for (label, _), share in shares.items())
     sums = " + ".join(f"{part:.4f} by {CHANNELS[name][0]}" for name, part in hit.parts.items())
     bar = "".join(
-        f'<span style="width:{share:.1%};background:{CHANNELS[name][1]}"></span>' for name, share in shares.items()
+        f'<span style="width:{share:.1%};background:{colour}"></span>' for (_, colour), share in shares.items()
     )
-    return (
-        f'{STYLE}<div class="parts" title="score {hit.score:.4f} = {sums}"><div>{bar}</div><small>{told}</small></div>'
-    )
+    hint = f"score {hit.score:.4f} = {sums}"
+    return f'{STYLE}<div class="parts" title="{hint}"><div>{bar}</div><small>{text}</small></div>'
 
 
 STYLE = """<style>
@@ -98,32 +98,33 @@ STYLE = """<style>
 
 
 def _actions(each: Found) -> None:
-    """Buttons: open, more and less like this, what is folded."""
-    hit, key = each.hit, f"{each.index}/{each.hit.id}"
-    row = st.container(horizontal=True, vertical_alignment="center")
-    _open(row.button, each)
-    for kind, icon in (("more", "add"), ("less", "remove")):
-        row.button(f"{kind.capitalize()} like this", key=f"{kind} {key}", icon=f":material/{icon}:", type="tertiary",
-                   on_click=_add_chip, args=(kind, each.chip),
-                   help=f"Adds {pool.plain(each.chip)} as a chip above, which pulls the search "
-                   f"{'to' if kind == 'more' else 'from'} this passage.")  # fmt: skip
-    folded = {
-        "rest": f"{hit.more_in_document} more in this document" if hit.more_in_document else "",
-        "copies": f"{len(hit.near_copies)} near {'copies' if len(hit.near_copies) > 1 else 'copy'}"
-        if hit.near_copies else "",
-    }  # fmt: skip
-    for kind, label in folded.items():
-        if label:
+    """Buttons: open, more and less like this, unfold."""
+    hit, name = each.hit, f"{each.index}/{each.hit.id}"
+    row = widgets.row()
+    _open_button(row, each)
+    for kind, icon, way in (("more", "add", "towards"), ("less", "remove", "away from")):
+        label, key = f"{kind.capitalize()} like this", f"{kind} {name}"
+        hint = f"Adds the chip {plain(each.chip)} above, which moves the search {way} this passage."
+        widgets.button(label, icon, _add_chip, (kind, each.chip), place=row, key=key, hint=hint, kind="tertiary")
+    rest, copies = hit.more_in_document, len(hit.near_copies)
+    folded = {"rest": (rest, f"{rest} more in this document")}
+    folded["copies"] = (copies, f"{copies} near {'copies' if copies > 1 else 'copy'}")
+    for kind, (number, label) in folded.items():
+        if number:
             shown = st.session_state.get(UNFOLDED) == (kind, each.index, hit.id)
-            row.button(label, key=f"{kind} {key}", type="tertiary", on_click=_unfold, args=(kind, each),
-                       icon=f":material/unfold_{'less' if shown else 'more'}:")  # fmt: skip
-    row.caption(pool.plain(each.chip))
+            icon, key = f"unfold_{'less' if shown else 'more'}", f"{kind} {name}"
+            widgets.button(label, icon, _unfold, (kind, each), place=row, key=key, kind="tertiary")
+    row.caption(plain(each.chip))
 
 
-def _open(button: Callable[..., bool], each: Found) -> None:
-    button("Close" if document_view.is_open(each.index, each.hit) else "Open", key=f"open {each.index}/{each.hit.id}",
-           icon=":material/open_in_full:", type="tertiary", on_click=document_view.ask, args=(each.index, each.hit),
-           help="The document, with the passage marked.")  # fmt: skip
+def _open_button(place: DeltaGenerator, each: Found) -> None:
+    label = "Close" if document_view.is_open(each.index, each.hit) else "Open"
+    hint, key, args = (
+        "The document, with the passage marked.",
+        f"open {each.index}/{each.hit.id}",
+        (each.index, each.hit),
+    )
+    widgets.button(label, "open_in_full", document_view.toggle, args, place=place, key=key, hint=hint, kind="tertiary")
 
 
 def _add_chip(kind: str, chip: str) -> None:
@@ -138,32 +139,32 @@ def _unfold(kind: str, each: Found) -> None:
 
 
 def _unfolded(each: Found, query: Query) -> None:
-    """The other passages of the document that were found, or the documents that say the same."""
+    """The other passages of the document that were found, or its near copies."""
     hit = each.hit
     kind = next((k for k in ("rest", "copies") if st.session_state.get(UNFOLDED) == (k, each.index, hit.id)), None)
     if kind is None:
         return
-    with pool.told():
+    with messages.errors():
         for found in _rest(each, query) if kind == "rest" else _copies(each, query):
             with st.container(border=True):
-                row = st.container(horizontal=True, vertical_alignment="center")
+                row = widgets.row()
                 strength = "" if found.hit.strength is None else f" · strength {found.hit.strength:.2f}"
-                row.caption(pool.plain(f"{found.hit.path}{_place(found.hit)}{strength} · {found.chip}"))
-                _open(row.button, found)
-                st.html(answering.html(found, query))
+                row.caption(plain(f"{found.hit.path}{_place(found.hit)}{strength} · {found.chip}"))
+                _open_button(row, found)
+                st.html(results.html(found, query))
                 document_view.show(found.index, found.hit)
 
 
 def _rest(each: Found, query: Query) -> Sequence[Found]:
-    most = min(each.hit.more_in_document, MOST_UNFOLDED) + 1
-    found = answering.within(each, query, [each.hit.document], k=most)
+    k = min(each.hit.more_in_document, MOST_UNFOLDED) + 1
+    found = results.search_within(each, query, [each.hit.document], k=k)
     return [other for other in found if other.hit.id != each.hit.id]
 
 
 def _copies(each: Found, query: Query) -> Sequence[Found]:
-    """The best passage of every copy: what was asked may be chosen by strength, a copy is as strong as its original."""
+    """The best passage of every copy, whatever its strength: it is as strong as that of its original."""
     documents = each.hit.near_copies[:MOST_UNFOLDED]
-    found = answering.within(each, replace(query, min_strength=0.0), documents, k=4 * len(documents))
+    found = results.search_within(each, replace(query, min_strength=0.0), documents, k=4 * len(documents))
     best: dict[str, Found] = {}
     for other in found:
         best.setdefault(other.hit.document, other)

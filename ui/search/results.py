@@ -1,10 +1,9 @@
-"""What the indexes answer: their hits together, kept until something else is asked or an index has changed."""
+"""The answer of several indexes as one list of hits, reused until the query or an index changes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 from weakref import ref
 
 import streamlit as st
@@ -12,9 +11,9 @@ import streamlit as st
 from semsearch import Hit, Query, Results, SemsearchError
 
 from ..shared import highlight, pool
-from . import facet_filters as facets
+from . import facet_filters
 
-KEPT, MARKED = "answer", "marked passages"
+ANSWER, MARKED = "answer", "marked passages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What every index gave, and why the others gave nothing."""
+    """The hits of all indexes, the results of each, and why others have none."""
 
     found: tuple[Found, ...]
     results: dict[str, Results]
@@ -38,21 +37,21 @@ class Answer:
 
 
 def answer(query: Query, names: Sequence[str]) -> Answer:
-    """The hits of all indexes together, the strongest first: strength alone can be compared between encoders.
-
-    Raises SemsearchError where no index can answer. One that cannot, because it has no field that a filter names,
-    does not keep the others from it.
-    """
+    """`search`, or its answer from before where nothing has changed since."""
     now = (query, tuple((name, ref(index := pool.index(name)), index.version) for name in names))
-    before, given = st.session_state.get(KEPT, (None, None))
-    if given is None or before != now:
-        given = asked(query, names)
-        st.session_state[KEPT], st.session_state[MARKED] = (now, given), {}
-    return given  # type: ignore[no-any-return]
+    before: tuple[object, Answer] | None = st.session_state.get(ANSWER)
+    if before is None or before[0] != now:
+        before = now, search(query, names)
+        st.session_state[ANSWER], st.session_state[MARKED] = before, {}
+    return before[1]
 
 
-def asked(query: Query, names: Sequence[str]) -> Answer:
-    """What they answer to it now. Raises as `answer` does."""
+def search(query: Query, names: Sequence[str]) -> Answer:
+    """The hits of all indexes, the strongest first: strength alone can be compared between encoders.
+
+    Raises SemsearchError where no index can answer. One that cannot, for example because it lacks a field that a filter
+    names, does not stop the others.
+    """
     results: dict[str, Results] = {}
     errors: dict[str, SemsearchError] = {}
     for name in names:
@@ -72,27 +71,26 @@ def asked(query: Query, names: Sequence[str]) -> Answer:
 def _found(name: str, results: Results, *, several: bool) -> list[Found]:
     documents = pool.index(name).documents(ids=list({hit.document for hit in results}))
     titles = {each["id"]: each["title"] or "" for each in documents}
-    return [
-        Found(name, hit, hit.rank, f"#{name}/{hit.id}" if several else f"#{hit.id}", titles.get(hit.document, ""))
-        for hit in results
-    ]
+    chip = f"#{name}/" if several else "#"
+    return [Found(name, hit, hit.rank, f"{chip}{hit.id}", titles.get(hit.document, "")) for hit in results]
 
 
 def html(each: Found, query: Query) -> str:
-    """The hit's passage with its best sentence and the query's words marked, found when it is about to be shown.
+    """The hit's passage with its best sentence and the query's words marked, computed when it is about to be shown.
 
     The encoder reads every sentence of it; for all hits at once the first would wait for the last.
     """
-    made = st.session_state.setdefault(MARKED, {})
+    cache: dict[tuple[str, int], str] = st.session_state.setdefault(MARKED, {})
     key = (each.index, each.hit.id)
-    if key not in made:
+    if key not in cache:
         at = pool.index(each.index).snippet(each.hit, query)
-        made[key] = highlight.passage(each.hit.text, (at.start, at.end), at.words)
-    return str(made[key])
+        cache[key] = highlight.passage(each.hit.text, (at.start, at.end), at.words)
+    return cache[key]
 
 
-def within(each: Found, query: Query, documents: Sequence[str], **how: Any) -> list[Found]:
-    """The hits of the same query in these documents of the hit's index alone."""
-    where = facets.joined([query.where, f"document in ({', '.join(map(facets.quoted, documents))})"])
-    results = pool.index(each.index).search(replace(query, where=where, group="passage", **how))
+def search_within(each: Found, query: Query, documents: Sequence[str], *, k: int) -> list[Found]:
+    """The passages that the same query finds in these documents of the hit's index."""
+    named = ", ".join(map(facet_filters.quoted, documents))
+    where = facet_filters.joined([query.where, f"document in ({named})"])
+    results = pool.index(each.index).search(replace(query, where=where, group="passage", k=k))
     return _found(each.index, results, several="/" in each.chip)

@@ -1,88 +1,84 @@
-"""Work that takes seconds: it runs beside the page, once for all who ask; the page is drawn anew when it is done."""
+"""Computations that take seconds: each runs once beside the page, which is drawn again when the result is there."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import streamlit as st
 
 from semsearch import SemsearchError
 
-KEPT = 16  # results
-PATIENCE = 0.4  # seconds that a page waits for what is soon there
+from . import messages
+
+MOST_RESULTS = 16
+PATIENCE = 0.4  # seconds that a page waits for a result before it shows that it waits
+T = TypeVar("T")
 
 
-class Later:
-    """One thread, which ends with the server, and what it has made or is making, by what was asked; old ones go."""
+class Worker:
+    """One daemon thread, and the newest results by key."""
 
-    def __init__(self, line: str) -> None:
-        self._asked: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
-        self._made: dict[Hashable, Future[Any]] = {}
+    def __init__(self, queue: str) -> None:
+        self._tasks: SimpleQueue[tuple[Future[Any], Callable[[], object]]] = SimpleQueue()
+        self._results: dict[Hashable, Future[Any]] = {}
         self._lock = Lock()
-        Thread(target=self._work, name=f"later {line}", daemon=True).start()
+        Thread(target=self._work, name=f"background {queue}", daemon=True).start()
 
-    def __call__(self, asked: Hashable, work: Callable[[], Any]) -> Future[Any]:
-        """The future of this work; what failed is begun anew when it is asked for again."""
+    def __call__(self, key: Hashable, work: Callable[[], object]) -> Future[Any]:
+        """The future of this work; work that failed is begun anew at the next call."""
         with self._lock:
-            known = self._made.pop(asked, None) or self._begin(work)
-            if not (known.done() and known.exception()):
-                self._made[asked] = known
-            done = [one for one, future in self._made.items() if future.done() and one != asked]
-            for one in done[: max(0, len(self._made) - KEPT)]:  # never what somebody still waits for
-                del self._made[one]
-            return known
+            future = self._results.pop(key, None) or self._begin(work)
+            if not (future.done() and future.exception()):
+                self._results[key] = future
+            done = [each for each, result in self._results.items() if result.done() and each != key]
+            for each in done[: max(0, len(self._results) - MOST_RESULTS)]:  # never what a page still waits for
+                del self._results[each]
+            return future
 
-    def _begin(self, work: Callable[[], Any]) -> Future[Any]:
+    def _begin(self, work: Callable[[], object]) -> Future[Any]:
         future: Future[Any] = Future()
-        self._asked.put((future, work))
+        self._tasks.put((future, work))
         return future
 
     def _work(self) -> None:
         while True:
-            future, work = self._asked.get()
+            future, work = self._tasks.get()
             try:
                 future.set_result(work())
-            except BaseException as error:  # or the line would end here, and all that wait in it wait forever
+            except BaseException as error:  # or the thread would end here, and later work would wait forever
                 future.set_exception(error)
-            del future, work  # what it holds is large
+            del future, work  # results can be large
 
 
 @st.cache_resource(show_spinner=False)
-def _later(line: str) -> Later:
-    return Later(line)
+def _worker(queue: str) -> Worker:
+    return Worker(queue)
 
 
-def result(asked: Hashable, work: Callable[[], Any], waiting: str, *, line: str = "short") -> Any:
-    """What the work gives, or None while it runs; then `waiting` is shown. Raises SemsearchError where it failed.
+def result(key: Hashable, work: Callable[[], T], waiting: str, *, queue: str = "short") -> T | None:
+    """The result of the work, or None while it runs, with `waiting` shown. Raises SemsearchError where it failed.
 
-    Works of one line are done one after the other: what takes minutes has a line of its own.
+    Work of one queue is done one after the other: what takes minutes has a queue of its own.
     """
-    future = _later(line)(asked, work)
+    future = _worker(queue)(key, work)
     wait([future], PATIENCE)
     if not future.done():
-        began = st.session_state.setdefault(f"waits for {asked}", monotonic())
-        _watch(future, waiting, began)
+        _watch(future, waiting, st.session_state.setdefault(f"waits for {key}", monotonic()))
         return None
-    st.session_state.pop(f"waits for {asked}", None)
+    st.session_state.pop(f"waits for {key}", None)
     error = future.exception()
-    if isinstance(error, SemsearchError):
-        raise error
-    if error is not None:
-        logging.getLogger(__name__).error("work failed", exc_info=error)
-        raise SemsearchError(
-            f"this could not be computed ({type(error).__name__}).", "The server's log has the details."
-        )
-    return future.result()
+    if error is None or isinstance(error, SemsearchError):
+        return cast(T, future.result())
+    raise SemsearchError(messages.sentence(error, "The computation"))
 
 
 @st.fragment(run_every=1.0)
 def _watch(future: Future[Any], waiting: str, began: float) -> None:
     if future.done():
         st.rerun()
-    st.info(f"{waiting} ({monotonic() - began:.0f} s)", icon=":material/hourglass_top:")
+    messages.info(f"{waiting} ({monotonic() - began:.0f} s)", icon="hourglass_top")

@@ -1,29 +1,31 @@
-"""Charts of what encoders say. A text of a person is a value or a label in them, and never a field's name or a format.
+"""Charts of cosines. A text is a value or a label in them, and never the name of a field or a format.
 
-Colours: viridis for likeness, blue against orange for what is more and what is less; both hold for colour-blind readers
-and on a light and a dark page.
+Colours: viridis for similarity, blue against orange for differences; both suit colour-blind readers,
+light and dark pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import altair as alt
 
 from .score_groups import Box
+from .types import JsonObject
+
+Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 BLUE, ORANGE, GREY = "#3b82c4", "#e08214", "#8a94a0"
-FRAME = 84  # what title and axis take of a chart's height
-FIGURES = 12  # sentences of a map whose cells have room for their numbers
-LABEL = 26  # letters of a sentence at an axis
+FRAME = 84  # pixels of title and axis in a chart's height
+FIGURES = 12  # sentences up to which the cells of a map have room for numbers
+LABEL = 26  # characters of a sentence at an axis
 CHOSEN = "chosen"
-ROOMY = alt.Axis(minExtent=42)  # else a chart that is fitted to its place is cut where a label grows
-Chart = Any
+ROOMY = alt.Axis(minExtent=42)  # or a fitted chart is clipped where a label grows
 
 
 def heat(cells: Sequence[Sequence[float]], texts: Sequence[str], title: str, *, low: float = 0.0) -> Chart:
-    """Cosines (n, n) of texts, the value in every cell that has room for it."""
+    """Cosines (n, n) of texts, with numbers where cells have room for them."""
     colour = alt.Scale(scheme="viridis", domain=[low, 1])
     return _grid(cells, texts, title, colour, ink=lambda value: "white" if value < (low + 1) / 2 else "black")
 
@@ -36,103 +38,120 @@ def apart(cells: Sequence[Sequence[float]], texts: Sequence[str], title: str, *,
     )
 
 
-def _grid(cells: Any, texts: Sequence[str], title: str, colour: alt.Scale, ink: Any, sign: str = "") -> Chart:
+def _grid(
+    cells: Sequence[Sequence[float]],
+    texts: Sequence[str],
+    title: str,
+    colour: alt.Scale,
+    ink: Callable[[float], str],
+    sign: str = "",
+) -> Chart:
     rows = [
         {
-            "row": numbered(y, texts[y]), "column": str(x + 1), "first": texts[y], "second": texts[x],
-            "cosine": round(value, 4), "told": f"{value:{sign}.2f}" if abs(value) >= 0.005 else "0.00",
+            "row": numbered(y, texts[y]),
+            "column": str(x + 1),
+            "first": texts[y],
+            "second": texts[x],
+            "cosine": round(value, 4),
+            "text": f"{value:{sign}.2f}" if abs(value) >= 0.005 else "0.00",
             "ink": ink(value),
         }
-        for y, line in enumerate(cells) for x, value in enumerate(line)
-    ]  # fmt: skip
-    many = len(texts)
-    told = many <= FIGURES
+        for y, line in enumerate(cells)
+        for x, value in enumerate(line)
+    ]
+    many, name = len(texts), "difference" if sign else "cosine"
+    figures = many <= FIGURES
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("column:O", sort=None, title=None, axis=alt.Axis(labelAngle=0, orient="top", labelOverlap=not told)),
+        x=alt.X("column:O", sort=None, title=None, axis=alt.Axis(labelAngle=0, orient="top", labelOverlap=not figures)),
         y=alt.Y("row:O", sort=None, title=None, axis=alt.Axis(labelLimit=190, labelOverlap=False)),
         tooltip=[
-            alt.Tooltip("first:N"), alt.Tooltip("second:N"),
-            alt.Tooltip("cosine:Q", title="difference" if sign else "cosine", format=f"{sign}.3f"),
+            alt.Tooltip("first:N"),
+            alt.Tooltip("second:N"),
+            alt.Tooltip("cosine:Q", title=name, format=f"{sign}.3f"),
         ],
-    )  # fmt: skip
-    legend = None if told else alt.Legend(title=None, orient="bottom", format="+.2f" if sign else ".1f")
-    squares = base.mark_rect().encode(color=alt.Color("cosine:Q", scale=colour, legend=legend))
-    if not told:
-        return _titled(squares, title, "point at a cell for its number").properties(height=FRAME + 60 + 20 * many)
-    values = base.mark_text(fontSize=13 if many <= 8 else 9).encode(
-        text="told:N",
-        color=alt.when(alt.datum.ink == "white").then(alt.value("white")).otherwise(alt.value("black")),
     )
-    return _titled(squares + values, title).properties(height=FRAME + 40 * many)
+    legend = None if figures else alt.Legend(title=None, orient="bottom", format="+.2f" if sign else ".1f")
+    squares = base.mark_rect().encode(color=alt.Color("cosine:Q", scale=colour, legend=legend))
+    if not figures:
+        return _titled(squares, FRAME + 60 + 20 * many, title, "point at a cell for its number")
+    values = base.mark_text(fontSize=13 if many <= 8 else 9).encode(
+        text="text:N", color=alt.when(alt.datum.ink == "white").then(alt.value("white")).otherwise(alt.value("black"))
+    )
+    return _titled(squares + values, FRAME + 40 * many, title)
 
 
-def scatter(rows: Sequence[Mapping[str, Any]], title: str, told: str) -> Chart:
+def scatter(rows: Sequence[JsonObject], title: str, subtitle: str) -> Chart:
     """The cosine of every pair above its gold score. Rows have number, first, second, gold and cosine.
 
     The point that is clicked is CHOSEN, by its number.
     """
     chosen = alt.selection_point(name=CHOSEN, fields=["number"], empty=False, toggle=False, nearest=False)
     points = alt.Chart(alt.Data(values=list(rows))).mark_circle(size=42, cursor="pointer").add_params(chosen)
-    return _titled(
-        points.encode(
-            color=alt.when(chosen).then(alt.value(ORANGE)).otherwise(alt.value(BLUE)),
-            opacity=alt.when(chosen).then(alt.value(1)).otherwise(alt.value(0.45)),
-            size=alt.when(chosen).then(alt.value(140)).otherwise(alt.value(42)),
-            x=alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=8)),
-            y=alt.Y("cosine:Q", title="cosine", axis=ROOMY, scale=alt.Scale(zero=False, padding=8)),
-            tooltip=[
-                alt.Tooltip("number:Q", title="pair"),
-                alt.Tooltip("first:N"),
-                alt.Tooltip("second:N"),
-                alt.Tooltip("gold:Q"),
-                alt.Tooltip("cosine:Q", format=".3f"),
-            ],
-        ),
-        title,
-        told,
-    ).properties(height=320)
+    drawn = points.encode(
+        color=alt.when(chosen).then(alt.value(ORANGE)).otherwise(alt.value(BLUE)),
+        opacity=alt.when(chosen).then(alt.value(1)).otherwise(alt.value(0.45)),
+        size=alt.when(chosen).then(alt.value(140)).otherwise(alt.value(42)),
+        x=alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=8)),
+        y=alt.Y("cosine:Q", title="cosine", axis=ROOMY, scale=alt.Scale(zero=False, padding=8)),
+        tooltip=[
+            alt.Tooltip("number:Q", title="pair"),
+            *(alt.Tooltip(field) for field in ("first:N", "second:N", "gold:Q")),
+            alt.Tooltip("cosine:Q", format=".3f"),
+        ],
+    )
+    return _titled(drawn, 320, title, subtitle)
 
 
-def by_gold(points: Sequence[Mapping[str, Any]], boxes: Sequence[Box], title: str, told: str) -> Chart:
-    """CoT-BERT's figure 3: predictions stretched to 0 … 1 above gold scores, and a box for each group of scores."""
+def by_gold(points: Sequence[JsonObject], boxes: Sequence[Box], title: str, subtitle: str) -> Chart:
+    """Figure 3 of CoT-BERT: predictions scaled to 0 … 1 over gold scores, and a box for each group of scores."""
     x = alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=18))
-    y = alt.Y("stretched:Q", title="cosine, stretched", axis=ROOMY, scale=alt.Scale(domain=[0, 1]))
+    y = alt.Y("stretched:Q", title="cosine, scaled", axis=ROOMY, scale=alt.Scale(domain=[0, 1]))
     dots = alt.Chart(alt.Data(values=list(points))).mark_circle(size=16, opacity=0.3, color=BLUE).encode(x=x, y=y)
     values = [{name: getattr(box, name) for name in Box.__slots__} for box in boxes]
     drawn = alt.Chart(alt.Data(values=values)).encode(
         x="at:Q",
         tooltip=[
-            alt.Tooltip("at:Q", title="gold score about"), alt.Tooltip("count:Q", title="pairs"),
+            alt.Tooltip("at:Q", title="gold score about"),
+            alt.Tooltip("count:Q", title="pairs"),
             alt.Tooltip("middle:Q", title="median", format=".2f"),
         ],
-    )  # fmt: skip
+    )
     whiskers = drawn.mark_rule(color=GREY, strokeWidth=1.5).encode(y="least:Q", y2="most:Q")
     body = drawn.mark_bar(size=26, fillOpacity=0.12, fill=GREY, stroke=GREY, strokeWidth=1.5)
     median = drawn.mark_tick(orient="horizontal", size=26, thickness=3, color=ORANGE).encode(y="middle:Q")
-    return _titled(dots + whiskers + body.encode(y="low:Q", y2="high:Q") + median, title, told).properties(height=320)
+    boxes_drawn = whiskers + body.encode(y="low:Q", y2="high:Q") + median
+    return _titled(dots + boxes_drawn, 320, title, subtitle)
 
 
 def tokens(parts: Sequence[Any]) -> Chart:
-    """The share of every token as a bar; words that carry meaning in orange, the others in blue."""
-    kinds = {True: "carries meaning", False: "other"}
-    rows = [
-        {"token": numbered(at, part.token), "share": 100 * part.share, "cosine": part.cosine, "kind": kinds[part.core],
-         "told": f"{100 * part.share:.1f} %"}
+    """The share of every token as a bar; content words in orange, the others in blue."""
+    kinds = {True: "content word", False: "other"}
+    rows: list[JsonObject] = [
+        {
+            "token": numbered(at, part.token),
+            "share": 100 * part.share,
+            "cosine": part.cosine,
+            "kind": kinds[part.core],
+            "text": f"{100 * part.share:.1f} %",
+        }
         for at, part in enumerate(parts)
-    ]  # fmt: skip
-    top = 1.2 * max((row["share"] for row in rows), default=0) or 1.0  # room for the figure behind the bar
+    ]
+    top = 1.2 * max((row["share"] for row in rows), default=0) or 1.0  # room for the figure after the bar
     base = alt.Chart(alt.Data(values=rows)).encode(
         y=alt.Y("token:N", sort=None, title=None, axis=alt.Axis(labelLimit=160, labelOverlap=False)),
         x=alt.X("share:Q", title="share of all cosines, %", scale=alt.Scale(domain=[0, top], nice=False)),
-        tooltip=[alt.Tooltip("token:N"), alt.Tooltip("cosine:Q", format=".3f"), alt.Tooltip("told:N", title="share")],
+        tooltip=[alt.Tooltip("token:N"), alt.Tooltip("cosine:Q", format=".3f"), alt.Tooltip("text:N", title="share")],
     )
     colour = alt.Color(
-        "kind:N", title=None, legend=alt.Legend(orient="bottom"),
+        "kind:N",
+        title=None,
+        legend=alt.Legend(orient="bottom"),
         scale=alt.Scale(domain=list(kinds.values()), range=[ORANGE, BLUE]),
-    )  # fmt: skip
+    )
     bars = base.mark_bar().encode(color=colour)
-    values = base.mark_text(align="left", dx=4, color=GREY).encode(text="told:N")
-    return (bars + values).properties(height=FRAME + 26 * len(rows))
+    values = base.mark_text(align="left", dx=4, color=GREY).encode(text="text:N")
+    chart: Chart = (bars + values).properties(height=FRAME + 26 * len(rows))
+    return chart
 
 
 def numbered(at: int, text: str) -> str:
@@ -145,5 +164,7 @@ def numbered(at: int, text: str) -> str:
     return f"{at + 1}  {line if len(line) <= LABEL else line[: LABEL - 1] + '…'}"
 
 
-def _titled(chart: Chart, title: str, told: str = "") -> Chart:
-    return chart.properties(title=alt.Title(title, subtitle=told, subtitleColor=GREY, anchor="start", fontSize=14))
+def _titled(chart: Chart, height: int, title: str, subtitle: str = "") -> Chart:
+    heading = alt.Title(title, subtitle=subtitle, subtitleColor=GREY, anchor="start", fontSize=14)
+    titled: Chart = chart.properties(title=heading, height=height)
+    return titled

@@ -1,4 +1,4 @@
-"""A passage as HTML: its best sentence and the words that match are marked, all else is text and nothing but text."""
+"""A passage as HTML: its best sentence and the words of the query are marked, and its own markup is escaped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
 
-BEFORE, LONGEST = 80, 420  # letters shown before the best sentence, and in all
+BEFORE, LONGEST = 80, 420  # characters shown before the best sentence, and in all
 PLAIN, SENTENCE, WORD = "", "sentence", "word"
 STYLE = """<style>
 .passage { white-space: pre-line; overflow-wrap: anywhere; line-height: 1.5; unicode-bidi: plaintext; }
@@ -17,7 +17,7 @@ STYLE = """<style>
 
 
 def passage(text: str, sentence: tuple[int, int], words: Sequence[tuple[int, int]], *, whole: bool = False) -> str:
-    """HTML of `text`, or of what stands around its best sentence. Offsets are into `text`."""
+    """HTML of the `whole` text, or of the part around its best sentence. Offsets are into `text`."""
     styles = [PLAIN] * len(text)
     styles[sentence[0] : sentence[1]] = [SENTENCE] * (sentence[1] - sentence[0])
     for start, end in words:
@@ -32,13 +32,13 @@ def _runs(text: str, styles: Sequence[str], first: int, last: int) -> Iterator[s
     at = first
     for style, run in groupby(styles[first:last]):
         end = at + sum(1 for _ in run)
-        said = escape(text[at:end])
-        yield f"<mark>{said}</mark>" if style == WORD else f'<span class="{style or "around"}">{said}</span>'
+        words = escape(text[at:end])
+        yield f"<mark>{words}</mark>" if style == WORD else f'<span class="{style or "around"}">{words}</span>'
         at = end
 
 
 def _shown(text: str, sentence: int) -> tuple[int, int]:
-    """From a word a little before the sentence, so many letters on, to the end of a word."""
+    """From a word a little before the sentence to the end of a word LONGEST characters on."""
     first = max(0, sentence - BEFORE)
     if first:
         first = max(text.find(" ", first, sentence) + 1, first)

@@ -1,36 +1,50 @@
-"""Which index a page is about: never another one than was asked for."""
+"""The index that a page is about: never another one than the URL names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from . import pool
+from . import messages, pool
 from .urls import URL
 
 KEY = "index"
 
 
-def index(names: Sequence[str], place: Any = st, **options: Any) -> str | None:
-    """The chosen one of `names`, the first where none was asked for; None, and said so, where it is there no more."""
-    asked = st.session_state.get(KEY, st.query_params.get(KEY))
-    if isinstance(asked, str) and asked not in names:
+def names() -> list[str]:
+    """The indexes of the home, sorted; where there is none, the page says what to do."""
+    found = pool.names()
+    if not found:
+        messages.info("There is no index yet. Create one on the page Indexes & models.")
+    return found
+
+
+def index(
+    names: Sequence[str],
+    place: DeltaGenerator | None = None,
+    on_change: Callable[[], None] | None = None,
+    width: int | None = None,
+) -> str | None:
+    """The chosen one of `names`, by default the first; None, with a note, where it no longer exists."""
+    wanted = st.session_state.get(KEY, st.query_params.get(KEY))
+    if isinstance(wanted, str) and wanted not in names:
         st.session_state[KEY] = None
-        _gone([asked])
-    chosen: str | None = place.selectbox("Index", names, key=KEY, bind=URL, placeholder="Choose one", **options)
+        _warn_of([wanted])
+    chosen: str | None = (place or st).selectbox(
+        "Index", names, key=KEY, bind=URL, placeholder="Choose one", on_change=on_change, width=width or "stretch"
+    )
     if chosen is None:
-        st.info("Choose an index.", icon=":material/info:")
+        messages.info("Choose an index.")
     return chosen
 
 
-def told_of(key: str, names: Sequence[str]) -> None:
-    """Say which indexes a URL asks for, under `key`, that are not there; the page goes on with the others."""
-    if gone := [each for each in dict.fromkeys(st.query_params.get_all(key)) if each and each not in names]:
-        _gone(gone)
+def warn_of_missing(key: str, names: Sequence[str]) -> None:
+    """Name the indexes under `key` in the URL that no longer exist; the page shows the others."""
+    _warn_of(each for each in dict.fromkeys(st.query_params.get_all(key)) if each and each not in names)
 
 
-def _gone(names: Iterable[str]) -> None:
+def _warn_of(names: Iterable[str]) -> None:
     for each in names:
-        st.warning(pool.plain(f"There is no index {each} any more."), icon=":material/warning:")
+        messages.warning(f"There is no index {each} any more.")

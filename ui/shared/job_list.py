@@ -6,25 +6,26 @@ import time
 
 import streamlit as st
 
-from . import jobs, pool
+from . import jobs, messages, widgets
+from .messages import plain
 
 
 def show() -> None:
-    """Every job that runs, and how those before it ended."""
-    found = jobs.known()
+    """Every running job, and how those before it ended."""
+    found = jobs.every_last()
     running = {id(job) for job in found if job.state == "running"}
     st.session_state["jobs running"] = running
     if running:
         _watch()
     for job in found:
-        if job.state != "running" and (job.told or job.state != "done"):
+        if job.state != "running" and (job.announced or job.state != "done"):
             _ended(job)
 
 
 @st.fragment(run_every=1.0)
 def _watch() -> None:
-    """The jobs that run, drawn anew every second; once one has ended, the whole page is."""
-    running = [job for job in jobs.known() if job.state == "running"]
+    """The running jobs, drawn again every second; once one has ended, the whole page is."""
+    running = [job for job in jobs.every_last() if job.state == "running"]
     now = {id(job) for job in running}
     if st.session_state["jobs running"] - now:
         st.rerun()
@@ -33,44 +34,43 @@ def _watch() -> None:
         step = job.progress
         share = min(step.done / step.total, 1.0) if step and step.total else 0.0
         row = st.container(horizontal=True, vertical_alignment="center", border=True)
-        row.progress(share, _how_far(job, share), width="stretch")
+        row.progress(share, plain(_status(job, share)), width="stretch")
         if job.stoppable:
-            row.button("Stop", key=f"stop {job.of}", icon=":material/stop:", on_click=job.stop.set,
-                       disabled=job.stop.is_set(), help=job.stays or "End this work.")  # fmt: skip
+            hint, off = job.after_stop or "Stop this job.", job.stop.is_set()
+            widgets.button("Stop", "stop", job.stop.set, place=row, key=f"stop {job.key}", hint=hint, off=off)
 
 
-def _how_far(job: jobs.Job, share: float) -> str:
-    step, seconds = job.progress, time.monotonic() - job.began
-    told = [f"{job.name}: {job.what}", f"{seconds:.0f} s"]
+def _status(job: jobs.Job, share: float) -> str:
+    step = job.progress
+    parts = [f"{job.name}: {job.what}", f"{time.monotonic() - job.began:.0f} s"]
     if step and step.total:
-        told.insert(1, f"{share:.0%}")
+        parts.insert(1, f"{share:.0%}")
     if step and step.passages:
-        told.append(f"{step.passages:,} passages")
+        parts.append(f"{step.passages:,} passages")
     if step and step.item:
-        told.append(step.item[-60:])
+        parts.append(step.item[-60:])
     if job.stop.is_set():
-        told.append("stopping …")
+        parts.append("stopping …")
     if not job.stoppable:
-        told.append(f"cannot be stopped: {job.about}" if job.about else "cannot be stopped")
-    return pool.plain(" · ".join(told))
+        parts.append(f"cannot be stopped: {job.about}" if job.about else "cannot be stopped")
+    return " · ".join(parts)
 
 
 def _ended(job: jobs.Job) -> None:
     row, end = st.columns((6, 1), vertical_alignment="center")
-    name = pool.plain(f"{job.name}: {job.what}")
+    name, outcome = f"{job.name}: {job.what}", job.outcome
     if job.state == "failed":
-        row.error(f"{name}. {pool.plain(job.error)}", icon=":material/error:")
+        messages.error(f"{name}. {job.error}", row)
     elif job.state == "stopped":
-        row.warning(f"{name} was stopped. {pool.plain(job.stays)}", icon=":material/stop:")
-    elif job.outcome:
-        lines = [
-            f"{name}. {pool.plain(job.outcome.text)}",
-            *(f"- {pool.plain(one)}" for one in job.outcome.problems),
-        ]
-        shown = row.warning if job.outcome.problems else row.success
-        shown("\n".join(lines), icon=":material/warning:" if job.outcome.problems else ":material/check:")
-        if job.outcome.file:
-            end.download_button("Download", job.outcome.file.read_bytes, job.outcome.file.name,
-                                key=f"get {job.of}", icon=":material/download:")  # fmt: skip
-    end.button("Close", key=f"put away {job.of}", icon=":material/close:", type="tertiary", on_click=jobs.forget,
-               args=(job.of,), help="Put this message away.")  # fmt: skip
+        messages.warning(f"{name} was stopped. {job.after_stop}", row)
+    elif outcome:
+        text = "\n".join([plain(f"{name}. {outcome.text}"), *(f"- {plain(each)}" for each in outcome.problems)])
+        if outcome.problems:
+            row.warning(text, icon=":material/warning:")
+        else:
+            row.success(text, icon=":material/check:")
+        if file := outcome.file:
+            icon = ":material/download:"
+            end.download_button("Download", file.read_bytes, file.name, key=f"get {job.key}", icon=icon)
+    hint, key = "Dismiss this message.", f"put away {job.key}"
+    widgets.button("Close", "close", jobs.dismiss, (job.key,), place=end, key=key, hint=hint, kind="tertiary")

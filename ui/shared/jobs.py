@@ -1,29 +1,28 @@
-"""Long work: it runs in a thread of the server, says how far it is, can be stopped, and outlives a reload of the page.
+"""Long work in a thread of the server: it reports how far it is, can be stopped, and outlives a reload of the page.
 
-One job an index at a time, as there is one writer. What was stored before a job ends, however it ends, stays stored.
-Work on no index goes by a key of its own, a tuple that the page's title leads: ("Compare", "3f9a…"); one job a key.
+One job per index at a time, as there is one writer. What was stored before a job ends, however it ends, stays stored.
+Work on no index has a key of its own, a tuple that begins with the page's title: ("Compare", "3f9a…"); one job per key.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import streamlit as st
 
 from semsearch import Index, Progress, SemsearchError
 
-from . import pool
+from . import messages
 
-Told = Callable[[Progress], None]
-Key = tuple[str, ...]  # work on no index; its first part is shown
-KEPT = 32  # jobs on no index that have ended, with what they found
-STAYS = "What was stored by then stays; the next update goes on from there."
+Report = Callable[[Progress], None]
+Key = str | tuple[str, ...]  # the name of an index; of work on none a tuple, whose first part is shown
+MOST_FINISHED = 32  # jobs on no index that have ended, with their results
+RESUMES = "What was stored so far stays; the next update continues from there."
 State = Literal["running", "done", "stopped", "failed"]
 
 
@@ -33,27 +32,27 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job has come to: a sentence, what it has found wrong, a file that it has made, what it has found."""
+    """The result of a job: a sentence, problems, a file to download, and a value for the page that began it."""
 
     text: str
     problems: tuple[str, ...] = ()
     file: Path | None = None
-    keep: Any = None  # held as long as the job is: the folder of `file`
-    value: Any = None  # for the page that asked
+    keep: object = None  # lives as long as the job: the temporary folder of `file`
+    value: object = None
 
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """Work on an index, or of a key. `what` names it; `outcome` is there once it is done, `error` once it has failed.
+    """Work on an index, or of a key. `what` names it; `outcome` is set once it is done, `error` once it has failed.
 
-    `about` is a sentence: what stays where it is stopped, or why it cannot be stopped. Of a job that is not `told`
-    nothing is said where it is done: its page shows what it found.
+    `about` is a sentence: what a stop leaves behind, or why it cannot be stopped. The end of a job that is not
+    `announced` shows on its own page only.
     """
 
-    of: str | Key
+    key: Key
     what: str
     stoppable: bool = True
-    told: bool = True
+    announced: bool = True
     about: str = ""
     state: State = "running"
     progress: Progress | None = None
@@ -64,32 +63,32 @@ class Job:
 
     @property
     def name(self) -> str:
-        """The index, or the page that asked."""
-        return self.of if isinstance(self.of, str) else self.of[0]
+        """The index, or the page that began it."""
+        return self.key if isinstance(self.key, str) else self.key[0]
 
     @property
-    def stays(self) -> str:
+    def after_stop(self) -> str:
         """What a stop leaves behind."""
-        return self.about or (STAYS if isinstance(self.of, str) else "")
+        return self.about or (RESUMES if isinstance(self.key, str) else "")
 
-    def tell(self, step: Progress) -> None:
-        """What the work calls with each step. Raises Stopped where it was asked to stop, or the server ends."""
-        self.progress = step
-        if self.stop.is_set() or ending():
+    def report(self, progress: Progress) -> None:
+        """Called by the work at each step. Raises Stopped if a person has stopped it, or the server ends."""
+        self.progress = progress
+        if self.stop.is_set() or server_ends():
             raise Stopped
 
-    def run(self, work: Callable[[Told], Outcome]) -> None:
-        """Do it, and keep how it ended."""
+    def run(self, work: Callable[[Report], Outcome]) -> None:
+        """Do the work, and record how it ended."""
         try:
-            self.outcome = work(self.tell)
+            self.outcome = work(self.report)
             self.state = "done"
         except Stopped:
             self.state = "stopped"
-        except BaseException as error:  # tokenizers and torch have faults of their own that are no Exception
-            if ending():  # nothing can be begun any more, whatever it was
+        except BaseException as error:  # tokenizers and torch raise errors that are no Exception
+            if server_ends():  # no thread can be started any more, so the error says nothing
                 self.state = "stopped"
                 return
-            self.error = sentence(error)
+            self.error = messages.sentence(error)
             self.state = "failed"
 
 
@@ -97,12 +96,12 @@ class Job:
 class Jobs:
     """The last job of each index, by the index's folder, and of each key."""
 
-    of: dict[str | Key, Job] = field(default_factory=dict)
+    of: dict[Key, Job] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-def ending() -> bool:
-    """Whether the server is on its way out."""
+def server_ends() -> bool:
+    """Whether the server is shutting down."""
     return not threading.main_thread().is_alive()
 
 
@@ -112,93 +111,67 @@ def _jobs() -> Jobs:
 
 
 def start(
-    of: str | Key,
+    key: Key,
     what: str,
-    work: Callable[[Told], Outcome],
+    work: Callable[[Report], Outcome],
     *,
     stoppable: bool = True,
-    told: bool = True,
+    announced: bool = True,
     about: str = "",
 ) -> Job:
     """Begin work on an index, or of a key. Raises SemsearchError while other work on it runs."""
-    jobs, key, job = _jobs(), _key(of), Job(of, what, stoppable, told, about)
+    jobs, place, job = _jobs(), _place(key), Job(key, what, stoppable, announced, about)
     with jobs.lock:
-        at_hand = jobs.of.get(key)
-        if at_hand and at_hand.state == "running":
-            raise SemsearchError(
-                f"{job.name} is busy: {at_hand.what.lower()} is still running.", "Wait for it, or stop it first."
-            )
-        jobs.of.pop(key, None)  # the newest stands last
-        jobs.of[key] = job
-        past = [one for one, other in jobs.of.items() if isinstance(one, tuple) and other.state != "running"]
-        for one in past[:-KEPT]:
-            del jobs.of[one]
+        before = jobs.of.get(place)
+        if before and before.state == "running":
+            raise SemsearchError(_is_busy(before), "Wait for it, or stop it first.")
+        jobs.of.pop(place, None)  # the newest comes last
+        jobs.of[place] = job
+        finished = [each for each, other in jobs.of.items() if isinstance(each, tuple) and other.state != "running"]
+        for each in finished[:-MOST_FINISHED]:
+            del jobs.of[each]
     threading.Thread(target=job.run, args=(work,), name=f"{what} {job.name}", daemon=True).start()
     return job
 
 
-def begin(of: str | Key, what: str, work: Callable[[Told], Outcome], **how: Any) -> None:
-    """`start`, behind a click: where it is refused, the next drawing of the page says why."""
-    try:
-        start(of, what, work, **how)
-    except SemsearchError as error:
-        refuse(str(error))
+begin = messages.refusing()(start)  # as the body of a click
 
 
-def refuse(why: str) -> None:
-    """Have the next drawing of the page say why the click did nothing."""
-    st.session_state["refused"] = why
+def check_idle(key: Key) -> None:
+    """Raises SemsearchError while work on it runs."""
+    if (job := last(key)) and job.state == "running":
+        raise SemsearchError(_is_busy(job), "Wait for it, or stop it first.")
 
 
-def note(done: str) -> None:
-    """Have the next drawing of the page say what the click has done."""
-    st.session_state["noted"] = done
+def _is_busy(job: Job) -> str:
+    return f"{job.name} is busy: {job.what[:1].lower()}{job.what[1:]} is still running."
 
 
-def refused() -> None:
-    """Why the last click did nothing, or what it has done, said once."""
-    place = st.container()  # always: the forms under it stay open
-    if why := st.session_state.pop("refused", ""):
-        place.error(pool.plain(why), icon=":material/error:")
-    if done := st.session_state.pop("noted", ""):
-        place.success(pool.plain(done), icon=":material/check:")
-
-
-def busy(name: str | Key) -> bool:
+def busy(key: Key) -> bool:
     """Whether work on it runs."""
-    job = of(name)
+    job = last(key)
     return job is not None and job.state == "running"
 
 
-def of(name: str | Key) -> Job | None:
-    """The last job of an index or a key, unless it was put away."""
-    return _jobs().of.get(_key(name))
+def last(key: Key) -> Job | None:
+    """The last job of an index or a key, unless it was dismissed."""
+    return _jobs().of.get(_place(key))
 
 
-def known() -> list[Job]:
-    """The last job of everything that had one, the newest last."""
+def every_last() -> list[Job]:
+    """The last job of each index and key that had one, the newest last."""
     jobs = _jobs()
     with jobs.lock:
         return list(jobs.of.values())
 
 
-def forget(name: str | Key) -> None:
-    """Show the last job of an index or a key no longer. One that runs is kept."""
-    jobs, key = _jobs(), _key(name)
+def dismiss(key: Key) -> None:
+    """Show the last job of an index or a key no longer, unless it runs."""
+    jobs, place = _jobs(), _place(key)
     with jobs.lock:
-        if key in jobs.of and jobs.of[key].state != "running":
-            del jobs.of[key]
+        if place in jobs.of and jobs.of[place].state != "running":
+            del jobs.of[place]
 
 
-def _key(of: str | Key) -> str | Key:
-    return str(Index.folder(of).absolute()) if isinstance(of, str) else of
-
-
-def sentence(error: BaseException) -> str:
-    """What went wrong, for a person; what nobody foresaw is in the log."""
-    if isinstance(error, SemsearchError):
-        return str(error)
-    if isinstance(error, OSError):
-        return f"The disk would not: {error.strerror or error}. What was stored before stays."
-    logging.getLogger(__name__).error("a job failed", exc_info=error)
-    return f"It ended at a fault of its own ({type(error).__name__}); the log of the server has the details."
+def _place(key: Key) -> Key:
+    return str(Index.folder(key).absolute()) if isinstance(key, str) else key

@@ -13,26 +13,28 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from semsearch import SemsearchError
 
+from .types import JsonObject
+
 MOST = 20_000
+SUFFIXES = ("csv", "tsv", "txt", "jsonl", "ndjson")  # of files that are offered for upload
 SIDES = (
     ("sentence1", "text1", "sent1", "s1", "a"),
     ("sentence2", "text2", "sent2", "s2", "b"),
     ("score", "gold", "label", "similarity", "similarityscore"),
 )
-LETTERS = ("a", "b")  # a heading only where nothing but a score is beside them: they may as well be two texts
+LETTERS = ("a", "b")  # a heading only if nothing but a score is beside them, as they may be two texts
 WRITE = "Write: sentence1, sentence2, score"
 Row = tuple[int, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two sentences, and how alike people find them."""
+    """Two sentences, and the score that people gave them, if any."""
 
     first: str
     second: str
@@ -45,11 +47,11 @@ def decoded(content: bytes) -> str:
     try:
         return content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SemsearchError(f"the file is not UTF-8 (byte {error.start}).", "Save it as UTF-8.") from None
+        raise SemsearchError(f"The file is not UTF-8 (byte {error.start}).", "Save it as UTF-8.") from None
 
 
 def read(text: str) -> list[Pair]:
-    """The pairs of a text, in their order. Raises SemsearchError that names the line.
+    """The pairs in a text, in order. Raises SemsearchError that names the line.
 
     >>> read("sentence1,sentence2,score\\nA car.,An auto.,4.5")
     [Pair(first='A car.', second='An auto.', gold=4.5)]
@@ -64,12 +66,12 @@ def read(text: str) -> list[Pair]:
         except ValueError:
             is_list = False
         if is_list:
-            raise SemsearchError("this is one JSON list.", 'Write one object a line: {"sentence1": …, "sentence2": …}')
+            raise SemsearchError("This is one JSON list.", 'Write one object a line: {"sentence1": …, "sentence2": …}')
     found = []
     for pair in _records(text) if start.startswith("{") else _of_rows(_rows(text)):
         found.append(pair)
         if len(found) > MOST:
-            raise SemsearchError(f"there are more than {MOST:,} pairs.", "Use fewer, or: semsearch sts --pairs FILE")
+            raise SemsearchError(f"There are more than {MOST:,} pairs.", "Use fewer, or: semsearch sts --pairs FILE")
     return found
 
 
@@ -80,13 +82,13 @@ def _records(text: str) -> Iterator[Pair]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            raise SemsearchError(f"line {number} is broken JSON.", "Write one object a line.") from None
+            raise SemsearchError(f"Line {number} is broken JSON.", "Write one object per line.") from None
         if not isinstance(record, dict):
-            raise SemsearchError(f"line {number} is no JSON object.", "Write one object a line.")
+            raise SemsearchError(f"Line {number} is no JSON object.", "Write one object per line.")
         yield _pair(number, *(_first(record, names) for names in SIDES))
 
 
-def _first(record: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _first(record: JsonObject, names: Sequence[str]) -> object:
     return next((record[name] for name in names if name in record), None)
 
 
@@ -95,8 +97,8 @@ def _rows(text: str) -> Iterator[Row]:
     lines = io.StringIO(text, newline="")  # ends at \r, \n or both, and nowhere within a cell
     head = next(line.strip("\r\n") for line in lines if line.strip())
     lines.seek(0)
-    quoting: Any = csv.QUOTE_NONE if "\t" in head else csv.QUOTE_MINIMAL
-    reader = csv.reader(lines, delimiter=_delimiter(head), quoting=quoting)
+    tabs = "\t" in head
+    reader = csv.reader(lines, delimiter=_delimiter(head), quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL)
     while True:
         number = reader.line_num + 1  # a quoted cell can go over several lines
         try:
@@ -104,7 +106,7 @@ def _rows(text: str) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as error:
-            raise SemsearchError(f"line {number} cannot be read as a row: {error}.", WRITE) from None
+            raise SemsearchError(f"Line {number} cannot be read as a row: {error}.", WRITE) from None
         if any(cell.strip() for cell in row):
             yield number, row
 
@@ -144,19 +146,19 @@ def _heading(number: int, row: Sequence[str]) -> Sequence[int | None] | None:
         return None
     for place, known in zip(places[:2], SIDES, strict=False):
         if place is None:
-            raise SemsearchError(f"the heading in line {number} has no column {known[0]}.", WRITE)
+            raise SemsearchError(f"The heading in line {number} has no column {known[0]}.", WRITE)
     return places
 
 
 def _of_row(number: int, row: Sequence[str], places: Sequence[int | None] = (), *, first: bool = False) -> Pair:
     if places:
         if len(row) <= max(place for place in places[:2] if place is not None):
-            raise SemsearchError(f"line {number} has fewer columns than the heading.", WRITE)
+            raise SemsearchError(f"Line {number} has fewer columns than the heading.", WRITE)
         return _pair(number, *(row[at] if at is not None and at < len(row) else None for at in places))
     if len(row) not in (2, 3):
         many = "1 column" if len(row) == 1 else f"{len(row)} columns"
         raise SemsearchError(
-            f"line {number} has {many}, where a pair has 2, or 3 with its score.",
+            f"Line {number} has {many}, where a pair has 2, or 3 with its score.",
             "Put a sentence with a comma in it in quotation marks, or use tabs.",
         )
     try:
@@ -167,20 +169,20 @@ def _of_row(number: int, row: Sequence[str], places: Sequence[int | None] = (), 
         raise SemsearchError(error.message, f"{error.fix}. If it is a heading: sentence1, sentence2, score") from None
 
 
-def _pair(number: int, first: Any, second: Any, score: Any = None) -> Pair:
+def _pair(number: int, first: object, second: object, score: object = None) -> Pair:
     for side, name in ((first, "sentence1"), (second, "sentence2")):
         if not isinstance(side, str) or not side.strip():
-            raise SemsearchError(f"line {number} has no text as {name}.", WRITE)
-    return Pair(first.strip(), second.strip(), _score(number, score))
+            raise SemsearchError(f"Line {number} has no text as {name}.", WRITE)
+    return Pair(str(first).strip(), str(second).strip(), _score(number, score))
 
 
-def _score(number: int, score: Any) -> float | None:
+def _score(number: int, score: object) -> float | None:
     if score is None or (isinstance(score, str) and not score.strip()):
         return None
     try:
-        value = float(score.replace(",", ".") if isinstance(score, str) else score)
-    except (TypeError, ValueError, OverflowError):
+        value = float(str(score).replace(",", "."))
+    except ValueError:
         value = math.nan
     if isinstance(score, bool) or not math.isfinite(value):
-        raise SemsearchError(f"line {number}: {str(score)[:40]!r} is not a score.", "Write a number, such as 3.5")
+        raise SemsearchError(f"Line {number}: {str(score)[:40]!r} is not a score.", "Write a number, such as 3.5")
     return value

@@ -1,27 +1,24 @@
-"""What stays in memory between runs of a page and is shared by all who look: open indexes and encoders.
+"""A pool of open indexes and encoders, shared by all sessions of the server.
 
-An open index sees what other processes commit at its next search. One that was removed, made anew or restored is
-another index under the same name: its file is another, and the old one is closed. An encoder whose folder was trained
-or exported into once more is another one too. What is let go may serve somebody's search at this moment: it is closed a
-little later.
+An open index sees what other processes commit at its next search. One that was removed, created anew or restored is a
+different index under the same name: its file differs, and the old one is closed. An encoder whose folder was trained or
+exported into again differs too. What leaves the pool may be in use by another session: it is closed a little later.
 """
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError
 
-MOST_INDEXES, MOST_ENCODERS = 64, 16  # open at once; an index that nobody searches by meaning loads no encoder
-LINGER = 60.0  # seconds between letting go of an index and closing it: longer than a search takes
-QUERIES = 256  # texts whose vectors an index keeps: what is asked again, another way, is not encoded again
-Model = tuple[tuple[str, int, int, int], ...]
+MOST_INDEXES, MOST_ENCODERS = 64, 16  # open at once; an index loads its encoder at the first search by meaning
+LINGER = 60.0  # seconds between dropping an index and closing it: longer than a search takes
+QUERIES = 256  # query vectors that an index caches: another mode or filter encodes nothing
+FileStamps = tuple[tuple[str, int, int, int], ...]  # path, inode, size and mtime of each file
 
 
 def names() -> list[str]:
@@ -30,31 +27,31 @@ def names() -> list[str]:
 
 
 def index(name: str) -> Index:
-    """An index of the home, open. Raises SemsearchError where there is none any more."""
+    """An open index of the home. Raises SemsearchError where it no longer exists."""
     folder = Index.folder(name)
-    path, file, known = str(folder), _file(folder), _files()
-    if known.get(path, file) != file:
-        _index.clear(path, *known[path])  # made anew since: the old one would keep its room
-    known[path] = file
+    path, file, opened = str(folder), _file(folder), _files()
+    if opened.get(path, file) != file:
+        _index.clear(path, *opened[path])  # created anew since: the old one would stay open
+    opened[path] = file
     return _index(path, *file)
 
 
 def state(index: Index) -> tuple[str, int, int]:
-    """What tells the index as it is now from all that lay there before. Raises SemsearchError where it is gone."""
+    """A key that changes with every change of the index. Raises SemsearchError where it no longer exists."""
     folder = Path(index.path)
     return str(folder), _file(folder)[1], index.version
 
 
-def another(name: str) -> Index:
-    """The same index opened once more, for work in the background that writes: it shares the encoder of `index`.
+def open_copy(name: str) -> Index:
+    """The same index opened once more, for a background job that writes: it shares the encoder of `index`.
 
-    Raises SemsearchError where there is none any more, or where its encoder is another than it was.
+    Raises SemsearchError where it no longer exists, or where its encoder has changed.
     """
     return Index.open(Index.folder(name), encoder=index(name).encoder)
 
 
 def release(name: str) -> None:
-    """Close an index that is about to be removed or renamed, now: it would keep its room, and its name on Windows."""
+    """Close an index at once that is about to be removed or renamed: Windows renames no open file."""
     path = str(Index.folder(name))
     if file := _files().pop(path, None):
         with suppress(SemsearchError):
@@ -65,14 +62,14 @@ def release(name: str) -> None:
 def _file(folder: Path) -> tuple[int, int]:
     """Device and inode of an index's store."""
     try:
-        made = (folder / "store.db").stat()
+        stat = (folder / "store.db").stat()
     except OSError:
-        raise SemsearchError(f"there is no index {folder.name!r} any more.", "Choose another one.") from None
-    return made.st_dev, made.st_ino
+        raise SemsearchError(f"There is no index {folder.name!r} any more.", "Choose another one.") from None
+    return stat.st_dev, stat.st_ino
 
 
 def _closed_later(index: Index) -> None:
-    """Close it once no search that has begun can still need it."""
+    """Close it once no running search can need it."""
     timer = threading.Timer(LINGER, index.close)
     timer.daemon = True
     timer.start()
@@ -90,26 +87,26 @@ def _files() -> dict[str, tuple[int, int]]:
 
 
 def encoder(name: str) -> Encoder:
-    """An encoder by its name, loaded once; again where the files of its folder are others than they were."""
-    files, known = _files_of_model(name), _models()
-    if known.get(name, files) != files:
-        _encoder.clear(name, known[name])  # or both would take memory
-    known[name] = files
+    """An encoder by its name, loaded once, and again after the files of its folder have changed."""
+    files, loaded = _stamps(name), _models()
+    if loaded.get(name, files) != files:
+        _encoder.clear(name, loaded[name])  # or both would take memory
+    loaded[name] = files
     return _encoder(name, files)
 
 
 @st.cache_resource(max_entries=MOST_ENCODERS, show_spinner="Loading the encoder …")
-def _encoder(name: str, files: Model) -> Encoder:
+def _encoder(name: str, files: FileStamps) -> Encoder:
     return Encoder.load(name)
 
 
 @st.cache_resource(show_spinner=False)
-def _models() -> dict[str, Model]:
+def _models() -> dict[str, FileStamps]:
     return {}
 
 
-def _files_of_model(name: str) -> Model:
-    """Size and times of every file of the model's folder and of its template, where the name has them."""
+def _stamps(name: str) -> FileStamps:
+    """Inode, size and mtime of every file of the model's folder, and of its template if that is a file."""
     model, _, template = name.partition("#")
     folder = Path(model.strip()).expanduser()
     path, toml, _ = template.rpartition("template=")[2].partition(".toml")
@@ -122,25 +119,3 @@ def _files_of_model(name: str) -> Model:
             stat = file.stat()
             found.append((str(file), stat.st_ino, stat.st_size, stat.st_mtime_ns))
     return tuple(found)
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """An error of semsearch as a sentence with what to do; the rest of the page stands."""
-    try:
-        yield
-    except SemsearchError as error:
-        st.error(plain(str(error)), icon=":material/error:")
-
-
-def plain(text: str) -> str:
-    """A text as Streamlit's Markdown shows it letter by letter: nothing in it is emphasis, a link, an image or HTML."""
-    safe = "".join(f"\\{one}" if one in MARKUP else one for one in text)
-    return " ".join(LINKED.sub(rf"\g<0>{BREAK}", safe).split("\n"))
-
-
-MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$&\"'^=@/")
-# Escaped or not, an address and a mail address become links (remark-gfm looks for them once more when all else is
-# read), unless something stands within them: a letter of no width.
-LINKED = re.compile(r"(?:https?|www)(?=\\[:.])|\\@", re.IGNORECASE)
-BREAK = "\u2060"

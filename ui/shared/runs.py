@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from .types import JsonObject
 
 UNNAMED = ("sha256", "k", "unit", "aggregate")  # settings that nobody chose
+
+
+def new(measure: str, encoder: object, settings: JsonObject, rows: Sequence[JsonObject], **about: object) -> JsonObject:
+    """A run that has just ended, to be saved."""
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    run = {"schema": 1, "measure": measure, "encoder": encoder, **about, "time": time}
+    return run | {"settings": settings, "rows": list(rows)}
 
 
 def is_sound(run: JsonObject) -> bool:

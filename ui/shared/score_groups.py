@@ -1,7 +1,7 @@
 """Predictions by gold score, as in figure 3 of CoT-BERT (https://arxiv.org/abs/2309.11143).
 
-The cosines of an encoder are stretched to 0 … 1. A box stands for the scores nearest to a whole one, where scores go
-over several whole ones and no more than six; any other scale is cut into six even groups.
+The cosines of an encoder are scaled to 0 … 1. On the scale of STS, 0 … 5, a box collects the scores nearest to a whole
+number; any other scale is divided into six even groups.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Box:
     most: float
 
 
-def stretched(cosines: Sequence[float]) -> list[float]:
-    """The lowest at 0, the highest at 1.
+def scaled(cosines: Sequence[float]) -> list[float]:
+    """Cosines as 0 (the lowest) … 1 (the highest).
 
-    >>> stretched([0.5, 0.75, 1.0])
+    >>> scaled([0.5, 0.75, 1.0])
     [0.0, 0.5, 1.0]
     """
     low, high = min(cosines), max(cosines)
@@ -40,7 +40,7 @@ def stretched(cosines: Sequence[float]) -> list[float]:
 
 
 def group(scores: Sequence[float]) -> list[float]:
-    """The score that stands for the group of each.
+    """The score at the centre of each one's group.
 
     >>> group([0.2, 2.5, 4.8]), group([0, 0.1, 0.95, 1])
     ([0.0, 3.0, 5.0], [0.0, 0.2, 1.0, 1.0])

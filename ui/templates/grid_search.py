@@ -1,191 +1,142 @@
-"""The search over a grid of templates: which pieces, on which pairs, and what every template scored."""
+"""The search over a grid of templates: which pieces, on which pairs, and the score of every template."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
 from semsearch import Progress, SemsearchError
 from semsearch.evaluation import list_runs, save_run, search_templates, sts_pairs, sts_tasks, template_grid
 
-from ..shared import encoder_picker, jobs, pool, runs
-from ..shared.encoder_picker import short
+from ..shared import encoder_picker, jobs, messages, runs, tables, widgets
+from ..shared.format import count
+from ..shared.messages import plain
 from ..shared.pairs import Pair
-from ..shared.runs import digest
 
 KEY = ("Templates",)
 MEASURE = "template search"
 SOURCES = ("the pairs above", "STS-B dev")
-PIECES = {  # as the command and Grid call them
-    "prefixes": "What wraps the sentence: each holds [X] once.",
-    "relations": "What relates it to [MASK], which comes behind it where it is not written.",
-    "endings": "What ends it.",
+PIECES = {  # under the names of the command
+    "prefixes": "What stands around the sentence: each contains [X] once.",
+    "relations": "What leads to [MASK], which is appended where it is not written.",
+    "endings": "What ends the template.",
 }
-Given = tuple[tuple[tuple[str, str], ...], tuple[float, ...], str]  # pairs, scores, and what they are called
+PERCENT = st.column_config.NumberColumn("Spearman, %", format="%.2f")
+COLUMNS = {"template": tables.WIDE, "spearman": PERCENT}
+Scored = tuple[tuple[tuple[str, str], ...], tuple[float, ...], str]  # pairs, gold scores, and a name for them
+Pieces = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
-def show(model: str, kind: str, given: Sequence[Pair]) -> None:
-    """Where a search is begun, and what the last ones found."""
-    st.subheader("The best of many")
+def show(model: str, kind: str, pasted: Sequence[Pair]) -> None:
+    """The form that begins a search, and the results of the last ones."""
+    st.subheader("Search for the best template")
     st.caption(
-        "Every template is scored on pairs, first the relations, then the prefixes with the best of them, then "
-        "the endings; or the whole grid. `semsearch templates search` does the same."
+        "Every template is scored on pairs: first the relations, then the prefixes with the best of them, then the "
+        "endings; or the whole grid. The same as `semsearch templates search`."
     )
     if not model:
-        st.info("Choose a Torch model above, such as the folder of a BERT.", icon=":material/info:")
-    elif kind:  # else the model could not be read, which is told above
-        with encoder_picker.told(model), st.container(border=True):
-            _begin(model, kind, given)
-    _found()
+        messages.info("Choose a Torch model above, such as the folder of a BERT.")
+    elif kind:  # else the model could not be read, and the error stands above
+        with encoder_picker.errors_of(model), st.container(border=True):
+            _form(model, kind, pasted)
+    _results()
 
 
-def _begin(model: str, kind: str, given: Sequence[Pair]) -> None:
+def _form(model: str, kind: str, pasted: Sequence[Pair]) -> None:
     usual = template_grid(model)
     lists: list[tuple[str, ...]] = []
-    for place, (name, told) in zip(st.columns(3), PIECES.items(), strict=True):
-        text = place.text_area(
-            name.capitalize(),
-            "\n".join(getattr(usual, name)),
-            key=f"{name} {kind}",
-            height=150,
-            help=f"{told} One a line; an empty line is an empty piece.",
-        )
+    for place, (name, hint) in zip(st.columns(3), PIECES.items(), strict=True):
+        lines, hint = "\n".join(getattr(usual, name)), f"{hint} One per line; an empty line is an empty piece."
+        text = place.text_area(name.capitalize(), lines, 150, key=f"{name} {kind}", help=hint)
         lists.append(tuple(dict.fromkeys(line.strip() for line in text.split("\n"))))
-    pieces = (lists[0], lists[1], lists[2])
+    pieces: Pieces = (lists[0], lists[1], lists[2])
     full = st.toggle("Score the whole grid", key="whole grid", help="Off: one list after the other, far fewer.")
-    on = _pairs(given)
+    on = _scored_pairs(pasted)
     if on is None:
         return
-    grid = template_grid(model, pieces)
-    sizes = [len(each) for each in lists]
-    many = len(set(grid.all())) if full else sum(sizes) - 2
-    st.caption(
-        f"{many:,} templates on {len(on[0]):,} pairs: {many * len({text for pair in on[0] for text in pair}):,} "
-        "texts are embedded."
-    )
-    st.button(
-        "Search",
-        type="primary",
-        icon=":material/play_arrow:",
-        disabled=jobs.busy(KEY),
-        key="search templates",
-        on_click=_start,
-        args=(model, pieces, full, on),
-        help="It runs in the background; you can leave this page and come back.",
-    )
+    grid = template_grid(model, pieces)  # refuses pieces that make no template
+    many = len(set(grid.all())) if full else sum(map(len, lists)) - 2
+    texts = many * len({text for pair in on[0] for text in pair})
+    st.caption(f"{count(many, 'template')} on {count(len(on[0]), 'pair')}: {texts:,} texts to embed.")
+    hint, key, off = widgets.IN_BACKGROUND, "search templates", jobs.busy(KEY)
+    args = (model, pieces, full, on)
+    widgets.button("Search", "play_arrow", _start, args, key=key, hint=hint, kind="primary", off=off)
 
 
-def _pairs(given: Sequence[Pair]) -> Given | None:
-    """What templates are chosen on: never a test set."""
+def _scored_pairs(pasted: Sequence[Pair]) -> Scored | None:
+    """The pairs on which templates are chosen: never a test set."""
     left, right = st.columns([2, 1])
     source = left.segmented_control("On", SOURCES, default=SOURCES[0], required=True, key="grid pairs")
     if source == SOURCES[0]:
-        if not given:
-            st.info("Paste pairs with scores above, or choose STS-B dev.", icon=":material/info:")
+        if not pasted:
+            messages.info("Paste pairs with scores above, or choose STS-B dev.")
             return None
-        return _given(((pair.first, pair.second, pair.gold or 0.0) for pair in given), f"{len(given)} pairs")
+        return _scored(((pair.first, pair.second, pair.gold or 0.0) for pair in pasted), f"{len(pasted)} pairs")
     try:
         sts_tasks(split="dev")
     except SemsearchError as error:
-        st.info(
-            pool.plain(
-                f"{error.message} Set SEMSEARCH_DATA to the folder that holds STS/, and start these pages again."
-            ),
-            icon=":material/folder_off:",
-        )
+        why = messages.capitalized(error.message)
+        text = f"{why} Set SEMSEARCH_DATA to the folder that contains STS/, and start these pages again."
+        messages.info(plain(text), icon="folder_off")
         return None
     (subset,) = sts_pairs("stsb", split="dev").values()
     size = len(subset.pairs)
-    told = "Evenly spread over the set. More are slower, and leave less to chance."
-    most = int(right.number_input("Pairs, at most", 2, max(2, size), min(size, 300), key="grid most", help=told))
+    hint = "Evenly spread over the set. More take longer, and leave less to chance."
+    most = int(right.number_input("Max pairs", 2, max(2, size), min(size, 300), key="grid most", help=hint))
     places = [at * size // most for at in range(most)] if most < size else range(size)
-    return _given(((*subset.pairs[at], subset.gold[at]) for at in places), f"STS-B dev, {len(places)} pairs")
+    return _scored(((*subset.pairs[at], subset.gold[at]) for at in places), f"STS-B dev, {len(places)} pairs")
 
 
-def _given(triples: Any, called: str) -> Given:
-    known = list(triples)
-    return tuple((a, b) for a, b, _ in known), tuple(gold for *_, gold in known), called
+def _scored(triples: Iterable[tuple[str, str, float]], name: str) -> Scored:
+    every = list(triples)
+    return tuple((a, b) for a, b, _ in every), tuple(gold for *_, gold in every), name
 
 
-def _start(model: str, pieces: Any, full: bool, on: Given) -> None:
-    def work(told: jobs.Told) -> jobs.Outcome:
-        both, gold, called = on
-        told(Progress(0, 1, "texts", "loading the model"))
-        ranked = search_templates(model, both, gold, lists=pieces, full=full, progress=told)
-        rows = [
-            {
-                "template": one.text,
-                "spearman": one.spearman if one.spearman == one.spearman else None,
-                "stage": one.stage,
-            }
-            for one in ranked
-        ]
-        run = {
-            "schema": 1,
-            "measure": MEASURE,
-            "encoder": short(model),
-            "rows": rows,
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            "settings": {"on": called, "grid": "whole" if full else "greedy", "sha256": digest([*both, *gold])},
-        }
+def _start(model: str, pieces: Pieces, full: bool, on: Scored) -> None:
+    def work(report: jobs.Report) -> jobs.Outcome:
+        both, gold, name = on
+        report(Progress(0, 1, "texts", "loading the model"))
+        ranked = search_templates(model, both, gold, lists=pieces, full=full, progress=report)
+        rows = [{"template": each.text, "spearman": _finite(each.spearman), "stage": each.stage} for each in ranked]
+        settings = {"on": name, "grid": "whole" if full else "greedy", "sha256": runs.digest([*both, *gold])}
+        run = runs.new(MEASURE, encoder_picker.short_name(model), settings, rows)
         try:
             save_run(run)
         except OSError as error:
-            why = f"The search is shown, and could not be kept: {error.strerror or error}."
+            why = f"The search is shown, but could not be saved: {error.strerror or error}."
             return jobs.Outcome("", (why,), value=run)
-        return jobs.Outcome(f"{len(rows)} templates were tried; the best stands on the page Templates.")
+        return jobs.Outcome(f"{len(rows)} templates were tried; the page Templates shows the best.")
 
-    jobs.begin(KEY, "searching templates", work)
+    jobs.begin(KEY, "Searching templates", work)
 
 
-def _found() -> None:
-    """The searches that are kept, the newest shown."""
-    job = jobs.of(KEY)
-    lost = [job.outcome.value] if job and job.outcome and job.outcome.value else []
-    kept = [run for run in list_runs().values() if run.get("measure") == MEASURE and runs.is_sound(run)]
-    known = [*reversed([*kept, *lost])]
+def _finite(value: float) -> float | None:
+    return value if value == value else None
+
+
+def _results() -> None:
+    """The saved searches, one of them shown."""
+    job = jobs.last(KEY)
+    unsaved = [job.outcome.value] if job and job.outcome and isinstance(job.outcome.value, dict) else []
+    saved = [run for run in list_runs().values() if run.get("measure") == MEASURE and runs.is_sound(run)]
+    known = [*reversed([*saved, *unsaved])]
     if not known:
         return
     labels = [f"{run.get('encoder')} · {runs.describe_settings(run)} · {runs.finished_at(run)}" for run in known]
-    at = st.selectbox(
-        "Searches that are kept", range(len(known)), format_func=labels.__getitem__, key=f"search of {len(known)}"
-    )
-    rows = known[at].get("rows", [])
+    key, label = f"search of {len(known)}", labels.__getitem__
+    rows = known[st.selectbox("Saved searches", range(len(known)), format_func=label, key=key)].get("rows", [])
     if not rows:
         return
-    best = rows[0]["template"]
-
-    def choose() -> None:
-        chosen = st.session_state["tried templates"]["selection"]["rows"]
-        if chosen:
-            st.session_state["t"] = rows[chosen[0]]["template"]
-
-    st.dataframe(
-        rows,
-        hide_index=True,
-        height=min(330, 40 + 35 * len(rows)),
-        key="tried templates",
-        on_select=choose,
-        selection_mode="single-row",
-        placeholder="none",
-        column_config={
-            "template": st.column_config.TextColumn(width="large"),
-            "spearman": st.column_config.NumberColumn("spearman, %", format="%.2f"),
-        },
+    tables.select(
+        rows, COLUMNS, "tried templates", lambda ticked: _use(rows[ticked[0]]["template"]) if ticked else None
     )
-    row = st.container(horizontal=True, vertical_alignment="center")
-    row.button(
-        "Use the best one",
-        icon=":material/check:",
-        key="use the best",
-        on_click=_use,
-        args=(best,),
-        help="It goes into the box above.",
+    row = widgets.row()
+    hint, args = "Puts it into the box above.", (rows[0]["template"],)
+    widgets.button("Use the best one", "check", _use, args, place=row, key="use the best", hint=hint)
+    row.caption(
+        "It was chosen on these pairs: report its score on others. Click the left edge of a row to use another."
     )
-    row.caption("It was chosen on these pairs: report its score on others. Click the left edge of a row for another.")
 
 
 def _use(text: str) -> None:

@@ -1,24 +1,26 @@
-"""Templates: those of the papers, what is off with one of your own, what it costs, and how well it scores."""
+"""Templates: those of the papers; one of your own with its problems, its cost in tokens, and its score."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Encoder, templates
 from semsearch.evaluation import TemplateCheck, check_template
 
-from ..shared import encoder_picker, jobs, pool
-from ..shared.model_picker import here
+from ..shared import encoder_picker, messages, tables
+from ..shared.messages import plain
+from ..shared.model_picker import is_local
+from ..shared.types import JsonObject
 from ..shared.urls import URL
 from . import grid_search, score
 
 KINDS = ("all", "bert", "roberta", "causal")
 SENTENCE = "A man is playing a guitar."
-MOST = 500  # letters of a template
-PAUSE = "300ms"  # of typing, after which the template is looked at
+MOST = 500  # characters of a template
+PAUSE = "300ms"  # of typing, after which the template is checked
 EXAMPLE = 'This sentence : "[X]" means [MASK] .'
 USUAL = "cot-minilm"  # its tokenizer is that of BERT
 READ = {  # which token becomes the vector, by method
@@ -33,57 +35,61 @@ READ = {  # which token becomes the vector, by method
     "prompteol": "the last token",
     "pretended_cot": "the last token, one layer below the last",
 }
-ICONS = {
-    "error": ":red[:material/error:]",
-    "warning": ":orange[:material/warning:]",
-    "note": ":blue[:material/info:]",
-}
+ICONS = {"error": ":red[:material/error:]", "warning": ":orange[:material/warning:]", "note": ":blue[:material/info:]"}
 
 
 def page() -> None:
     """The page."""
     st.title("Templates")
-    st.caption("A prompt model reads a sentence inside a template, and one token of it becomes the vector.")
+    st.caption(
+        "A prompt-based encoder reads a sentence inside a template; one token, such as [MASK], becomes the vector."
+    )
     _library()
     st.subheader("A template of your own")
     left, right = st.columns([3, 2])
     text = left.text_input(
-        "Template", EXAMPLE, key="t", bind=URL, max_chars=MOST, live=PAUSE,
+        "Template",
+        EXAMPLE,
+        key="t",
+        bind=URL,
+        max_chars=MOST,
+        live=PAUSE,
         help="[X] is where the sentence stands, [MASK] a token that is read. Or a name from the library. It is "
         "checked as you type.",
-    )  # fmt: skip
+    )
     model = _model(right)
     if not (text or "").strip():
-        st.info("Write a template, or choose one above.", icon=":material/info:")
+        messages.info("Type a template, or choose one above.")
         return
     checked = _checked(text, model)
     if checked is not None:
         _findings(checked)
         _sample(checked)
     free = model if checked is not None and checked.kind and not built_in(model) else ""
-    given = score.show(text, free, checked)
-    jobs.refused()
-    grid_search.show(free, checked.kind if checked else "", given)
+    pairs = score.show(text, free, checked)
+    messages.outcome_of_click()
+    grid_search.show(free, checked.kind if checked else "", pairs)
 
 
 def _library() -> None:
     kind = st.segmented_control(
-        "For models of this kind", KINDS, default="all", required=True, key="for", bind=URL,
+        "Kind of model",
+        KINDS,
+        default="all",
+        required=True,
+        key="for",
+        bind=URL,
         help="BERT and RoBERTa read a [MASK], causal models (OPT, LLaMA) their last token.",
-    )  # fmt: skip
+    )
     rows = library(kind or "all")
     names = [row["name"] for row in rows]
 
-    def choose() -> None:
-        at = st.session_state["library"]["selection"]["rows"]
-        if at:
-            st.session_state["t"] = names[at[0]]
-
-    st.dataframe(
-        rows, hide_index=True, height=min(330, 40 + 35 * len(rows)), key="library", on_select=choose,
-        selection_mode="single-row", column_config=COLUMNS,
-    )  # fmt: skip
+    tables.select(rows, COLUMNS, "library", lambda ticked: _look_at(names[ticked[0]]) if ticked else None)
     st.caption(f"{len(rows)} templates. Click the left edge of a row to look at it below.")
+
+
+def _look_at(name: str) -> None:
+    st.session_state["t"] = name
 
 
 COLUMNS = {
@@ -96,42 +102,49 @@ COLUMNS = {
 }
 
 
-def library(kind: str = "all") -> list[dict[str, Any]]:
-    """The templates that are made for a kind of model, as the table has them."""
+def library(kind: str = "all") -> list[JsonObject]:
+    """The templates for a kind of model, as rows of the table."""
     rows = []
     for one in templates().values():
         if kind != "all" and not {kind, "any"} & set(one.kinds):
             continue
         parts = [part.strip() for part in one.source.split(", ")]
-        rows.append({
-            "name": one.name,
-            "text": " / ".join(dict.fromkeys(one.text.values())),
-            "token read": READ.get(one.method, one.method),
-            "for": ", ".join(one.kinds),
-            "paper": ", ".join(part for part in parts if not part.startswith("https:")),
-            "link": next((part for part in parts if part.startswith("https:")), None),
-            "about": " ".join(part for part in (one.description, one.note) if part),
-        })  # fmt: skip
+        rows.append(
+            {
+                "name": one.name,
+                "text": " / ".join(dict.fromkeys(one.text.values())),
+                "token read": READ.get(one.method, one.method),
+                "for": ", ".join(one.kinds),
+                "paper": ", ".join(part for part in parts if not part.startswith("https:")),
+                "link": next((part for part in parts if part.startswith("https:")), None),
+                "about": " ".join(part for part in (one.description, one.note) if part),
+            }
+        )
     return rows
 
 
-def _model(place: Any) -> str:
+def _model(place: DeltaGenerator) -> str:
     known = [USUAL, *(entry["name"] for entry in Encoder.catalogue() if "folder" not in entry)]
     known = [name for name in known if name != "hashing"]  # it reads no template
     chosen = place.selectbox(
-        "Model", known, key="tm", bind=URL, accept_new_options=True, placeholder="A name, or a folder",
+        "Model",
+        known,
+        key="tm",
+        bind=URL,
+        accept_new_options=True,
+        placeholder="A name, or a folder",
         help="Its tokenizer says what the template costs. A Torch model, such as the folder of a BERT, can also be "
         "scored below; an encoder that was trained or exported has its template built in.",
-    )  # fmt: skip
+    )
     return (chosen or "").strip()
 
 
 def _checked(text: str, model: str) -> TemplateCheck | None:
-    """What the linter says; without the model, where that cannot be read."""
-    if model and here(model):
-        with encoder_picker.told(model):
+    """The findings of the linter; without the model, where that cannot be read."""
+    if model and is_local(model):
+        with encoder_picker.errors_of(model):
             return _linted(text, model)
-    with pool.told():
+    with messages.errors():
         return _linted(text, "")
     return None
 
@@ -142,36 +155,38 @@ def _linted(text: str, model: str) -> TemplateCheck:
 
 
 def built_in(model: str) -> bool:
-    """Whether it comes with semsearch, and so reads one template alone."""
+    """Whether it is part of semsearch, and so has one fixed template."""
     return any(one["name"] == model and "folder" in one for one in Encoder.catalogue())
 
 
 def _findings(checked: TemplateCheck) -> None:
     faults = [finding for finding in checked.findings if finding.code != "cost"]
     if not faults:
-        st.markdown(":green[:material/check_circle:] Nothing is off with it.")
+        st.markdown(":green[:material/check_circle:] No problem was found.")
     for finding in faults:
-        told = pool.plain(f"{finding.message[:1].upper()}{finding.message[1:]} {finding.fix}".strip())
-        st.markdown(f"{ICONS[finding.severity]} **{finding.severity}** · {told}")
+        text = plain(f"{finding.message[:1].upper()}{finding.message[1:]} {finding.fix}".strip())
+        st.markdown(f"{ICONS[finding.severity]} **{finding.severity}** · {text}")
     method = READ.get(checked.template.method, checked.template.method)
-    st.caption(f"Read here: {pool.plain(method)}.")
+    st.caption(f"Token read: {plain(method)}.")
 
 
 def _sample(checked: TemplateCheck) -> None:
-    """What becomes of a sentence, and what the template takes of a model's room."""
-    told = checked.sample
-    if told is None:
+    """A sentence in the template, and the tokens that the template takes."""
+    sample = checked.sample
+    if sample is None:
         return
-    if "cost" not in told:
-        st.code(told["text"], language=None, wrap_lines=True)
-        st.caption("Choose a model to see the tokens, and how many the template takes.")
+    if "cost" not in sample:
+        st.code(sample["text"], language=None, wrap_lines=True)
+        st.caption("Choose a model to see the tokens, and how many of them the template takes.")
         return
-    st.code(tokens(told["tokens"]), language=None, wrap_lines=True)
-    st.caption(f"Tokens of the template stand in [ ]. It takes **{told['cost']}** of {told['max_tokens']} tokens, and "
-               f"leaves {told['left']} to the sentence.")  # fmt: skip
+    st.code(tokens(sample["tokens"]), language=None, wrap_lines=True)
+    st.caption(
+        f"Tokens of the template are in [ ]. It takes **{sample['cost']}** of {sample['max_tokens']} tokens, and "
+        f"leaves {sample['left']} to the sentence."
+    )
 
 
-def tokens(parts: Sequence[dict[str, Any]]) -> str:
+def tokens(parts: Sequence[JsonObject]) -> str:
     """A sentence's own tokens bare, the template's in brackets.
 
     >>> tokens([{"token": "it", "part": "prompt"}, {"token": "is", "part": "sentence"}])

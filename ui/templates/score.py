@@ -1,10 +1,9 @@
-"""The score of a template on pairs of sentences that a person pastes, beside those that were tried before."""
+"""The score of a template on pasted pairs of sentences, beside those of templates tried before."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 from uuid import uuid4
 
 import streamlit as st
@@ -12,119 +11,119 @@ import streamlit as st
 from semsearch import Encoder, SemsearchError, sts
 from semsearch.evaluation import TemplateCheck
 
-from ..shared import background, encoder_picker, pairs, pool
+from ..shared import background, encoder_picker, messages, pairs
 from ..shared.pairs import Pair
+from ..shared.types import JsonObject
 
 TRIED = "templates tried"
 MOST = 2_000  # pairs
 EXAMPLE = """A plane is taking off.\tAn air plane is taking off.\t5
 A man is playing a large flute.\tA man is playing a flute.\t3.8
 A man is slicing bread.\tA dog runs over the grass.\t0.2"""
-Scored = dict[str, Any]
+Scored = JsonObject
 Triples = tuple[tuple[str, str, float], ...]
 
 
 def show(text: str, model: str, checked: TemplateCheck | None) -> list[Pair]:
-    """Where pairs are pasted, what the template makes of them, and what others made; the pairs."""
+    """A box for pairs, the score of the template on them, and those of others. Returns the pairs."""
     st.subheader("Its score on your pairs")
-    given: list[Pair] = []
+    found: list[Pair] = []
     pasted = st.text_area(
-        "Pairs, one a line",
-        key="template pairs",
+        "Pairs, one per line",
         height=130,
+        key="template pairs",
         placeholder=EXAMPLE,
-        help="sentence1, sentence2, score: CSV, tab-separated or JSON lines. Ctrl+Enter takes them. Choose a "
-        "template on one set of pairs and report it on another.",
+        help="sentence1, sentence2, score: CSV, tab-separated or JSON lines. Ctrl+Enter applies them. Choose "
+        "a template on one set of pairs and report it on another.",
     )
-    with pool.told():
-        given = scored_pairs(pasted or "")
-    if not given:
-        st.caption("Paste pairs with the scores that people gave. The more of them, the less chance decides.")
+    with messages.errors():
+        found = scored_pairs(pasted or "")
+    if not found:
+        st.caption("Paste pairs with human scores. The more there are, the less is left to chance.")
     elif not model:
-        st.info(
+        messages.info(
             "Choose a Torch model above, such as the folder of a BERT: an encoder that runs without Torch has its "
-            "template built in.",
-            icon=":material/info:",
+            "template built in."
         )
     elif checked is None or any(finding.severity == "error" for finding in checked.findings):
-        st.info("The template cannot be scored as it is: see the errors above.", icon=":material/info:")
+        messages.info("The template cannot be scored as it is: see the errors above.")
     else:
-        _scored(text, model, given, checked)
+        _scored(text, model, found, checked)
     _tried()
-    return given
+    return found
 
 
 def scored_pairs(text: str) -> list[Pair]:
     """Pairs that all have a score, two or more, or none at all. Raises SemsearchError."""
-    given = pairs.read(text)
-    lacking = sum(pair.gold is None for pair in given)
+    found = pairs.read(text)
+    lacking = sum(pair.gold is None for pair in found)
     if lacking:
-        raise SemsearchError(f"{lacking} of {len(given)} pairs have no score.", pairs.WRITE)
-    if len(given) == 1:
-        raise SemsearchError("one pair has no order.", "Paste two pairs or more.")
-    if len(given) > MOST:
-        raise SemsearchError(f"there are more than {MOST:,} pairs.", "Use fewer, or: semsearch templates search")
-    return given
+        raise SemsearchError(f"{lacking} of {len(found)} pairs have no score.", pairs.WRITE)
+    if len(found) == 1:
+        raise SemsearchError("One pair has no order.", "Paste two pairs or more.")
+    if len(found) > MOST:
+        raise SemsearchError(f"There are more than {MOST:,} pairs.", "Use fewer, or: semsearch templates search")
+    return found
 
 
-def _scored(text: str, model: str, given: Sequence[Pair], checked: TemplateCheck) -> None:
-    with encoder_picker.told(model):
-        found = _score(model, text, tuple((pair.first, pair.second, pair.gold or 0.0) for pair in given))
-        if found is None:
+def _scored(text: str, model: str, found: Sequence[Pair], checked: TemplateCheck) -> None:
+    with encoder_picker.errors_of(model):
+        triples = tuple((pair.first, pair.second, pair.gold or 0.0) for pair in found)
+        scores = _score(model, text, triples)
+        if scores is None:
             return
-        told = checked.sample or {}
+        cost = (checked.sample or {}).get("cost")
         row = {
             "template": text,
             "model": model,
-            "pairs": len(given),
-            "spearman": found["spearman"],
-            "pearson": found["pearson"],
-            "tokens": told.get("cost"),
+            "pairs": len(found),
+            "spearman": scores["spearman"],
+            "pearson": scores["pearson"],
+            "tokens": cost,
         }
         tried = st.session_state.setdefault(TRIED, [])
         if row not in tried:
             tried.append(row)
         first, second, third = st.columns(3)
         for place, name in ((first, "spearman"), (second, "pearson")):
-            value = found[name]
+            value = scores[name]
             place.metric(f"{name.capitalize()}, %", "none" if value is None else f"{value:.2f}")
-        third.metric("Tokens of the template", told.get("cost", "?"))
-        if found["spearman"] is None:
+        third.metric("Tokens of the template", cost or "?")
+        if scores["spearman"] is None:
             st.caption("A correlation needs scores and cosines that are not all the same.")
         rows = [
             {"sentence1": pair.first, "sentence2": pair.second, "score": pair.gold, "cosine": cosine}
-            for pair, cosine in zip(given, found["cosines"], strict=True)
+            for pair, cosine in zip(found, scores["cosines"], strict=True)
         ]
         with st.expander("Pair by pair"):
             st.dataframe(rows, hide_index=True, column_config={"cosine": st.column_config.NumberColumn(format="%.3f")})
 
 
-class PassedOver(SemsearchError):
-    """Another template was typed before the turn of this one came."""
+class Superseded(SemsearchError):
+    """Another template was typed before this one was scored."""
 
 
 @st.cache_resource(show_spinner=False)
 def _wanted() -> dict[str, str]:
-    """What each session wants scored: its newest template alone."""
+    """The newest template of each session, which alone is scored."""
     return {}
 
 
 def _score(model: str, text: str, triples: Triples) -> Scored | None:
-    """The score, None as long as it is not there. Beside the page: loading a model takes seconds."""
+    """The score, or None while it is computed beside the page: loading a model takes seconds."""
     session = st.session_state.setdefault("scores for", uuid4().hex)
     wanted = _wanted()
     wanted[session] = text
 
     def work() -> Scored:
         if wanted[session] != text:
-            raise PassedOver("passed over.")
+            raise Superseded("superseded.")
         return score(model, text, triples)
 
-    asked = ("template", model, text, hash(triples))
-    for _ in range(2):  # what was passed over before is begun anew
-        with suppress(PassedOver):
-            found: Scored | None = background.result(asked, work, "Scoring the template …", line="templates")
-            return found
+    key = ("template", model, text, hash(triples))
+    for _ in range(2):  # a template that was superseded before is begun again
+        with suppress(Superseded):
+            return background.result(key, work, "Scoring the template …", queue="templates")
     return None
 
 
@@ -138,7 +137,7 @@ def score(model: str, text: str, triples: Triples) -> Scored:
 
 
 def _tried() -> None:
-    """All that was scored in this session, the best first."""
+    """Every template scored in this session, the best first."""
     tried: list[Scored] = st.session_state.get(TRIED, [])
     if len(tried) < 2:
         return
@@ -146,9 +145,9 @@ def _tried() -> None:
     rows = sorted(tried, key=lambda row: -(row["spearman"] if row["spearman"] is not None else -101.0))
     percent = {name: st.column_config.NumberColumn(f"{name}, %", format="%.2f") for name in ("spearman", "pearson")}
     st.dataframe(
-        [row | {"model": encoder_picker.short(row["model"])} for row in rows],
+        [row | {"model": encoder_picker.short_name(row["model"])} for row in rows],
         hide_index=True,
         placeholder="none",
         column_config={"template": st.column_config.TextColumn(width="large"), **percent},
     )
-    st.button("Forget them", icon=":material/delete:", on_click=lambda: st.session_state.pop(TRIED, None))
+    st.button("Clear", icon=":material/delete:", on_click=lambda: st.session_state.pop(TRIED, None))

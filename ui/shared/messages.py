@@ -1,0 +1,103 @@
+"""Messages on a page: notes, warnings and errors with their icons, and texts of documents escaped for Markdown."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from semsearch import SemsearchError
+
+LOG = logging.getLogger(__name__)
+Place = DeltaGenerator | None  # where a message is drawn; None: where the page stands
+MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$&\"'^=@/")
+# remark-gfm makes links of addresses even where their signs are escaped, unless a character stands within them.
+ADDRESS = re.compile(r"(?:https?|www)(?=\\[:.])|\\@", re.IGNORECASE)
+WORD_JOINER = "\u2060"  # has no width
+# An error that opens with one of these becomes a sentence; one that opens with a name leaves it as it is spelled.
+OPENING = re.compile(r"(?:a|an|cannot|could|it|line|no|nothing|one|only|the|there|this|unknown)\b")
+
+
+def plain(text: str) -> str:
+    """A text that Streamlit's Markdown shows letter by letter: no emphasis, no link, no image, no HTML."""
+    escaped = "".join(f"\\{letter}" if letter in MARKUP else letter for letter in text)
+    return " ".join(ADDRESS.sub(rf"\g<0>{WORD_JOINER}", escaped).split("\n"))
+
+
+def info(text: str, place: Place = None, icon: str = "info") -> None:
+    """A note in Markdown."""
+    (place or st).info(text, icon=f":material/{icon}:")
+
+
+def warning(text: str, place: Place = None) -> None:
+    """A warning in plain text."""
+    (place or st).warning(plain(text), icon=":material/warning:")
+
+
+def error(text: str, place: Place = None) -> None:
+    """An error in plain text."""
+    (place or st).error(plain(capitalized(text)), icon=":material/error:")
+
+
+def success(text: str, place: Place = None) -> None:
+    """Good news in plain text."""
+    (place or st).success(plain(text), icon=":material/check:")
+
+
+def capitalized(text: str) -> str:
+    """
+    >>> capitalized("there is no index notes."), capitalized("notes is busy.")
+    ('There is no index notes.', 'notes is busy.')
+    """
+    return text[:1].upper() + text[1:] if OPENING.match(text) else text
+
+
+def sentence(error: BaseException, what: str = "It") -> str:
+    """What went wrong, and what to do. Of an unforeseen error the type, with `what` as its subject; the log has all."""
+    if isinstance(error, SemsearchError):
+        return capitalized(str(error))
+    if isinstance(error, OSError):
+        return f"{what} failed on the disk: {error.strerror or error}. What was saved before is safe."
+    LOG.error("%s failed", what, exc_info=error)
+    return f"{what} failed: {type(error).__name__}. The log of the server has the details."
+
+
+@contextmanager
+def errors() -> Iterator[None]:
+    """Show an error of semsearch in place of what the block draws; the rest of the page stands."""
+    try:
+        yield
+    except SemsearchError as refused:
+        error(str(refused))
+
+
+def refuse(why: str) -> None:
+    """Have the next run of the page say why a click did nothing."""
+    st.session_state["refused"] = capitalized(why)
+
+
+def note(done: str) -> None:
+    """Have the next run of the page say what a click has done."""
+    st.session_state["noted"] = done
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """The body of a click: an error of semsearch ends it, and the next run of the page says why."""
+    try:
+        yield
+    except SemsearchError as error:
+        refuse(str(error))
+
+
+def outcome_of_click() -> None:
+    """What the last click has done, or why it did nothing; said once."""
+    place = st.container()  # always there, so that forms below it stay open
+    if why := st.session_state.pop("refused", ""):
+        error(why, place)
+    if done := st.session_state.pop("noted", ""):
+        success(done, place)

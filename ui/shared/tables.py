@@ -1,0 +1,65 @@
+"""Tables: their columns, and files of them that a spreadsheet opens without running any cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
+
+import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
+
+from .types import JsonObject
+
+Columns = Mapping[str, ColumnConfig | str | None]
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet may take for the start of a formula
+WIDE = st.column_config.TextColumn(width="large")
+MEDIUM = st.column_config.TextColumn(width="medium")
+NAME = st.column_config.TextColumn(pinned=True)
+BYTES = st.column_config.NumberColumn(format="bytes")
+COUNT = st.column_config.NumberColumn(format="localized")
+
+
+def show(rows: Sequence[JsonObject] | Mapping[str, Sequence[object]], columns: Columns | None = None) -> None:
+    """A table to look at."""
+    st.dataframe(rows, hide_index=True, placeholder="", column_config=columns)
+
+
+def select(
+    rows: Sequence[JsonObject], columns: Columns, key: str, chosen: Callable[[list[int]], None], *, many: bool = False
+) -> None:
+    """A table whose rows can be ticked: one of them, or `many`. `chosen` is called with their places."""
+
+    def changed() -> None:
+        chosen([row for row in st.session_state[key]["selection"]["rows"] if row < len(rows)])
+
+    mode: Literal["multi-row", "single-row"] = "multi-row" if many else "single-row"
+    st.dataframe(
+        rows,
+        hide_index=True,
+        placeholder="",
+        column_config=columns,
+        key=key,
+        on_select=changed,
+        selection_mode=mode,
+        height=min(420, 40 + 35 * max(1, len(rows))),
+    )
+
+
+def to_csv(rows: Iterable[JsonObject], columns: Sequence[str]) -> str:
+    """CSV with a heading; a cell that could be a formula, in the heading too, begins with an apostrophe."""
+    text = io.StringIO()
+    csv.writer(text).writerows(
+        [[cell(name) for name in columns], *([cell(row[name]) for name in columns] for row in rows)]
+    )
+    return text.getvalue()
+
+
+def cell(value: object) -> object:
+    """A cell as it is written.
+
+    >>> cell("=1+1"), cell(-0.5), cell("plain")
+    ("'=1+1", -0.5, 'plain')
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
