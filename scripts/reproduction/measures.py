@@ -108,10 +108,11 @@ class Ruler:
         if self.pairs:
             raise Absent("the small setting leaves out the transfer tasks")
         from semsearch.encoders.device import torch_device
-        from semsearch.evaluation.papers import transfer
+        from semsearch.evaluation.papers import transfer, transfer_tasks
 
         protocol = transfer.FULL.with_hidden(HIDDEN)
-        return transfer.run_task(name, self.data, encoder, protocol, device=torch_device(self.device)).accuracy
+        task, (embed, _) = transfer_tasks.read(name, self.data), transfer.features_of(encoder)
+        return transfer.run(task, embed, protocol, device=torch_device(self.device)).accuracy
 
 
 def _token_anisotropy(encoder: Encoder) -> float:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, SupportsFloat
 
@@ -20,7 +19,6 @@ import numpy as np
 from semsearch.encoders import factory
 from semsearch.encoders.base import BaseEncoder
 from semsearch.errors import UsageError
-from semsearch.evaluation.papers import transfer_tasks
 from semsearch.evaluation.papers.classifier import Classifiers, ClassifierSettings, LabelledRows, fit
 from semsearch.evaluation.papers.transfer_tasks import LabelledTexts, TransferTask
 from semsearch.evaluation.sts import embed_columns
@@ -63,19 +61,6 @@ class TransferResult:
     dev: float
     tested: int
     f1: float | None = None
-
-
-def run_task(
-    name: str,
-    data: Path,
-    encoder: EncoderLike,
-    protocol: TransferProtocol = FULL,
-    *,
-    device: str = "cpu",
-    report: Report | None = None,
-) -> TransferResult:
-    """The scores of `encoder` on the task `name`, read below `data`; classifiers are trained on `device`."""
-    return run(transfer_tasks.read(name, data), features_of(encoder)[0], protocol, device=device, report=report)
 
 
 def features_of(encoder: EncoderLike) -> tuple[Embed, str]:
