@@ -1,13 +1,13 @@
-"""Prompted encoders beside plain transformers: texts a second, and that the vectors are the same, as a Markdown table.
+"""Prompted encoders against plain transformers: texts per second and agreement of the vectors, as a Markdown table.
 
     python scripts/bench_encoders.py [--quick] [-o FIGURES.json]                  needs: pip install '.[cpu,train]'
 
-The plain loop embeds as the authors' evaluation code does: batches of 32 in the order they come, padded, the whole
-prompt every time, all layers, and for decoders the language-model head too. Both run in this process on the same
-weights, texts and threads, taking turns; figures are medians of 5 rounds. The decoder is LLaMA-like with random weights
-(57 M parameters: 8 layers, 512 wide), since time does not depend on what they are; the encoder is all-MiniLM-L6-v2
-(6 layers, 384 wide) under the CoT-BERT template. It was not tuned for it, so `semsearch export --dtype int8` leaves a
-part of it in float32; the int8 row is the graph that a tuned model gets. Texts are 20 words each, from scripts/sample.
+The plain loop embeds as the authors' evaluation code does: batches of 32 in input order, padded, with the whole prompt
+every time, all layers, and for decoders the language-model head too. Both run in this process on the same weights,
+texts and threads, in turns; figures are medians of 5 rounds. The decoder is LLaMA-like with random weights (57 M
+parameters: 8 layers of width 512), since time does not depend on their values; the encoder is all-MiniLM-L6-v2 (6
+layers of width 384) with the CoT-BERT template. It was not trained with it, so `semsearch export --dtype int8` leaves a
+part of it in float32; the int8 row is the graph that a trained model gets. Texts have 20 words, from scripts/sample.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
 
 @dataclass(frozen=True)
 class Row:
-    """One way to embed beside the plain loop: texts a second, how often as fast, the least cosine between the two."""
+    """One way to embed against the plain loop: texts per second, their ratio, the lowest cosine between the two."""
 
     what: str
     plain: float

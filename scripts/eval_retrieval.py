@@ -1,11 +1,11 @@
-"""Retrieval quality of semsearch on SciFact, Cranfield and CACM: keyword, semantic and hybrid, over the public API.
+"""Retrieval quality of semsearch on SciFact, Cranfield and CACM, for keyword, semantic and hybrid search.
 
     python scripts/eval_retrieval.py                 the table of the README
-    python scripts/eval_retrieval.py --windows       the table of docs/window.md: which window of sentences to index
+    python scripts/eval_retrieval.py --windows       the table of docs/window.md, which compares window sizes
 
-Each collection goes into an index of its own in a temporary home, one document a record, and is searched with
+Each collection goes into a temporary index, one document per record, and is searched with
 `Query(k=100, group="document")`. Windows are chosen on SciFact's train queries and Cranfield, never on SciFact's test.
-Vectors are cached in `--cache`, so a run that is repeated, or another window with the same passages, costs little.
+With `--cache`, vectors are kept for the next run or another window with the same passages.
 """
 
 from __future__ import annotations

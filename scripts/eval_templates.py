@@ -1,9 +1,9 @@
-"""Every template on one model, as it is: Spearman on STS-B dev, as a Markdown table.
+"""Spearman on STS-B dev of every template with one untrained model, as a Markdown table.
 
     python scripts/eval_templates.py [-m MODEL] [TEMPLATE ...] [-o FIGURES.json]    needs: pip install ".[cpu,train]"
 
-MODEL is all-MiniLM-L6-v2 unless told; TEMPLATE are names of `semsearch templates list`, all that fit the model unless
-told. Dev, never test: the figures are there to choose by. The data is read from SEMSEARCH_DATA.
+MODEL is all-MiniLM-L6-v2 by default; TEMPLATE are names from `semsearch templates list`, by default all that fit the
+model. The scores serve to choose a template, so they are measured on dev, never on test. The data is in SEMSEARCH_DATA.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from semsearch.models import hf_config
 from semsearch.prompts import library
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-TOLD = ("optiprompt", "sup", "pooler")  # parts of names: these need what only a tuned checkpoint has
+TRAINED_ONLY = ("optiprompt", "sup", "pooler")  # parts of names: these need parts of a trained checkpoint
 
 
 def main() -> int:
@@ -47,11 +47,11 @@ def main() -> int:
 
 
 def fitting(model: Path) -> list[str]:
-    """The templates that are made for such a model and need nothing but its weights."""
+    """The templates for this kind of model that need nothing but its weights."""
     causal = hf_config.is_causal(model)
     kinds = {"any", "causal"} if causal else {"any", json.loads((model / "config.json").read_text())["model_type"]}
     known = library.templates().items()
-    return [name for name, one in known if kinds & set(one.kinds) and not any(part in name for part in TOLD)]
+    return [name for name, one in known if kinds & set(one.kinds) and not any(part in name for part in TRAINED_ONLY)]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Layers, tokens and the pictures of what was measured."""
+"""Layer scores, token attribution, and the figures of measurements."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def size_of(file: Path) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("template", "pooling"), [("mean", "mean"), ("cls", "cls"), ("cot-bert", "mask")])
-def test_a_cell_of_the_grid_is_the_encoder_that_reads_that_layer_so(golden: Path, template: str, pooling: str) -> None:
+def test_a_layer_score_equals_that_of_an_encoder_with_that_layer_and_pooling(
+    golden: Path, template: str, pooling: str
+) -> None:
     model = golden / "models" / "tiny-bert"
     found = layer_scores(loaded(model, template), PAIRS)
     assert found.poolings == (("cls", "mean", "max", "mask") if template == "cot-bert" else ("cls", "mean", "max"))
@@ -71,18 +73,18 @@ def test_decoders_are_read_at_their_last_token(golden: Path) -> None:
     assert found.scores[-1][0] == pytest.approx(100 * spearman(wanted, PAIRS.gold))
 
 
-def test_cells_where_all_vectors_are_one_are_never_the_best() -> None:
+def test_scores_that_are_nan_are_never_the_best() -> None:
     found = LayerScores(("cls", "mean"), ((math.nan, 40.0), (-3.0, 61.5)))
     assert found.best == (1, "mean", 61.5)
 
 
-def test_a_model_without_layers_to_see_is_refused(default_encoder: Encoder) -> None:
+def test_a_model_that_does_not_run_in_pytorch_is_refused(default_encoder: Encoder) -> None:
     for look in (lambda one: layer_scores(one, PAIRS), lambda one: token_attribution(one, SENTENCE)):
         with pytest.raises(UsageError, match="needs a model that runs in PyTorch"):
             look(default_encoder)
 
 
-def test_contributions_are_the_shares_of_the_cosines_with_every_token() -> None:
+def test_attributions_are_the_shares_of_the_cosines_with_every_token() -> None:
     one = loaded(minilm())
     parts = token_attribution(one, SENTENCE)
     assert [part.token for part in parts] == SENTENCE.split()
@@ -132,7 +134,9 @@ def test_decoders_tokens_are_read_at_the_layer_of_the_sentence(golden: Path, tem
         (["a", "super", "##market", "opens"], ("Supermarket",), "0110"),
     ],
 )
-def test_words_are_put_together_before_they_are_judged(written: list[str], core: tuple[str, ...], wanted: str) -> None:
+def test_words_are_joined_from_their_tokens_before_they_count_as_core(
+    written: list[str], core: tuple[str, ...], wanted: str
+) -> None:
     assert "".join("01"[chosen] for chosen in attribution._core(written, core)) == wanted
 
 
@@ -144,7 +148,7 @@ def test_a_sentence_that_is_empty_or_too_long_is_refused(golden: Path) -> None:
         token_attribution(one, "a " * 1000)
 
 
-def test_every_picture_is_a_png_with_a_panel_a_model(tmp_path: Path) -> None:
+def test_every_figure_is_a_png_with_one_panel_per_model(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     gold = draw.integers(0, 26, size=60) / 5
     values = {"one": gold / 5 + draw.normal(size=60) / 9, "two": np.zeros(60)}
@@ -160,7 +164,7 @@ def test_every_picture_is_a_png_with_a_panel_a_model(tmp_path: Path) -> None:
     assert long[0] > short[0] and long[1] > short[1]
 
 
-def test_a_text_is_drawn_as_it_is_written(tmp_path: Path) -> None:
+def test_text_in_figures_is_not_interpreted_as_math(tmp_path: Path) -> None:
     """Two dollars are no formula, and a long sentence takes several lines."""
     parts = [TokenAttribution("$", 0.5, 0.5, True), TokenAttribution("$\\frac$", 0.5, 0.5, False)]
     for title in ("$5 \\frac $6", "word " * 40):
@@ -169,7 +173,7 @@ def test_a_text_is_drawn_as_it_is_written(tmp_path: Path) -> None:
     figures.layers(LayerScores(("cls",), ((40.0,),)), tmp_path / "layers.png", "$5 \\frac $6")
 
 
-def test_letters_that_cannot_be_drawn_are_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_characters_without_a_glyph_cause_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     figures.tokens({"one": [TokenAttribution("über", 0.5, 1.0, True)]}, tmp_path / "a.png", "größer")
     assert not caplog.messages
     figures.tokens(
@@ -187,7 +191,7 @@ def test_a_file_that_is_no_png_is_refused(tmp_path: Path) -> None:
         figures.layers(LayerScores(("cls",), ((1.0,),)), tmp_path / "layers.pdf")
 
 
-def test_no_window_system_is_asked_for(tmp_path: Path) -> None:
+def test_figures_need_no_display(tmp_path: Path) -> None:
     script = (
         "from semsearch.evaluation.papers import figures, layer_scores\nfrom pathlib import Path\nimport sys\n"
         f"figures.layers(layer_scores.LayerScores(('cls',), ((1.0,),)), Path({str(tmp_path / 'a.png')!r}))\n"

@@ -1,4 +1,4 @@
-"""Geometry: measures that are known by hand, or computed in another way."""
+"""Geometry: measures with known values, or computed in another way."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_effective_rank_counts_directions_of_equal_weight() -> None:
     assert geometry.effective_rank(ROWS[:3]) == pytest.approx(geometry.effective_rank(np.vstack([ROWS[:3], 0 * ROWS])))
 
 
-def test_one_direction_for_all_texts_is_the_worst_of_every_measure() -> None:
+def test_equal_vectors_score_worst_in_every_measure() -> None:
     cone, spread = geometry.unit(RNG.normal(size=(60, 8)) * 0.01 + 1), geometry.unit(RNG.normal(size=(60, 8)))
     narrow, wide = geometry.describe(cone), geometry.describe(spread)
     assert narrow["uniformity"] > wide["uniformity"] and narrow["anisotropy"] > 0.99 > wide["anisotropy"]
@@ -54,7 +54,7 @@ def test_measures_do_not_depend_on_the_length_of_the_rows() -> None:
     assert geometry.alignments(stretched, ROWS, [5] * len(ROWS))["> 4.5"] == (pytest.approx(0, abs=1e-12), len(ROWS))
 
 
-def test_a_space_of_lengths_alone_has_all_the_length_bias_there_is() -> None:
+def test_vectors_that_only_encode_length_have_maximal_length_bias() -> None:
     lengths = RNG.integers(1, 40, size=200)
     angle = np.log1p(lengths)
     by_length = np.stack([np.cos(angle / 3), np.sin(angle / 3)], axis=1)
@@ -62,7 +62,7 @@ def test_a_space_of_lengths_alone_has_all_the_length_bias_there_is() -> None:
     assert abs(geometry.length_bias(geometry.unit(RNG.normal(size=(200, 8))), lengths.tolist())) < 0.05
 
 
-def test_no_pair_of_such_a_score_is_not_a_number() -> None:
+def test_alignment_without_pairs_is_nan() -> None:
     value, pairs = geometry.alignments(ROWS, ROWS, [0] * len(ROWS))["> 4.0"]
     assert np.isnan(value) and pairs == 0
 

@@ -26,7 +26,7 @@ def answering(*ranked: list[str]) -> retrieval.Search:
 
 
 @given(st.lists(st.tuples(rankings, judgements), min_size=1, max_size=4))
-def test_every_measure_is_the_one_that_ir_measures_computes(cases: list[tuple[list[str], dict[str, int]]]) -> None:
+def test_every_measure_equals_that_of_ir_measures(cases: list[tuple[list[str], dict[str, int]]]) -> None:
     qrels = {f"q{number}": grades for number, (_, grades) in enumerate(cases)}
     run = {
         f"q{number}": {doc: -float(rank) for rank, doc in enumerate(ranking)}
@@ -121,7 +121,7 @@ def collection(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_collection_is_found_in_its_beir_folder_and_called_by_its_own(collection: Path) -> None:
+def test_a_collection_is_found_in_its_beir_folder_and_named_after_the_parent(collection: Path) -> None:
     found = retrieval.Collection.read(collection.parent, "train")
     assert (found.name, dict(found.queries), found.qrels) == ("tiny", {"q": "tea"}, {"q": {"d": 1}})
     assert [document.id for document in found.documents()] == ["d"]  # one without a text cannot be found
@@ -130,7 +130,7 @@ def test_a_collection_is_found_in_its_beir_folder_and_called_by_its_own(collecti
         retrieval.Collection.read(collection)
 
 
-def test_judgements_without_a_head_lose_none(collection: Path) -> None:
+def test_qrels_without_a_header_lose_no_line(collection: Path) -> None:
     (collection / "qrels" / "test.tsv").write_text("q\td\t1\nq\te\t2\n")
     assert retrieval.beir_qrels(collection) == {"q": {"d": 1, "e": 2}}
 
@@ -147,15 +147,13 @@ def test_judgements_without_a_head_lose_none(collection: Path) -> None:
         ("queries.jsonl", '{"id": "q"}\n', r"queries\.jsonl:1: a record needs an `_id`"),
     ],
 )
-def test_what_is_off_in_a_collection_is_named_with_file_and_line(
-    collection: Path, name: str, text: str, told: str
-) -> None:
+def test_errors_in_a_collection_name_file_and_line(collection: Path, name: str, text: str, told: str) -> None:
     (collection / name).write_text(text, encoding="utf-8", errors="surrogateescape")
     with pytest.raises(UsageError, match=told):
         retrieval.Collection.read(collection, "train")
 
 
-def test_copies_that_were_folded_into_a_hit_rank_right_behind_it() -> None:
+def test_near_copies_rank_right_after_their_hit() -> None:
     hits = [SimpleNamespace(document="a", near_copies=("b", "c")), SimpleNamespace(document="d", near_copies=())]
     asked: list[Query] = []
 

@@ -1,4 +1,4 @@
-"""Runs that are kept: whole, in their order, for every process, and never taken for an index."""
+"""Saved runs: read back whole and in order, and never listed as an index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_runs_are_read_back_as_they_were_oldest_first(tmp_path: Path) -> None:
     assert list(list_runs(tmp_path).items()) == list(zip(names, runs, strict=True))
 
 
-def test_one_is_removed_and_the_others_stay(tmp_path: Path) -> None:
+def test_deleting_a_run_keeps_the_others(tmp_path: Path) -> None:
     first, second = (save_run({"at": at}, tmp_path) for at in (1, 2))
     delete_run(first, tmp_path)
     assert list(list_runs(tmp_path)) == [second]
@@ -27,7 +27,7 @@ def test_one_is_removed_and_the_others_stay(tmp_path: Path) -> None:
     assert list(list_runs(tmp_path)) == [second]
 
 
-def test_a_broken_file_hides_no_other_run_and_is_left_where_it_is(tmp_path: Path) -> None:
+def test_a_broken_file_hides_no_other_run_and_is_not_deleted(tmp_path: Path) -> None:
     first, second = (save_run({"at": at}, tmp_path) for at in (1, 2))
     file = tmp_path / ".evaluations" / f"{first}.json"
     file.write_text('{"at": ', "utf-8")
@@ -36,13 +36,13 @@ def test_a_broken_file_hides_no_other_run_and_is_left_where_it_is(tmp_path: Path
     assert file.is_file()
 
 
-def test_what_json_cannot_hold_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+def test_values_that_json_cannot_represent_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
     for wrong in ({"a": float("nan")}, {"a": object()}):
         with pytest.raises(UsageError):
             save_run(wrong, tmp_path)
     assert list_runs(tmp_path) == {}
 
 
-def test_runs_are_no_index(tmp_path: Path) -> None:
+def test_saved_runs_are_not_listed_as_an_index(tmp_path: Path) -> None:
     save_run({}, tmp_path)
     assert Index.names(tmp_path) == []

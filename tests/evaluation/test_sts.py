@@ -1,4 +1,4 @@
-"""STS: correlations as scipy has them, tasks as SentEval aggregates them, and published scores."""
+"""STS: correlations of scipy, aggregation of SentEval, and published scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAIRS = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 11
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-50, 50)), min_size=2, max_size=60))
-def test_correlations_are_those_of_scipy(rows: list[tuple[int, int]]) -> None:
+def test_correlations_equal_those_of_scipy(rows: list[tuple[int, int]]) -> None:
     stats = pytest.importorskip("scipy.stats")
     a, b = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
     if len(set(a)) == 1 or len(set(b)) == 1:
@@ -31,7 +31,7 @@ def test_correlations_are_those_of_scipy(rows: list[tuple[int, int]]) -> None:
         assert pearson(a, b) == pytest.approx(stats.pearsonr(a, b).statistic, abs=1e-12)
 
 
-def test_aggregation_is_that_of_senteval(golden: Path) -> None:
+def test_aggregation_equals_that_of_senteval(golden: Path) -> None:
     toy = json.loads((golden / "eval_meta.json").read_text(encoding="utf-8"))["sts_aggregation"]
     values, gold = _toy(toy)
     found = aggregate("toy", values, gold)
@@ -105,7 +105,7 @@ def test_without_gold_there_is_no_correlation(hashing: Any) -> None:
         (b"", r"sts-test\.csv:1: 1 columns"),
     ],
 )
-def test_what_is_off_in_a_tasks_file_is_named(tmp_path: Path, content: bytes, told: str) -> None:
+def test_errors_in_a_tasks_file_are_named(tmp_path: Path, content: bytes, told: str) -> None:
     file = tmp_path / "STS" / "STSBenchmark" / "sts-test.csv"
     file.parent.mkdir(parents=True)
     file.write_bytes(content)

@@ -1,4 +1,4 @@
-"""The search for a template: which are tried, in which order, and what each is scored by."""
+"""Template search: which templates are tried, in which order, and how each is scored."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_full_grid_is_every_template_best_first() -> None:
     assert [one.spearman for one in ranked] == sorted((one.spearman for one in ranked), reverse=True)
 
 
-def test_a_template_under_which_all_is_alike_comes_last() -> None:
+def test_a_template_whose_cosines_are_all_equal_ranks_last() -> None:
     ranked = search(TABLE_4, lambda text: math.nan if "means" in text else -1.0)
     assert math.isnan(ranked[-1].spearman) and ranked[0].spearman == -1.0
 
@@ -67,7 +67,7 @@ def test_the_papers_best_template_is_in_its_grid() -> None:
 
 
 @pytest.mark.parametrize(("prefixes", "relations"), [(("no slot",), ("is",)), (("[X] [X]",), ("is",)), ((), ("is",))])
-def test_a_grid_that_cannot_be_is_refused(prefixes: tuple[str, ...], relations: tuple[str, ...]) -> None:
+def test_an_invalid_grid_is_refused(prefixes: tuple[str, ...], relations: tuple[str, ...]) -> None:
     with pytest.raises(UsageError):
         TemplateGrid(prefixes, relations, (".",))
 
@@ -78,7 +78,7 @@ def test_pairs_are_thinned_evenly() -> None:
     assert thinned(subset, 99) == subset
 
 
-def test_a_score_is_that_of_an_encoder_loaded_under_the_template(golden: Path) -> None:
+def test_a_score_equals_that_of_an_encoder_loaded_with_the_template(golden: Path) -> None:
     pytest.importorskip("torch")
     from semsearch.encoders import factory
     from semsearch.encoders.encoder import Encoder
@@ -95,7 +95,7 @@ def test_a_score_is_that_of_an_encoder_loaded_under_the_template(golden: Path) -
         assert score(text) == pytest.approx(alone)
 
 
-def test_a_search_by_name_is_the_search_of_the_command_and_can_be_stopped(golden: Path) -> None:
+def test_search_templates_scores_the_grid_and_can_be_stopped(golden: Path) -> None:
     pytest.importorskip("torch")
     from semsearch.encoders import factory
     from semsearch.evaluation import search_templates, template_grid

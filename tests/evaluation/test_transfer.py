@@ -1,4 +1,4 @@
-"""Transfer tasks: the classifier is torch's own, folds are scikit-learn's, tasks are read as SentEval reads them."""
+"""Transfer tasks: classifiers of torch, folds of scikit-learn, and tasks in SentEval's files."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def alone(
 
 
 @pytest.mark.parametrize("learning", [QUICK, replace(QUICK, optimiser="rmsprop"), replace(QUICK, hidden=5)], ids=str)
-def test_classifiers_side_by_side_are_what_each_is_alone(learning: ClassifierSettings) -> None:
+def test_classifiers_trained_side_by_side_equal_those_trained_alone(learning: ClassifierSettings) -> None:
     features, labels = clouds(100)
     dev, wanted = clouds(40, seed=0)
     dev = dev + np.random.default_rng(9).normal(size=dev.shape).astype(np.float32)  # hard enough for early stopping
@@ -90,7 +90,7 @@ def test_classifiers_side_by_side_are_what_each_is_alone(learning: ClassifierSet
 
 
 @pytest.mark.parametrize("hidden", [0, 4])
-def test_gradients_are_those_of_autograd(hidden: int) -> None:
+def test_gradients_equal_those_of_autograd(hidden: int) -> None:
     features, labels = clouds(20)
     rows = LabelledRows.of(features, labels)
     penalties = [0.0, 0.5]
@@ -106,7 +106,7 @@ def test_gradients_are_those_of_autograd(hidden: int) -> None:
         assert torch.allclose(weights.grad, gradient, atol=1e-6)
 
 
-def test_the_random_numbers_of_the_caller_are_left_alone() -> None:
+def test_the_random_state_of_the_caller_is_unchanged() -> None:
     features, labels = clouds(30)
     torch.manual_seed(3)
     np.random.seed(3)
@@ -118,7 +118,7 @@ def test_the_random_numbers_of_the_caller_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(("size", "classes", "folds"), [(37, 2, 5), (90, 6, 10), (200, 3, 10)])
-def test_folds_are_those_of_scikit_learn(size: int, classes: int, folds: int) -> None:
+def test_folds_equal_those_of_scikit_learn(size: int, classes: int, folds: int) -> None:
     selection = pytest.importorskip("sklearn.model_selection")
     labels = np.random.default_rng(size).integers(classes, size=size) * 7 % 5
     theirs = selection.StratifiedKFold(folds, shuffle=True, random_state=1111).split(labels, labels)
@@ -126,7 +126,7 @@ def test_folds_are_those_of_scikit_learn(size: int, classes: int, folds: int) ->
         assert ours.tolist() == test.tolist()
 
 
-def test_every_row_is_tested_once_and_never_learned_from_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_row_is_tested_once_and_never_trained_on_in_the_same_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     features, labels = clouds(60)
     marked = np.concatenate([features, np.arange(60, dtype=np.float32)[:, None]], axis=1)
     seen: list[set[float]] = []
@@ -214,7 +214,7 @@ def test_tasks_have_the_rows_of_senteval(data: Path, name: str) -> None:
         assert lengths == sorted(lengths)
 
 
-def test_lines_are_read_as_each_task_writes_them(tmp_path: Path) -> None:
+def test_lines_are_read_in_the_format_of_each_task(tmp_path: Path) -> None:
     files = {
         "SST/fine/sentiment-train": "3 a good film\n0 no\n",
         "SST/fine/sentiment-dev": "1 so  so\n",

@@ -1,4 +1,4 @@
-"""STS scores, alignment, uniformity and anisotropy as the authors' code computes them: eval.npz."""
+"""STS scores, alignment, uniformity and anisotropy of the authors' code: eval.npz."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_alignment_is_that_of_wang_and_isola_on_rows_of_length_1(space: Space, k
 
 
 @pytest.mark.parametrize("threshold", [4, 4.5])
-def test_alignment_of_rows_as_they_are_is_there_too(space: Space, threshold: float) -> None:
+def test_alignment_of_unnormalised_rows_matches_too(space: Space, threshold: float) -> None:
     a, b, gold, wanted = space
     chosen = gold > threshold
     assert geometry.alignment(a[chosen], b[chosen]) == pytest.approx(
@@ -54,7 +54,7 @@ def test_uniformity_is_that_of_wang_and_isola(space: Space) -> None:
     )
 
 
-def test_anisotropy_is_equation_1_and_what_the_released_code_makes_of_it(space: Space) -> None:
+def test_anisotropy_is_equation_1_and_that_of_the_released_code(space: Space) -> None:
     rows, wanted = geometry.unit(space[0]), space[3]
     assert geometry.anisotropy(rows) == pytest.approx(wanted["anisotropy_eq1"], rel=1e-9)
     released = geometry.anisotropy(rows, with_self=True)

@@ -1,4 +1,4 @@
-"""What stands at the [MASK]s: the authors' vectors, and the words that transformers' own model fills in there."""
+"""Fill-mask: the authors' vectors at the [MASK]s, and the words that transformers' own model predicts there."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def test_the_second_mask_of_cot_bert_is_its_vector(golden: Path, sentences: list
         assert np.abs(found[:, 0] - found[:, 1]).max() > 0.1
 
 
-def test_the_masks_stand_in_the_order_of_the_prompt(golden: Path, sentences: list[str]) -> None:
+def test_masks_are_in_the_order_of_the_prompt(golden: Path, sentences: list[str]) -> None:
     encoder = Encoder.load(f"{golden / 'models' / 'tiny-bert'}#masks-3", device="cpu")
     wanted = np.load(golden / "embeddings.npz")["multimask.bert.m3.period.cat.emb"]
     np.testing.assert_allclose(mask_vectors(encoder, sentences).reshape(len(sentences), -1), wanted, atol=1e-4)
 
 
-def test_a_learned_prompt_stands_around_the_sentence_here_too(golden: Path, tmp_path: Path) -> None:
+def test_a_learned_prompt_is_applied_to_mask_vectors_too(golden: Path, tmp_path: Path) -> None:
     import shutil
 
     folder = Path(shutil.copytree(golden / "models" / "tiny-bert", tmp_path / "tiny"))
@@ -58,7 +58,7 @@ def test_a_learned_prompt_stands_around_the_sentence_here_too(golden: Path, tmp_
         ("roberta", "promptroberta", "This sentence : ' {} ' means<mask>."),
     ],
 )
-def test_the_words_are_those_that_transformers_fills_in(golden: Path, base: str, template: str, told: str) -> None:
+def test_words_equal_those_that_transformers_predicts(golden: Path, base: str, template: str, told: str) -> None:
     folder = golden / "models" / f"tiny-{base}"
     texts = [SENTENCE, "A woman is eating something."]
     found = fill_mask(Encoder.load(f"{folder}#{template}", device="cpu"), texts, k=5)
@@ -75,7 +75,7 @@ def test_the_words_are_those_that_transformers_fills_in(golden: Path, base: str,
             assert [word.token for word in words] == [tokenizer.decode([each]).strip() or "␣" for each in ids]
 
 
-def test_words_are_read_from_the_last_layer_whichever_the_method_reads(golden: Path) -> None:
+def test_words_are_predicted_from_the_last_layer_whichever_the_method_reads(golden: Path) -> None:
     folder = golden / "models" / "tiny-bert"
     last, second = (
         Encoder.load(f"{folder}#{read}", device="cpu") for read in ("cot-bert", "layer=2,template=cot-bert")
@@ -91,7 +91,7 @@ def headless(golden: Path, folder: Path) -> Path:
     return folder
 
 
-def test_what_has_no_masks_or_no_head_is_refused_with_what_to_choose(golden: Path, tmp_path: Path) -> None:
+def test_encoders_without_masks_or_head_are_refused_with_a_remedy(golden: Path, tmp_path: Path) -> None:
     tiny, bare = golden / "models" / "tiny-bert", headless(golden, tmp_path / "bare")
     for name, look, said in (
         ("default", mask_vectors, "needs a model that runs in PyTorch.*MODEL#cot-bert"),
@@ -106,7 +106,7 @@ def test_what_has_no_masks_or_no_head_is_refused_with_what_to_choose(golden: Pat
     assert mask_vectors(loaded(f"{bare}#cot-bert"), [SENTENCE]).shape == (1, 2, 32)
 
 
-def test_the_head_of_the_base_reads_where_an_encoder_was_saved_without(golden: Path, tmp_path: Path) -> None:
+def test_the_head_of_the_base_model_replaces_a_missing_one(golden: Path, tmp_path: Path) -> None:
     tiny, bare = golden / "models" / "tiny-bert", headless(golden, tmp_path / "bare")
     wanted = fill_mask(loaded(f"{tiny}#cot-bert"), [SENTENCE], 3)
     assert fill_mask(loaded(f"{bare}#cot-bert"), [SENTENCE], 3, head=str(tiny)) == wanted

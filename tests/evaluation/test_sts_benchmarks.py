@@ -1,4 +1,4 @@
-"""The test sets that programs ask for: which are there, what an encoder scores, its space, and how one is stopped."""
+"""STS benchmarks: which are available, their scores, the geometry of their pairs, and how to stop a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def data(tmp_path: Path) -> Path:
     return tiny_sts(tmp_path / "data")
 
 
-def test_the_tasks_that_are_there_are_those_with_all_their_files(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_available_tasks_are_those_with_all_their_files(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sts_tasks(data) == ["sts13", "stsb"]
     assert sts_tasks(data, "dev") == ["stsb"]
     monkeypatch.setenv("SEMSEARCH_DATA", str(data))
@@ -29,7 +29,7 @@ def test_the_tasks_that_are_there_are_those_with_all_their_files(data: Path, mon
     assert sts_tasks() == ["stsb"]
 
 
-def test_without_a_folder_or_without_tasks_it_says_what_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_folder_or_tasks_the_error_says_what_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
     with pytest.raises(UsageError, match="SEMSEARCH_DATA"):
         sts_tasks()
@@ -55,7 +55,7 @@ def test_the_progress_callback_can_stop_it(data: Path, hashing: Any) -> None:
         sts_task("stsb", hashing, data, progress=stop)
 
 
-def test_the_space_of_pairs_is_measured_as_papers_do(data: Path, hashing: Any) -> None:
+def test_the_geometry_of_pairs_is_that_of_the_papers(data: Path, hashing: Any) -> None:
     (subset,) = sts_pairs("stsb", data).values()
     assert subset.pairs == tuple((a, b) for a, b, _ in PAIRS)
     found = pair_geometry(hashing, subset.pairs, subset.gold)
