@@ -20,7 +20,9 @@ from semsearch.cli.doctor.findings import Finding
 from semsearch.cli.lookup import load_encoder, use_device
 from semsearch.cli.options import DeviceOption, JsonFlag, ModelOption, Options
 from semsearch.cli.output import console
+from semsearch.encoders import device as _device
 from semsearch.errors import SemsearchError
+from semsearch.utils import plugins
 
 MIN_FREE_BYTES = 1 << 30  # an index of a hundred thousand passages, and its rebuild
 SENTENCES = ("A man is eating food.", "A man eats something.", "The engine does not start.")  # the first two agree
@@ -111,8 +113,6 @@ def _on_gpu(context: Context) -> Iterator[Finding]:
     if facts.device == "cpu" or not (facts.driver.present or facts.asked):
         return
     if "torch" in facts.builds and facts.builds["torch"].gpu:
-        from semsearch.encoders import device as _device
-
         yield _computes(facts, "torch gpu", *_device.torch_facts(facts.device))
     if "faiss" in facts.builds and facts.builds["faiss"].gpu:
         from semsearch.vector_index.backends import _gpu
@@ -131,7 +131,6 @@ def _vector_search(context: Context) -> Iterator[Finding]:
     """A vector finds itself through every backend."""
     import numpy as np
 
-    from semsearch.utils import plugins
     from semsearch.vector_index import backends
 
     rng = np.random.default_rng(0)

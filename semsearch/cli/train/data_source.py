@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import semsearch
+from semsearch.cli.encoders.template_search import check_split
 from semsearch.cli.lookup import existing_index
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
@@ -40,7 +42,6 @@ class Source:
             raise UsageError("--data and --from-index exclude each other.", "Train on one, then on the other.")
         if self.data is None and self.index is None:
             raise UsageError("there is no training data.", "Pass --data FILE or --from-index NAME.")
-        from semsearch.cli.encoders.template_search import check_split
         from semsearch.training import datasets
 
         if self.index is not None:
@@ -73,9 +74,7 @@ class Source:
             if value:
                 raise UsageError(f"the passages of an index have no {flag[2:]}.", f"Omit {flag}.")
         existing_index(self.options, str(self.index))
-        from semsearch.index import Index
-
-        with Index.open(str(self.index), home=self.options.folder()) as index:
+        with semsearch.Index.open(str(self.index), home=self.options.folder()) as index:
             return of_texts(index.texts(), f"index {self.index}", unit=self.unit or "passages", limit=self.limit)
 
     def _tell(self, examples: Examples, found: Examples, made: str, plan: Plan) -> None:

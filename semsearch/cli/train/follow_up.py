@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import semsearch
+from semsearch import export as exporting
 from semsearch import settings
+from semsearch.cli.encoders.export_command import sts_folder
+from semsearch.cli.indexes.naming import index_name
 from semsearch.cli.lookup import encoder_of, existing_paths
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
 from semsearch.errors import UsageError
 from semsearch.export import require_packages
+from semsearch.models import bundle as bundles
 from semsearch.models.model_ref import Reference
 
 if TYPE_CHECKING:
@@ -43,8 +48,6 @@ class Goal:
             return
         existing_paths([str(self.index)])
         if self.name is None:
-            from semsearch.cli.indexes.naming import index_name
-
             self.name = index_name(self.options, [self.index], from_stdin=False)
         folder = settings.index_folder(self.name, self.options.folder())
         if settings.is_index(folder) and (force or not self._is_ours(encoder_of(folder))):
@@ -61,9 +64,6 @@ class Goal:
         return {"export": exported, "index": None if self.index is None else self._indexed(used, self.index)}
 
     def _exported(self, encoder: Path, *, trust: bool) -> dict[str, Any]:
-        from semsearch.cli.encoders.export_command import sts_folder
-        from semsearch.export import export
-        from semsearch.models import bundle as bundles
 
         out, dtype = self.out.expanduser() / FOLDER, DTYPES[str(self.export)]
         source = bundles.read(encoder)
@@ -72,7 +72,7 @@ class Goal:
             same = there.origin.get("weights_sha256") == source.weights_sha256
             if same and there.precision == dtype:
                 return {"folder": str(out), "fingerprint": there.fingerprint, "dtype": dtype}
-        found = export(
+        found = exporting.export(
             str(encoder),
             out,
             dtype,
@@ -84,11 +84,13 @@ class Goal:
         return {"folder": str(out), "fingerprint": found.fingerprint, "dtype": dtype}
 
     def _indexed(self, encoder: Path, path: Path) -> dict[str, Any]:
-        from semsearch.index import Index
-
         assert self.name is not None
         folder = settings.index_folder(self.name, self.options.folder())
-        opened = Index.open(folder) if settings.is_index(folder) else Index.create(folder, encoder=str(encoder))
+        opened = (
+            semsearch.Index.open(folder)
+            if settings.is_index(folder)
+            else semsearch.Index.create(folder, encoder=str(encoder))
+        )
         with opened as index, sync_progress(self.options, self.name) as report:
             done: SyncReport = index.sync([path], None, report)
         if done.skipped and not self.options.quiet:

@@ -10,9 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import semsearch
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
+from semsearch.encoders.factory import HASHING
 from semsearch.errors import UnknownName, UsageError
+from semsearch.models import bundle as bundles
+from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
 from semsearch.training.catalogue import method_names, require_packages
 
@@ -127,10 +131,8 @@ def teacher_of(
     """What teaches, where the method wants it, and its name: as told, else the base averaged over its tokens."""
     if plan.labels != "teacher":
         return None, ""
-    from semsearch.encoders.encoder import Encoder
-
     called = name or _usual_teacher(Reference.parse(plan.base))
-    encoder = Encoder.load(called, device=device, trust_remote_code=trust)
+    encoder = semsearch.Encoder.load(called, device=device, trust_remote_code=trust)
     if not options.quiet:
         console.note(f"teacher: {called}")
     return encoder.encode, called
@@ -138,8 +140,6 @@ def teacher_of(
 
 def _usual_teacher(base: Reference) -> str:
     """The base under `mean`; a trained encoder as it was trained."""
-    from semsearch.models import bundle as bundles
-    from semsearch.models import model_folders
 
     plain = replace(base, template="", layer=None, options={})
     saved = (model_folders.find(base.model, base.revision) / bundles.MANIFEST).is_file()
@@ -148,9 +148,6 @@ def _usual_teacher(base: Reference) -> str:
 
 def _check_base(reference: Reference) -> None:
     """Raises NotFound, and UsageError for what has no weights that can be trained."""
-    from semsearch.encoders.factory import HASHING
-    from semsearch.models import bundle as bundles
-    from semsearch.models import model_folders
 
     if reference.model == HASHING:
         raise UsageError(f"{HASHING} has no weights to train.", "Name a model: a folder, or hf:owner/name.")

@@ -16,6 +16,7 @@ from semsearch.cli.train.follow_up import Goal
 from semsearch.cli.train.plan import Plan, teacher_of
 from semsearch.cli.train.validation_source import Chooser
 from semsearch.errors import UsageError
+from semsearch.models import bundle as bundles
 from semsearch.settings import DATA
 from semsearch.training.catalogue import method_names
 
@@ -214,7 +215,6 @@ def _alone(result: Result) -> Summary:
 
 def _tell(plan: Plan, summary: Summary, reached: dict[str, Any], as_json: bool) -> None:
     """What came of it, on stdout."""
-    from semsearch.models import bundle as bundles
 
     best = summary.best
     told = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semsearch.cli.encoders.template_search import check_split
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
 from semsearch.errors import NotFound, UsageError
@@ -33,7 +34,6 @@ class Chooser:
         self._held_out()
         if self.told is None or self.told in (STSB, NONE) or self.told.partition(":")[0] == HELD_OUT:
             return
-        from semsearch.cli.encoders.template_search import check_split
 
         path = Path(self.told).expanduser()
         if not path.exists():
