@@ -29,7 +29,6 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
-from semsearch.encoders import factory
 from semsearch.errors import GuardRail, NotFound, UsageError
 from semsearch.prompts import library
 from semsearch.prompts.library import Template
@@ -83,6 +82,7 @@ def search(
     The search is greedy: first the relation, then the prefix, then the ending, each the best of its list. The default
     lists are those of the paper. --template, or MODEL#TEMPLATE, sets method, options and rules. Use a validation set.
     """
+    from semsearch.encoders import factory  # numpy, which `templates list` does without
     from semsearch.evaluation.templates import greedy_search, grids  # numpy, which `templates list` does without
 
     if data is None:

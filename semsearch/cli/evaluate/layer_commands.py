@@ -24,7 +24,6 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import counter
-from semsearch.encoders import factory
 from semsearch.errors import MissingExtra
 from semsearch.evaluation import report as reports
 from semsearch.evaluation.report import Run
@@ -181,6 +180,8 @@ def _run(
 
 def _no_template(name: str) -> str | None:
     """`mean`, which reads layers without words around the sentence as the paper does, unless `name` has a template."""
+    from semsearch.encoders import factory  # numpy, as above
+
     reference = Reference.parse(name)
     if reference.template or reference.model == factory.HASHING:
         return None

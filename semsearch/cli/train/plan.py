@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import semsearch
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
-from semsearch.encoders.factory import HASHING
 from semsearch.errors import UnknownName, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import model_folders
@@ -148,6 +147,8 @@ def _usual_teacher(base: Reference) -> str:
 
 def _check_base(reference: Reference) -> None:
     """Raises NotFound, and UsageError for what has no weights that can be trained."""
+
+    from semsearch.encoders.factory import HASHING  # numpy, which --help does without
 
     if reference.model == HASHING:
         raise UsageError(f"{HASHING} has no weights to train.", "Name a model: a folder, or hf:owner/name.")
