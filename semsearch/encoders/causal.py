@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.encoders.torch_backend import Rows, TorchBackend
+from semsearch.encoders.torch_backend import TorchBackend
+from semsearch.models.batching import Rows
 from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch
 from semsearch.models.networks import loading
@@ -66,7 +67,7 @@ class CausalBackend(TorchBackend):
         device: str = "auto",
         threads: int = 0,
         trust: bool = False,
-        network: Any = None,
+        network: CausalNetwork | None = None,
         prefix_cache: bool = True,
     ) -> None:
         self._reuses = prefix_cache
@@ -82,15 +83,15 @@ class CausalBackend(TorchBackend):
         """What `semsearch info` shows; `prefix_tokens` are those of each prompt that are run once for all texts."""
         return {**super().info, "prefix_tokens": {role: len(self._prefix(each)) for role, each in self.prompts.items()}}
 
-    def _opened(self, bundle: Bundle, trust: bool) -> CausalNetwork:
+    def _load_network(self, bundle: Bundle, trust: bool) -> CausalNetwork:
         return loading.causal(
             bundle.folder, needs=self.method.needs, precision=bundle.precision, device=self.device, trust=trust
         )
 
-    def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Any) -> Batch:
+    def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Past | None) -> Batch:
         return Batch(ids, mask, self._tokenizer.frame(prompt), past=past)
 
-    def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Any]]:
+    def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Past | None]]:
         """Rows that begin with the prefix, without it; then all others."""
         prefix = self._prefix(prompt)
         size = len(prefix)

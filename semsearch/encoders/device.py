@@ -9,19 +9,9 @@ import warnings
 from typing import Any
 
 from semsearch.encoders import gpu_driver
-from semsearch.errors import DeviceUnavailable, SemsearchError, UsageError
+from semsearch.errors import DeviceUnavailable, UsageError
 
 DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
-# what torch and ONNX Runtime say, on a CPU or a GPU, when memory does not hold what they were given
-FULL = (
-    "out of memory",
-    "failed to allocate",
-    "can't allocate memory",
-    "not enough memory",
-    "bad_alloc",
-    "bfcarena",
-    "alloc_failed",
-)
 _told: set[str] = set()
 
 
@@ -74,18 +64,6 @@ def fell_back(what: str, why: str) -> None:
     if line not in _told:
         _told.add(line)
         logging.getLogger("semsearch").warning("%s", line)
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether an error of torch, ONNX Runtime or Python says that memory is full."""
-    full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"  # torch's own
-    return full or any(sign in str(error).lower() for sign in FULL)
-
-
-def too_large(device: str, tokens: int) -> SemsearchError:
-    """The error for one text that does not fit, which no smaller batch can help."""
-    fix = "End what else uses it, or choose a smaller model." if device == "cpu" else "Use --device cpu."
-    return SemsearchError(f"the memory of {device} does not hold one text of {tokens} tokens.", fix)
 
 
 def first_line(error: object) -> str:

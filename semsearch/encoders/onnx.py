@@ -18,18 +18,21 @@ import numpy as np
 import onnxruntime as ort
 
 from semsearch.encoders import device as _device
-from semsearch.encoders import gpu_driver
+from semsearch.encoders import gpu_driver, memory
 from semsearch.encoders.base import BundleBackend
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import model_folders
+from semsearch.models.batching import Rows, batches_by_length, pad
 from semsearch.models.bundle import Bundle
 from semsearch.models.postprocessing import TRUNCATE
-from semsearch.models.tokenization import Tokenizer, by_length, padded
+from semsearch.models.tokenization import Tokenizer
 from semsearch.prompts import Prompt
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from semsearch.types import JsonObject, Vectors
 
 CPU_TEXTS = 8  # in a batch of fp32; 4 to 16 measured alike and fastest, 1 and 32 take 1.1 to 1.3 times as long
@@ -73,10 +76,10 @@ class OnnxBackend(BundleBackend):
         self._check(prompt)
         rows = self._tokenizer.ids(texts, prompt)
         vectors = np.empty((len(rows), self.dim), dtype=np.float32)
-        most_texts, most_tokens = self._budget(batch_size)
-        batches = list(by_length([len(row) for row in rows], most_texts=most_texts, most_tokens=most_tokens))
+        max_texts, max_tokens = self._budget(batch_size)
+        batches = list(batches_by_length([len(row) for row in rows], max_texts=max_texts, max_tokens=max_tokens))
 
-        def fill(batch: Any) -> None:
+        def fill(batch: NDArray[np.int64]) -> None:
             vectors[batch] = self._run([rows[at] for at in batch])
 
         _each(fill, batches, self._threads if self.device == "cpu" else 1)
@@ -100,20 +103,20 @@ class OnnxBackend(BundleBackend):
         texts, tokens = (CPU_TEXTS, CPU_TOKENS) if self.device == "cpu" else (GPU_TEXTS, GPU_TOKENS)
         return min(texts, batch_size or texts), tokens
 
-    def _run(self, rows: Sequence[Sequence[int]]) -> Vectors:
-        """One batch; where memory does not hold it, its halves."""
-        ids, mask = padded(rows)
+    def _run(self, rows: Rows) -> Vectors:
+        """The vectors of one batch, which is halved where memory is full."""
         try:
-            vectors = np.asarray(self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
-            whole = self._cut is None or vectors.shape[1] <= self._cut  # or the graph was shortened itself
-            return vectors if whole else unit_rows(vectors[:, : self._cut])
+            return memory.halve_when_full(self._compute, rows, self.device)
+        except SemsearchError:
+            raise
         except Exception as error:  # onnxruntime raises a class of its own for every status code
-            if not _device.out_of_memory(error):
-                raise SemsearchError(f"encoder {self.name} failed on {self.device}: {error}") from error
-            if len(rows) == 1:
-                raise _device.too_large(self.device, len(rows[0])) from error
-        half = len(rows) // 2
-        return np.concatenate([self._run(rows[:half]), self._run(rows[half:])])
+            raise SemsearchError(f"encoder {self.name} failed on {self.device}: {error}") from error
+
+    def _compute(self, rows: Rows) -> Vectors:
+        ids, mask = pad(rows)
+        vectors = np.asarray(self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
+        truncated = self._cut is None or vectors.shape[1] <= self._cut  # a graph may truncate them itself
+        return vectors if truncated else unit_rows(vectors[:, : self._cut])
 
 
 def available() -> list[str]:
@@ -133,18 +136,18 @@ def _session(bundle: Bundle, device: str) -> Any:
     """
     providers = _providers(bundle, device)
     if len(providers) == 1:
-        return _opened(bundle, providers)
+        return _open_session(bundle, providers)
     with redirect_stdout(io.StringIO()) as said:  # ONNX Runtime prints there what went wrong with CUDA
         with suppress(Exception):  # 1.21 and later; where it fails, the session tells
             ort.preload_dlls()  # CUDA's libraries lie among the wheels, where the loader does not look
         try:
-            session = _opened(bundle, providers)
+            session = _open_session(bundle, providers)
             why = f"ONNX Runtime fell back to {session.get_providers()[0]}"
         except Corrupt as error:
             session, why = None, _device.first_line(error.__cause__)
     if session is not None and session.get_providers()[0] == CUDA:
         return session
-    on_cpu = _opened(bundle, [CPU])  # so that a broken file is not blamed on the device
+    on_cpu = _open_session(bundle, [CPU])  # so that a broken file is not blamed on the device
     if said.getvalue().strip():
         why += f" ({_device.first_line(said.getvalue())})"
     if device != "auto":
@@ -153,7 +156,7 @@ def _session(bundle: Bundle, device: str) -> Any:
     return on_cpu
 
 
-def _opened(bundle: Bundle, providers: Sequence[Any]) -> Any:
+def _open_session(bundle: Bundle, providers: Sequence[Any]) -> Any:
     options = ort.SessionOptions()
     options.log_severity_level = QUIET
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # the workers are the threads
@@ -194,7 +197,7 @@ def _providers(bundle: Bundle, device: str) -> list[Any]:
     return [(CUDA, card), CPU]
 
 
-def _each(work: Callable[[Any], None], batches: Sequence[Any], workers: int) -> None:
+def _each(work: Callable[[NDArray[np.int64]], None], batches: Sequence[NDArray[np.int64]], workers: int) -> None:
     """Do `work` for every batch on `workers` threads; ONNX Runtime lets go of the interpreter while it computes.
 
     The pool lives for one call (0.1 ms): one that is kept would hang after a fork.

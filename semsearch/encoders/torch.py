@@ -5,22 +5,20 @@ A prompt's bias, where the method subtracts one, is computed once for every sent
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
-from semsearch.encoders.torch_backend import Rows, TorchBackend
+from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch
 from semsearch.models.networks import loading
 from semsearch.models.networks.masked import MaskedNetwork
-from semsearch.models.tokenization import Frame
+from semsearch.models.tokenization import PromptTokens
 from semsearch.prompts import Prompt
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from semsearch.models.networks.causal import Past
 
 BIAS_TEXTS = 64  # rows of a template's bias that are computed at once
 
@@ -31,7 +29,13 @@ class MaskedBackend(TorchBackend):
     network: MaskedNetwork
 
     def __init__(
-        self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False, network: Any = None
+        self,
+        bundle: Bundle,
+        *,
+        device: str = "auto",
+        threads: int = 0,
+        trust: bool = False,
+        network: MaskedNetwork | None = None,
     ) -> None:
         self._bias: dict[Prompt, torch.Tensor] = {}
         super().__init__(bundle, device=device, threads=threads, trust=trust, network=network)
@@ -39,26 +43,16 @@ class MaskedBackend(TorchBackend):
     def clear_cache(self) -> None:
         self._bias.clear()
 
-    def _opened(self, bundle: Bundle, trust: bool) -> MaskedNetwork:
+    def _load_network(self, bundle: Bundle, trust: bool) -> MaskedNetwork:
         return loading.masked(
             bundle.folder, needs=self.method.needs, precision=bundle.precision, device=self.device, trust=trust
         )
 
-    def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Any) -> Batch:
+    def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Past | None) -> Batch:
         frame = self._tokenizer.frame(prompt)
         return Batch(ids, mask, frame, self._table(prompt, frame, mask) if self.method.denoises else None)
 
-    def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Any]]:
-        """All rows; where the network cannot do with padding, those of each length for themselves."""
-        if self.network.pads:
-            yield from super()._parted(rows, prompt)
-            return
-        lengths = np.array([len(row) for row in rows])
-        for length in np.unique(lengths):
-            places = np.flatnonzero(lengths == length)
-            yield places, [rows[at] for at in places.tolist()], None
-
-    def _table(self, prompt: Prompt, frame: Frame, mask: torch.Tensor) -> torch.Tensor:
+    def _table(self, prompt: Prompt, frame: PromptTokens, mask: torch.Tensor) -> torch.Tensor:
         """What the prompt says around 0, 1, … tokens of nothing, as far as this batch needs it."""
         known = self._bias.get(prompt)
         start, needed = 0 if known is None else len(known), int(mask.sum(1).max()) - len(frame) + 1

@@ -8,6 +8,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,27 +16,29 @@ import torch
 from torch import nn
 
 from semsearch.encoders import device as _device
+from semsearch.encoders import memory
 from semsearch.encoders.base import BundleBackend
 from semsearch.errors import UsageError
 from semsearch.models import methods, postprocessing
+from semsearch.models.batching import Rows, batches_by_length, pad
 from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch, Method
 from semsearch.models.networks import loading
 from semsearch.models.networks import post as steps
-from semsearch.models.tokenization import Tokenizer, by_length, padded
+from semsearch.models.tokenization import Tokenizer
 from semsearch.prompts import Prompt
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from semsearch.models.networks.causal import CausalNetwork, Past
+    from semsearch.models.networks.masked import MaskedNetwork
     from semsearch.types import JsonObject, Vectors
 
 CPU_TOKENS = 1024  # in a batch, padding included; 512 to 2048 measured alike, 256 and 4096 slower
 GPU_TOKENS = 65_536
-MOST_TEXTS = 512
-
-Rows = Sequence[Sequence[int]]
+MAX_TEXTS = 512
 
 
 class TorchBackend(BundleBackend):
@@ -45,9 +48,16 @@ class TorchBackend(BundleBackend):
     """
 
     runtime = "PyTorch"
+    network: MaskedNetwork | CausalNetwork
 
     def __init__(
-        self, bundle: Bundle, *, device: str = "auto", threads: int = 0, trust: bool = False, network: Any = None
+        self,
+        bundle: Bundle,
+        *,
+        device: str = "auto",
+        threads: int = 0,
+        trust: bool = False,
+        network: MaskedNetwork | CausalNetwork | None = None,
     ) -> None:
         """`network`: one that is loaded already, and may go on learning; see clear_cache()."""
         if threads:
@@ -56,23 +66,23 @@ class TorchBackend(BundleBackend):
         self.method = methods.make(bundle.method, bundle.options)
         _check(self.method, bundle, trust)
         self.device = _device.torch_device(device)
-        self.network = self._opened(bundle, trust) if network is None else network
+        self.network = self._load_network(bundle, trust) if network is None else network
         self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
         self.prompts = bundle.prompts
         self.max_tokens = bundle.max_tokens
         self.post: nn.Sequential | None = None  # float32 modules, one for each step of bundle.post
         self.width = self.vectors([""], bundle.prompts["passage"]).shape[1]
-        self._settle(bundle, steps.opened(bundle, self.device))
+        self._settle(bundle, steps.load_steps(bundle, self.device))
 
     @abstractmethod
-    def _opened(self, bundle: Bundle, trust: bool) -> Any:
+    def _load_network(self, bundle: Bundle, trust: bool) -> MaskedNetwork | CausalNetwork:
         """The network, on `device`."""
 
     @abstractmethod
-    def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Any) -> Batch:
+    def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Past | None) -> Batch:
         """What the method is given."""
 
-    def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Any]]:
+    def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Past | None]]:
         """Indices of rows that run together, what of them is run, and what stands before it."""
         yield np.arange(len(rows)), rows, None
 
@@ -133,30 +143,25 @@ class TorchBackend(BundleBackend):
         tokens = CPU_TOKENS if self.device == "cpu" else GPU_TOKENS
         found: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
         for places, some, past in self._parted(rows, prompt):
-            for batch in by_length([len(row) for row in some], most_texts=batch_size or MOST_TEXTS, most_tokens=tokens):
+            lengths, most = [len(row) for row in some], batch_size or MAX_TEXTS
+            for batch in batches_by_length(lengths, max_texts=most, max_tokens=tokens, pads=self.network.pads):
                 found.append((places[batch], self._run([some[at] for at in batch], prompt, past)))
         vectors = np.empty((len(rows), found[0][1].shape[1] if found else self.dim), dtype=np.float32)
         for places, part in found:
             vectors[places] = part
         return vectors
 
+    def _run(self, rows: Rows, prompt: Prompt, past: Past | None) -> NDArray[np.float32]:
+        """The vectors of one batch, which is halved where memory is full."""
+        compute = partial(self._compute, prompt=prompt, past=past)
+        return memory.halve_when_full(compute, rows, self.device, torch.cuda.empty_cache)
+
     @torch.inference_mode()
-    def _run(self, rows: Rows, prompt: Prompt, past: Any) -> NDArray[np.float32]:
-        """One batch; where memory does not hold it, its halves."""
-        try:
-            ids, mask = (torch.from_numpy(each).to(self.device) for each in padded(rows))
-            vectors = self.method.embed(self.network, self._batch(ids, mask, prompt, past)).float()
-            vectors = vectors if self.post is None else self.post(vectors)
-            return np.asarray(vectors.cpu().numpy())
-        except (RuntimeError, MemoryError) as error:  # on a CPU, and from cuBLAS, it is a plain RuntimeError
-            if not _device.out_of_memory(error):
-                raise
-            if len(rows) == 1:
-                raise _device.too_large(self.device, len(rows[0])) from error
-        if self.device != "cpu":
-            torch.cuda.empty_cache()
-        half = len(rows) // 2
-        return np.concatenate([self._run(rows[:half], prompt, past), self._run(rows[half:], prompt, past)])
+    def _compute(self, rows: Rows, prompt: Prompt, past: Past | None) -> NDArray[np.float32]:
+        ids, mask = (torch.from_numpy(each).to(self.device) for each in pad(rows))
+        vectors = self.method.embed(self.network, self._batch(ids, mask, prompt, past)).float()
+        vectors = vectors if self.post is None else self.post(vectors)
+        return np.asarray(vectors.cpu().numpy())
 
 
 def _check(method: Method, bundle: Bundle, trust: bool) -> None:

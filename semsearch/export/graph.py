@@ -23,7 +23,7 @@ from semsearch.models.methods import Batch
 
 if TYPE_CHECKING:
     from semsearch.models.methods import Method
-    from semsearch.models.tokenization import Frame
+    from semsearch.models.tokenization import PromptTokens
 
 OPSET = 20  # the first with Gelu as one operator
 MOST_BYTES = 2_000_000_000  # protobuf is limited to 2 GiB: larger weights go to a file of their own
@@ -39,7 +39,12 @@ class Graph(nn.Module):
     """input_ids and attention_mask (n, t) -> unit vectors (n, d) in float32. `post` is applied after the method."""
 
     def __init__(
-        self, method: Method, network: nn.Module, frame: Frame, bias: Tensor | None, post: nn.Module | None = None
+        self,
+        method: Method,
+        network: nn.Module,
+        frame: PromptTokens,
+        bias: Tensor | None,
+        post: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.method, self.network, self.frame = method, network, frame
@@ -54,7 +59,7 @@ class Graph(nn.Module):
 class RecordingFrame:
     """A frame that records whether its prompt was read: then the graph is valid for this prompt only."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: PromptTokens) -> None:
         self.frame, self.was_read = frame, False
 
     def __getattr__(self, name: str) -> object:
@@ -69,14 +74,14 @@ class RecordingFrame:
 def depends_on_prompt(graph: Graph, example: Inputs) -> bool:
     """Whether the vectors depend on the prompt in another way than through its token ids."""
     recording = RecordingFrame(graph.frame)
-    frame = cast("Frame", recording)
+    frame = cast("PromptTokens", recording)
     with torch.no_grad():
         Graph(graph.method, graph.network, frame, getattr(graph, BIAS), graph.post)(*example)
     return recording.was_read
 
 
 @torch.no_grad()
-def bias_table(method: Method, network: nn.Module, frame: Frame, rows: int, device: str) -> Tensor:
+def bias_table(method: Method, network: nn.Module, frame: PromptTokens, rows: int, device: str) -> Tensor:
     """The prompt's bias for sentences of 0 … rows - 1 tokens: (rows, d)."""
     lengths_at_once = torch.split(torch.arange(rows, device=device), BIAS_ROWS)
     return torch.cat([method.bias(network, frame, lengths) for lengths in lengths_at_once])

@@ -21,8 +21,9 @@ from semsearch.export import graph as graphs
 from semsearch.export import parity, precision, requirements
 from semsearch.export.graph import Graph, Inputs
 from semsearch.models import bundle as bundles
+from semsearch.models.batching import pad
 from semsearch.models.bundle import Bundle
-from semsearch.models.tokenization import Tokenizer, padded
+from semsearch.models.tokenization import Tokenizer
 from semsearch.types import JsonObject
 from semsearch.utils import calibration
 
@@ -63,7 +64,7 @@ def trace_inputs(engine: TorchBackend) -> tuple[Graph, Inputs]:
     """The module that is traced, and token ids and mask to trace it with."""
     prompt, device = engine.prompts["passage"], engine.device
     tokenizer = _tokenizer(engine)
-    ids, mask = (torch.from_numpy(each).to(device) for each in padded(tokenizer.ids(EXAMPLES, prompt)))
+    ids, mask = (torch.from_numpy(each).to(device) for each in pad(tokenizer.ids(EXAMPLES, prompt)))
     frame = tokenizer.frame(prompt)
     bias = None
     if engine.method.denoises:

@@ -121,7 +121,7 @@ class Bundle:
             return weights.identity(path)
         behind = (self.folder / name for name in self.options.get("then", ()) if (self.folder / name).is_dir())
         modules = (each for one in behind for each in weights.of_module(one))
-        return weights.joined([weights.identity(path), *modules, *weights.of_prompt(self.folder, self.method)])
+        return weights.combine_hashes([weights.identity(path), *modules, *weights.of_prompt(self.folder, self.method)])
 
     def describe(self, device: str, provider: str) -> dict[str, Any]:
         """What `semsearch info` shows of it where it runs on `device` by `provider`."""

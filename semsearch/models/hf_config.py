@@ -88,7 +88,7 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         normalize=True,
         prompts=pipeline.prompts if pipeline else {},
         weights=_below(model, found),
-        weights_sha256=safetensors_files.joined(
+        weights_sha256=safetensors_files.combine_hashes(
             [safetensors_files.identity(model.folder / found), *(pipeline.hashes if pipeline else ())]
         ),
         tokenizer=_below(model, words.file),
@@ -176,7 +176,7 @@ def _prompted(base: Bundle, model: _Model, reference: Reference) -> Bundle:
     return replace(
         base,
         method=template.method,
-        weights_sha256=safetensors_files.joined(
+        weights_sha256=safetensors_files.combine_hashes(
             [base.weights_sha256, *safetensors_files.of_prompt(base.folder, template.method)]
         ),
         prompts=template.prompts,

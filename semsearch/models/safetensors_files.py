@@ -62,10 +62,10 @@ def identity(path: Path) -> str:
     """
     if not path.name.endswith(".index.json"):
         return sha256(path)
-    return joined(sha256(shard) for shard in _shards(path))
+    return combine_hashes(sha256(shard) for shard in _shards(path))
 
 
-def joined(hashes: Iterable[str]) -> str:
+def combine_hashes(hashes: Iterable[str]) -> str:
     """One hash for several, in their order; of a single one, itself."""
     listed = list(hashes)
     return listed[0] if len(listed) == 1 else hashlib.sha256("\n".join(listed).encode()).hexdigest()

@@ -1,26 +1,23 @@
-"""Texts to token ids and to batches: cut the sentence and never the prompt, sort by length, restore the order.
+"""Tokenization of texts under a prompt: a long sentence is truncated, its prompt never is, and truncation is counted.
 
-What a user types is text: "[MASK]" in a sentence is a bracket, a word and a bracket. What was cut is counted.
+User input is always text: "[MASK]" in a sentence is a bracket, a word and a bracket.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-import numpy as np
+from tokenizers import Encoding
 from tokenizers import Tokenizer as FastTokenizer
 
 from semsearch.errors import UsageError
 from semsearch.prompts import MARKS, Prompt, biases
 from semsearch.types import TruncationStats
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 CHARACTERS_PER_TOKEN = 16  # of the part of a very long text that is tokenised first; English has 4 to 5
 SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
@@ -32,7 +29,7 @@ PROMPT: Part = "prompt"
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PromptTokens:
     """The token ids of a prompt around an empty sentence, special tokens included.
 
     `mask` and `pad` are the tokenizer's ids for [MASK] and [PAD], -1 where it has none; `lead` and `trail` say how
@@ -90,7 +87,7 @@ class Tokenizer:
             for (text, _), side, head, row in zip(plain, sides, heads, rows, strict=True)
         ]
 
-    def frame(self, prompt: Prompt) -> Frame:
+    def frame(self, prompt: Prompt) -> PromptTokens:
         """The ids of the prompt alone. Raises UsageError where the tokenizer lacks a token that the prompt needs.
 
         A space before the sentence belongs to the sentence's first token, where tokens hold spaces.
@@ -98,7 +95,7 @@ class Tokenizer:
         side = self._split(prompt.before, prompt.after)
         texts = (side.left.rstrip(), side.right)
         left, right = (self._fast.encode(text, add_special_tokens=False).ids if text else [] for text in texts)
-        return Frame(
+        return PromptTokens(
             (*side.before, *left),
             (*right, *side.after),
             mask=self._id("mask"),
@@ -241,30 +238,6 @@ def clean(text: str) -> str:
     return text
 
 
-def by_length(lengths: Sequence[int], *, most_texts: int, most_tokens: int) -> Iterator[NDArray[np.int64]]:
-    """Indices of texts in batches, the longest texts first.
-
-    A batch has at most `most_texts` texts and, padded to its longest, `most_tokens` tokens; one text always fits.
-    """
-    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
-    start = 0
-    while start < len(order):
-        size = max(1, min(most_texts, most_tokens // max(1, lengths[order[start]])))
-        yield order[start : start + size]
-        start += size
-
-
-def padded(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of ids -> ids (n, t) filled up with 0, and their mask (n, t) of 1 for a real token."""
-    longest = max(len(row) for row in rows)
-    ids = np.zeros((len(rows), longest), dtype=np.int64)
-    mask = np.zeros((len(rows), longest), dtype=np.int64)
-    for at, row in enumerate(rows):
-        ids[at, : len(row)] = row
-        mask[at, : len(row)] = 1
-    return ids, mask
-
-
 def _pieces(text: str) -> list[str]:
     """Text, mark, text, mark … text: a template cut at its marks."""
     return re.split("(" + "|".join(re.escape(mark) for mark in MARKS) + ")", text)
@@ -277,7 +250,7 @@ def _surroundings(fast: FastTokenizer) -> tuple[list[int], list[int]]:
     return with_[:start], with_[start + len(alone) :]
 
 
-def _slot(encoding: Any, start: int, end: int) -> list[int]:
+def _slot(encoding: Encoding, start: int, end: int) -> list[int]:
     """Positions of the tokens that come from the sentence alone."""
     return [at for at, (first, last) in enumerate(encoding.offsets) if first >= start and last <= end and last > first]
 

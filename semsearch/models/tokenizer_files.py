@@ -49,7 +49,7 @@ def read(folder: Path, *, lower: bool = False, trust: bool = False) -> Vocabular
     if not files:
         raise NotFound(f"{folder} has no tokenizer: no {WHOLE}.", "Copy the whole model, or name another folder.")
     told = [folder / CONFIG] if config else []
-    identity = safetensors_files.joined(map(safetensors_files.sha256, (*files, *told)))
+    identity = safetensors_files.combine_hashes(map(safetensors_files.sha256, (*files, *told)))
     if path.is_file():
         content = _parsed(path.read_text(encoding="utf-8"), path)
         amended = _amended(content, config, lower=lower)
@@ -64,7 +64,7 @@ def read(folder: Path, *, lower: bool = False, trust: bool = False) -> Vocabular
         content, path = _parsed(text, folder), user_cache.folder() / name
         amended = _amended(content, config, lower=lower)
     if amended:
-        identity = safetensors_files.joined([identity, *amended])
+        identity = safetensors_files.combine_hashes([identity, *amended])
         path = _keep(f"tokenizers/{identity}.json", json.dumps(content, ensure_ascii=False))
     return Vocabulary(str(path), identity, _tokens(folder, config, content), _longest(config))
 

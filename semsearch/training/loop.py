@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from semsearch.encoders import device as _device
+from semsearch.encoders import memory
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.training import rng, schedule, signals
 from semsearch.training.averaging import Average
@@ -155,11 +155,8 @@ class Loop:
         try:
             return add_gradients(self.learner, self.objective, rows, labels, micro)
         except (RuntimeError, MemoryError) as error:
-            if not _device.out_of_memory(error):
-                raise
-            if micro == 1:
-                longest = max(len(row) for view in rows for row in view)
-                raise _device.too_large(self.learner.device, longest) from error
+            longest = max(len(row) for view in rows for row in view)
+            memory.check_smaller_batch_helps(error, self.learner.device, texts=micro, tokens=longest)
         if self.learner.device != "cpu":
             torch.cuda.empty_cache()
         rng.restore(self.learner.device, before)

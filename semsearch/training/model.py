@@ -25,13 +25,14 @@ from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import hf_config, methods, pooling
 from semsearch.models import safetensors_files as hashes
+from semsearch.models.batching import batches_by_length, pad
 from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch
 from semsearch.models.methods.optiprompt import slots
 from semsearch.models.model_ref import Reference
 from semsearch.models.networks import loading, saving
 from semsearch.models.networks.masked import Inputs
-from semsearch.models.tokenization import Frame, Tokenizer, by_length, padded
+from semsearch.models.tokenization import PromptTokens, Tokenizer
 from semsearch.prompts import Prompt
 from semsearch.training.bases import Base
 from semsearch.training.objectives import Recipe, Shape, View
@@ -74,7 +75,7 @@ class Learner:
         if prepare is not None:
             prepare(self.network)
         self._hold()
-        self._tokenizers: dict[Prompt, tuple[Tokenizer, Frame]] = {}
+        self._tokenizers: dict[Prompt, tuple[Tokenizer, PromptTokens]] = {}
 
     @property
     def shape(self) -> Shape:
@@ -110,19 +111,15 @@ class Learner:
     def parts(self, view: View, rows: Rows, most_texts: int) -> Iterator[NDArray[np.int64]]:
         """Places of rows that run together, of like length; of one length where the network sees padding."""
         budget = CPU_TOKENS if self.device == "cpu" else GPU_TOKENS
-        lengths = np.array([len(row) for row in rows])
-        pads = getattr(self.network, "pads", True)
-        groups = [np.arange(len(rows))] if pads else [np.flatnonzero(lengths == each) for each in np.unique(lengths)]
-        for group in groups:
-            for part in by_length(lengths[group].tolist(), most_texts=most_texts or len(rows), most_tokens=budget):
-                yield group[part]
+        texts, pads = most_texts or len(rows), self.network.pads
+        return batches_by_length([len(row) for row in rows], max_texts=texts, max_tokens=budget, pads=pads)
 
     def vectors(self, view: View, rows: Rows) -> Tensor:
         """What `view` sees in these rows: (n, d) with gradients, or (n, layers + 1, h) of the frozen copy without.
 
         float32, or float64 where the network is.
         """
-        ids, mask = (torch.from_numpy(each).to(self.device) for each in padded(rows))
+        ids, mask = (torch.from_numpy(each).to(self.device) for each in pad(rows))
         with self._autocast():
             if view.of == "layers":
                 found = self._layers(view, ids, mask)
@@ -148,7 +145,7 @@ class Learner:
         saving.save(self.network, serves, out)
         written = hf_config.describe(out, Reference(str(out)), name=name or out.name, source=serves.source)
         known = {key: getattr(serves, key) for key in READING}
-        known["weights_sha256"] = hashes.joined([written.weights_sha256, *hashes.of_prompt(out, serves.method)])
+        known["weights_sha256"] = hashes.combine_hashes([written.weights_sha256, *hashes.of_prompt(out, serves.method)])
         known |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
         return bundles.write(replace(written, dim=self.engine.dim, origin=dict(told), **known), out)
 
@@ -193,7 +190,7 @@ class Learner:
     def _tokens(self) -> Any:
         return self.base.trains.tokens
 
-    def _reader(self, view: View) -> tuple[Tokenizer, Frame]:
+    def _reader(self, view: View) -> tuple[Tokenizer, PromptTokens]:
         prompt = self.prompt(view)
         if prompt not in self._tokenizers:
             trains = self.base.trains

@@ -12,7 +12,7 @@ from helpers import models
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.models import methods
-from semsearch.models.tokenization import padded
+from semsearch.models.batching import pad
 from semsearch.prompts import library
 from semsearch.utils import plugins
 
@@ -60,7 +60,7 @@ def test_padding_and_neighbours_change_nothing(engine: Any) -> None:
 def test_what_is_trained_is_what_is_run(engine: Any) -> None:
     """embed() has gradients down to the words, and gives the vectors that the encoder gives."""
     prompt = engine.prompts["passage"]
-    ids, mask = (torch.from_numpy(each) for each in padded(engine._tokenizer.ids(TEXTS, prompt)))
+    ids, mask = (torch.from_numpy(each) for each in pad(engine._tokenizer.ids(TEXTS, prompt)))
     vectors = engine.method.embed(engine.network, methods.Batch(ids, mask, engine._tokenizer.frame(prompt)))
     assert np.abs(vectors.detach().numpy() - engine.vectors(TEXTS, prompt)).max() < 1e-4
     vectors.square().sum().backward()

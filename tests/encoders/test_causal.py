@@ -16,9 +16,9 @@ from helpers.arithmetic import ROUNDING, error
 from helpers.decoders import CONFIGS, COT, EOL, TEXTS, decoder, plain
 
 from semsearch.errors import SemsearchError, UsageError
+from semsearch.models.batching import pad
 from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch
-from semsearch.models.tokenization import padded
 from semsearch.prompts import Prompt
 from semsearch.types import TruncationStats
 
@@ -256,7 +256,7 @@ def test_method_and_kind_of_model_must_go_together(made: Made, golden: Path) -> 
 
 def test_training_reaches_the_blocks_that_are_read_and_no_other(made: Made) -> None:
     encoder = CausalBackend(bundle(made("llama"), "pretended_cot", COT), device="cpu")
-    ids, mask = (torch.from_numpy(each) for each in padded(rows_of(encoder, TEXTS, COT)))
+    ids, mask = (torch.from_numpy(each) for each in pad(rows_of(encoder, TEXTS, COT)))
     encoder.network.train()
     encoder.method.embed(encoder.network, Batch(ids, mask, encoder._tokenizer.frame(COT))).sum().backward()
     blocks = encoder.network.model.layers
@@ -276,7 +276,7 @@ def test_what_is_traced_holds_for_other_batches_and_lengths(made: Made, name: st
             return encoder.method.embed(self.network, Batch(ids, mask, encoder._tokenizer.frame(EOL)))
 
     few, all_, one = (
-        tuple(torch.from_numpy(each) for each in padded(rows_of(encoder, texts, EOL)))
+        tuple(torch.from_numpy(each) for each in pad(rows_of(encoder, texts, EOL)))
         for texts in (TEXTS[:3], TEXTS, TEXTS[-1:])
     )
     free = {0: torch.export.Dim("n", min=1, max=512), 1: torch.export.Dim("t", min=2, max=256)}

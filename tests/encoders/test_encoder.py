@@ -22,8 +22,9 @@ from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.onnx import OnnxBackend
 from semsearch.errors import DeviceUnavailable, UnknownName, UsageError
 from semsearch.models import model_folders
+from semsearch.models.batching import batches_by_length
 from semsearch.models.bundle import read
-from semsearch.models.tokenization import Tokenizer, by_length
+from semsearch.models.tokenization import Tokenizer
 from semsearch.prompts import Prompt
 from semsearch.types import TruncationStats
 
@@ -201,7 +202,7 @@ def test_odd_text_is_text(default_encoder: Encoder) -> None:
 
 def test_batches_hold_every_text_once_within_their_budget() -> None:
     lengths = [5, 300, 1, 40, 40, 7, 0, 90]
-    batches = list(by_length(lengths, most_texts=3, most_tokens=100))
+    batches = list(batches_by_length(lengths, max_texts=3, max_tokens=100))
     assert sorted(at for batch in batches for at in batch.tolist()) == list(range(len(lengths)))
     assert lengths[batches[0][0]] == 300
     assert all(len(b) == 1 or (len(b) <= 3 and len(b) * max(lengths[at] for at in b) <= 100) for b in batches)

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from semsearch.models.tokenization import Frame, padded
+from semsearch.models.batching import pad
+from semsearch.models.tokenization import PromptTokens
 
 torch = pytest.importorskip("torch")
 from semsearch.models import methods  # noqa: E402  (needs torch)
@@ -94,11 +95,11 @@ class Step:
         self.loss = self.objective.loss(self.vectors)
         self.loss.backward()
 
-    def _frame(self, said: Mapping[str, Any], at: int) -> Frame:
+    def _frame(self, said: Mapping[str, Any], at: int) -> PromptTokens:
         """The template's tokens as the released code has them: before and behind the sentence, apart."""
         special = SPECIAL[self.kind]
         before, after = (said[side][at] if said[side][at] is not None else said[side][0] for side in ("bs", "es"))
-        return Frame(
+        return PromptTokens(
             (special["lead"], *self._encoded(before)),
             (*self._encoded(after), special["trail"]),
             mask=special["mask"],
@@ -116,7 +117,7 @@ class Step:
             if text.strip()
             for frame in self.frames
         ]
-        return tuple(each.reshape(-1, len(self.frames), each.shape[1]) for each in padded(rows))
+        return tuple(each.reshape(-1, len(self.frames), each.shape[1]) for each in pad(rows))
 
     def _encoded(self, text: str) -> list[int]:
         return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
@@ -218,7 +219,7 @@ def test_what_a_checkpoint_is_chosen_by_is_the_authors(
     method, kind = methods.make(*DEV[name]), name.split(".")[1]
     frame = Step(f"{name.removesuffix('.dev')}.unsup", golden, arrays, told).frames[0]
     alone = [[each for each in row[1:] if each != frame.pad][:-1] for row in arrays[f"{name}.raw_input_ids"].tolist()]
-    ids, mask = (torch.tensor(each) for each in padded([[*frame.before, *row, *frame.after] for row in alone]))
+    ids, mask = (torch.tensor(each) for each in pad([[*frame.before, *row, *frame.after] for row in alone]))
     vectors = method.embed(network(golden, kind, method, arrays), Batch(ids, mask, frame))
     np.testing.assert_allclose(vectors.detach(), arrays[f"{name}.emb"], **NEAR)
 

@@ -146,9 +146,9 @@ def test_the_bias_has_gradients_while_training_and_is_the_table_afterwards(name:
     options = {"denoise": "pad", **template.options}
     running = encoder(bert, template.method, prompt, **options)
     rows = running._tokenizer.ids(TEXTS, prompt)
-    from semsearch.models.tokenization import padded
+    from semsearch.models.batching import pad
 
-    ids, mask = (torch.from_numpy(each) for each in padded(rows))
+    ids, mask = (torch.from_numpy(each) for each in pad(rows))
     vectors = running.method.embed(running.network, methods.Batch(ids, mask, running._tokenizer.frame(prompt)))
     vectors.sum().backward()
     assert running.network.model.embeddings.word_embeddings.weight.grad.abs().sum() > 0

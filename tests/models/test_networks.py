@@ -13,7 +13,7 @@ from helpers.arithmetic import ROUNDING, error
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.models import methods, pooling
-from semsearch.models.tokenization import Frame
+from semsearch.models.tokenization import PromptTokens
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -119,7 +119,7 @@ def test_a_prompt_with_nothing_behind_it_is_pooled_itself() -> None:
     mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0]])
     network = mock.Mock(states=lambda inputs, layers: [inputs.ids.float().unsqueeze(-1)])
     method = methods.make("sentence_transformer", {"include_prompt": False})
-    pooled = method.embed(network, methods.Batch(ids, mask, Frame((7, 7, 7), ())))
+    pooled = method.embed(network, methods.Batch(ids, mask, PromptTokens((7, 7, 7), ())))
     assert pooled.flatten().tolist() == [2.0, 9.0]
 
 

@@ -18,9 +18,10 @@ import torch
 
 from semsearch.errors import UsageError
 from semsearch.evaluation.papers.inspection import inspected
+from semsearch.models.batching import pad
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs
-from semsearch.models.tokenization import PROMPT, padded
+from semsearch.models.tokenization import PROMPT
 from semsearch.utils import stop_words
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def readable(token: str) -> str:
 def _states(backend: TorchBackend, ids: Sequence[int], places: Sequence[int]) -> NDArray[np.float64]:
     """The hidden states (m, h) at these m places, of the layer that the method reads."""
     network, method = backend.network, backend.method
-    inputs = Inputs(*(torch.from_numpy(each).to(backend.device) for each in padded([ids])))
+    inputs = Inputs(*(torch.from_numpy(each).to(backend.device) for each in pad([ids])))
     options = {"norm": method.norm} if isinstance(network, CausalNetwork) and hasattr(method, "norm") else {}
     positions = torch.tensor([places], device=backend.device)
     hidden = network.read(inputs, positions, getattr(method, "layer", -1), **options)

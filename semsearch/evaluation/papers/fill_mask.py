@@ -21,12 +21,13 @@ from torch import nn
 from semsearch.errors import UsageError
 from semsearch.evaluation.papers.inspection import inspected
 from semsearch.models import model_folders, pooling, safetensors_files
+from semsearch.models.batching import batches_by_length, pad
 from semsearch.models.methods import Batch
 from semsearch.models.methods._masks import part
 from semsearch.models.model_ref import Reference
 from semsearch.models.networks import loading
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
-from semsearch.models.tokenization import Tokenizer, by_length, padded
+from semsearch.models.tokenization import Tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,8 +91,8 @@ def _states(backend: TorchBackend, tokenizer: Tokenizer, texts: Sequence[str], l
     frame, rows = tokenizer.frame(prompt), tokenizer.ids(texts, prompt)
     found = np.empty((len(rows), prompt.masks, network.width), dtype=np.float32)
     most = len(rows) if network.pads else 1
-    for places in by_length([len(row) for row in rows], most_texts=most, most_tokens=TOKENS):
-        ids, mask = (torch.from_numpy(each).to(backend.device) for each in padded([rows[at] for at in places]))
+    for places in batches_by_length([len(row) for row in rows], max_texts=most, max_tokens=TOKENS):
+        ids, mask = (torch.from_numpy(each).to(backend.device) for each in pad([rows[at] for at in places]))
         with torch.inference_mode():
             inputs = Inputs(ids, mask)
             if hasattr(method, "inputs"):  # a learned prompt takes the place of the words
@@ -116,8 +117,8 @@ def _head(backend: TorchBackend, other: str) -> tuple[nn.Module, nn.Module]:
                 f"{other or backend.name} has no masked-language-model head in its folder, so it predicts no words.",
                 "Choose a BERT or a RoBERTa as it was pretrained; sentence encoders are saved without the head.",
             )
-        own = network.transform is not None and network.decoder is not None and folder == bundle.folder
-        if not own or next(network.parameters()).dtype != torch.float32:
+        full = folder == bundle.folder and next(network.parameters()).dtype == torch.float32
+        if not full or not isinstance(network, MaskedNetwork) or None in (network.transform, network.decoder):
             network = loading.masked(folder, needs=("transform", "decoder"), device=backend.device)
         known[other] = _fitting(backend, part(network, "transform"), part(network, "decoder"))
     return known[other]

@@ -18,9 +18,9 @@ import torch
 from semsearch.evaluation.papers.inspection import inspected
 from semsearch.evaluation.sts import spearman
 from semsearch.models import pooling
+from semsearch.models.batching import batches_by_length, pad
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
-from semsearch.models.tokenization import by_length, padded
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -63,7 +63,7 @@ def layer_scores(encoder: BaseEncoder, subset: Subset, report: Callable[[int, in
     most = PAIRS if getattr(network, "pads", True) else 1
     cosines = np.empty((network.depth + 1, len(pools), len(longest)))
     done = 0
-    for places in by_length(longest, most_texts=most, most_tokens=TOKENS):
+    for places in batches_by_length(longest, max_texts=most, max_tokens=TOKENS):
         left, right = (_pooled(network, [rows[at] for at in places], backend.device, pools) for rows in sides)
         cosines[:, :, places] = torch.nn.functional.cosine_similarity(left, right, dim=-1).nan_to_num().cpu().numpy()
         done += len(places)
@@ -77,7 +77,7 @@ def layer_scores(encoder: BaseEncoder, subset: Subset, report: Callable[[int, in
 @torch.inference_mode()
 def _pooled(network: Network, rows: list[list[int]], device: str, pools: dict[str, Pool]) -> Tensor:
     """(layers, poolings, n, h)."""
-    inputs = Inputs(*(torch.from_numpy(each).to(device) for each in padded(rows)))
+    inputs = Inputs(*(torch.from_numpy(each).to(device) for each in pad(rows)))
     states = network.states(inputs, range(network.depth + 1))
     return torch.stack([torch.stack([pool(state, inputs).float() for pool in pools.values()]) for state in states])
 

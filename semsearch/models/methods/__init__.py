@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from semsearch.errors import UnknownName, UsageError
 from semsearch.utils import plugins
+from semsearch.utils.options import check_options
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from semsearch.models.tokenization import Frame
-
-
-CALLED = {bool: "true or false", int: "a whole number", str: "a word"}
+    from semsearch.models.tokenization import PromptTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class Batch:
 
     ids: Tensor
     mask: Tensor
-    frame: Frame
+    frame: PromptTokens
     bias: Tensor | None = None
     past: Any = None
 
@@ -64,22 +62,14 @@ class Method(Protocol):
         """(n, d), differentiable, not of length 1."""
         ...
 
-    def bias(self, network: Any, frame: Frame, lengths: Tensor) -> Tensor:
+    def bias(self, network: Any, frame: PromptTokens, lengths: Tensor) -> Tensor:
         """The vector of the prompt around `lengths` (l,) tokens of nothing: (l, d). Only where `denoises`."""
         ...
 
 
 def make(name: str, options: Mapping[str, Any] | None = None) -> Method:
     """The method called `name` with these options. Raises UnknownName for either, UsageError for a wrong value."""
-    known = options_of(name)
-    told = {option: tuple(value) if isinstance(value, list) else value for option, value in (options or {}).items()}
-    for option, value in told.items():
-        if option not in known:
-            raise UnknownName(f"option of method {name}", option, known)
-        if type(value) is not type(known[option]):
-            wanted = CALLED.get(type(known[option]), f"like {known[option]!r}")
-            raise UsageError(f"option {option} of method {name} cannot be {value!r}.", f"It has to be {wanted}.")
-    method: Method = _class(name)(**told)
+    method: Method = _class(name)(**check_options(f"method {name}", options or {}, options_of(name)))
     return method
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from semsearch.models.methods import Batch, Method
     from semsearch.models.networks.masked import MaskedNetwork
-    from semsearch.models.tokenization import Frame
+    from semsearch.models.tokenization import PromptTokens
 
 
 def bias_of(method: Method, network: MaskedNetwork, batch: Batch) -> Tensor:
@@ -44,7 +44,7 @@ def part(network: MaskedNetwork, name: str) -> nn.Module:
     return module
 
 
-def shifted(frame: Frame, lengths: Tensor, first: int) -> Inputs:
+def shifted(frame: PromptTokens, lengths: Tensor, first: int) -> Inputs:
     """The prompt around nothing, its second half at the positions it has behind `lengths` tokens: l rows."""
     start, size = len(frame.before), len(frame)
     ids = torch.tensor([*frame.before, *frame.after], device=lengths.device).expand(len(lengths), size)

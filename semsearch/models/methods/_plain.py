@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from semsearch.models.tokenization import Frame
+    from semsearch.models.tokenization import PromptTokens
 
 
 class Plain:
@@ -28,5 +28,5 @@ class Plain:
     def denoises(self) -> bool:
         return False
 
-    def bias(self, network: Any, frame: Frame, lengths: Tensor) -> Tensor:
+    def bias(self, network: Any, frame: PromptTokens, lengths: Tensor) -> Tensor:
         raise NotImplementedError

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.models import pooling
 from semsearch.models.methods import chosen
+from semsearch.models.methods._masks import part
 from semsearch.models.methods._plain import Plain
 from semsearch.models.networks.masked import Inputs
 
@@ -36,4 +37,4 @@ class Method(Plain):
     def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
         """(n, h)."""
         read = network.read(Inputs(batch.ids, batch.mask), pooling.first(batch.ids), self.layer)[:, 0]
-        return read if network.pooler is None or not self.head else network.pooler(read)
+        return part(network, "pooler")(read) if self.head else read

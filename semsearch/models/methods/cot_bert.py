@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from semsearch.models.methods import Batch
     from semsearch.models.networks.masked import MaskedNetwork
-    from semsearch.models.tokenization import Frame
+    from semsearch.models.tokenization import PromptTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Method(Plain):
             return without_bias(vectors, bias_of(self, network, batch), batch, same_places=True)
         return vectors
 
-    def bias(self, network: MaskedNetwork, frame: Frame, lengths: Tensor) -> Tensor:
+    def bias(self, network: MaskedNetwork, frame: PromptTokens, lengths: Tensor) -> Tensor:
         """(l, h): what the template says around `lengths` [PAD]s."""
         if self.denoise == "position":
             inputs = shifted(frame, lengths, network.first_position)
@@ -70,7 +70,7 @@ class Method(Plain):
         return network.read(inputs, read, self.layer)[:, 0]
 
 
-def _padded(frame: Frame, lengths: Tensor) -> Inputs:
+def _padded(frame: PromptTokens, lengths: Tensor) -> Inputs:
     """Rows of before, `lengths` [PAD]s, after; what is behind them is masked."""
     start, size = len(frame.before), len(frame)
     places = torch.arange(size + int(lengths.max()), device=lengths.device)

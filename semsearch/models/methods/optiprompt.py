@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from semsearch.models.methods import Batch
     from semsearch.models.networks.masked import MaskedNetwork
-    from semsearch.models.tokenization import Frame
+    from semsearch.models.tokenization import PromptTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Method(Plain):
         return [torch.full_like(ends, at) if at >= 0 else ends + at for _, at in slots(batch.frame)]
 
 
-def slots(frame: Frame) -> list[tuple[int, int]]:
+def slots(frame: PromptTokens) -> list[tuple[int, int]]:
     """The template's tokens but [MASK] and what stands around every text: token, and its place from start or end."""
     before = list(enumerate(frame.before))[frame.lead :]
     after = [(at - len(frame.after), token) for at, token in enumerate(frame.after)]

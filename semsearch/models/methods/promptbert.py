@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from semsearch.models.methods import Batch
     from semsearch.models.networks.masked import MaskedNetwork
-    from semsearch.models.tokenization import Frame
+    from semsearch.models.tokenization import PromptTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Method:
             vectors = without_bias(vectors, bias_of(self, network, batch), batch, same_places=same)
         return part(network, "pooler")(vectors) if self.head == "pooler" else vectors
 
-    def bias(self, network: MaskedNetwork, frame: Frame, lengths: Tensor) -> Tensor:
+    def bias(self, network: MaskedNetwork, frame: PromptTokens, lengths: Tensor) -> Tensor:
         """(l, h): what the template says around nothing, `lengths` tokens long."""
         first = network.first_position if self.denoise == "position" else 0
         inputs = shifted(frame, lengths, first)

@@ -50,7 +50,7 @@ def added(network: Any, source: Path) -> Any:
     held = next(_adapted(network))[1].get_base_layer().weight.dtype
     home = loading.home(source)
     precision = next((name for name, dtype in loading.DTYPES.items() if dtype == held), "")
-    fresh = loading.opened(
+    fresh = loading.load_pretrained(
         type(whole),
         home,
         precision or safetensors_files.precision(home, safetensors_files.find(home)),

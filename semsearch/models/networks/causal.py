@@ -53,6 +53,7 @@ class CausalNetwork(nn.Module):
     """
 
     pooler = None
+    pads = True  # no token sees the padding behind it
 
     def __init__(self, model: Any, *, then: Mapping[str, nn.Module] | None = None) -> None:
         super().__init__()

@@ -35,11 +35,11 @@ def masked(
     """
     spare = () if POOLER in needs else (POOLER,)
     if "transform" in needs or "decoder" in needs:
-        whole = opened(transformers.AutoModelForMaskedLM, home(folder), precision, trust=trust)
+        whole = load_pretrained(transformers.AutoModelForMaskedLM, home(folder), precision, trust=trust)
         heads = _language_head(whole, needs)
         model = whole.base_model
     else:
-        whole = model = opened(transformers.AutoModel, home(folder), precision, trust=trust, spare=spare)
+        whole = model = load_pretrained(transformers.AutoModel, home(folder), precision, trust=trust, spare=spare)
         heads = {}
     if POOLER in needs:
         heads[POOLER] = _pooler(model, folder)
@@ -63,7 +63,7 @@ def causal(
         raise UsageError(f"{folder} is a decoder, and has no {name}.", "Use a method for decoders, such as prompteol.")
     options = _four_bit(device) if precision == "nf4" else {}
     computed = "fp32" if precision == "nf4" else precision
-    model = opened(transformers.AutoModel, home(folder), computed, trust=trust, **options)
+    model = load_pretrained(transformers.AutoModel, home(folder), computed, trust=trust, **options)
     then = {name: parts.module(folder / name, DTYPES[computed]).to(device) for name in needs}
     network = CausalNetwork(model, then=then).train(False)
     return network if options else network.to(device)
@@ -104,7 +104,7 @@ def _four_bit(device: str) -> dict[str, Any]:
     return {"quantization_config": told, "device_map": {"": device}}
 
 
-def opened(
+def load_pretrained(
     kind: Any, folder: Path, precision: str, *, trust: bool = False, spare: Collection[str] = (), **options: Any
 ) -> Any:
     """`kind.from_pretrained(folder)` with safetensors only, quietly, with an error that says what to do.

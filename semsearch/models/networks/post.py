@@ -85,9 +85,9 @@ def identity(module: Any) -> str:
     return digest.hexdigest()
 
 
-def opened(bundle: Bundle, device: str) -> nn.Sequential:
+def load_steps(bundle: Bundle, device: str) -> nn.Sequential:
     """The steps of `bundle`, one after the other. Raises NotFound, and Corrupt where one is not what was written."""
-    modules = [_opened(bundle, at, one) for at, one in enumerate(bundle.post)]
+    modules = [_load_step(bundle, at, one) for at, one in enumerate(bundle.post)]
     return nn.Sequential(*modules).to(device).train(False).requires_grad_(False)
 
 
@@ -103,7 +103,7 @@ def save(modules: nn.Sequential, out: Path) -> None:
         save_file({name: value.contiguous() for name, value in module.state_dict().items()}, folder / WEIGHTS)
 
 
-def _opened(bundle: Bundle, at: int, one: postprocessing.Step) -> nn.Module:
+def _load_step(bundle: Bundle, at: int, one: postprocessing.Step) -> nn.Module:
     if one.kind == postprocessing.TRUNCATE:
         return Truncation(one.dim)
     folder = bundle.folder / postprocessing.FOLDER / str(at)
