@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
-from semsearch.errors import UnknownName, UsageError
+from semsearch.errors import UsageError
 from semsearch.prompts import library
 from semsearch.utils import plugins
+from semsearch.utils.options import check_options
 
 if TYPE_CHECKING:
     from semsearch.prompts import Prompt
 
 ANCHOR, POSITIVE, NEGATIVE = "anchor", "positive", "negative"
 SAME = "same"  # in place of a template: the anchor's own
-CALLED = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 ABOVE_ZERO = ("temperature", "scale", "rank", "alpha")  # options that are divided by, or that 0 makes nothing of
 ANY_SIGN = ("hard_weight",)  # added to a logit
 Labels = Literal["none", "score", "class", "teacher"]
@@ -154,17 +154,9 @@ def options_of(name: str) -> dict[str, Any]:
 
 def checked(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """`options` as the objective called `name` takes them. Raises UnknownName, and UsageError for a wrong value."""
-    known, found = options_of(name), dict(options)
-    for option, value in options.items():
-        if option not in known:
-            raise UnknownName(f"option of training method {name}", option, known)
-        wanted = type(known[option])
-        if wanted is float and type(value) is int:
-            found[option] = float(value)
-        elif type(value) is not wanted:
-            expected = CALLED.get(wanted, f"like {known[option]!r}")
-            raise UsageError(f"option {option} of {name} cannot be {value!r}.", f"It has to be {expected}.")
-        if wanted in (int, float) and not _is_possible(option, value):
+    found = check_options(f"training method {name}", options, options_of(name))
+    for option, value in found.items():
+        if type(value) in (int, float) and not _is_possible(option, value):
             expected = "above 0" if option in ABOVE_ZERO else "finite" if option in ANY_SIGN else "0 or more"
             raise UsageError(f"option {option} of {name} cannot be {value!r}.", f"It has to be {expected}.")
     return found
