@@ -56,7 +56,7 @@ def test_every_index_is_shown_with_its_encoder_and_what_serves_it_and_why(notes:
     assert (row["index"], row["documents"], row["passages"], row["encoder"]) == ("notes", 2, 2, "hashing")
     assert row["size"] > 0
     assert row["why"]
-    assert any("searched by" in each.value for each in page.caption)
+    assert any("exact search" in each.value for each in page.caption)
 
 
 def test_an_index_that_cannot_be_read_says_why_and_hides_no_other(notes: Path, home: Path) -> None:

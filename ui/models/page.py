@@ -65,10 +65,16 @@ def _row(name: str) -> JsonObject:
         "passages": info["passages"],
         "encoder": ", ".join(space["encoder"]["name"] for space in spaces),
         "size": info["bytes"],
-        "backend": ", ".join(space["backend"] for space in spaces),
+        "backend": ", ".join(map(_backend, spaces)),
         "why": ", ".join(space["why"] for space in spaces),
         "last run": (info["last_run"] or {}).get("at", "")[:16].replace("T", " "),
     }
+
+
+def _backend(space: JsonObject) -> str:
+    """What searches the vectors: the plain back ends compare every one of them."""
+    backend = str(space["backend"])
+    return "exact search" if backend.split()[0] in ("flat", "exact") else backend
 
 
 def _index(name: str, info: JsonObject) -> None:
@@ -79,7 +85,7 @@ def _index(name: str, info: JsonObject) -> None:
     for space in info["spaces"]:
         encoder, vectors = space["encoder"], count(space["vectors"], "vector")
         encoded = f"{encoder['name']}, {space['dim']} dimensions, fingerprint {encoder['fingerprint'][:12]}"
-        st.caption(plain(f"{encoded} · {vectors} searched by {space['backend']}: {space['why']} · {split}"))
+        st.caption(plain(f"{encoded} · {vectors}, {_backend(space)}: {space['why'].rstrip('.')} · {split}"))
     row = st.container(horizontal=True)
     for label, (icon, work, hint) in ACTIONS.items():
         off = jobs.busy(name)
