@@ -28,12 +28,15 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTE
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
 
-settings.register_profile("semsearch", deadline=None)  # a busy machine, or a first import, is no failure
+settings.register_profile(
+    "semsearch", deadline=None, max_examples=50
+)  # a busy machine, or a first import, is no failure
 settings.load_profile("semsearch")
 
 
 KINDS = {  # marker -> files that have it; `scripts/test --fast` leaves them out
     "browser": ("browser/",),
+    "pages": ("ui/",),
     "training": (
         *("training/", "cli/test_cli_train", "docs/test_docs_training", "encoders/test_trained_folder"),
         *("contracts/test_every_objective", "golden/test_training_forward", "models/test_gradients"),

@@ -179,6 +179,6 @@ def brute_force(documents: dict[str, str], query: str) -> list[tuple[float, tupl
 
 
 IndexModel.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=20, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
-TestIndexModel = pytest.mark.filterwarnings("ignore")(IndexModel.TestCase)
+TestIndexModel = pytest.mark.slow(pytest.mark.filterwarnings("ignore")(IndexModel.TestCase))

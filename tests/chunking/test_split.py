@@ -40,7 +40,7 @@ def document_of(text: str, places: list[tuple[int, int, str]]) -> Document:
 
 
 @given(TEXTS, MARKS, st.sampled_from(get_args(Kind)), st.integers(1, 40), st.integers(0, 39))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_passages_are_slices_that_ascend_cover_everything_and_keep_to_the_size(
     text: str, places: list[tuple[int, int, str]], kind: Kind, size: int, overlap: int
 ) -> None:
@@ -57,7 +57,7 @@ def test_passages_are_slices_that_ascend_cover_everything_and_keep_to_the_size(
 
 
 @given(TEXTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_sentences_partition_the_text(text: str) -> None:
     spans = sentences(text)
     assert all(a[1] <= b[0] for a, b in pairwise(spans))

@@ -350,6 +350,7 @@ def test_geometry_of_pairs_texts_and_an_index_is_that_of_their_vectors(
         assert cli("eval", "geometry", "-n", "transfer", *other).code == 2
 
 
+@pytest.mark.slow
 def test_grid_and_tokens_tell_and_draw(cli: CommandLine, toys: Path, golden: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     model = golden / "models" / "tiny-bert"
@@ -390,6 +391,7 @@ def test_nobody_said_where_the_test_sets_are(cli: CommandLine, monkeypatch: pyte
         assert ran.code == 2 and "SEMSEARCH_DATA" in ran.err
 
 
+@pytest.mark.slow
 def test_every_command_of_the_documentation_runs(cli: CommandLine, toys: Path, golden: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     shutil.copytree(toys / "tiny", toys / "cranfield")

@@ -266,6 +266,7 @@ def test_verbose_reports_progress_in_lines(cli: CommandLine, notes: Path) -> Non
     assert " passages/s" in cli.ok("index", notes, "-v").err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["index", "--watch"], ["watch", "notes"]], ids=" ".join)
 def test_watching_follows_changes_until_it_is_interrupted(cli: CommandLine, notes: Path, command: list[str]) -> None:
     cli.ok("index", notes)
@@ -289,6 +290,7 @@ def test_watching_follows_changes_until_it_is_interrupted(cli: CommandLine, note
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_watching_outlives_a_folder_that_is_away_for_a_while(cli: CommandLine, notes: Path) -> None:
     cli.ok("index", notes)
     running = subprocess.Popen(
@@ -314,6 +316,7 @@ def test_watching_outlives_a_folder_that_is_away_for_a_while(cli: CommandLine, n
         running.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_run_cleanly_and_the_next_one_finishes_it(
     cli: CommandLine, tmp_path: Path, number: int, code: int

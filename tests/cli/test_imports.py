@@ -61,6 +61,7 @@ def test_the_report_would_notice_a_heavy_import(tmp_path: Path) -> None:
     assert "numpy" in loaded_by(["embed", "a", "-m", "hashing"], tmp_path)
 
 
+@pytest.mark.slow
 def test_default_index_and_query_never_load_torch(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()

@@ -263,6 +263,7 @@ def test_training_reaches_the_blocks_that_are_read_and_no_other(made: Made) -> N
     assert [block.mlp.up_proj.weight.grad is not None for block in blocks] == [True, True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama", "opt", "gemma3"])
 def test_what_is_traced_holds_for_other_batches_and_lengths(made: Made, name: str) -> None:
     encoder = CausalBackend(bundle(made(name)), device="cpu")

@@ -198,6 +198,7 @@ def test_pairs_without_scores_are_refused(cli: CommandLine, pairs: Path, content
     assert ran.code == 2 and told in ran.err
 
 
+@pytest.mark.slow
 def test_search_reads_sentevals_dev_set_and_real_weights(cli: CommandLine, data: Path) -> None:
     pytest.importorskip("torch")
     asked = ("templates", "search", "-m", minilm(), "--max-samples", "24", "--relations", "means", "--endings", ".",

@@ -148,6 +148,7 @@ def test_a_sentence_that_is_empty_or_too_long_is_refused(golden: Path) -> None:
         token_attribution(one, "a " * 1000)
 
 
+@pytest.mark.slow
 def test_every_figure_is_a_png_with_one_panel_per_model(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     gold = draw.integers(0, 26, size=60) / 5
@@ -191,6 +192,7 @@ def test_a_file_that_is_no_png_is_refused(tmp_path: Path) -> None:
         figures.layers(LayerScores(("cls",), ((1.0,),)), tmp_path / "layers.pdf")
 
 
+@pytest.mark.slow
 def test_figures_need_no_display(tmp_path: Path) -> None:
     script = (
         "from semsearch.evaluation.papers import figures, layer_scores\nfrom pathlib import Path\nimport sys\n"

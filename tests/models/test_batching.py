@@ -71,6 +71,7 @@ def reference(folder: Path, model: str) -> Any:
     return transformers.AutoTokenizer.from_pretrained(folder / model)
 
 
+@lru_cache
 def specials(folder: Path, model: str) -> set[int]:
     added = json.loads((folder / model / "tokenizer.json").read_text())["added_tokens"]
     return {each["id"] for each in added if each["special"]}

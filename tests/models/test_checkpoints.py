@@ -458,6 +458,7 @@ def test_a_folder_that_is_no_model_says_so(tmp_path: Path) -> None:
         Encoder.load(tmp_path)
 
 
+@pytest.mark.slow
 def test_pickled_weights_are_refused_with_a_way_that_works(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     from safetensors.torch import load_file

@@ -220,6 +220,7 @@ def test_what_a_killed_dump_or_restore_left_is_cleared_by_the_next(store: Store,
     assert files(tmp_path) == ["again", "dump", "notes"]
 
 
+@pytest.mark.slow
 def test_dumping_needs_little_memory(tmp_path: Path) -> None:
     store, _ = made(tmp_path / "notes")
     with store.transaction():

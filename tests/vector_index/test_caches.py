@@ -84,6 +84,7 @@ def test_another_wanted_backend_is_a_reason_to_rebuild(notes: tuple[Store, Space
     assert cache_files.why_rebuild(store, space) is None
 
 
+@pytest.mark.slow
 def test_ten_more_documents_do_not_rebuild_a_large_index(tmp_path: Path) -> None:
     store, space = new(tmp_path / "notes", 60_000)
     with store:
