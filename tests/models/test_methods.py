@@ -12,7 +12,7 @@ import pytest
 from helpers import models
 from helpers.arithmetic import ROUNDING, error
 
-from semsearch.errors import UnknownName, UsageError
+from semsearch.errors import SemsearchError, UnknownName, UsageError
 from semsearch.models import methods
 from semsearch.prompts import Prompt, library, parse
 from semsearch.utils import plugins
@@ -212,3 +212,18 @@ def test_a_prompt_with_other_masks_than_the_method_reads_is_refused(bert: Path) 
     running = encoder(bert, "promptbert", parse("[X] [MASK]"))
     with pytest.raises(UsageError, match=r"reads 1 \[MASK\]s, and the prompt has 0"):
         running.embed(["text"], Prompt("query: "))
+
+
+def test_a_missing_pooler_is_refused_and_not_left_out() -> None:
+    torch = pytest.importorskip("torch")
+    from semsearch.models.tokenization import PromptTokens
+
+    class WithoutPooler:
+        pooler = None
+
+        def read(self, *_: Any) -> Any:
+            return torch.zeros(1, 1, 4)
+
+    ids = torch.ones(1, 3, dtype=torch.long)
+    with pytest.raises(SemsearchError, match="no pooler"):
+        methods.make("cls", {"head": "pooler"}).embed(WithoutPooler(), methods.Batch(ids, ids, PromptTokens((), ())))
