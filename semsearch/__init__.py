@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from semsearch.indexing.sources import SyncOptions
     from semsearch.prompts.library import templates
     from semsearch.stores.local.facets import Facet
-    from semsearch.training.base_model import trained_from
     from semsearch.training.catalogue import training_methods
-    from semsearch.training.runs import TrainingRun, training_run, training_runs
+    from semsearch.training.runs import TrainingRun, base_model_of, training_run, training_runs
     from semsearch.types import Document, Hit, Progress, Query, Results, SyncReport, VectorSample
 
 __version__ = "0.1.0"
@@ -47,7 +46,7 @@ _HOME_OF = {
     "VectorSample": "semsearch.types",
     "sts": "semsearch.evaluation.sts",
     "templates": "semsearch.prompts.library",
-    "trained_from": "semsearch.training.base_model",
+    "base_model_of": "semsearch.training.runs",
     "training_methods": "semsearch.training.catalogue",
     "training_run": "semsearch.training.runs",
     "training_runs": "semsearch.training.runs",
@@ -69,9 +68,9 @@ __all__ = [
     "SyncReport",
     "TrainingRun",
     "VectorSample",
+    "base_model_of",
     "sts",
     "templates",
-    "trained_from",
     "training_methods",
     "training_run",
     "training_runs",

@@ -11,7 +11,7 @@ import numpy as np
 
 from default_encoder.texts import DATA
 from semsearch.evaluation import retrieval, sts_benchmarks
-from semsearch.training.selection import Scored
+from semsearch.training import SimilarityValidation
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -33,7 +33,7 @@ class Chosen:
 def scores(encode: Callable[[Sequence[str]], Vectors]) -> tuple[float, float]:
     """STS-B dev and SciFact train, in percent."""
     dev = sts_benchmarks.sts_pairs("stsb", DATA, "dev")["dev"]
-    return Scored(dev.pairs, dev.gold).score(encode), scifact(encode)
+    return SimilarityValidation(dev.pairs, dev.gold).score(encode), scifact(encode)
 
 
 def scifact(encode: Callable[[Sequence[str]], Vectors]) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from semsearch.training.datasets.dataset import Examples
+from semsearch.training import Dataset
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 WHITENED = 5_000  # sentences that whitening is fitted on
@@ -21,7 +21,7 @@ SHORT = 12  # characters, of letters and figures alone: a text below it may be i
 Pair = tuple[str, str]
 
 
-def mixed(chance: random.Random) -> Examples:
+def mixed(chance: random.Random) -> Dataset:
     """Pairs of sentences and passages: what the encoder has to know both lengths of, and how they belong together."""
     allowed = Allowed()
     sentences = [each for each in wiki(120_000) if allowed(each)]
@@ -36,7 +36,7 @@ def mixed(chance: random.Random) -> Examples:
     return examples(pairs, "wiki sentences, SNLI, article leads, MedQuAD")
 
 
-def widened(chance: random.Random) -> Examples:
+def widened(chance: random.Random) -> Dataset:
     """The same kinds anew, by another chance, with abstracts of papers among them."""
     more = mixed(random.Random(chance.random()))
     rows = list(zip(more.columns["anchor"], more.columns["positive"], strict=True))[:46_400]
@@ -45,7 +45,7 @@ def widened(chance: random.Random) -> Examples:
     return examples(rows, f"{more.source}, arXiv abstracts")
 
 
-def triplets(chance: random.Random) -> Examples:
+def triplets(chance: random.Random) -> Dataset:
     """Premises of SNLI with a hypothesis that follows and one that contradicts."""
     found = [
         (a, *(chance.choice(told[label]) for label in ("entailment", "contradiction"))) for a, told in hypotheses()
@@ -54,13 +54,13 @@ def triplets(chance: random.Random) -> Examples:
     return examples(found, "SNLI triplets")
 
 
-def ranked(chance: random.Random) -> Examples:
+def ranked(chance: random.Random) -> Dataset:
     """Premises of SNLI with a hypothesis of each label: contradiction 0, neutral 1, entailment 2."""
     labels = ("contradiction", "neutral", "entailment")
     rows = [(a, chance.choice(told[label]), at) for a, told in hypotheses() for at, label in enumerate(labels)]
     chance.shuffle(rows)
     columns = {"anchor": [row[0] for row in rows], "positive": [row[1] for row in rows]}
-    return Examples(columns, [float(row[2]) for row in rows], "SNLI, three labels")
+    return Dataset(columns, [float(row[2]) for row in rows], "SNLI, three labels")
 
 
 def hypotheses() -> list[tuple[str, dict[str, list[str]]]]:
@@ -72,17 +72,17 @@ def hypotheses() -> list[tuple[str, dict[str, list[str]]]]:
     return [(premise, told) for premise, told in found.items() if wanted <= set(told)]
 
 
-def sentences(chance: random.Random) -> Examples:
+def sentences(chance: random.Random) -> Dataset:
     """Sentences of Wikipedia, none of an STS set."""
     allowed = Allowed()
     found = [each for each in wiki(40_000) if allowed(each)]
     chance.shuffle(found)
-    return Examples({"anchor": found}, None, "wiki sentences")
+    return Dataset({"anchor": found}, None, "wiki sentences")
 
 
-def examples(rows: Sequence[Sequence[str]], source: str) -> Examples:
+def examples(rows: Sequence[Sequence[str]], source: str) -> Dataset:
     names = ("anchor", "positive", "negative")
-    return Examples(
+    return Dataset(
         {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=False)}, None, source
     )
 

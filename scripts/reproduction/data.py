@@ -19,7 +19,7 @@ from pathlib import Path
 
 from reproduction.jobs import Absent
 from semsearch.evaluation import sts_pairs
-from semsearch.training.datasets.dataset import Examples
+from semsearch.training import Dataset
 
 WIKI = ("wiki1m_for_simcse.txt", "wiki_sentences_1m/wiki1m.txt.xz", "wiki_sentences_1m/wiki1m.txt")
 CHINESE = {"atec": "ATEC", "bq": "BQ", "lcqmc": "LCQMC", "pawsx": "PAWSX", "stsb-cn": "STS-B", "nli-cn": "NLI"}
@@ -27,24 +27,24 @@ ORDER = {"contradiction": 0.0, "neutral": 1.0, "entailment": 2.0}  # CoSENT: the
 Pairs = tuple[list[tuple[str, str]], list[float]]
 
 
-def examples(name: str, data: Path, most: int = 0) -> Examples:
+def examples(name: str, data: Path, most: int = 0) -> Dataset:
     """What is called `name`, the first `most` rows of it. Raises Absent where it is not here."""
     limit = most or None
     if name == "wiki1m":
-        return Examples({"anchor": list(islice(sentences(data), limit))}, source=name)
+        return Dataset({"anchor": list(islice(sentences(data), limit))}, source=name)
     if name == "nli":
         return _triplets(data, limit)
     if name == "nli-sentences":
         found = _triplets(data, None)
         both = [text for pair in zip(found.columns["anchor"], found.columns["positive"], strict=True) for text in pair]
-        return Examples({"anchor": both[:limit]}, source=name)
+        return Dataset({"anchor": both[:limit]}, source=name)
     if name in ("stsb", "stsb-train"):
         splits = ("train", "dev", "test") if name == "stsb" else ("train",)
         found_pairs = [pair for split in splits for pair in sts_pairs("stsb", data, split)[split].pairs]
-        return Examples({"anchor": [text for pair in found_pairs for text in pair]}, source=name)
+        return Dataset({"anchor": [text for pair in found_pairs for text in pair]}, source=name)
     pairs, labels = labelled(name, data, "train")
     columns = {"anchor": [one for one, _ in pairs[:limit]], "positive": [other for _, other in pairs[:limit]]}
-    return Examples(columns, labels[:limit], source=name)
+    return Dataset(columns, labels[:limit], source=name)
 
 
 def sentences(data: Path) -> Iterator[str]:
@@ -79,11 +79,11 @@ def _snli(data: Path, part: str) -> Pairs:
     return [(a, b) for a, b, _ in rows], [order for _, _, order in rows]
 
 
-def _triplets(data: Path, limit: int | None) -> Examples:
+def _triplets(data: Path, limit: int | None) -> Dataset:
     path = data / "nli_for_simcse.csv"
     if not path.is_file():
         raise Absent(f"SNLI's train part and MultiNLI are not here: {path.name}")
     with path.open(encoding="utf-8", newline="") as lines:
         rows = list(islice(csv.DictReader(lines), limit))
     columns = {"anchor": "sent0", "positive": "sent1", "negative": "hard_neg"}
-    return Examples({role: [row[name] for row in rows] for role, name in columns.items()}, source="nli")
+    return Dataset({role: [row[name] for row in rows] for role, name in columns.items()}, source="nli")

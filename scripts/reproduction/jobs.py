@@ -17,13 +17,24 @@ Setting = Literal["full", "small"]
 OWN = "@"  # before the name of a template of templates.toml
 
 
+# the keys of results on disk, where they differ: renaming them would run every job again
+JSON_KEYS = {
+    "batch_size": "batch",
+    "learning_rate": "rate",
+    "max_length": "tokens",
+    "grad_cache_size": "micro",
+    "training_template": "trains",
+    "inference_template": "serves",
+}
+
+
 class Absent(Exception):
     """Why something cannot be run here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run without its seed. `method` is "" for a model as it is, which is read by the template `serves`."""
+    """One run without its seed. `method` is "" for an untrained model, which is read under `inference_template`."""
 
     run: str
     base: str
@@ -31,8 +42,8 @@ class Job:
     setting: Setting
     method: str = ""
     data: str = ""
-    trains: str = ""
-    serves: str = ""
+    training_template: str = ""
+    inference_template: str = ""
     post: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -45,7 +56,9 @@ class Job:
     @property
     def told(self) -> dict[str, Any]:
         """All of it, for a JSON file."""
-        return {key: value for key, value in asdict(self).items() if value}
+        told = {key: value for key, value in asdict(self).items() if value}
+        told["settings"] = {JSON_KEYS.get(key, key): value for key, value in self.settings.items()}
+        return {JSON_KEYS.get(key, key): value for key, value in told.items() if value}
 
 
 @lru_cache(1)
@@ -65,7 +78,7 @@ def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
         raise Absent(f"the small setting has one model, a BERT, and this is {base['model'].removeprefix('hf:')}")
     name, _, data = cell.run.partition("@") if not cell.run.startswith(OWN) else (cell.run, "", "")
     if name not in known["runs"]:
-        return Job(cell.run, cell.base, model, setting, serves=cell.run)
+        return Job(cell.run, cell.base, model, setting, inference_template=cell.run)
     run = known["runs"][name]
     usual = dict(run.get("settings", {}))
     if setting == "small":
@@ -79,8 +92,8 @@ def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
         setting=setting,
         method=run.get("method", ""),
         data=data or str(usual.get("data") or run["data"]),
-        trains=_of(run.get("trains", ""), base["kind"]),
-        serves=_of(run.get("serves", ""), base["kind"]),
+        training_template=_of(run.get("training_template", ""), base["kind"]),
+        inference_template=_of(run.get("inference_template", ""), base["kind"]),
         post=run.get("post", ""),
         options=run.get("options", {}),
         settings=settings,

@@ -23,7 +23,7 @@ from reproduction.tables import MEANS, Figure
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import SemsearchError
 from semsearch.evaluation import sts_pairs
-from semsearch.training.datasets.dataset import Examples
+from semsearch.training import Dataset
 
 AS_IS = -1  # the seed of what chance has no part in
 SECONDS = "train-seconds"  # measured while training
@@ -96,7 +96,7 @@ class Workshop:
             seconds = self._trained(job, seed, folder)
             encoder = Encoder.load(folder, device=self.device)
         else:
-            encoder = Encoder.load(reference(job.model, job.serves), device=self.device, dtype="fp32")
+            encoder = Encoder.load(reference(job.model, job.inference_template), device=self.device, dtype="fp32")
         if job.post:
             encoder, seconds = self._fitted(job, seed, encoder)
         found: dict[str, Figure] = {SECONDS: seconds} if job.method or job.post else {}
@@ -109,28 +109,27 @@ class Workshop:
 
     def _trained(self, job: Job, seed: int, folder: Path) -> float:
         """Train into `folder`, going on where it was cut off; seconds it took."""
-        from semsearch.training.selection import Scored
-        from semsearch.training.trainer import Settings, train
+        from semsearch.training import SimilarityValidation, TrainingConfig, train
 
         self._check_device(job)
         options = {name: template(value) if isinstance(value, str) else value for name, value in job.options.items()}
-        settings = Settings(
+        settings = TrainingConfig(
             job.method,
             job.model,
             seed=seed,
             options=options,
             device=self.device,
-            trains=template(job.trains),
-            serves=template(job.serves),
+            training_template=template(job.training_template),
+            inference_template=template(job.inference_template),
             **job.settings,
         )
         dev = None
         if self.setting == "full":
             (subset,) = sts_pairs("stsb", self.data, "dev").values()
-            dev = Scored(subset.pairs, subset.gold)
+            dev = SimilarityValidation(subset.pairs, subset.gold)
             if job.data in sources.CHINESE and job.data != "nli-cn":
-                dev = Scored(*sources.labelled(job.data, self.data, "valid"), name=f"{job.data} valid")
-        return train(settings, examples(job.data, self.data, self._most), folder, dev=dev).seconds
+                dev = SimilarityValidation(*sources.labelled(job.data, self.data, "valid"), name=f"{job.data} valid")
+        return train(settings, examples(job.data, self.data, self._most), folder, validation=dev).seconds
 
     def _fitted(self, job: Job, seed: int, encoder: Encoder) -> tuple[Encoder, float]:
         """The encoder with post-processing behind it, and the seconds that fitting took."""
@@ -195,7 +194,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 @lru_cache(4)
-def examples(name: str, data: Path, most: int) -> Examples:
+def examples(name: str, data: Path, most: int) -> Dataset:
     return sources.examples(name, data, most)
 
 

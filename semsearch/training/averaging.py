@@ -1,8 +1,8 @@
-"""Weight averaging: an encoder whose weights are the mean of those along the way is often better than the last one.
+"""Weight averaging: an exponential moving average (EMA) of the weights, which often beats the last weights.
 
 Source: Polyak and Juditsky 1992, https://doi.org/10.1137/0330046, as an exponential mean: after step t, counted from 0,
-the mean keeps min(decay, (1 + t) / (10 + t)) of itself, so that the weights it began with are soon forgotten
-(tf.train.ExponentialMovingAverage has this rule for its num_updates). A decay of 0 is the last weights alone.
+the decay is min(decay, (1 + t) / (10 + t)), so that the initial weights fade quickly (the rule that
+tf.train.ExponentialMovingAverage has for num_updates). A decay of 0 leaves the last weights alone.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ import torch
 from torch import Tensor, nn
 
 
-class Average:
-    """The mean of `learned` so far. `values` by name, of the shapes of the parameters."""
+class WeightAverage:
+    """The moving average of `parameters`; `values` by name, of their shapes, empty for a decay of 0."""
 
-    def __init__(self, learned: Mapping[str, nn.Parameter], decay: float) -> None:
-        self.learned, self.decay = learned, decay
+    def __init__(self, parameters: Mapping[str, nn.Parameter], decay: float) -> None:
+        self.parameters, self.decay = parameters, decay
         self.values: dict[str, Tensor] = {}
         if decay:
-            self.values = {name: value.detach().clone() for name, value in learned.items()}
+            self.values = {name: value.detach().clone() for name, value in parameters.items()}
 
     @torch.no_grad()
-    def add(self, step: int) -> None:
-        """Take in the weights as they are after `step`, counted from 0."""
-        kept = min(self.decay, (1 + step) / (10 + step))
+    def update(self, step: int) -> None:
+        """Add the weights after `step`, counted from 0."""
+        decay = min(self.decay, (1 + step) / (10 + step))
         for name, mean in self.values.items():
-            mean.lerp_(self.learned[name], 1 - kept)
+            mean.lerp_(self.parameters[name], 1 - decay)
 
     @contextmanager
-    def in_place(self) -> Iterator[None]:
-        """With the mean as the weights of the network."""
+    def applied(self) -> Iterator[None]:
+        """Use the average as the network's weights inside the block."""
         self._swap()
         try:
             yield
@@ -41,4 +41,4 @@ class Average:
 
     def _swap(self) -> None:
         for name in self.values:
-            self.values[name], self.learned[name].data = self.learned[name].data, self.values[name]
+            self.values[name], self.parameters[name].data = self.parameters[name].data, self.values[name]

@@ -1,35 +1,111 @@
-"""What a trained encoder was before its training."""
+"""The base model of a run: its folder, and the templates that texts are read under in training and afterwards.
+
+Where the objective sets no template, the base model's own is used: one in its name, a saved encoder's, its pipeline's.
+"""
 
 from __future__ import annotations
 
-import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models.model_ref import Reference
-from semsearch.training.runs import RUN, SETTINGS
+from semsearch.models import hf_config, methods, model_folders
+from semsearch.models.bundle import Bundle
+from semsearch.models.model_ref import HUB, Reference
+from semsearch.models.networks import loading
+from semsearch.training.checks import PAGE, find_base
+from semsearch.training.hyperparameters import Hyperparameters
+
+ROBERTA = ("roberta", "xlm-roberta", "camembert")
+LOG = logging.getLogger(__name__)
 
 
-def trained_from(name: str) -> str:
-    """The base that the encoder in the folder `name` was trained from, as `Encoder.load` takes it; "" where unknown.
+@dataclass(frozen=True, slots=True)
+class BaseModel:
+    """A model's folder, its kind (bert, roberta, causal), and how texts are read in training and at inference.
 
-    A folder that was moved to another machine names a base that need not be there.
+    `parts` are the parts of its checkpoint that it was already trained with, such as a pooler.
     """
-    folder = Path(Reference.parse(name).model).expanduser() if name else Path()
-    if not name or not folder.is_dir():
-        return ""
-    base = _told(folder / RUN / SETTINGS, "base", "name")
-    base = base or _told(folder / bundles.MANIFEST, "origin", "trained", "base", "name")
-    return base if isinstance(base, str) else ""
+
+    folder: Path
+    kind: str
+    training: Bundle
+    inference: Bundle
+    parts: frozenset[str] = frozenset()
+
+    @property
+    def causal(self) -> bool:
+        return self.kind == "causal"
 
 
-def _told(file: Path, *keys: str) -> Any:
-    """What a JSON file holds below these keys; None where it does not, or cannot be read."""
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+def load_base(name: str | Path, hyperparameters: Hyperparameters, *, trust: bool = False) -> BaseModel:
+    """The base model called `name`, under the hyperparameters' templates where it names none itself.
+
+    Raises NotFound, and UsageError for an ONNX encoder, or where model and templates do not go together.
+    """
+    reference = Reference.parse(name)
+    folder = find_base(reference)
+    saved = _saved_encoder(folder, reference)
+    kind = family(loading.architecture(folder, trust=trust))
+    parts = methods.make(saved.method, saved.options).needs if saved else frozenset()
+    if saved and not reference.template and not hyperparameters.training_templates:
+        return BaseModel(folder, kind, saved, saved, parts)
+    entry = model_folders.catalogue().get(reference.model, {})
+    licence = saved.licence if saved else str(entry.get("licence", ""))
+    source = saved.source if saved else str(entry.get("source") or _page(reference))
+    training, inference = (
+        hf_config.describe(folder, under, name=reference.model, source=source, trust=trust)
+        for under in _templated(reference, hyperparameters, kind, entry.get("template") or "")
+    )
+    training, inference = (replace(each, licence=each.licence or licence) for each in (training, inference))
+    return BaseModel(folder, kind, training, inference, parts)
+
+
+def family(architecture: tuple[str, bool]) -> str:
+    """bert, roberta or causal, which decides the templates of the papers that suit a model."""
+    kind, decodes = architecture
+    return "causal" if decodes else "roberta" if kind in ROBERTA else "bert"
+
+
+def _saved_encoder(folder: Path, reference: Reference) -> Bundle | None:
+    """The encoder saved in `folder`, its weights verified; None for a model without a manifest."""
+    if not (folder / bundles.MANIFEST).is_file():
         return None
-    for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+    saved = bundles.read(folder)
+    saved.path("weights")
+    also = {"layer": reference.layer, "max_tokens": reference.max_tokens, **reference.options}
+    for key in () if reference.template else (key for key, value in also.items() if value is not None):
+        raise UsageError(
+            f"{reference.model} was saved with its own reading, so {key} cannot be chosen.",
+            f"Name a template too: {reference.model}#{key}=…,template=mean",
+        )
+    if saved.post:
+        LOG.warning("%s is trained without its %s, which was fitted to its weights.", reference.model, saved.post[0])
+    return replace(saved, post=(), dim=0, parity={}, background=()).with_fingerprint()
+
+
+def _templated(
+    reference: Reference, hyperparameters: Hyperparameters, kind: str, default: str
+) -> tuple[Reference, Reference]:
+    """`reference` under the template of training, and under that of the saved encoder."""
+    if reference.template:
+        return reference, reference
+    training, inference = hyperparameters.training_templates, hyperparameters.inference_templates
+    first = _with_template(reference, training, kind) if training else reference.with_(template=default)
+    return first, _with_template(reference, inference, kind) if inference else first
+
+
+def _with_template(reference: Reference, templates: Mapping[str, str], kind: str) -> Reference:
+    if kind not in templates:
+        raise UsageError(
+            f"this method has no template for {reference.model}, a model of the kind {kind}.",
+            f"It trains models of the kind {' or '.join(templates)}; or name a template: {reference.model}#TEMPLATE",
+        )
+    return reference.with_(template=templates[kind])
+
+
+def _page(reference: Reference) -> str:
+    return PAGE + reference.model.removeprefix(HUB) if reference.model.startswith(HUB) else ""

@@ -1,20 +1,33 @@
-"""What an encoder can be trained by: each method in a line, its paper, and the figures that hold otherwise untold."""
+"""The catalogue of training methods: a line about each, its paper, and its default hyperparameters."""
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TypedDict
 
-from semsearch.utils import optional_packages, plugins
-
-if TYPE_CHECKING:
-    from semsearch.training.objectives import Base
+from semsearch.training import objectives
+from semsearch.types import JsonObject
+from semsearch.utils import optional_packages
 
 NEEDS = ("torch", "transformers", "safetensors")
 SOURCE = re.compile(r"Sources?: (.*?)(https?://[^\s,;:]+)", re.DOTALL)
-LABELLED = {"score": "pairs with a score or label", "class": "pairs with classes", "teacher": "texts, a teacher"}
+DATA = {"score": "pairs with a score or label", "class": "pairs with classes", "teacher": "texts, a teacher"}
+
+
+class TrainingMethod(TypedDict):
+    """`what` it does and the data it `needs`; `source` and `url` of its paper; defaults of its hyperparameters."""
+
+    name: str
+    what: str
+    needs: str
+    source: str
+    url: str
+    batch_size: int
+    learning_rate: float
+    epochs: float
+    max_length: int
+    options: JsonObject
 
 
 def require_packages() -> None:
@@ -22,42 +35,27 @@ def require_packages() -> None:
     optional_packages.require(NEEDS, "train", "train")
 
 
-def method_names() -> list[str]:
-    """The names of all training methods, found without importing them: PyTorch need not be installed."""
-    spec = importlib.util.find_spec("semsearch.training.objectives")
-    assert spec is not None
-    return [name.replace("_", "-") for name in plugins.names(importlib.util.module_from_spec(spec))]
-
-
-def training_methods() -> list[dict[str, Any]]:
-    """Every method by name: what it does and needs, its `source` and `url`, batch, rate, epochs, tokens, options.
-
-    Raises MissingExtra where PyTorch is not installed.
-    """
+def training_methods() -> list[TrainingMethod]:
+    """Every training method, sorted by name. Raises MissingExtra where PyTorch is not installed."""
     require_packages()
-    from semsearch.training import objectives
-
-    return [_told(name, objectives.kind(name), objectives.options_of(name)) for name in plugins.names(objectives)]
+    return [_method(name) for name in objectives.names()]
 
 
-def _told(name: str, kind: type[Base], options: dict[str, Any]) -> dict[str, Any]:
+def _method(name: str) -> TrainingMethod:
+    kind = objectives.load(name)
     text = inspect.getdoc(inspect.getmodule(kind)) or ""
-    found = SOURCE.search(text)
-    figures = {key: getattr(kind.recipe, key) for key in ("batch", "rate", "epochs", "tokens")}
+    source = SOURCE.search(text)
+    reads_pairs = set(objectives.columns_read(name, ("anchor", "positive"))) != {"anchor"}
+    defaults = kind.hyperparameters
     return {
-        "name": name.replace("_", "-"),
+        "name": name,
         "what": " ".join(text.partition("\n\n")[0].split()),
-        "needs": LABELLED.get(kind.labels) or ("pairs or triplets" if _pairs(name) else "texts"),
-        "source": " ".join(found[1].split()).rstrip(" ,:") if found else "",
-        "url": found[2].rstrip(".") if found else "",
-        **figures,
-        "options": options,
+        "needs": DATA.get(kind.labels) or ("pairs or triplets" if reads_pairs else "texts"),
+        "source": " ".join(source[1].split()).rstrip(" ,:") if source else "",
+        "url": source[2].rstrip(".") if source else "",
+        "batch_size": defaults.batch_size,
+        "learning_rate": defaults.learning_rate,
+        "epochs": defaults.epochs,
+        "max_length": defaults.max_length,
+        "options": objectives.default_options(name),
     }
-
-
-def _pairs(name: str) -> bool:
-    """Whether the method reads a second text where there is one."""
-    from semsearch.training import objectives
-
-    shape = objectives.Shape(width=8, depth=2, dim=8, columns=(objectives.ANCHOR, objectives.POSITIVE), classes=2)
-    return any(view.column != objectives.ANCHOR for view in objectives.make(name, shape, {}).views)

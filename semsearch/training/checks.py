@@ -1,60 +1,62 @@
-"""Whether an objective, the data and the base go together: told before anything is trained."""
+"""Checks that base model, objective and dataset go together, made before anything is trained and without PyTorch."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semsearch.encoders.factory import HASHING
 from semsearch.errors import UsageError
+from semsearch.models import bundle as bundles
+from semsearch.models import model_folders
+from semsearch.models.model_ref import HUB, Reference
 
 if TYPE_CHECKING:
-    from semsearch.training.datasets.dataset import Examples
-    from semsearch.training.model import Learner
-    from semsearch.training.objectives import Base
+    from semsearch.training.datasets.dataset import Dataset
+    from semsearch.training.objectives._base import BaseObjective
+
+PAGE = "https://huggingface.co/"
 
 
-def check(objective: Base, learner: Learner, examples: Examples, method: str, *, teacher: bool, batch: int) -> None:
-    """Raises UsageError where they do not. `teacher`: whether there is one; `batch`: examples a step."""
-    _columns(objective, examples, method)
-    _batch(objective, method, batch)
-    _labels(objective, examples, method, teacher)
-    _prompts(objective, learner)
+def find_base(reference: Reference) -> Path:
+    """The folder of a base model. Raises NotFound, and UsageError for a model whose weights cannot be trained."""
+    if reference.model == HASHING:
+        raise UsageError(f"{HASHING} has no weights to train.", "Name a model: a folder, or hf:owner/name.")
+    if reference.dim is not None:
+        raise UsageError(
+            f"{reference.model} is trained with all its dimensions, so dim {reference.dim} cannot be chosen.",
+            f"To make the first {reference.dim} usable on their own too: --matryoshka-dims {reference.dim}",
+        )
+    folder = model_folders.find(reference.model, reference.revision)
+    if (folder / bundles.MANIFEST).is_file() and (saved := bundles.read(folder)).weights.endswith(bundles.ONNX):
+        origin = saved.source.removeprefix(PAGE)
+        hub = f", such as {HUB}{origin}" if origin != saved.source else ""
+        raise UsageError(
+            f"{reference.model} is an exported encoder: ONNX weights cannot be trained.",
+            f"Name the model it was made from: a folder with config.json and model.safetensors{hub}.",
+        )
+    return folder
 
 
-def _columns(objective: Base, examples: Examples, method: str) -> None:
+def check_data(objective: BaseObjective, dataset: Dataset, method: str, *, has_teacher: bool, batch_size: int) -> None:
+    """Raises UsageError where the objective of `method` cannot be trained on `dataset`."""
+    source = dataset.source or "the data"
     for view in objective.views:
-        if view.column not in examples.columns:
+        if view.column not in dataset.columns:
             raise UsageError(
-                f"{method} needs a column {view.column}, and {examples.source or 'the data'} has "
-                f"{', '.join(examples.columns)}.",
+                f"{method} needs a column {view.column}, and {source} has {', '.join(dataset.columns)}.",
                 "Give pairs or triplets (JSON lines, CSV or TSV), or choose a method for plain text: cotbert, simcse.",
             )
-
-
-def _batch(objective: Base, method: str, batch: int) -> None:
-    """Two views of a text are told from those of other texts alone: without any, the loss is 0."""
-    if batch == 1 and objective.labels == "none" and len(objective.views) == 2:
+    if batch_size == 1 and objective.labels == "none" and len(objective.views) == 2:
+        # the negatives are the other texts of the batch: without any, the loss is 0
         raise UsageError(
-            f"{method} tells the texts of a batch apart, and a batch has one.", "Say --batch-size 2 or more."
+            f"{method} contrasts a text with the others of its batch, and a batch has one.",
+            "Use --batch-size 2 or more.",
         )
-
-
-def _labels(objective: Base, examples: Examples, method: str, teacher: bool) -> None:
-    if objective.labels in ("score", "class") and examples.labels is None:
+    if objective.labels in ("score", "class") and dataset.labels is None:
         raise UsageError(
-            f"{method} needs labels, and {examples.source or 'the data'} has none.",
-            "Add a column score or label, or choose a method that does without.",
+            f"{method} needs labels, and {source} has none.",
+            "Add a column score or label, or choose a method that needs none.",
         )
-    if objective.labels == "teacher" and not teacher:
+    if objective.labels == "teacher" and not has_teacher:
         raise UsageError(f"{method} needs a teacher.", "Name one: --teacher MODEL")
-
-
-def _prompts(objective: Base, learner: Learner) -> None:
-    """A view's prompt needs the [MASK]s that the base's method reads."""
-    reads = learner.method.masks
-    for prompt in map(learner.prompt, objective.views):
-        if prompt.masks != reads and (reads is not None or not prompt.masks):
-            raise UsageError(
-                f"{learner.base.trains.name} is read at {reads} [MASK]s, and the objective has a text under "
-                f"{prompt.text!r}.",
-                "Name a base or templates that go together, or no template: then both are the paper's.",
-            )

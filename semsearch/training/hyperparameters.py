@@ -1,86 +1,60 @@
-"""Settings: how a run is done, as it was told and as it comes out with what the objective's paper has."""
+"""Hyperparameters of a training run: the values of a method's paper, and the defaults shared by all methods."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Literal
 
-from semsearch.errors import UsageError
-from semsearch.training import objectives
-from semsearch.training.bases import KINDS
-from semsearch.training.objectives import Recipe
+from semsearch.types import JsonObject
 
-PRECISIONS = ("fp32", "bf16")
-SEEDS = 2**64  # that torch knows
-NEARLY = 1e-12  # 0 itself cannot be
-# the least that a setting can be; None is what it is told by leaving it out
-LEAST: Mapping[str, float] = {
-    "batch": 1,
-    "rate": NEARLY,
-    "epochs": NEARLY,
-    "steps": 1,
-    "tokens": 1,
-    "warmup": 0,
-    "eval_every": 1,
-    "average": 0,
-    "micro": 0,
-    "threads": 0,
-    "seed": 0,
+# the keys of run folders and manifests on disk, where they differ from the fields
+JSON_KEYS = {
+    "batch_size": "batch",
+    "learning_rate": "rate",
+    "max_length": "tokens",
+    "max_grad_norm": "clip",
+    "ema_decay": "average",
+    "training_templates": "trains",
+    "inference_templates": "serves",
+    "trainable": "learns",
+    "new_parts": "fresh",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How a run is done. What is None is as the objective's recipe, which is that of its paper.
+class Hyperparameters:
+    """What a paper trains with; TrainingConfig overrides any of it.
 
-    `micro`: texts that memory has to hold at once; the loss still sees the whole batch. `precision` is fp32 or bf16.
-    `average` is the decay of a mean of the weights, which is then what is judged and saved; 0 is none. `dims`: lengths
-    at which the beginning of a vector has to serve too (Matryoshka). `trains` and `serves` are templates in place of
-    the recipe's, for a base that names none. `threads` 0 is as many as torch takes.
+    `max_length`: tokens of a sentence, without its prompt. `warmup`: a fraction of the steps, or their number where it
+    is above 1. `max_grad_norm` 0: no clipping. `eval_every`: steps between two validations. `ema_decay` of an
+    exponential moving average of the weights, which is then what is validated and saved; 0 for none.
+    `training_templates` and `inference_templates`: by kind of network (bert, roberta, causal), the template that texts
+    are read under in training, and the one saved with the encoder; none: the base model's own. `frozen`: prefixes of
+    the names of parameters that are not trained; `trainable`: where given, of the only ones that are. `new_parts`: the
+    parts that are initialised anew unless the base model was trained with them: "pooler" (random), "prompt" (the word
+    vectors of the template). `dropout`: whether the network's own dropout is active in training.
     """
 
-    method: str
-    base: str
-    seed: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
-    batch: int | None = None
-    rate: float | None = None
-    epochs: float | None = None
-    steps: int | None = None
-    tokens: int | None = None
-    warmup: float | None = None
-    eval_every: int | None = None
-    micro: int = 0
-    precision: str = "fp32"
-    device: str = "auto"
-    dims: tuple[int, ...] = ()
-    trains: str = ""
-    serves: str = ""
-    average: float | None = None
-    threads: int = 0
+    batch_size: int
+    learning_rate: float
+    epochs: float = 1
+    max_length: int = 32
+    warmup: float = 0.0
+    schedule: Literal["linear", "constant"] = "linear"
+    weight_decay: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
+    max_grad_norm: float = 1.0
+    eval_every: int = 125
+    ema_decay: float = 0.0
+    training_templates: Mapping[str, str] = field(default_factory=dict)
+    inference_templates: Mapping[str, str] = field(default_factory=dict)
+    frozen: tuple[str, ...] = ()
+    trainable: tuple[str, ...] = ()
+    new_parts: tuple[str, ...] = ()
+    dropout: bool = True
 
-    def recipe(self) -> Recipe:
-        """The objective's, with what was told otherwise. Raises UsageError for a value that cannot be."""
-        self._check()
-        objectives.checked(self.method, self.options)
-        usual: Recipe = objectives.kind(self.method).recipe
-        told = {each.name: getattr(self, each.name, None) for each in fields(Recipe)}
-        for name in ("trains", "serves"):
-            told[name] = dict.fromkeys(KINDS, told[name]) if told[name] else None
-        return replace(usual, **{name: value for name, value in told.items() if value is not None})
-
-    def _check(self) -> None:
-        for name, least in LEAST.items():
-            value = getattr(self, name)
-            if value is not None and not least <= value < math.inf:
-                expected = "above 0" if least == NEARLY else f"{least:g} or more"
-                expected += ", and finite" if value == math.inf else ""
-                raise UsageError(f"{name} cannot be {value}.", f"It has to be {expected}.")
-        if self.seed >= SEEDS:
-            raise UsageError(f"seed cannot be {self.seed}.", f"It has to be below {SEEDS}.")
-        if self.average is not None and self.average >= 1:
-            raise UsageError(f"average cannot be {self.average}.", "It has to be below 1: 0.999 is usual, 0 is none.")
-        if self.precision not in PRECISIONS:
-            raise UsageError(f"training cannot compute in {self.precision}.", f"Choose from: {', '.join(PRECISIONS)}.")
+    def as_json(self) -> JsonObject:
+        """The hyperparameters under the keys that run folders use."""
+        return {JSON_KEYS.get(each.name, each.name): getattr(self, each.name) for each in fields(self)}

@@ -1,7 +1,7 @@
-"""The loop: batches in an order that follows from the seed, AdamW, a linear schedule, clipping, selection on dev.
+"""The training loop: shuffled batches, AdamW, a learning rate schedule, gradient clipping, validation, checkpoints.
 
-Where it stands is kept at every score on dev, every ten minutes, and where a signal ends it. The vectors that are
-judged and kept are those of the mean of the weights, where the recipe has one kept.
+Its state is saved at every validation, every ten minutes, and when a signal stops it. With an EMA of the weights, the
+average is what is validated and saved as the encoder.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,196 +20,207 @@ from torch import Tensor
 
 from semsearch.encoders import memory
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.training import rng, schedule, signals
-from semsearch.training.averaging import Average
-from semsearch.training.datasets.dataset import Examples
+from semsearch.training import rng, signals
+from semsearch.training.averaging import WeightAverage
+from semsearch.training.datasets.dataset import Dataset
 from semsearch.training.gradients import add_gradients
-from semsearch.training.model import Learner
-from semsearch.training.objectives import Base
+from semsearch.training.model import TrainableModel
+from semsearch.training.objectives._base import BaseObjective
 from semsearch.training.run_folder import metrics, plot, state
-from semsearch.training.run_folder.state import Progress
-from semsearch.training.schedule import Plan
-from semsearch.training.selection import Dev
+from semsearch.training.run_folder.state import RunState
+from semsearch.training.schedule import Schedule, learning_rate, order
+from semsearch.training.validation import Validation
 
-TOLD_EVERY = 10  # steps between two lines of the metrics
-SAVE_SECONDS = 600.0  # between two states, at most: what a crash can cost
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LOG_EVERY = 10  # steps between two lines of the metrics
+SAVE_SECONDS = 600.0  # between two saved states, at most: what a crash can lose
 LOG = logging.getLogger(__name__)
 
-Teacher = Callable[[Sequence[str]], Any]  # texts -> (n, d)
-Keep = Callable[[Progress], None]  # puts the encoder as it is now where the best one lies
+Teacher = Callable[[Sequence[str]], "NDArray[np.float32]"]  # texts -> (n, d)
+SaveBest = Callable[[RunState], None]  # replaces the best encoder by the current one
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """How far a run is. `loss` is the mean of the last steps, ten at most; `dev` the last score, in percent."""
+class TrainingStep:
+    """Progress after a step. `loss` is the mean of the last steps, at most ten.
+
+    `score` is that of the last validation and `best` the highest so far, in percent.
+    """
 
     step: int
     total: int
     loss: float
-    rate: float
-    dev: float | None
+    learning_rate: float
+    score: float | None
     best: float | None
     seconds: float
     seconds_left: float
 
 
 class Loop:
-    """One run of one seed. What it says and where it stands lies in `home`; `keep` is called for the best encoder."""
+    """One run with one seed. Metrics and state are written to `home`; `save_best` is called for each best encoder."""
 
     def __init__(
         self,
-        learner: Learner,
-        objective: Base,
-        examples: Examples,
-        planned: Plan,
+        model: TrainableModel,
+        objective: BaseObjective,
+        dataset: Dataset,
+        schedule: Schedule,
         home: Path,
         *,
-        dev: Dev | None = None,
+        validation: Validation | None = None,
         teacher: Teacher | None = None,
-        keep: Keep | None = None,
-        report: Callable[[Step], None] | None = None,
+        save_best: SaveBest | None = None,
+        report: Callable[[TrainingStep], None] | None = None,
         title: str = "",
     ) -> None:
-        self.learner, self.objective = learner, objective.to(learner.device)
-        self.examples, self.plan, self.home, self.title = examples, planned, home, title
-        self.recipe, self.dev, self.teacher = learner.recipe, dev, teacher
-        self.keep, self.report = keep, report
-        own = {f"objective.{name}": value for name, value in objective.named_parameters()}
-        self.learned = learner.parameters | own
-        if not self.learned:
-            raise UsageError("no parameter would learn.", "Free some: the recipe holds all of them.")
-        self.average = Average(learner.parameters, self.recipe.average)
+        self.model, self.objective = model, objective.to(model.device)
+        self.dataset, self.schedule, self.home, self.title = dataset, schedule, home, title
+        self.hyperparameters, self.validation, self.teacher = model.hyperparameters, validation, teacher
+        self.save_best, self.report = save_best, report
+        head = {f"objective.{name}": value for name, value in objective.named_parameters()}
+        self.parameters = model.parameters | head
+        if not self.parameters:
+            raise UsageError("no parameter would be trained.", "Unfreeze some: the hyperparameters freeze all of them.")
+        self.average = WeightAverage(model.parameters, self.hyperparameters.ema_decay)
         self.optimiser = torch.optim.AdamW(
-            self.learned.values(),
-            lr=self.recipe.rate,
-            betas=self.recipe.betas,
-            eps=self.recipe.epsilon,
-            weight_decay=self.recipe.weight_decay,
+            self.parameters.values(),
+            lr=self.hyperparameters.learning_rate,
+            betas=self.hyperparameters.betas,
+            eps=self.hyperparameters.epsilon,
+            weight_decay=self.hyperparameters.weight_decay,
             fused=True,
         )
-        self.progress = Progress(micro=planned.micro)
+        self.state = RunState(grad_cache_size=schedule.grad_cache_size)
         self._order: tuple[int, list[int]] = (-1, [])
 
     def resume(self) -> None:
-        """Go on where the run stands. Raises Corrupt where what was kept does not fit."""
-        found = state.load(self.home, self.average, self.learned, self.optimiser)
-        least = min((each for each in (found.micro, self.plan.micro) if each), default=0)
-        self.progress = replace(found, micro=least)
-        metrics.cut(self.home, found.step)
+        """Continue from the saved state. Raises Corrupt where it does not belong to this run."""
+        saved = state.load(self.home, self.average, self.parameters, self.optimiser)
+        sizes = [size for size in (saved.grad_cache_size, self.schedule.grad_cache_size) if size]
+        self.state = replace(saved, grad_cache_size=min(sizes, default=0))
+        metrics.truncate(self.home, saved.step)
 
-    def run(self) -> Progress:
-        """Train to the end of the plan. A signal ends it sooner, behind the step that it came in."""
-        begun, saved = time.monotonic() - self.progress.seconds, time.monotonic()
-        with signals.noticed() as stop:
-            while self.progress.step < self.plan.steps and not stop:
+    def run(self) -> RunState:
+        """Train to the last step. A signal stops the run after the current step."""
+        started, saved = time.monotonic() - self.state.seconds, time.monotonic()
+        with signals.deferred() as stop:
+            while self.state.step < self.schedule.steps and not stop:
                 loss = self._step()
-                self.average.add(self.progress.step)
-                self._count(loss, time.monotonic() - begun)
-                if due := self._due(self.progress.step):
-                    self._judge()
-                    self.progress = replace(self.progress, seconds=time.monotonic() - begun)
+                self.average.update(self.state.step)
+                self._record(loss, time.monotonic() - started)
+                if due := self._is_due(self.state.step):
+                    self._validate()
+                    self.state = replace(self.state, seconds=time.monotonic() - started)
                 if due or stop or time.monotonic() - saved >= SAVE_SECONDS:
-                    state.save(self.home, self.progress, self.average, self.learned, self.optimiser)
+                    state.save(self.home, self.state, self.average, self.parameters, self.optimiser)
                     saved = time.monotonic()
             if stop:
-                LOG.warning("stopped at step %d of %d; the same command goes on.", self.progress.step, self.plan.steps)
-        if self.progress.step < self.plan.steps:  # whoever handles the signal let it pass
+                LOG.warning(
+                    "stopped at step %d of %d; the same command continues the run.",
+                    self.state.step,
+                    self.schedule.steps,
+                )
+        if self.state.step < self.schedule.steps:  # the signal's own handler returned
             raise KeyboardInterrupt
-        if self.progress.idle:
+        if self.state.idle_batches:
             LOG.warning(
-                "%d of %d batches had one label alone and taught nothing: use larger batches, or data whose labels "
-                "are mixed.",
-                self.progress.idle,
-                self.plan.steps,
+                "%d of %d batches had a single label and no gradient: use larger batches, or shuffle the labels.",
+                self.state.idle_batches,
+                self.schedule.steps,
             )
-        return self.progress
+        return self.state
 
-    def _due(self, step: int) -> bool:
-        """Whether the encoder is judged after this many steps."""
-        return step == self.plan.steps or step % self.recipe.eval_every == 0
+    def _is_due(self, step: int) -> bool:
+        """Whether the encoder is validated after this many steps."""
+        return step == self.schedule.steps or step % self.hyperparameters.eval_every == 0
 
     def _step(self) -> float:
-        """One step of the optimiser; the loss before it."""
-        batch = self.examples.rows(self._batch(self.progress.step))
-        rows = [self.learner.rows(view, batch.columns[view.column]) for view in self.objective.views]
+        """One step of the optimiser; the loss before it. Raises SemsearchError where loss or gradients are infinite."""
+        batch = self.dataset.select(self._batch(self.state.step))
+        rows = [self.model.rows(view, batch.columns[view.column]) for view in self.objective.views]
         labels = self._labels(batch)
-        self.learner.train()
+        self.model.train()
         self.objective.train()
         self.optimiser.zero_grad(set_to_none=True)
-        loss = self._added(rows, labels)
-        size = float(torch.nn.utils.clip_grad_norm_(self.learned.values(), self.recipe.clip or math.inf))
-        if not math.isfinite(loss) or not math.isfinite(size):
-            what = f"loss is {loss}" if not math.isfinite(loss) else f"gradients are of length {size}"
-            slower = f"--learning-rate {self.recipe.rate / 2:g}"
+        loss = self._add_gradients(rows, labels)
+        norm = float(
+            torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.hyperparameters.max_grad_norm or math.inf)
+        )
+        if not math.isfinite(loss) or not math.isfinite(norm):
+            what = f"loss is {loss}" if not math.isfinite(loss) else f"gradient norm is {norm}"
+            slower = f"--learning-rate {self.hyperparameters.learning_rate / 2:g} --force"
             raise SemsearchError(
-                f"the {what} at step {self.progress.step + 1}.", f"Lower the learning rate, and start anew: {slower}"
+                f"the {what} at step {self.state.step + 1}.", f"Start anew with a lower learning rate: {slower}"
             )
         for group in self.optimiser.param_groups:
-            group["lr"] = schedule.rate(self.recipe, self.progress.step, self.plan.steps)
+            group["lr"] = learning_rate(self.hyperparameters, self.state.step, self.schedule.steps)
         self.optimiser.step()
         return loss
 
-    def _added(self, rows: list[list[list[int]]], labels: Tensor | None) -> float:
-        """The gradients of one batch; where memory does not hold its parts, of smaller ones."""
-        before, micro = rng.state(self.learner.device), self.progress.micro
+    def _add_gradients(self, rows: list[list[list[int]]], labels: Tensor | None) -> float:
+        """Add the gradients of one batch; where memory is full, computed in smaller parts."""
+        before, size = rng.state(self.model.device), self.state.grad_cache_size
         try:
-            return add_gradients(self.learner, self.objective, rows, labels, micro)
+            return add_gradients(self.model, self.objective, rows, labels, size)
         except (RuntimeError, MemoryError) as error:
             longest = max(len(row) for view in rows for row in view)
-            memory.check_smaller_batch_helps(error, self.learner.device, texts=micro, tokens=longest)
-        if self.learner.device != "cpu":
+            memory.check_smaller_batch_helps(error, self.model.device, texts=size, tokens=longest)
+        if self.model.device != "cpu":
             torch.cuda.empty_cache()
-        rng.restore(self.learner.device, before)
+        rng.restore(self.model.device, before)
         self.optimiser.zero_grad(set_to_none=True)
-        self.progress = replace(self.progress, micro=max(1, (micro or self.plan.batch) // 2))
+        self.state = replace(self.state, grad_cache_size=max(1, (size or self.schedule.batch_size) // 2))
         LOG.warning(
-            "memory does not hold the batch: it is computed in parts of %d texts from here on.", self.progress.micro
+            "memory is full: batches are computed in parts of %d texts from now on.", self.state.grad_cache_size
         )
-        return self._added(rows, labels)
+        return self._add_gradients(rows, labels)
 
-    def _labels(self, batch: Examples) -> Tensor | None:
-        """What the objective gets beside the vectors: (n,) of the data, or (n · columns, d) of a teacher."""
-        wanted, device = self.objective.labels, self.learner.device
+    def _labels(self, batch: Dataset) -> Tensor | None:
+        """The labels of a batch: (n,) of the data, or the vectors (n · columns, d) of the teacher."""
+        wanted, device = self.objective.labels, self.model.device
         if wanted == "teacher" and self.teacher is not None:
             texts = [text for view in self.objective.views for text in batch.columns[view.column]]
             return torch.from_numpy(np.asarray(self.teacher(texts))).to(device)
         if wanted in ("none", "teacher") or batch.labels is None:
             return None
         if not self.objective.teaches(batch.labels):
-            self.progress = replace(self.progress, idle=self.progress.idle + 1)
+            self.state = replace(self.state, idle_batches=self.state.idle_batches + 1)
         return torch.tensor(batch.labels, dtype=torch.long if wanted == "class" else torch.float32, device=device)
 
     def _batch(self, step: int) -> list[int]:
-        """The places of a step's examples."""
-        epoch, at = divmod(step, len(self.examples) // self.plan.batch)
+        """The indices of a step's examples."""
+        epoch, at = divmod(step, len(self.dataset) // self.schedule.batch_size)
         if self._order[0] != epoch:
-            self._order = epoch, schedule.order(len(self.examples), self.plan.seed, epoch)
-        return self._order[1][at * self.plan.batch : (at + 1) * self.plan.batch]
+            self._order = epoch, order(len(self.dataset), self.schedule.seed, epoch)
+        return self._order[1][at * self.schedule.batch_size : (at + 1) * self.schedule.batch_size]
 
-    def _judge(self) -> None:
-        """Score the encoder on dev, in percent; keep it where it is the best so far, or where there is no dev."""
-        step, best = self.progress.step, self.progress.best
-        with self.average.in_place():
-            score = None if self.dev is None else self.dev.score(self.learner.encode)
-            if self.dev is not None:
-                metrics.note(self.home, {"step": step, "dev": score, "measure": self.dev.measure})
-            self.progress = replace(self.progress, dev=score)
+    def _validate(self) -> None:
+        """Score the encoder; save it where it is the best so far, or where there is no validation."""
+        step, best = self.state.step, self.state.best
+        with self.average.applied():
+            score = None if self.validation is None else self.validation.score(self.model.encode)
+            if self.validation is not None:
+                metrics.append(self.home, {"step": step, "dev": score, "measure": self.validation.measure})
+            self.state = replace(self.state, score=score)
             if score is None or best is None or score > best:
-                self.progress = replace(self.progress, best=score, best_step=step)
-                if self.keep is not None:
-                    self.keep(self.progress)
+                self.state = replace(self.state, best=score, best_step=step)
+                if self.save_best is not None:
+                    self.save_best(self.state)
         plot.draw(self.home, self.title)
 
-    def _count(self, loss: float, seconds: float) -> None:
-        """Take note of a step that was done."""
-        at = self.progress
+    def _record(self, loss: float, seconds: float) -> None:
+        """Count a completed step, log it and report it."""
+        at = self.state
         step, losses = at.step + 1, (*at.losses, loss)
         mean = float(np.mean(losses))
-        used = schedule.rate(self.recipe, at.step, self.plan.steps)
-        tells = step % TOLD_EVERY == 0 or self._due(step)
-        if tells:
-            metrics.note(self.home, {"step": step, "loss": mean, "rate": used, "seconds": round(seconds, 3)})
-        self.progress = replace(at, step=step, losses=() if tells else losses, seconds=seconds)
+        used = learning_rate(self.hyperparameters, at.step, self.schedule.steps)
+        due = step % LOG_EVERY == 0 or self._is_due(step)
+        if due:
+            metrics.append(self.home, {"step": step, "loss": mean, "rate": used, "seconds": round(seconds, 3)})
+        self.state = replace(at, step=step, losses=() if due else losses, seconds=seconds)
         if self.report is not None:
-            left = seconds / step * (self.plan.steps - step)
-            self.report(Step(step, self.plan.steps, mean, used, at.dev, at.best, seconds, left))
+            left = seconds / step * (self.schedule.steps - step)
+            self.report(TrainingStep(step, self.schedule.steps, mean, used, at.score, at.best, seconds, left))

@@ -1,8 +1,8 @@
-"""Learner: the network that is being trained, read the way its objective asks for, in parts that memory holds.
+"""TrainableModel: the network in training, encoding texts as the objective asks, in parts that fit into memory.
 
-A text is read in training as it will be read afterwards: under the same prompt and its rules (the released code of
-PromptBERT and CoT-BERT puts no full stop behind a sentence in training, and one in the test). Of a sentence the
-first `tokens` tokens are read, and the prompt always whole.
+A text is read in training as it is at inference: under the same prompt and its rules (the released code of PromptBERT
+and CoT-BERT appends a full stop to a sentence only in the test). A sentence is truncated to `max_length` tokens, its
+prompt never.
 """
 
 from __future__ import annotations
@@ -34,52 +34,56 @@ from semsearch.models.networks import loading, saving
 from semsearch.models.networks.masked import Inputs
 from semsearch.models.tokenization import PromptTokens, Tokenizer
 from semsearch.prompts import Prompt
-from semsearch.training.bases import Base
-from semsearch.training.objectives import Recipe, Shape, View
+from semsearch.training.base_model import BaseModel
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import Shape, View
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from semsearch.types import Vectors
 
-CPU_TOKENS, GPU_TOKENS = 1024, 65_536  # that run together, padding included
-# what of a manifest says how a text is read, and under which terms
+CPU_TOKENS, GPU_TOKENS = 1024, 65_536  # per forward pass, padding included
+# the fields of a manifest that say how a text is read, and the licence
 READING = ("method", "options", "layer", "pooling", "normalize", "prompts", "max_tokens", "tokens", "licence")
 Rows = Sequence[Sequence[int]]
 
-Prepare = Callable[[Any], None]  # what is done to a network before it is trained, such as adding adapters
+Prepare = Callable[[nn.Module], None]  # changes a network before training, for example by adding adapters
 
 
-class Learner:
-    """The network of `base`, on `device`, and what reads texts by it. `prepare` may change it before it learns."""
+class TrainableModel:
+    """The network of `base` on `device`, with tokenisation and inference. `prepare` may change it before training.
+
+    `precision` is that of the computation, `base_precision` that of the base model's weights.
+    """
 
     def __init__(
         self,
-        base: Base,
-        recipe: Recipe,
+        base: BaseModel,
+        hyperparameters: Hyperparameters,
         *,
         device: str = "auto",
         precision: str = "fp32",
         trust: bool = False,
         frozen_copy: bool = False,
         prepare: Prepare | None = None,
-        weights: str = "fp32",
+        base_precision: str = "fp32",
     ) -> None:
-        self.base, self.recipe, self.precision = base, recipe, precision
+        self.base, self.hyperparameters, self.precision = base, hyperparameters, precision
         self.device = _device.torch_device(device)
-        self.method = methods.make(base.trains.method, base.trains.options)
-        self.network = self._opened(trust, weights)
+        self.method = methods.make(base.training.method, base.training.options)
+        self.network = self._load(trust, base_precision)
         self.frozen = copy.deepcopy(self.network).train(False).requires_grad_(False) if frozen_copy else None
         engine = CausalBackend if base.causal else MaskedBackend
-        self.engine = engine(base.serves, device=device, trust=trust, network=self.network)
+        self.engine = engine(base.inference, device=device, trust=trust, network=self.network)
         if prepare is not None:
             prepare(self.network)
-        self._hold()
+        self._freeze()
         self._tokenizers: dict[Prompt, tuple[Tokenizer, PromptTokens]] = {}
 
     @property
     def shape(self) -> Shape:
-        """What an objective has to know of the network; what it has to know of the data is not in it."""
+        """The shape of the network, without that of the data."""
         config = self.network.model.config
         spread = float(getattr(config, "initializer_range", None) or getattr(config, "init_std", None) or 0.02)
         width, depth = self.network.width, self.network.depth
@@ -87,15 +91,15 @@ class Learner:
 
     @property
     def parameters(self) -> dict[str, nn.Parameter]:
-        """Those that learn, by name."""
+        """The parameters that are trained, by name."""
         return {name: value for name, value in self.network.named_parameters() if value.requires_grad}
 
     def train(self) -> None:
-        """Dropout on, where the recipe has it."""
-        self.network.train(self.recipe.dropout)
+        """Switch dropout on, unless the hyperparameters switch it off."""
+        self.network.train(self.hyperparameters.dropout)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) unit rows as the trained encoder will give them, without dropout."""
+        """Unit vectors (n, d) as the trained encoder returns them, without dropout."""
         self.network.train(False)
         self.engine.clear_cache()
         found: Vectors = self.engine.encode(texts, role="passage")
@@ -106,18 +110,29 @@ class Learner:
         return self._reader(view)[0].ids(texts, self.prompt(view))
 
     def prompt(self, view: View) -> Prompt:
-        return view.prompt if view.prompt is not None else self.base.trains.prompts["passage"]
+        return view.prompt if view.prompt is not None else self.base.training.prompts["passage"]
+
+    def check_prompts(self, views: Sequence[View]) -> None:
+        """Raises UsageError where a view's prompt has another number of [MASK]s than the base model's method reads."""
+        reads = self.method.masks
+        for prompt in map(self.prompt, views):
+            if prompt.masks != reads and (reads is not None or not prompt.masks):
+                raise UsageError(
+                    f"{self.base.training.name} is read at {reads} [MASK]s, and the objective has a text under "
+                    f"{prompt.text!r}.",
+                    "Name a base or templates that go together, or no template: then both are the paper's.",
+                )
 
     def parts(self, view: View, rows: Rows, most_texts: int) -> Iterator[NDArray[np.int64]]:
-        """Places of rows that run together, of like length; of one length where the network sees padding."""
+        """Indices of rows that run together: of similar length, or of equal length where the network sees padding."""
         budget = CPU_TOKENS if self.device == "cpu" else GPU_TOKENS
         texts, pads = most_texts or len(rows), self.network.pads
         return batches_by_length([len(row) for row in rows], max_texts=texts, max_tokens=budget, pads=pads)
 
     def vectors(self, view: View, rows: Rows) -> Tensor:
-        """What `view` sees in these rows: (n, d) with gradients, or (n, layers + 1, h) of the frozen copy without.
+        """The vectors of a view: (n, d) with gradients, or (n, layers + 1, h) of the frozen copy without.
 
-        float32, or float64 where the network is.
+        They are float32, or float64 where the network is.
         """
         ids, mask = (torch.from_numpy(each).to(self.device) for each in pad(rows))
         with self._autocast():
@@ -135,34 +150,36 @@ class Learner:
         states = self.frozen.states(Inputs(ids, mask), tuple(range(self.network.depth + 1)))
         return torch.stack([pool(hidden, mask) for hidden in states], dim=1)
 
-    def save(self, out: Path, told: Mapping[str, Any], name: str = "") -> Bundle:
-        """Write the encoder as it is now into the empty folder `out`; its manifest, with `told` of how it was made.
+    def save(self, out: Path, origin: Mapping[str, Any], name: str = "") -> Bundle:
+        """Write the current encoder into the empty folder `out`; its manifest, which records its `origin`.
 
-        `name` is what the encoder is called, where that is not the folder's.
+        `name` is the encoder's, by default the folder's.
         """
-        serves = self.base.serves
-        (out / bundles.TOKENIZER).write_bytes(serves.path("tokenizer").read_bytes())
-        saving.save(self.network, serves, out)
-        written = hf_config.describe(out, Reference(str(out)), name=name or out.name, source=serves.source)
-        known = {key: getattr(serves, key) for key in READING}
-        known["weights_sha256"] = hashes.combine_hashes([written.weights_sha256, *hashes.of_prompt(out, serves.method)])
-        known |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
-        return bundles.write(replace(written, dim=self.engine.dim, origin=dict(told), **known), out)
-
-    def _opened(self, trust: bool, weights: str) -> Any:
-        fresh = self.method.needs & set(self.recipe.fresh) - self.base.parts
-        opener = loading.causal if self.base.causal else loading.masked
-        network = opener(
-            self.base.folder, needs=self.method.needs - fresh, precision=weights, device=self.device, trust=trust
+        inference = self.base.inference
+        (out / bundles.TOKENIZER).write_bytes(inference.path("tokenizer").read_bytes())
+        saving.save(self.network, inference, out)
+        written = hf_config.describe(out, Reference(str(out)), name=name or out.name, source=inference.source)
+        known = {key: getattr(inference, key) for key in READING}
+        known["weights_sha256"] = hashes.combine_hashes(
+            [written.weights_sha256, *hashes.of_prompt(out, inference.method)]
         )
-        for part in sorted(fresh):
-            self._make(network, part)
+        known |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
+        return bundles.write(replace(written, dim=self.engine.dim, origin=dict(origin), **known), out)
+
+    def _load(self, trust: bool, precision: str) -> Any:
+        new = self.method.needs & set(self.hyperparameters.new_parts) - self.base.parts
+        loader = loading.causal if self.base.causal else loading.masked
+        network = loader(
+            self.base.folder, needs=self.method.needs - new, precision=precision, device=self.device, trust=trust
+        )
+        for part in sorted(new):
+            self._add_part(network, part)
         return network.to(self.device)
 
-    def _make(self, network: Any, part: str) -> None:
-        """A part that the base need not have: a random pooler, or a prompt of the template's own words."""
+    def _add_part(self, network: Any, part: str) -> None:
+        """Initialise a part that the base model may lack: a random pooler, or a prompt from the template's words."""
         if part == "pooler":
-            if not hasattr(network.model, "pooler"):  # it would be saved, and not be found again
+            if not hasattr(network.model, "pooler"):  # it would be saved but not loaded again
                 raise UsageError(
                     f"a {network.model.config.model_type} has no pooler.",
                     "Use a BERT or a RoBERTa, or another template.",
@@ -172,35 +189,32 @@ class Learner:
             nn.init.zeros_(linear.bias)
             network.pooler = nn.Sequential(linear, nn.Tanh())
         elif part == "prompt":
-            tokenizer = Tokenizer(self.base.trains.path("tokenizer"), self.base.trains.max_tokens, self._tokens)
-            frame = tokenizer.frame(self.base.trains.prompts["passage"])
+            frame = self._tokenizer().frame(self.base.training.prompts["passage"])
             ids = torch.tensor([token for token, _ in slots(frame)], device=self.device)
             network.prompt = nn.Parameter(network.words(ids).detach().clone())
 
-    def _hold(self) -> None:
-        """Keep from learning what the recipe says stays as it is."""
+    def _freeze(self) -> None:
+        """Exclude parameters from training as the hyperparameters say."""
         for name, value in self.network.named_parameters():
-            own = name.removeprefix("model.")
-            if own.startswith(self.recipe.frozen or ("\0",)):
+            if self.hyperparameters.frozen and name.removeprefix("model.").startswith(self.hyperparameters.frozen):
                 value.requires_grad_(False)
-            if self.recipe.learns and not name.startswith(self.recipe.learns):
+            if self.hyperparameters.trainable and not name.startswith(self.hyperparameters.trainable):
                 value.requires_grad_(False)
 
-    @property
-    def _tokens(self) -> Any:
-        return self.base.trains.tokens
+    def _tokenizer(self) -> Tokenizer:
+        training = self.base.training
+        return Tokenizer(training.path("tokenizer"), training.max_tokens, training.tokens)
 
     def _reader(self, view: View) -> tuple[Tokenizer, PromptTokens]:
         prompt = self.prompt(view)
         if prompt not in self._tokenizers:
-            trains = self.base.trains
-            whole = Tokenizer(trains.path("tokenizer"), trains.max_tokens, trains.tokens)
-            frame = whole.frame(prompt)
-            whole.max_tokens = min(trains.max_tokens, len(frame) + self.recipe.tokens)
-            self._tokenizers[prompt] = whole, frame
+            tokenizer = self._tokenizer()
+            frame = tokenizer.frame(prompt)
+            tokenizer.max_tokens = min(self.base.training.max_tokens, len(frame) + self.hyperparameters.max_length)
+            self._tokenizers[prompt] = tokenizer, frame
         return self._tokenizers[prompt]
 
-    def _autocast(self) -> AbstractContextManager[Any]:
+    def _autocast(self) -> AbstractContextManager[object]:
         if self.precision == "fp32":
             return nullcontext()
         return torch.autocast(self.device.partition(":")[0], dtype=torch.bfloat16)

@@ -1,4 +1,4 @@
-"""Chance: the state of torch's random numbers, kept and put back, so that a run can be repeated and gone on with."""
+"""Random number state of PyTorch, saved and restored so that a run can be repeated and resumed."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ State = Sequence[Tensor]  # of the CPU, and of the GPU where one is in use
 
 
 def state(device: str) -> State:
-    """What decides the random numbers that follow, on the CPU and on `device`."""
+    """The state of the generators of the CPU and of `device`."""
     cpu = torch.get_rng_state()
     return (cpu,) if device == "cpu" else (cpu, torch.cuda.get_rng_state(device))
 
 
-def restore(device: str, kept: State) -> None:
-    """Have the random numbers follow that followed `kept`. What was kept without the GPU says nothing of one."""
-    torch.set_rng_state(kept[0])
-    if device != "cpu" and len(kept) > 1:
-        torch.cuda.set_rng_state(kept[1], device)
+def restore(device: str, saved: State) -> None:
+    """Restore a state; one saved without a GPU leaves the GPU's generator unchanged."""
+    torch.set_rng_state(saved[0])
+    if device != "cpu" and len(saved) > 1:
+        torch.cuda.set_rng_state(saved[1], device)
 
 
 @contextmanager
-def following(device: str, kept: State) -> Iterator[None]:
-    """With the random numbers that follow `kept`; those after the block are as if it had drawn none."""
+def replayed(device: str, saved: State) -> Iterator[None]:
+    """Draw the numbers that follow `saved` inside the block; the state before it is restored afterwards."""
     before = state(device)
-    restore(device, kept)
+    restore(device, saved)
     try:
         yield
     finally:
@@ -37,7 +37,7 @@ def following(device: str, kept: State) -> Iterator[None]:
 
 @contextmanager
 def seeded(device: str, seed: int) -> Iterator[None]:
-    """With the random numbers of `seed`; the caller's own go on afterwards."""
+    """Draw the numbers of `seed` inside the block; the caller's state is restored afterwards."""
     before = state(device)
     torch.manual_seed(seed)
     try:

@@ -1,7 +1,7 @@
-"""Runs of training as they lie in their folders, read while they grow and without PyTorch.
+"""Training runs on disk, readable while they grow and without PyTorch.
 
-run/settings.json    what it was told            run/metrics.jsonl    loss and scores, line by line
-run/result.json      what it came to, once done  run/writer.pid       who is at it
+run/settings.json    the configuration          run/metrics.jsonl    loss and scores, line by line
+run/result.json      the result, once done      run/writer.pid       the process that is training
 """
 
 from __future__ import annotations
@@ -13,21 +13,27 @@ from pathlib import Path
 from typing import Any, Literal
 
 from semsearch.errors import Corrupt, NotFound
+from semsearch.models import bundle as bundles
+from semsearch.models.model_ref import Reference
+from semsearch.types import JsonObject
 from semsearch.utils import writer_lock
 
 RUN = "run"
 SETTINGS, METRICS, RESULT = "settings.json", "metrics.jsonl", "result.json"
+START_ANEW = "Name another folder with -o, or use --force to start anew."
+
+State = Literal["running", "stopped", "done"]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
-    """One run. `metrics` are lines with step and loss, or with step and dev (percent) and what it measures.
+    """One run. `metrics` are lines with step and loss, or with step, dev (a score in percent) and its measure.
 
-    Of one that is "running" `pid` is the process; one that is "stopped" goes on as its command is given again.
+    `pid` is the process of a "running" one. A "stopped" run continues when its command is given again.
     """
 
     folder: Path
-    state: Literal["running", "stopped", "done"]
+    state: State
     settings: Mapping[str, Any]
     metrics: Sequence[Mapping[str, Any]]
     result: Mapping[str, Any] | None = None
@@ -35,7 +41,7 @@ class TrainingRun:
 
     @property
     def step(self) -> int:
-        """The last one that was told of."""
+        """The last step in the metrics."""
         return max((int(line.get("step", 0)) for line in self.metrics), default=0)
 
 
@@ -43,33 +49,55 @@ def training_run(folder: str | Path) -> TrainingRun:
     """The run in `folder`, as it is now. Raises NotFound where there is none, Corrupt where it cannot be read."""
     path = Path(folder).expanduser()
     home = path / RUN
-    settings = _json(home / SETTINGS)
+    settings = read_json(home / SETTINGS)
     if settings is None:
-        raise NotFound(f"{path} holds no run of training.", "Begin one: semsearch train … -o DIR")
-    pid, result = (
-        writer_lock.holder(home),
-        _json(home / RESULT),
-    )  # in this order: the result is there before the lock is gone
-    state: Literal["running", "stopped", "done"] = "running" if pid else "done" if result else "stopped"
-    return TrainingRun(path, state, settings, lines(home / METRICS), result, pid)
+        raise NotFound(f"{path} is not the folder of a training run.", "Start one: semsearch train … -o DIR")
+    pid = writer_lock.holder(home)  # before the result, which is written while the lock is held
+    result = read_json(home / RESULT)
+    state: State = "running" if pid else "done" if result else "stopped"
+    return TrainingRun(path, state, settings, read_lines(home / METRICS), result, pid)
 
 
 def training_runs(home: str | Path) -> list[TrainingRun]:
-    """The runs in the folders of `home`, the latest first, each seed of several as one. What cannot be read is none."""
-    return [run for run, _ in sorted(_found(Path(home).expanduser()), key=lambda item: -item[1])]
+    """The runs in the folders of `home`, latest first, one per seed. Unreadable folders are skipped."""
+    return [run for run, _ in sorted(_find_runs(Path(home).expanduser()), key=lambda item: -item[1])]
 
 
-def lines(file: Path) -> list[dict[str, Any]]:
-    """All whole lines. One may have been cut short as the run was killed, or be zeros since the power failed."""
+def base_model_of(name: str) -> str:
+    """The model that the encoder in the folder `name` was trained from, as Encoder.load accepts it; "" if unknown.
+
+    In a folder that was copied from another machine, the name may be a path that does not exist here.
+    """
+    folder = Path(Reference.parse(name).model).expanduser() if name else Path()
+    if not name or not folder.is_dir():
+        return ""
+    base = _lookup(folder / RUN / SETTINGS, "base", "name")
+    base = base or _lookup(folder / bundles.MANIFEST, "origin", "trained", "base", "name")
+    return base if isinstance(base, str) else ""
+
+
+def read_lines(file: Path) -> list[JsonObject]:
+    """All complete JSON lines. The last may be cut short by a kill, or be zeros after a power failure."""
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    return [found for line in text.splitlines() if (found := _line(line)) is not None]
+    return [found for line in text.splitlines() if (found := _parse_line(line)) is not None]
 
 
-def _found(home: Path) -> Iterator[tuple[TrainingRun, float]]:
-    """Each with the time at which it was begun, or begun again."""
+def read_json(file: Path) -> JsonObject | None:
+    """The object in `file`, None where there is no file. Raises Corrupt."""
+    try:
+        found: JsonObject = json.loads(file.read_text(encoding="utf-8"))
+        return found
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Corrupt(f"{file} cannot be read: {error}.", START_ANEW) from error
+
+
+def _find_runs(home: Path) -> Iterator[tuple[TrainingRun, float]]:
+    """Each run with the time at which it was last started."""
     for pattern in (f"*/{RUN}/{SETTINGS}", f"*/seed-*/{RUN}/{SETTINGS}"):
         for file in home.glob(pattern):
             try:
@@ -78,7 +106,7 @@ def _found(home: Path) -> Iterator[tuple[TrainingRun, float]]:
                 continue
 
 
-def _line(text: str) -> dict[str, Any] | None:
+def _parse_line(text: str) -> JsonObject | None:
     try:
         found = json.loads(text)
     except ValueError:
@@ -86,13 +114,12 @@ def _line(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _json(file: Path) -> dict[str, Any] | None:
-    """The object in `file`, None where there is none. Raises Corrupt."""
+def _lookup(file: Path, *keys: str) -> object:
+    """The value below these keys of a JSON file; None where it is missing or cannot be read."""
     try:
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return found
-    except FileNotFoundError:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return None
-    except (OSError, ValueError) as error:
-        again = "Name another folder with -o, or say --force to start anew."
-        raise Corrupt(f"{file} cannot be read: {error}.", again) from error
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found

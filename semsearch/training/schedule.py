@@ -1,4 +1,4 @@
-"""How long a run is, which examples a step has, and how large its step is."""
+"""The schedule of a run: its number of steps, the examples of each step, and the learning rate of each step."""
 
 from __future__ import annotations
 
@@ -11,49 +11,54 @@ import numpy as np
 from semsearch.errors import UsageError
 
 if TYPE_CHECKING:
-    from semsearch.training.datasets.dataset import Examples
-    from semsearch.training.objectives import Recipe
+    from semsearch.training.datasets.dataset import Dataset
+    from semsearch.training.hyperparameters import Hyperparameters
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Steps in all, texts a step, of those how many memory has to hold (0: all), and what the order follows from."""
+class Schedule:
+    """`steps` in all, `batch_size` examples a step, of those `grad_cache_size` encoded at once (0: all), the `seed`."""
 
     steps: int
-    batch: int
-    micro: int
+    batch_size: int
+    grad_cache_size: int
     seed: int
 
 
-def plan(examples: Examples, recipe: Recipe, *, steps: int = 0, micro: int = 0, seed: int = 0) -> Plan:
-    """As many steps as `recipe.epochs` over the examples take, or `steps`. A last batch that is not full is left out.
+def plan(
+    dataset: Dataset, hyperparameters: Hyperparameters, *, steps: int = 0, grad_cache_size: int = 0, seed: int = 0
+) -> Schedule:
+    """As many steps as `epochs` over the dataset take, or `steps`. An incomplete last batch is left out.
 
-    Raises UsageError where there are too few examples.
+    Raises UsageError where there are fewer than two examples.
     """
-    if len(examples) < 2:
+    if len(dataset) < 2:
         raise UsageError(
-            f"{examples.source or 'the data'} has {len(examples)} usable examples.", "Training needs two or more."
+            f"{dataset.source or 'the data'} has {len(dataset)} usable examples.", "Training needs two or more."
         )
-    batch = min(recipe.batch, len(examples))
-    usual = max(1, round(recipe.epochs * (len(examples) // batch)))
-    return Plan(steps or usual, batch, micro if 0 < micro < batch else 0, seed)
+    batch_size = min(hyperparameters.batch_size, len(dataset))
+    in_epochs = max(1, round(hyperparameters.epochs * (len(dataset) // batch_size)))
+    cache = grad_cache_size if 0 < grad_cache_size < batch_size else 0
+    return Schedule(steps or in_epochs, batch_size, cache, seed)
 
 
 def order(examples: int, seed: int, epoch: int) -> list[int]:
-    """The places of the examples as an epoch has them: another order each time, the same for the same seed."""
+    """The indices of the examples in the order of an epoch, which follows from the seed."""
     return np.random.default_rng([seed, epoch]).permutation(examples).tolist()  # type: ignore[no-any-return]
 
 
-def rate(recipe: Recipe, step: int, steps: int) -> float:
-    """The learning rate of a step, counted from 0: up from 0 over the warm-up, then down to 0, in straight lines.
+def learning_rate(hyperparameters: Hyperparameters, step: int, steps: int) -> float:
+    """The learning rate of a step, counted from 0: linear warm-up from 0, then linear decay to 0.
 
-    >>> from semsearch.training.objectives import Recipe
-    >>> [round(rate(Recipe(batch=1, rate=1.0, warmup=0.5), step, 4), 2) for step in range(4)]
+    >>> from semsearch.training.hyperparameters import Hyperparameters
+    >>> half = Hyperparameters(batch_size=1, learning_rate=1.0, warmup=0.5)
+    >>> [round(learning_rate(half, step, 4), 2) for step in range(4)]
     [0.0, 0.5, 1.0, 0.5]
     """
-    warm = recipe.warmup if recipe.warmup > 1 else math.ceil(recipe.warmup * steps)
-    if step < warm:
-        return recipe.rate * step / warm
-    if recipe.schedule == "constant":
-        return recipe.rate
-    return recipe.rate * max(0.0, (steps - step) / max(1.0, steps - warm))
+    peak, warmup = hyperparameters.learning_rate, hyperparameters.warmup
+    warmup_steps = warmup if warmup > 1 else math.ceil(warmup * steps)
+    if step < warmup_steps:
+        return peak * step / warmup_steps
+    if hyperparameters.schedule == "constant":
+        return peak
+    return peak * max(0.0, (steps - step) / max(1.0, steps - warmup_steps))

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM during a run: what is being done is brought to its end, so that the run can go on from there."""
+"""Signals during a run: Ctrl-C and SIGTERM take effect after the current step, so that the run can be resumed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Stop:
-    """Whether a signal came. `number` is the first, 0 for none."""
+class StopRequest:
+    """Whether a signal arrived. `number` is the first, 0 for none."""
 
     number = 0
 
@@ -21,33 +20,32 @@ class Stop:
 
 
 @contextmanager
-def noticed() -> Iterator[Stop]:
-    """A signal is noted, and has its usual effect at the end of the block; a second one has it at once.
+def deferred() -> Iterator[StopRequest]:
+    """Delay the usual effect of a signal until the end of the block; a second signal takes effect at once.
 
-    Where a program handles signals in a way of its own or in another thread, nothing is changed.
+    Does nothing outside the main thread, and for signals that are ignored or handled outside Python.
     """
-    stop = Stop()
-    before: dict[int, Any] = {}
+    stop = StopRequest()
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        current = {number: signal.getsignal(number) for number in SIGNALS}
+        handlers = {number: usual for number, usual in current.items() if usual not in (None, signal.SIG_IGN)}
 
-    def note(number: int, frame: Any) -> None:
+    def restore() -> None:
+        for number, usual in handlers.items():
+            signal.signal(number, usual)
+
+    def request(number: int, frame: object) -> None:
         if stop:
-            _restored(before)
+            restore()
             signal.raise_signal(number)
         stop.number = stop.number or number
 
-    if threading.current_thread() is threading.main_thread():
-        usual = {number: signal.getsignal(number) for number in SIGNALS}
-        before.update({number: how for number, how in usual.items() if how not in (None, signal.SIG_IGN)})
-    for number in before:
-        signal.signal(number, note)
+    for number in handlers:
+        signal.signal(number, request)
     try:
         yield stop
     finally:
-        _restored(before)
+        restore()
     if stop:
         signal.raise_signal(stop.number)
-
-
-def _restored(before: dict[int, Any]) -> None:
-    for number, how in before.items():
-        signal.signal(number, how)

@@ -1,7 +1,6 @@
-"""Train: a base model, an objective and examples to an encoder that is saved, searched with and exported like any.
+"""The trainer: one run, or one run per seed, from a base model and a dataset to a saved encoder.
 
-`train` runs one seed and `train_seeds` several; both go on where a run of the same settings was cut off. What a run
-leaves is told in semsearch.training.run_folder.folder.
+Both continue a run of the same settings that was interrupted. semsearch.training.run_folder.folder describes the files.
 """
 
 from __future__ import annotations
@@ -10,39 +9,42 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from semsearch.encoders import device as _device
 from semsearch.errors import UsageError
 from semsearch.training import checks, objectives, rng, schedule
-from semsearch.training.bases import Base, base
-from semsearch.training.hyperparameters import Settings
-from semsearch.training.loop import Loop, Step, Teacher
-from semsearch.training.model import Learner
-from semsearch.training.objectives import Recipe, _matryoshka
+from semsearch.training.base_model import BaseModel, load_base
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.loop import Loop, Teacher, TrainingStep
+from semsearch.training.model import TrainableModel
+from semsearch.training.objectives._base import BaseObjective, Shape
+from semsearch.training.objectives._matryoshka import MatryoshkaObjective
 from semsearch.training.run_folder import manifest
-from semsearch.training.run_folder.folder import Folder
+from semsearch.training.run_folder.folder import RunFolder
+from semsearch.training.training_config import TrainingConfig
 from semsearch.utils import atomic_write
 
 if TYPE_CHECKING:
-    from semsearch.training.datasets.dataset import Examples
-    from semsearch.training.run_folder.state import Progress
-    from semsearch.training.selection import Dev
-
-__all__ = ["Result", "Settings", "Step", "Summary", "train", "train_seeds"]
+    from semsearch.training.datasets.dataset import Dataset
+    from semsearch.training.run_folder.state import RunState
+    from semsearch.training.validation import Validation
 
 SUMMARY = "summary.json"
-Report = Callable[[Step], None]
+Report = Callable[[TrainingStep], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What a run came to. `score` is the best on dev, in percent, reached after `step` steps; None without a dev."""
+class TrainingResult:
+    """The result of a run. `score` is the best validation score in percent, reached after `step` of `steps` steps.
+
+    Without a validation, `score` is None.
+    """
 
     folder: Path
     seed: int
@@ -54,91 +56,100 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """Several seeds: the mean of their scores, the sample deviation (n - 1), and the folder of the best of them."""
+class SeedsResult:
+    """The runs of several seeds: mean and sample standard deviation (n - 1) of their scores."""
 
-    results: tuple[Result, ...]
+    results: tuple[TrainingResult, ...]
     mean: float | None
     deviation: float | None
 
     @property
-    def best(self) -> Result:
+    def best(self) -> TrainingResult:
+        """The run with the highest score."""
         return max(self.results, key=lambda each: -math.inf if each.score is None else each.score)
 
 
 def train(
-    settings: Settings,
-    examples: Examples,
+    config: TrainingConfig,
+    dataset: Dataset,
     out: str | Path,
     *,
-    dev: Dev | None = None,
+    validation: Validation | None = None,
     teacher: Teacher | None = None,
     teacher_name: str = "",
     force: bool = False,
     trust_remote_code: bool = False,
     report: Report | None = None,
-) -> Result:
-    """Train one encoder into the folder `out`, going on where a run of the same settings was cut off.
+) -> TrainingResult:
+    """Train one encoder into the folder `out`, continuing an interrupted run of the same settings.
 
-    The encoder that is best on `dev` is kept, or the last without one. Raises UsageError where `out` holds something
-    else (`force` starts anew), or where settings, data and base do not go together.
+    The encoder with the best score on `validation` is saved, without one the last. `teacher` returns vectors (n, d) of
+    texts, for distillation. Raises UsageError where `out` is in use for something else (`force` starts anew), or where
+    configuration, dataset and base model do not go together.
     """
-    folder, device = Folder(Path(out).expanduser()), _device.torch_device(settings.device)
-    recipe = settings.recipe()
-    begins = base(settings.base, recipe, trust=trust_remote_code)
-    _elsewhere(folder.path, begins)
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
-    planned = schedule.plan(examples, recipe, steps=settings.steps or 0, micro=settings.micro, seed=settings.seed)
-    named = {"dev": dev.measure if dev else "", "teacher": teacher_name, "device": device}
-    told = manifest.settings(settings, recipe, begins, examples, planned, **named)
-    if (known := folder.result(told, force=force)) is not None:
-        return Result(folder=folder.path, **known)
-    with rng.seeded(device, settings.seed):
-        learner = _learner(settings, recipe, begins, device, trust_remote_code)
-        objective = _objective(settings, learner.shape, examples)
-        checks.check(objective, learner, examples, settings.method, teacher=teacher is not None, batch=planned.batch)
-        name = folder.path.resolve().name
-        run = Loop(
-            learner,
-            objective,
-            examples,
-            planned,
-            folder.home,
-            dev=dev,
-            teacher=teacher,
-            keep=lambda at: folder.keep(lambda new: learner.save(new, manifest.origin(told, at), name)),
-            report=report,
-            title=f"{settings.method} on {Path(begins.trains.name).name}, seed {settings.seed}",
+    folder, device = RunFolder(Path(out).expanduser()), _device.torch_device(config.device)
+    hyperparameters = config.hyperparameters()
+    base = load_base(config.base, hyperparameters, trust=trust_remote_code)
+    _check_output(folder.path, base)
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    plan = schedule.plan(
+        dataset, hyperparameters, steps=config.steps or 0, grad_cache_size=config.grad_cache_size, seed=config.seed
+    )
+    measure = validation.measure if validation else ""
+    settings = manifest.settings(
+        config, hyperparameters, base, dataset, plan, dev=measure, teacher=teacher_name, device=device
+    )
+    if (known := folder.result(settings, force=force)) is not None:
+        return TrainingResult(folder=folder.path, **known)
+    with rng.seeded(device, config.seed):
+        model = _model(config, hyperparameters, base, device, trust_remote_code)
+        objective = _objective(config, model.shape, dataset)
+        checks.check_data(
+            objective, dataset, config.method, has_teacher=teacher is not None, batch_size=plan.batch_size
         )
-        with folder.held():
-            if folder.begin(told, force=force):
-                run.resume()
-            return _ended(folder, settings.seed, named["dev"], run.run())
+        model.check_prompts(objective.views)
+        name = folder.path.resolve().name
+        loop = Loop(
+            model,
+            objective,
+            dataset,
+            plan,
+            folder.home,
+            validation=validation,
+            teacher=teacher,
+            save_best=lambda at: folder.save_best(lambda new: model.save(new, manifest.origin(settings, at), name)),
+            report=report,
+            title=f"{config.method} on {Path(base.training.name).name}, seed {config.seed}",
+        )
+        with folder.locked():
+            if folder.begin(settings, force=force):
+                loop.resume()
+            return _finish(folder, config.seed, measure, loop.run())
 
 
 def train_seeds(
-    settings: Settings,
+    config: TrainingConfig,
     seeds: Sequence[int],
-    examples: Examples,
+    dataset: Dataset,
     out: str | Path,
     *,
-    dev: Dev | None = None,
+    validation: Validation | None = None,
     teacher: Teacher | None = None,
     teacher_name: str = "",
     force: bool = False,
     trust_remote_code: bool = False,
     report: Report | None = None,
-) -> Summary:
-    """`train` once a seed, into `out`/seed-N; mean and deviation in `out`/summary.json. Seeds that are done stay so."""
+) -> SeedsResult:
+    """`train` once per seed, into `out`/seed-N; mean and deviation in `out`/summary.json. Complete seeds are kept."""
     if not seeds or len(set(seeds)) < len(seeds):
-        raise UsageError(f"the seeds are {list(seeds)}.", "Name one or several, each of them once.")
+        raise UsageError(f"the seeds are {list(seeds)}.", "Name one or more, each of them once.")
     results = tuple(
         train(
-            replace(settings, seed=seed),
-            examples,
+            replace(config, seed=seed),
+            dataset,
             Path(out) / f"seed-{seed}",
-            dev=dev,
+            validation=validation,
             teacher=teacher,
             teacher_name=teacher_name,
             force=force,
@@ -149,7 +160,7 @@ def train_seeds(
     )
     scores = [each.score for each in results if each.score is not None]
     mean = statistics.fmean(scores) if scores else None
-    summary = Summary(results, mean, statistics.stdev(scores) if len(scores) > 1 else None)
+    summary = SeedsResult(results, mean, statistics.stdev(scores) if len(scores) > 1 else None)
     content = {
         "mean": summary.mean,
         "deviation": summary.deviation,
@@ -161,39 +172,40 @@ def train_seeds(
     return summary
 
 
-def _learner(settings: Settings, recipe: Recipe, begins: Base, device: str, trust: bool) -> Learner:
-    kind = objectives.kind(settings.method)
-    options = objectives.options_of(settings.method) | dict(settings.options)
-    return Learner(
-        begins,
-        recipe,
+def _model(
+    config: TrainingConfig, hyperparameters: Hyperparameters, base: BaseModel, device: str, trust: bool
+) -> TrainableModel:
+    kind = objectives.load(config.method)
+    options = objectives.parse_options(config.method, config.options)
+    return TrainableModel(
+        base,
+        hyperparameters,
         device=device,
-        precision=settings.precision,
+        precision=config.precision,
         trust=trust,
         frozen_copy=kind.frozen_copy,
         prepare=partial(kind.prepare, options=options),
-        weights=kind.weights(device, options),
+        base_precision=kind.base_precision(device, options),
     )
 
 
-def _objective(settings: Settings, shape: objectives.Shape, examples: Examples) -> objectives.Base:
-    """The objective, which may have to serve the beginning of a vector too."""
-    classes = objectives.kind(settings.method).labels == "class" and examples.labels
-    full = replace(
-        shape, columns=tuple(examples.columns), classes=objectives.classes(examples.labels or ()) if classes else 0
+def _objective(config: TrainingConfig, shape: Shape, dataset: Dataset) -> BaseObjective:
+    """The objective, applied at several lengths of the vectors where the configuration names them."""
+    classes = dataset.class_count() if objectives.load(config.method).labels == "class" else 0
+    shape = replace(shape, columns=tuple(dataset.columns), classes=classes)
+    make = partial(objectives.make, config.method, options=config.options)
+    return MatryoshkaObjective(shape, config.matryoshka_dims, make) if config.matryoshka_dims else make(shape)
+
+
+def _check_output(out: Path, base: BaseModel) -> None:
+    if out.resolve() in (base.folder.resolve(), *base.folder.resolve().parents):
+        raise UsageError(f"{out} contains the base model itself.", "Name another folder: -o DIR")
+
+
+def _finish(folder: RunFolder, seed: int, measure: str, state: RunState) -> TrainingResult:
+    """The result of a completed run, written to its folder."""
+    result = TrainingResult(
+        folder.path, seed, state.best, measure, state.best_step, state.step, round(state.seconds, 3)
     )
-    make = partial(objectives.make, settings.method, options=settings.options)
-    return _matryoshka.Nested(full, settings.dims, make) if settings.dims else make(full)
-
-
-def _elsewhere(out: Path, begins: Base) -> None:
-    if out.resolve() in (begins.folder.resolve(), *begins.folder.resolve().parents):
-        raise UsageError(f"{out} is where the base itself lies.", "Name another folder: -o DIR")
-
-
-def _ended(folder: Folder, seed: int, measure: str, at: Progress) -> Result:
-    """What a run that is done came to, which its folder says from now on."""
-    found: dict[str, Any] = {"seed": seed, "score": at.best, "measure": measure, "step": at.best_step, "steps": at.step}
-    found["seconds"] = round(at.seconds, 3)
-    folder.end(found)
-    return Result(folder.path, **found)
+    folder.end({key: value for key, value in asdict(result).items() if key != "folder"})
+    return result

@@ -1,4 +1,4 @@
-"""Every objective of objectives/ keeps the promises of objectives.Base; new files are found by themselves."""
+"""Every objective of objectives/ keeps the promises of _base.BaseObjective; new files are found by themselves."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from semsearch.encoders.encoder import Encoder  # noqa: E402
 from semsearch.errors import UnknownName, UsageError  # noqa: E402
 from semsearch.models import methods  # noqa: E402
 from semsearch.prompts import library  # noqa: E402
-from semsearch.training import objectives  # noqa: E402  (needs torch)
-from semsearch.training.datasets.dataset import Examples  # noqa: E402
-from semsearch.training.objectives import Recipe, Shape  # noqa: E402
-from semsearch.training.trainer import Settings, train  # noqa: E402
+from semsearch.training import (  # noqa: E402
+    Dataset,
+    TrainingConfig,
+    objectives,
+    train,
+)
+from semsearch.training.hyperparameters import Hyperparameters  # noqa: E402
+from semsearch.training.objectives._base import Shape  # noqa: E402
 
 COLUMNS = ("anchor", "positive", "negative")
 ROWS, DIM, DEPTH = 6, 16, 3
@@ -57,7 +61,7 @@ def objective(name: str) -> Any:
 
 
 def made(name: str, dim: int = DIM) -> Any:
-    kinds = objectives.kind(name).recipe.trains
+    kinds = objectives.load(name).hyperparameters.training_templates
     shape = Shape(
         kind=next(iter(kinds), "bert"), width=DIM, depth=DEPTH, dim=dim, columns=COLUMNS, classes=3, spread=0.5
     )
@@ -86,26 +90,32 @@ def test_its_file_says_where_it_comes_from(name: str) -> None:
     assert "https://" in told and len(told.splitlines()) >= 3
 
 
-def test_its_recipe_can_be_trained_by(name: str) -> None:
-    recipe = objectives.kind(name).recipe
-    assert isinstance(recipe, Recipe)
-    assert recipe.batch >= 2 and recipe.rate > 0 and recipe.epochs > 0 and recipe.tokens > 0 and recipe.eval_every > 0
-    assert set(recipe.fresh) <= {"pooler", "prompt"}
-    assert set(recipe.serves) <= set(recipe.trains)
+def test_its_hyperparameters_are_valid(name: str) -> None:
+    paper = objectives.load(name).hyperparameters
+    assert isinstance(paper, Hyperparameters)
+    assert (
+        paper.batch_size >= 2
+        and paper.learning_rate > 0
+        and paper.epochs > 0
+        and paper.max_length > 0
+        and paper.eval_every > 0
+    )
+    assert set(paper.new_parts) <= {"pooler", "prompt"}
+    assert set(paper.inference_templates) <= set(paper.training_templates)
 
 
 def test_its_templates_are_there_and_for_the_kind_of_model_that_it_names_them_for(name: str) -> None:
-    recipe = objectives.kind(name).recipe
-    for kind, trained in recipe.trains.items():
-        template, served = library.find(trained), library.find(recipe.serves.get(kind, trained))
+    paper = objectives.load(name).hyperparameters
+    for kind, trained in paper.training_templates.items():
+        template, served = library.find(trained), library.find(paper.inference_templates.get(kind, trained))
         assert {kind, "any"} & set(template.kinds) and {kind, "any"} & set(served.kinds)
         assert (template.text, template.method) == (served.text, served.method)
 
 
 def test_every_view_is_read_as_the_anchor_is(name: str) -> None:
     """A prompt has the [MASK]s that the method of the template reads, for every kind of network."""
-    recipe = objectives.kind(name).recipe
-    for kind, trained in recipe.trains.items():
+    paper = objectives.load(name).hyperparameters
+    for kind, trained in paper.training_templates.items():
         template = library.find(trained)
         shape = Shape(kind=kind, width=DIM, depth=DEPTH, dim=DIM, columns=COLUMNS, classes=2)
         views = objectives.make(name, shape, SMALL.get(name)).views
@@ -121,7 +131,7 @@ def test_its_views_are_of_columns_that_there_are(objective: Any) -> None:
 
 
 def test_its_options_are_the_same_after_they_were_written_down(name: str, objective: Any) -> None:
-    options = {**objectives.options_of(name), **SMALL.get(name, {})}
+    options = {**objectives.default_options(name), **SMALL.get(name, {})}
     told = json.loads(json.dumps(options))
     assert told == options
     torch.manual_seed(0)
@@ -136,7 +146,7 @@ def test_its_options_are_the_same_after_they_were_written_down(name: str, object
 def test_what_it_cannot_be_told_is_refused(name: str, objective: Any) -> None:
     with pytest.raises(UnknownName, match="nothing"):
         objectives.make(name, objective.shape, {"nothing": 1})
-    for option, value in objectives.options_of(name).items():
+    for option, value in objectives.default_options(name).items():
         with pytest.raises(UsageError, match=option):
             objectives.make(name, objective.shape, {option: 1 if isinstance(value, str) else "a word"})
 
@@ -177,18 +187,18 @@ def test_vectors_of_zeros_do_no_harm(objective: Any) -> None:
 
 
 def test_it_trains_an_encoder_that_can_be_loaded(name: str, golden: Path, tmp_path: Path) -> None:
-    kind = next(iter(objectives.kind(name).recipe.trains), "bert")
+    kind = next(iter(objectives.load(name).hyperparameters.training_templates), "bert")
     base = golden / "models" / ("tiny-opt" if kind == "causal" else "tiny-bert")
     texts = [f"a {word} guitar in the {place}" for word in ("man", "dog", "cat") for place in ("park", "house")]
     columns = {column: texts[at:] + texts[:at] for at, column in enumerate(COLUMNS)}
-    examples = Examples(columns, labels=LABELS)
-    settings = Settings(
-        name, str(base), options=SMALL.get(name, {}), steps=2, batch=3, rate=0.01, warmup=0, device="cpu"
+    examples = Dataset(columns, labels=LABELS)
+    settings = TrainingConfig(
+        name, str(base), options=SMALL.get(name, {}), steps=2, batch_size=3, learning_rate=0.01, warmup=0, device="cpu"
     )
     teacher = np.random.default_rng(0).normal(size=(3, DIM))
     result = train(settings, examples, tmp_path / "out", teacher=lambda texts: np.resize(teacher, (len(texts), DIM)))
     assert result.steps == 2
-    template = library.find(objectives.kind(name).recipe.trains.get(kind, "mean")).name
+    template = library.find(objectives.load(name).hyperparameters.training_templates.get(kind, "mean")).name
     if "prompt" in methods.make(library.find(template).method).needs:
         return  # before, there was no prompt
     before = Encoder.load(f"{base}#{template}", device="cpu").encode(texts)

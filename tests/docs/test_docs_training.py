@@ -80,10 +80,10 @@ def test_the_table_of_methods_has_each_with_the_figures_that_hold() -> None:
     told = {row[0].strip("`"): row for row in rows("Methods") if len(row) == 8}
     assert set(told) == {name.replace("_", "-") for name in plugins.names(objectives)}
     for name, row in told.items():
-        recipe = objectives.kind(name).recipe
-        held = [recipe.batch, recipe.rate, recipe.epochs, recipe.tokens]
+        paper = objectives.load(name).hyperparameters
+        held = [paper.batch_size, paper.learning_rate, paper.epochs, paper.max_length]
         assert [float(cell) for cell in row[-4:]] == held, name
-        wants = {"score": "score", "class": "classes", "teacher": "teacher", "none": ""}[objectives.kind(name).labels]
+        wants = {"score": "score", "class": "classes", "teacher": "teacher", "none": ""}[objectives.load(name).labels]
         assert wants in row[1], name
 
 

@@ -14,7 +14,7 @@ from semsearch.encoders.encoder import Encoder
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from semsearch.training import trainer
+from semsearch.training import TrainingConfig, trainer
 
 
 def test_a_trained_folder_is_exported_and_searched_with(
@@ -22,7 +22,9 @@ def test_a_trained_folder_is_exported_and_searched_with(
 ) -> None:
     from semsearch.export import export
 
-    told = trainer.Settings("cotbert", str(golden / "models" / "tiny-bert"), batch=4, steps=2, tokens=8, device="cpu")
+    told = TrainingConfig(
+        "cotbert", str(golden / "models" / "tiny-bert"), batch_size=4, steps=2, max_length=8, device="cpu"
+    )
     folder = trainer.train(told, examples(), Path("mine")).folder
     trained = Encoder.load("mine", device="cpu")
     bundle = export(folder, tmp_path / "onnx")
@@ -40,7 +42,9 @@ def test_a_trained_folder_is_exported_and_searched_with(
 
 
 def test_a_trained_folder_is_shown_for_what_it_is(golden: Path, cli: CommandLine) -> None:
-    told = trainer.Settings("cotbert", str(golden / "models" / "tiny-bert"), batch=4, steps=1, tokens=8, device="cpu")
+    told = TrainingConfig(
+        "cotbert", str(golden / "models" / "tiny-bert"), batch_size=4, steps=1, max_length=8, device="cpu"
+    )
     trainer.train(told, examples(), Path("mine"))
     shown = cli.ok("models", "info", "-m", "mine", "--json").json["model"]
     assert (shown["name"], shown["method"], shown["dim"]) == ("mine", "cot_bert", 32)

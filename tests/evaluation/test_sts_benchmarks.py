@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers.stsdata import PAIRS, tiny_sts
 
-from semsearch import trained_from
+from semsearch import base_model_of
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import geometry, pair_geometry, sts_pairs, sts_task, sts_tasks, text_geometry
 from semsearch.types import Progress
@@ -79,17 +79,17 @@ def test_too_few_texts_have_no_geometry(texts: list[str], hashing: Any) -> None:
         pair_geometry(hashing, [(text, text) for text in texts], [5.0] * len(texts))
 
 
-def test_a_trained_folder_says_what_it_was_trained_from(tmp_path: Path) -> None:
+def test_a_trained_folder_says_what_it_was_base_model_of(tmp_path: Path) -> None:
     trained, given = tmp_path / "trained", tmp_path / "given"
     (trained / "run").mkdir(parents=True)
     (trained / "run" / "settings.json").write_text(json.dumps({"base": {"name": "/bert#template=cot-bert"}}), "utf-8")
     given.mkdir()
     manifest = {"origin": {"trained": {"base": {"name": "bert#cot-bert"}}}}
     (given / "encoder.json").write_text(json.dumps(manifest), "utf-8")
-    assert trained_from(str(trained)) == "/bert#template=cot-bert"
-    assert trained_from(str(given)) == "bert#cot-bert"
+    assert base_model_of(str(trained)) == "/bert#template=cot-bert"
+    assert base_model_of(str(given)) == "bert#cot-bert"
     for unknown in ("", "default", str(tmp_path), str(tmp_path / "none")):
-        assert trained_from(unknown) == ""
+        assert base_model_of(unknown) == ""
     for odd in ('{"origin": {"trained": "x"}}', '{"origin": ["x"]}', "[]"):
         (given / "encoder.json").write_text(odd, "utf-8")
-        assert trained_from(str(given)) == ""
+        assert base_model_of(str(given)) == ""

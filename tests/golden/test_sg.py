@@ -19,14 +19,15 @@ torch = pytest.importorskip("torch")
 from semsearch.models import pooling  # noqa: E402  (needs torch)
 from semsearch.models.networks import loading  # noqa: E402
 from semsearch.models.networks.masked import Inputs  # noqa: E402
-from semsearch.training.objectives import Shape, _guided, make  # noqa: E402
+from semsearch.training.objectives import _self_guided, make  # noqa: E402
+from semsearch.training.objectives._base import Shape  # noqa: E402
 
 EQUAL = {"rtol": 1e-6, "atol": 1e-10}
 ONE_LAYER: Mapping[str, Callable[..., Any]] = {
-    "opt1": _guided.opt1,
-    "opt2": _guided.opt2_released,
-    "opt2_paper": _guided.opt2,
-    "sg_base": _guided.base,
+    "opt1": _self_guided.opt1,
+    "opt2": _self_guided.opt2_released,
+    "opt2_paper": _self_guided.opt2,
+    "sg_base": _self_guided.base,
 }
 OBJECTIVES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "opt1": ("sg_opt", {"ablation": "opt1"}),

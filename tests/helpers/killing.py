@@ -21,7 +21,7 @@ from typing import Any
 from helpers.training import Near, examples, outcome
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import NotFound
-from semsearch.training import loop, trainer
+from semsearch.training import TrainingConfig, loop, trainer
 
 POINTS = 10
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir"}
@@ -59,14 +59,23 @@ def ended(base: str, folder: Path) -> dict[str, Any]:
     return {"signal": status, "then": then}
 
 
-def trained(base: str, folder: Path, report: Any = None) -> trainer.Result:
-    settings = trainer.Settings(
-        "cotbert", base, batch=4, steps=4, eval_every=1, tokens=8, rate=1e-3, average=0.5, device="cpu", threads=1
+def trained(base: str, folder: Path, report: Any = None) -> trainer.TrainingResult:
+    settings = TrainingConfig(
+        "cotbert",
+        base,
+        batch_size=4,
+        steps=4,
+        eval_every=1,
+        max_length=8,
+        learning_rate=1e-3,
+        ema_decay=0.5,
+        device="cpu",
+        threads=1,
     )
-    return trainer.train(settings, examples(), folder, dev=Near(), report=report)
+    return trainer.train(settings, examples(), folder, validation=Near(), report=report)
 
 
-def told_of(folder: Path, _: trainer.Result, **more: Any) -> dict[str, Any]:
+def told_of(folder: Path, _: trainer.TrainingResult, **more: Any) -> dict[str, Any]:
     """Hashes of the weights, and the rest of what has to be the same."""
     weights, lines, result, manifest = outcome(folder)
     manifest["origin"]["trained"].pop("threads")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from semsearch.training.datasets.dataset import Examples
+from semsearch.training import Dataset
 
 SENTENCE = "the cat sat on a mat near old bridge cost of winter repair is red car small house man plays music"
 WORDS = SENTENCE.split()
@@ -15,10 +15,10 @@ TEXTS = [" ".join(WORDS[(3 * at + 5 * each) % len(WORDS)] for each in range(1 + 
 LABELS = [float(at * 7 % 5) for at in range(len(TEXTS))]
 
 
-def examples(rows: int = 12, *, columns: Sequence[str] = ("anchor",), labels: bool = False) -> Examples:
+def examples(rows: int = 12, *, columns: Sequence[str] = ("anchor",), labels: bool = False) -> Dataset:
     """`rows` texts, or rows of texts, of 1 to 7 words."""
     texts = {name: [TEXTS[(row + 5 * at) % len(TEXTS)] for row in range(rows)] for at, name in enumerate(columns)}
-    return Examples(texts, LABELS[:rows] if labels else None, source="a few texts")
+    return Dataset(texts, LABELS[:rows] if labels else None, source="a few texts")
 
 
 class Rising:
@@ -52,21 +52,21 @@ def learner(base: str | Path, method: str, *, double: bool = False, **recipe: An
     import torch
 
     from semsearch.training import objectives
-    from semsearch.training.bases import base as begins
-    from semsearch.training.model import Learner
+    from semsearch.training.base_model import load_base
+    from semsearch.training.model import TrainableModel
 
     torch.manual_seed(5)
-    kind, options = objectives.kind(method), recipe.pop("options", {})
+    kind, options = objectives.load(method), recipe.pop("options", {})
     columns = recipe.pop("columns", ("anchor",))
-    told = replace(kind.recipe, **recipe)
-    whole = objectives.options_of(method) | options
-    made = Learner(
-        begins(base, told),
+    told = replace(kind.hyperparameters, **recipe)
+    whole = objectives.parse_options(method, options)
+    made = TrainableModel(
+        load_base(base, told),
         told,
         device="cpu",
         frozen_copy=kind.frozen_copy,
         prepare=partial(kind.prepare, options=whole),
-        weights=kind.weights("cpu", whole),
+        base_precision=kind.base_precision("cpu", whole),
     )
     objective = objectives.make(method, replace(made.shape, columns=columns, classes=3), options)
     if double:

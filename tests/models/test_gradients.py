@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from semsearch.training import gradients, rng  # noqa: E402
-from semsearch.training.objectives import Base, Shape, View  # noqa: E402
+from semsearch.training.objectives._base import BaseObjective, Shape, View  # noqa: E402
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {"cosent": ("anchor", "positive"), "supervised": ("anchor", "positive")}
 BASES = {"cosent": "#mean", "supervised": "#promptbert-sup", "distil": "#cot-bert"}
@@ -72,15 +72,15 @@ def test_dropout_drops_the_same_when_a_part_is_computed_again(golden: Path) -> N
     made.network.train()
     rows, labels = given(made, objective)
     torch.manual_seed(4)
-    gradients.add_gradients(made, objective, rows, labels, micro=3)
+    gradients.add_gradients(made, objective, rows, labels, grad_cache_size=3)
     cached = {name: each.grad for name, each in made.parameters.items() if each.grad is not None}
     for each in made.parameters.values():
         each.grad = None
     torch.manual_seed(4)
-    vectors = [gradients._together(made, view, each, 3) for view, each in zip(objective.views, rows, strict=True)]
+    vectors = [gradients._vectors(made, view, each, 3) for view, each in zip(objective.views, rows, strict=True)]
     objective.loss(vectors, labels).backward()
     assert far({name: made.parameters[name].grad for name in cached}, cached) < 1e-10
-    first, again = (gradients._together(made, objective.views[0], rows[0], 3) for _ in range(2))
+    first, again = (gradients._vectors(made, objective.views[0], rows[0], 3) for _ in range(2))
     assert not torch.equal(first, again)  # dropout was on
 
 
@@ -95,7 +95,7 @@ def test_the_random_numbers_behind_a_step_do_not_depend_on_the_second_pass(golde
     torch.manual_seed(4)
     with torch.no_grad():
         for view, each in zip(objective.views, rows, strict=True):
-            gradients._together(made, view, each, micro)
+            gradients._vectors(made, view, each, micro)
     assert torch.equal(after, torch.rand(3))
 
 
@@ -104,17 +104,17 @@ def test_a_block_with_chance_of_its_own_leaves_the_callers_alone() -> None:
     begun = rng.state("cpu")
     want = torch.rand(4)
     torch.manual_seed(7)
-    with rng.following("cpu", rng.state("cpu")):
+    with rng.replayed("cpu", rng.state("cpu")):
         torch.rand(9)
     with pytest.raises(ZeroDivisionError), rng.seeded("cpu", 1):
         torch.rand(9)
         raise ZeroDivisionError
     assert torch.equal(torch.rand(4), want)
-    with rng.following("cpu", begun):
+    with rng.replayed("cpu", begun):
         assert torch.equal(torch.rand(4), want)
 
 
-class Stand(Base):
+class Stand(BaseObjective):
     """An objective made of the functions that a test gives it."""
 
     def __init__(self, loss: Callable[[Sequence[Any]], Any], penalty: Callable[[Any], Any] | None = None) -> None:

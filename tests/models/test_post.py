@@ -354,11 +354,10 @@ def test_what_cannot_be_fitted_says_why(plain: Encoder, tmp_path: Path) -> None:
 def test_training_goes_on_without_what_was_fitted_to_the_old_weights(
     saved: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from semsearch.training.datasets.dataset import Examples
-    from semsearch.training.trainer import Settings, train
+    from semsearch.training import Dataset, TrainingConfig, train
 
-    examples = Examples({"anchor": sentences(8), "positive": sentences(8)})
-    train(Settings("supervised", str(saved), steps=1, batch=4, device="cpu"), examples, tmp_path / "out")
+    examples = Dataset({"anchor": sentences(8), "positive": sentences(8)})
+    train(TrainingConfig("supervised", str(saved), steps=1, batch_size=4, device="cpu"), examples, tmp_path / "out")
     trained = bundles.read(tmp_path / "out")
     assert (trained.post, trained.dim) == ((), 32) and not (tmp_path / "out" / "post").exists()
     assert "without its whitening 20" in caplog.text

@@ -22,7 +22,7 @@ from semsearch.models import bundle as bundles
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from semsearch.training import trainer  # noqa: E402
+from semsearch.training import TrainingConfig, trainer  # noqa: E402
 from semsearch.training.gradients import add_gradients  # noqa: E402
 
 PAIRS = ("anchor", "positive")
@@ -176,11 +176,11 @@ def test_licence_and_source_are_carried_along(golden: Path, tmp_path: Path) -> N
     (base / "README.md").write_text("---\nlicense: mit\n---\nA model.")
     (base / "LICENSE").write_text("Permission is hereby granted")
     (base / "NOTICE").write_text("Made by somebody")
-    told = trainer.Settings("cotbert", str(base), batch=4, steps=1, tokens=8, device="cpu")
+    told = TrainingConfig("cotbert", str(base), batch_size=4, steps=1, max_length=8, device="cpu")
     one = trainer.train(told, examples(), tmp_path / "one").folder
     assert bundles.read(one).licence == "mit"
     bundles.write(bundles.Bundle(**{**_parts(bundles.read(one)), "source": "https://example.org/a"}), one)
-    again = trainer.Settings("distil", str(one), batch=4, steps=1, tokens=8, device="cpu")
+    again = TrainingConfig("distil", str(one), batch_size=4, steps=1, max_length=8, device="cpu")
     two = trainer.train(again, examples(), tmp_path / "two", teacher=Encoder.load(one, device="cpu").encode).folder
     saved = bundles.read(two)
     assert (saved.licence, saved.source) == ("mit", "https://example.org/a")
@@ -197,20 +197,20 @@ def _parts(bundle: Any) -> dict[str, Any]:
 def test_one_training_follows_another(golden: Path, tmp_path: Path) -> None:
     """Distillation into the prompt, then contrast under the paper's templates; or in any reading that is named."""
     base = golden / "models" / "tiny-bert"
-    usual: dict[str, Any] = {"batch": 4, "steps": 1, "tokens": 8, "rate": 1e-3, "device": "cpu"}
+    usual: dict[str, Any] = {"batch_size": 4, "steps": 1, "max_length": 8, "learning_rate": 1e-3, "device": "cpu"}
     teacher = Encoder.load(base, template="mean", device="cpu").encode
-    distil = trainer.Settings("distil", f"{base}#max_tokens=64,template=cot-bert", **usual)
+    distil = TrainingConfig("distil", f"{base}#max_tokens=64,template=cot-bert", **usual)
     first = trainer.train(distil, examples(), tmp_path / "distil", teacher=teacher).folder
     assert Encoder.load(first, device="cpu").max_tokens == 64
-    second = trainer.train(trainer.Settings("cotbert", str(first), **usual), examples(), tmp_path / "cotbert").folder
+    second = trainer.train(TrainingConfig("cotbert", str(first), **usual), examples(), tmp_path / "cotbert").folder
     assert bundles.read(second).method == "cot_bert"
     pairs = examples(columns=PAIRS, labels=True)
-    own = trainer.train(trainer.Settings("cosent", str(second), **usual), pairs, tmp_path / "own").folder
+    own = trainer.train(TrainingConfig("cosent", str(second), **usual), pairs, tmp_path / "own").folder
     assert (bundles.read(own).method, bundles.read(own).max_tokens) == ("cot_bert", bundles.read(second).max_tokens)
-    other = trainer.train(trainer.Settings("cosent", f"{second}#mean", **usual), pairs, tmp_path / "other").folder
+    other = trainer.train(TrainingConfig("cosent", f"{second}#mean", **usual), pairs, tmp_path / "other").folder
     assert bundles.read(other).method == "mean" and (other / "modules.json").is_file()
     with pytest.raises(UsageError, match=r"saved with the way it is read, so max_tokens cannot be chosen"):
-        trainer.train(trainer.Settings("cosent", f"{second}#max_tokens=32", **usual), pairs, tmp_path / "never")
+        trainer.train(TrainingConfig("cosent", f"{second}#max_tokens=32", **usual), pairs, tmp_path / "never")
 
 
 def test_a_learned_part_is_gone_on_with(golden: Path, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def tiny(
     """The small setting with two steps on a tiny BERT of random weights, and the script to run it by."""
     content = modules.jobs.content()
     content["small"] |= {
-        "settings": {"steps": 2, "batch": 4, "tokens": 8},
+        "settings": {"steps": 2, "batch_size": 4, "max_length": 8},
         "texts": 50,
         "pairs": 10,
         "labelled": 20,
@@ -139,8 +139,8 @@ def test_every_run_is_made_of_what_the_package_has(modules: SimpleNamespace, gol
     for table in modules.tables.tables().values():
         for cell in table.cells:
             job = jobs.job(cell, "full", models)
-            assert set(job.options) <= set(objectives.options_of(job.method) if job.method else ())
-            for name in (job.trains, job.serves):
+            assert set(job.options) <= set(objectives.default_options(job.method) if job.method else ())
+            for name in (job.training_template, job.inference_template):
                 text = jobs.template(name).partition("template=")[2] or jobs.template(name)
                 assert not text or library.resolve(text).text, f"{table.name}: {cell}"
 
@@ -150,9 +150,9 @@ def test_the_full_setting_is_the_recipe_of_the_method(modules: SimpleNamespace) 
 
     for name in ("promptbert", "cot-bert", "optiprompt", "sg-opt", "cosent", "simcse", "simcse-sup"):
         run = modules.jobs.content()["runs"][name]
-        recipe = objectives.kind(run["method"]).recipe
+        paper = objectives.load(run["method"]).hyperparameters
         told = {key: value["bert"] if isinstance(value, dict) else value for key, value in run["settings"].items()}
-        assert {key: getattr(recipe, key) for key in told} == told, name
+        assert {key: getattr(paper, key) for key in told} == told, name
 
 
 @pytest.mark.parametrize("table", ["cot-bert-3", "promptbert-8", "sg-7"])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-import training  # noqa: E402
+from helpers import training  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 
 from semsearch.encoders.encoder import Encoder  # noqa: E402
@@ -25,12 +25,16 @@ from semsearch.errors import MissingExtra, UsageError  # noqa: E402
 from semsearch.models import pooling  # noqa: E402
 from semsearch.models.networks import adapters, loading  # noqa: E402
 from semsearch.models.networks.masked import Inputs  # noqa: E402
-from semsearch.training import objectives  # noqa: E402
-from semsearch.training.objectives import Shape, View, _guided, _matryoshka, make  # noqa: E402
-from semsearch.training.objectives._contrast import cosines, info_nce, logits, with_negatives  # noqa: E402
+from semsearch.training import (  # noqa: E402
+    Dataset,
+    TrainingConfig,
+    objectives,
+    train,
+)
+from semsearch.training.objectives import _matryoshka, _self_guided, make  # noqa: E402
+from semsearch.training.objectives._base import Shape, View  # noqa: E402
+from semsearch.training.objectives._contrastive import cosines, info_nce, logits, with_negatives  # noqa: E402
 from semsearch.training.objectives.cosent import ordered  # noqa: E402
-from semsearch.training.objectives.distil import Objective as Distil  # noqa: E402
-from semsearch.training.trainer import Settings, train  # noqa: E402
 
 SHAPE = Shape(width=12, depth=3, dim=12, columns=("anchor", "positive", "negative"), classes=3)
 PAIRS = ("anchor", "positive")
@@ -40,9 +44,11 @@ def some(rows: int = 5, seed: int = 0, width: int = 12) -> Any:
     return torch.randn(rows, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def settings(golden: Path, method: str, model: str = "tiny-bert", **more: Any) -> Settings:
+def settings(golden: Path, method: str, model: str = "tiny-bert", **more: Any) -> TrainingConfig:
     base = f"{golden / 'models' / model}{more.pop('template', '')}"
-    return Settings(method, base, **{"steps": 2, "batch": 4, "rate": 0.01, "warmup": 0, "device": "cpu", **more})
+    return TrainingConfig(
+        method, base, **{"steps": 2, "batch_size": 4, "learning_rate": 0.01, "warmup": 0, "device": "cpu", **more}
+    )
 
 
 def test_half_the_temperature_doubles_every_logit() -> None:
@@ -121,7 +127,7 @@ def test_cosent_has_neither_loss_nor_gradient_where_all_labels_are_one(
     examples = replace(training.examples(8, columns=PAIRS), labels=[3.0] * 8)
     with caplog.at_level(logging.WARNING):
         train(settings(golden, "cosent"), examples, tmp_path / "out")
-    assert "2 of 2 batches had one label alone" in caplog.text
+    assert "2 of 2 batches had a single label" in caplog.text
 
 
 def test_cosent_keeps_the_order_of_cosines_that_bf16_holds_for_one() -> None:
@@ -143,10 +149,10 @@ def test_a_classifier_sees_both_vectors_and_how_they_differ_without_a_bias() -> 
 
 
 def test_classes_are_counted_and_what_is_none_is_refused() -> None:
-    assert objectives.classes([0, 3.0, 1]) == 4
+    assert Dataset({"anchor": list("abc")}, [0, 3.0, 1]).class_count() == 4
     for labels in ([0, 0.5], [-1, 1]):
-        with pytest.raises(UsageError, match="no class"):
-            objectives.classes(labels)
+        with pytest.raises(UsageError, match=r"a class is 0, 1, 2"):
+            Dataset({"anchor": list("ab")}, labels).class_count()
     with pytest.raises(UsageError, match="needs two"):
         make("softmax", replace(SHAPE, classes=1))
 
@@ -155,14 +161,14 @@ def test_every_layer_is_drawn_for_some_texts() -> None:
     """Each text has its own draw, every layer the same chance."""
     torch.manual_seed(0)
     layers = torch.arange(4.0)[None, :, None].repeat(4000, 1, 1)
-    drawn = torch.bincount(_guided.sampled(layers)[:, 0].long(), minlength=4)
+    drawn = torch.bincount(_self_guided.sampled(layers)[:, 0].long(), minlength=4)
     assert (drawn - 1000).abs().max() < 120
 
 
 def test_layers_below_the_lowest_have_no_part() -> None:
     vectors = [some(), some(20, seed=1).view(5, 4, 12)]
     objective = make("sg-opt", SHAPE, {"lowest": 2, "hidden": 0})
-    assert objective.loss(vectors) == pytest.approx(float(_guided.opt3(vectors[0], vectors[1][:, 2:], 0.01)))
+    assert objective.loss(vectors) == pytest.approx(float(_self_guided.opt3(vectors[0], vectors[1][:, 2:], 0.01)))
     with pytest.raises(UsageError, match="lowest"):
         make("sg", SHAPE, {"lowest": 4})
 
@@ -212,8 +218,8 @@ def test_the_frozen_copy_says_what_it_said_before_and_the_embeddings_stay(golden
     assert held == {name for name in dict(learner.network.named_parameters()) if name.startswith("model.embeddings.")}
 
 
-def nested(method: str, dims: tuple[int, ...], shape: Shape = SHAPE, **options: Any) -> _matryoshka.Nested:
-    return _matryoshka.Nested(shape, dims, lambda each: make(method, each, options))
+def nested(method: str, dims: tuple[int, ...], shape: Shape = SHAPE, **options: Any) -> _matryoshka.MatryoshkaObjective:
+    return _matryoshka.MatryoshkaObjective(shape, dims, lambda each: make(method, each, options))
 
 
 def test_a_nested_loss_is_that_of_every_beginning_and_of_the_whole() -> None:
@@ -238,19 +244,19 @@ def test_a_teacher_teaches_beginnings_how_alike_texts_are() -> None:
     """It has vectors of the whole width alone; at that width it teaches them too."""
     vectors, teacher = [some()], some(seed=1)
     shape = replace(SHAPE, columns=("anchor",))
-    whole, alike = (Distil(shape, vectors=weight) for weight in (1.0, 0.0))
+    whole, alike = (make("distil", shape, {"vectors": weight}) for weight in (1.0, 0.0))
     wanted = float(whole.loss(vectors, teacher)) + float(alike.loss([vectors[0][:, :4]], teacher))
     assert nested("distil", (4,), shape).loss(vectors, teacher) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("dim", [0, 13])
 def test_a_beginning_that_is_none_is_refused(dim: int) -> None:
-    with pytest.raises(UsageError, match=f"no beginning of {dim}"):
+    with pytest.raises(UsageError, match=f"cannot be shortened to {dim}"):
         nested("simcse", (4, dim))
 
 
 def test_what_compares_layers_cannot_be_nested() -> None:
-    with pytest.raises(UsageError, match=r"compares layers cannot be nested\. Leave out --matryoshka-dims"):
+    with pytest.raises(UsageError, match=r"compares layers cannot be trained.*--matryoshka-dims"):
         nested("sg", (4,))
 
 
@@ -337,14 +343,15 @@ def test_every_linear_layer_has_an_adapter_and_nothing_else_learns(golden: Path)
 
 
 def test_weights_are_held_in_four_bits_only_where_they_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    kind, options = objectives.kind("qlora"), objectives.options_of("qlora")
+    kind = objectives.load("qlora")
+    options = objectives.parse_options("qlora", {})
     for installed, wanted in ((True, "nf4"), (False, "bf16")):
         monkeypatch.setattr(importlib.util, "find_spec", lambda name, there=installed: there or None)
-        assert kind.weights("cuda:0", options) == wanted
-        assert kind.weights("cpu", options) == "fp32"
-    assert kind.weights("cpu", {**options, "weights": "bf16"}) == "bf16"
+        assert kind.base_precision("cuda:0", options) == wanted
+        assert kind.base_precision("cpu", options) == "fp32"
+    assert kind.base_precision("cpu", objectives.parse_options("qlora", {"weights": "bf16"})) == "bf16"
     with pytest.raises(UsageError, match="weights"):
-        kind.weights("cpu", {**options, "weights": "int3"})
+        kind.base_precision("cpu", objectives.parse_options("qlora", {"weights": "int3"}))
     with pytest.raises(MissingExtra, match="adapters"):
         kind.prepare(None, options)
 

@@ -24,13 +24,15 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from semsearch.training import (  # noqa: E402
+    TrainingConfig,
     loop,
+    runs,
     schedule,
     trainer,
 )
-from semsearch.training.averaging import Average  # noqa: E402
+from semsearch.training.averaging import WeightAverage  # noqa: E402
 from semsearch.training.run_folder import metrics, state  # noqa: E402
-from semsearch.training.run_folder.folder import Folder  # noqa: E402
+from semsearch.training.run_folder.folder import RunFolder  # noqa: E402
 
 HERE = Path(__file__).parent
 
@@ -50,26 +52,36 @@ def every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
 
 
-def run(golden: Path, folder: Path, method: str, template: str = "", at: int = 0, **told: Any) -> trainer.Result:
+def run(
+    golden: Path, folder: Path, method: str, template: str = "", at: int = 0, **told: Any
+) -> trainer.TrainingResult:
     """A run of 5 steps; it is cut off in step `at`, before that is kept."""
 
     def report(step: Any) -> None:
         if step.step == at:
             raise CutOff
 
-    usual = {"batch": 4, "steps": 5, "eval_every": 2, "tokens": 8, "rate": 1e-3, "warmup": 2, "device": "cpu"}
-    settings = trainer.Settings(method, f"{golden / 'models' / 'tiny-bert'}{template}", **{**usual, **told})
+    usual = {
+        "batch_size": 4,
+        "steps": 5,
+        "eval_every": 2,
+        "max_length": 8,
+        "learning_rate": 1e-3,
+        "warmup": 2,
+        "device": "cpu",
+    }
+    settings = TrainingConfig(method, f"{golden / 'models' / 'tiny-bert'}{template}", **{**usual, **told})
     data = examples(columns=("anchor", "positive"), labels=True)
     if method == "cosent":  # steps that teach nothing, and so are none of AdamW's
         data = type(data)(data.columns, [1.0] * 7 + [0.0] * 5)
-    return trainer.train(settings, data, folder, dev=Near(), report=report)
+    return trainer.train(settings, data, folder, validation=Near(), report=report)
 
 
 WAYS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "cotbert": ("cotbert", "", {"average": 0.5}),
-    "in parts": ("cotbert", "", {"micro": 2}),
+    "in parts": ("cotbert", "", {"grad_cache_size": 2}),
     "drawn layers": ("sg", "", {"options": {"hidden": 8}}),
-    "idle batches": ("cosent", "#mean", {"batch": 2}),
+    "idle batches": ("cosent", "#mean", {"batch_size": 2}),
     "prompt alone": ("optiprompt", "", {}),
 }
 
@@ -88,16 +100,16 @@ def test_a_run_that_was_cut_off_comes_to_the_same(golden: Path, tmp_path: Path, 
 
 def test_parts_that_memory_could_not_hold_stay_small(golden: Path, tmp_path: Path, every_step: None) -> None:
     """A run that found out that it has to halve its parts does not begin with whole batches again."""
-    made, objective = learner(golden / "models" / "tiny-bert", "cotbert", batch=4)
+    made, objective = learner(golden / "models" / "tiny-bert", "cotbert", batch_size=4)
     home = tmp_path / "run"
     home.mkdir()
-    first = loop.Loop(made, objective, examples(), schedule.Plan(3, 4, 0, 0), home)
-    first.progress = state.Progress(step=1, micro=2, losses=(0.5, 0.25))
-    state.save(home, first.progress, first.average, first.learned, first.optimiser)
+    first = loop.Loop(made, objective, examples(), schedule.Schedule(3, 4, 0, 0), home)
+    first.state = state.RunState(step=1, grad_cache_size=2, losses=(0.5, 0.25))
+    state.save(home, first.state, first.average, first.parameters, first.optimiser)
     for planned, then in ((0, 2), (1, 1), (3, 2)):
-        again = loop.Loop(made, objective, examples(), schedule.Plan(3, 4, planned, 0), home)
+        again = loop.Loop(made, objective, examples(), schedule.Schedule(3, 4, planned, 0), home)
         again.resume()
-        assert (again.progress.micro, again.progress.losses) == (then, (0.5, 0.25))
+        assert (again.state.grad_cache_size, again.state.losses) == (then, (0.5, 0.25))
 
 
 def test_the_optimiser_comes_back_bit_for_bit(tmp_path: Path) -> None:
@@ -114,10 +126,10 @@ def test_the_optimiser_comes_back_bit_for_bit(tmp_path: Path) -> None:
     learned, optimiser = fresh()
     stepped(learned, optimiser, "a", "b")
     stepped(learned, optimiser, "a")
-    state.save(tmp_path, state.Progress(step=2), Average(learned, 0.9), learned, optimiser)
+    state.save(tmp_path, state.RunState(step=2), WeightAverage(learned, 0.9), learned, optimiser)
     again, restored = fresh()
-    found = state.load(tmp_path, Average(again, 0.9), again, restored)
-    assert found == state.Progress(step=2)
+    found = state.load(tmp_path, WeightAverage(again, 0.9), again, restored)
+    assert found == state.RunState(step=2)
     assert [float(restored.state[again[name]]["step"]) for name in ("a", "b")] == [2.0, 1.0]
     for one, other in ((learned, optimiser), (again, restored)):
         torch.manual_seed(3)
@@ -131,17 +143,17 @@ def test_the_optimiser_comes_back_bit_for_bit(tmp_path: Path) -> None:
 def test_a_state_is_tensors_and_json(tmp_path: Path) -> None:
     learned = {"a": torch.nn.Parameter(torch.ones(2))}
     optimiser = torch.optim.AdamW(learned.values(), fused=True)
-    at = state.Progress(3, 81.25, 2, 9.5, 80.1, (0.1, 0.2), 4, 1)
-    state.save(tmp_path, at, Average(learned, 0.0), learned, optimiser)
+    at = state.RunState(3, 81.25, 2, 9.5, 80.1, (0.1, 0.2), 4, 1)
+    state.save(tmp_path, at, WeightAverage(learned, 0.0), learned, optimiser)
     assert [each.name for each in tmp_path.iterdir()] == ["state.safetensors"]
-    assert state.load(tmp_path, Average(learned, 0.0), learned, optimiser) == at
+    assert state.load(tmp_path, WeightAverage(learned, 0.0), learned, optimiser) == at
 
 
 @pytest.mark.parametrize("damage", ["cut", "other", "text"])
 def test_a_state_that_does_not_fit_is_told(tmp_path: Path, damage: str) -> None:
     learned = {"a": torch.nn.Parameter(torch.ones(2))}
     optimiser = torch.optim.AdamW(learned.values(), fused=True)
-    state.save(tmp_path, state.Progress(1), Average(learned, 0.0), learned, optimiser)
+    state.save(tmp_path, state.RunState(1), WeightAverage(learned, 0.0), learned, optimiser)
     file = tmp_path / "state.safetensors"
     if damage == "cut":
         file.write_bytes(file.read_bytes()[:-9])
@@ -150,16 +162,16 @@ def test_a_state_that_does_not_fit_is_told(tmp_path: Path, damage: str) -> None:
     else:
         learned = {"b": torch.nn.Parameter(torch.ones(2))}
     with pytest.raises(Corrupt, match=r"does not fit this run.*--force"):
-        state.load(tmp_path, Average(learned, 0.0), learned, optimiser)
+        state.load(tmp_path, WeightAverage(learned, 0.0), learned, optimiser)
 
 
 def test_metrics_that_were_cut_short_are_said_again(tmp_path: Path) -> None:
     for step in (1, 2, 3):
-        metrics.note(tmp_path, {"step": step, "loss": 0.1 + 0.2})
+        metrics.append(tmp_path, {"step": step, "loss": 0.1 + 0.2})
     with (tmp_path / "metrics.jsonl").open("a") as lines:
         lines.write('\0\0\0\n{"step": 4, "lo')
-    assert [line["step"] for line in metrics.read(tmp_path)] == [1, 2, 3]
-    metrics.cut(tmp_path, 2)
+    assert [line["step"] for line in runs.read_lines(tmp_path / runs.METRICS)] == [1, 2, 3]
+    metrics.truncate(tmp_path, 2)
     assert (tmp_path / "metrics.jsonl").read_text().splitlines() == [
         '{"step": 1, "loss": 0.30000000000000004}',
         '{"step": 2, "loss": 0.30000000000000004}',
@@ -167,13 +179,13 @@ def test_metrics_that_were_cut_short_are_said_again(tmp_path: Path) -> None:
 
 
 def test_what_may_differ_is_told_and_not_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    folder = Folder(tmp_path)
+    folder = RunFolder(tmp_path)
     told = {"steps": 4, "threads": 1, "recipe": {"rate": 0.1}, "versions": {"torch": "2.12"}}
     assert not folder.begin(told)
     (folder.home / "state.safetensors").write_bytes(b"")
     with caplog.at_level(logging.WARNING):
         assert folder.result({**told, "threads": 2, "versions": {"torch": "2.13"}, "newer": True}) is None
-    assert "began with threads 1, and goes on with 2: not bit for bit" in caplog.text
+    assert "was started with threads 1 and continues with 2: not bit for bit" in caplog.text
     assert "versions.torch '2.12'" in caplog.text
     with pytest.raises(UsageError, match=r"with recipe\.rate 0\.1, and now it is 0\.2"):
         folder.result({**told, "recipe": {"rate": 0.2}})
@@ -238,12 +250,12 @@ def test_a_new_best_encoder_is_there_as_a_whole_wherever_the_keeping_is_cut_off(
 ) -> None:
     seen = set()
     for number in range(1, 60):
-        folder = Folder(tmp_path / str(number))
+        folder = RunFolder(tmp_path / str(number))
         folder.begin({})
-        folder.keep(written("old"))
+        folder.save_best(written("old"))
         cut(number)
         try:
-            folder.keep(written("new"))
+            folder.save_best(written("new"))
         except CutOff:
             cut(0)
             seen.add(holds(folder.path))
@@ -255,7 +267,7 @@ def test_a_new_best_encoder_is_there_as_a_whole_wherever_the_keeping_is_cut_off(
             cut(0)
             folder.begin({})
             seen.add(f"then {holds(folder.path)}")
-            folder.keep(written("next"))
+            folder.save_best(written("next"))
         else:
             cut(0)
             break
@@ -265,16 +277,16 @@ def test_a_new_best_encoder_is_there_as_a_whole_wherever_the_keeping_is_cut_off(
 
 
 def test_two_runs_never_write_into_one_folder(golden: Path, tmp_path: Path) -> None:
-    with Folder(tmp_path / "run").held(), pytest.raises(Locked, match="run is being written to by"):
+    with RunFolder(tmp_path / "run").locked(), pytest.raises(Locked, match="run is being written to by"):
         run(golden, tmp_path / "run", "cotbert")
     run(golden, tmp_path / "run", "cotbert", steps=1)
 
 
 def test_a_folder_that_was_only_begun_is_begun_again(tmp_path: Path) -> None:
-    folder = Folder(tmp_path / "run")
+    folder = RunFolder(tmp_path / "run")
     folder.begin({"seed": 0})
-    metrics.note(folder.home, {"step": 1, "loss": 1.0})
-    folder.keep(written("best"))  # and cut off before where it stands was kept
+    metrics.append(folder.home, {"step": 1, "loss": 1.0})
+    folder.save_best(written("best"))  # and cut off before where it stands was kept
     assert folder.result({"seed": 0}) is None
     assert not folder.begin({"seed": 0})
     assert metrics.read(folder.home) == []

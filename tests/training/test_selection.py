@@ -10,8 +10,7 @@ import pytest
 
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import UsageError
-from semsearch.training.datasets.dataset import Examples
-from semsearch.training.selection import Paired, Scored, halves
+from semsearch.training import Dataset, RetrievalValidation, SimilarityValidation, split_halves
 
 
 def pointing(angles: Mapping[str, float]) -> Callable[[Sequence[str]], Any]:
@@ -25,7 +24,7 @@ def pointing(angles: Mapping[str, float]) -> Callable[[Sequence[str]], Any]:
 
 
 def test_scored_pairs_are_judged_by_the_order_of_their_cosines() -> None:
-    dev = Scored([("a", "b"), ("a", "c"), ("a", "d")], [5.0, 3.0, 1.0], "three pairs")
+    dev = SimilarityValidation([("a", "b"), ("a", "c"), ("a", "d")], [5.0, 3.0, 1.0], "three pairs")
     assert dev.measure == "Spearman on three pairs"
     assert dev.score(pointing({"a": 0, "b": 10, "c": 20, "d": 30})) == pytest.approx(100)
     assert dev.score(pointing({"a": 0, "b": 30, "c": 20, "d": 10})) == pytest.approx(-100)
@@ -34,7 +33,7 @@ def test_scored_pairs_are_judged_by_the_order_of_their_cosines() -> None:
 
 
 def test_pairs_are_judged_by_the_rank_of_the_own_second_text() -> None:
-    dev = Paired([("a", "x"), ("b", "y"), ("c", "z")], "three pairs")
+    dev = RetrievalValidation([("a", "x"), ("b", "y"), ("c", "z")], "three pairs")
     assert dev.measure == "MRR@10 on three pairs"
     assert dev.score(pointing({"a": 0, "b": 50, "c": 90, "x": 1, "y": 51, "z": 91})) == pytest.approx(100)
     # b is nearer to x and z than to its own y: ranks 1, 3 and 1
@@ -44,25 +43,25 @@ def test_pairs_are_judged_by_the_rank_of_the_own_second_text() -> None:
 def test_an_encoder_that_gives_all_texts_one_vector_finds_nothing() -> None:
     pairs = [(f"first {at}", f"second {at}") for at in range(40)]
     angles = dict.fromkeys([text for pair in pairs for text in pair], 30.0)
-    assert Paired(pairs, "forty").score(pointing(angles)) == 0.0
+    assert RetrievalValidation(pairs, "forty").score(pointing(angles)) == 0.0
 
 
 def test_a_second_text_that_many_share_is_found_once() -> None:
     """Thirty questions with one of two answers: what is right for the one is no rival for the other."""
     pairs = [(f"question {at}", f"answer {at % 2}") for at in range(30)]
     angles = {text: 90.0 * (int(text.split()[1]) % 2) for pair in pairs for text in pair}
-    assert Paired(pairs, "questions").score(pointing(angles)) == pytest.approx(100)
+    assert RetrievalValidation(pairs, "questions").score(pointing(angles)) == pytest.approx(100)
     crossed = {text: 90 - angle if text.startswith("answer") else angle for text, angle in angles.items()}
-    assert Paired(pairs, "questions").score(pointing(crossed)) == pytest.approx(50)
+    assert RetrievalValidation(pairs, "questions").score(pointing(crossed)) == pytest.approx(50)
 
 
 def test_many_searches_are_the_searches_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     pairs = [(f"first {at}", f"second {at}") for at in range(23)]
     angles = {text: float(rng.uniform(0, 360)) for pair in pairs for text in pair}
-    want = Paired(pairs, "many").score(pointing(angles))
-    monkeypatch.setattr("semsearch.training.selection.AT_ONCE", 4)
-    assert Paired(pairs, "many").score(pointing(angles)) == pytest.approx(want)
+    want = RetrievalValidation(pairs, "many").score(pointing(angles))
+    monkeypatch.setattr("semsearch.training.validation.QUERIES_AT_ONCE", 4)
+    assert RetrievalValidation(pairs, "many").score(pointing(angles)) == pytest.approx(want)
     assert 0 < want < 100
 
 
@@ -74,24 +73,24 @@ def test_halves_of_texts_are_found_by_an_encoder_that_knows_words(hashing: Hashi
         "the old bridge over the river was closed for the river rose over the bridge",
         "the old bridge over the river was closed for the river rose over the bridge",
     ]
-    dev = halves(texts, "my notes")
+    dev = split_halves(texts, "my notes")
     assert len(dev.pairs) == 3 and dev.measure == "MRR@10 on halves of my notes"
     assert " ".join(dev.pairs[0]) == texts[0]
     assert dev.score(hashing.encode) == pytest.approx(100)
-    with pytest.raises(UsageError, match="of my notes, 1 texts have 6 words or more"):
-        halves(["one two three four five six", "short"], "my notes")
+    with pytest.raises(UsageError, match="1 of the texts of my notes have 6 words or more"):
+        split_halves(["one two three four five six", "short"], "my notes")
 
 
 def test_texts_that_part_no_words_have_halves_too() -> None:
     texts = ["我喜欢喝茶，因为茶很好喝。", "今日は天気がいいから散歩しましょう。", "短い"]
-    dev = halves(texts, "notes")
+    dev = split_halves(texts, "notes")
     assert ["".join(pair) for pair in dev.pairs] == texts[:2]
     assert dev.pairs[0] == ("我喜欢喝茶，", "因为茶很好喝。")
 
 
 def test_no_text_that_is_held_out_is_trained_on() -> None:
     texts = [f"text {at % 30}" for at in range(40)]
-    data = Examples({"anchor": texts, "positive": texts[::-1]}, labels=[float(at) for at in range(40)])
+    data = Dataset({"anchor": texts, "positive": texts[::-1]}, labels=[float(at) for at in range(40)])
     rest, held = data.split(5, seed=3)
     seen = {text for column in held.columns.values() for text in column}
     assert len(held) == 5 and 0 < len(rest) <= 35
@@ -107,12 +106,12 @@ def test_no_text_that_is_held_out_is_trained_on() -> None:
 @pytest.mark.parametrize(
     ("columns", "labels", "said"),
     [
-        ({"text": ["a"]}, None, r"have columns text\. One has to be called anchor"),
-        ({}, None, r"have columns \(none\)"),
+        ({"text": ["a"]}, None, r"has columns text\. One has to be called anchor"),
+        ({}, None, r"has columns \(none\)"),
         ({"anchor": ["a", "b"], "positive": ["c"]}, None, "of different lengths: anchor 2, positive 1"),
         ({"anchor": ["a", "b"]}, [1.0], "of different lengths: anchor 2, labels 1"),
     ],
 )
 def test_columns_that_do_not_fit_are_told(columns: Any, labels: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        Examples(columns, labels)
+        Dataset(columns, labels)

@@ -24,14 +24,16 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from semsearch.training import (  # noqa: E402
+    TrainingConfig,
     gradients,
     loop,
+    runs,
     schedule,
     signals,
     trainer,
 )
-from semsearch.training.averaging import Average  # noqa: E402
-from semsearch.training.objectives import Recipe  # noqa: E402
+from semsearch.training.averaging import WeightAverage  # noqa: E402
+from semsearch.training.hyperparameters import Hyperparameters  # noqa: E402
 from semsearch.training.run_folder import metrics, plot  # noqa: E402
 
 
@@ -45,14 +47,14 @@ def bert(golden: Path) -> str:
     return str(golden / "models" / "tiny-bert")
 
 
-def settings(base: str, method: str = "cotbert", **told: Any) -> trainer.Settings:
-    usual = {"batch": 4, "steps": 4, "eval_every": 2, "tokens": 8, "rate": 1e-3, "device": "cpu"}
-    return trainer.Settings(method, base, **{**usual, **told})
+def settings(base: str, method: str = "cotbert", **told: Any) -> TrainingConfig:
+    usual = {"batch_size": 4, "steps": 4, "eval_every": 2, "max_length": 8, "learning_rate": 1e-3, "device": "cpu"}
+    return TrainingConfig(method, base, **{**usual, **told})
 
 
 def test_the_best_encoder_on_dev_is_what_is_kept(bert: str, tmp_path: Path) -> None:
     dev = Rising([3.0, 5.0, 4.0])
-    result = trainer.train(settings(bert, steps=5), examples(), tmp_path / "run", dev=dev)
+    result = trainer.train(settings(bert, steps=5), examples(), tmp_path / "run", validation=dev)
     assert (result.score, result.step, result.steps, result.measure) == (5.0, 4, 5, dev.measure)
     encoder = Encoder.load(result.folder, device="cpu")
     assert error(encoder.encode(TEXTS[:3]), dev.vectors[1]) < ROUNDING
@@ -72,9 +74,9 @@ def test_without_a_dev_the_last_encoder_is_kept(bert: str, tmp_path: Path) -> No
 
 def test_a_run_that_is_done_is_not_done_again(bert: str, tmp_path: Path) -> None:
     told = settings(bert, steps=2)
-    first = trainer.train(told, examples(), tmp_path / "run", dev=Rising())
+    first = trainer.train(told, examples(), tmp_path / "run", validation=Rising())
     before = outcome(first.folder)
-    assert trainer.train(told, examples(), tmp_path / "run", dev=Rising([]), report=_never) == first
+    assert trainer.train(told, examples(), tmp_path / "run", validation=Rising([]), report=_never) == first
     assert outcome(first.folder) == before
 
 
@@ -86,13 +88,13 @@ def test_another_setting_is_refused_with_both_sides_until_a_run_is_started_anew(
     folder = tmp_path / "run"
     trainer.train(settings(bert, steps=2), examples(), folder)
     with pytest.raises(UsageError, match=r"recipe\.rate 0\.001, and now it is 0\.002.*--force"):
-        trainer.train(settings(bert, steps=2, rate=2e-3), examples(), folder)
-    with pytest.raises(UsageError, match=r"holds a run with examples\.count 12, and now it is 13"):
+        trainer.train(settings(bert, steps=2, learning_rate=2e-3), examples(), folder)
+    with pytest.raises(UsageError, match=r"has a run with examples\.count 12, and now it is 13"):
         trainer.train(settings(bert, steps=2), examples(13), folder)
     with pytest.raises(UsageError, match=r"with method 'cotbert', and now it is 'simcse'"):
         trainer.train(settings(bert, "simcse", steps=2), examples(), folder)
     (folder / "prompt.safetensors").write_bytes(b"of an earlier encoder")
-    anew = trainer.train(settings(bert, steps=2, rate=2e-3), examples(), folder, force=True)
+    anew = trainer.train(settings(bert, steps=2, learning_rate=2e-3), examples(), folder, force=True)
     assert [line["step"] for line in said(anew.folder)] == [2]
     assert not (folder / "prompt.safetensors").exists()
 
@@ -101,33 +103,35 @@ def test_a_folder_that_holds_something_else_is_left_alone(bert: str, golden: Pat
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "diary.txt").write_text("mine")
     for force in (False, True):
-        with pytest.raises(UsageError, match=r"notes is not empty, and holds no run"):
+        with pytest.raises(UsageError, match=r"notes is not empty, and is not the folder of a run"):
             trainer.train(settings(bert), examples(), tmp_path / "notes", force=force)
     with pytest.raises(UsageError, match=r"diary\.txt is a file"):
         trainer.train(settings(bert), examples(), tmp_path / "notes" / "diary.txt")
     base = copied(golden, "tiny-bert", tmp_path / "base")
-    with pytest.raises(UsageError, match="where the base itself lies"):
+    with pytest.raises(UsageError, match="contains the base model itself"):
         trainer.train(settings(str(base)), examples(), base, force=True)
     assert sorted(each.name for each in (tmp_path / "notes").iterdir()) == ["diary.txt"]
 
 
 @pytest.mark.parametrize("warmup", [0, 0.25, 3.0])
 def test_the_rate_is_the_linear_schedule_of_transformers(warmup: float) -> None:
-    recipe = Recipe(batch=1, rate=1.0, warmup=warmup)
+    recipe = Hyperparameters(batch_size=1, learning_rate=1.0, warmup=warmup)
     parameter = torch.nn.Parameter(torch.zeros(1))
     optimiser = torch.optim.SGD([parameter], lr=1.0)
     warm = int(warmup) if warmup > 1 else round(warmup * 8)
     theirs = transformers.get_linear_schedule_with_warmup(optimiser, warm, 8)
     for step in range(8):
-        assert schedule.rate(recipe, step, 8) == pytest.approx(theirs.get_last_lr()[0])
+        assert schedule.learning_rate(recipe, step, 8) == pytest.approx(theirs.get_last_lr()[0])
         optimiser.step()
         theirs.step()
 
 
 def test_the_rate_of_every_step_is_the_schedules(bert: str, tmp_path: Path) -> None:
     steps: list[Any] = []
-    trainer.train(settings(bert, steps=4, rate=0.01, warmup=2), examples(), tmp_path / "run", report=steps.append)
-    assert [each.rate for each in steps] == pytest.approx([0.0, 0.005, 0.01, 0.005])
+    trainer.train(
+        settings(bert, steps=4, learning_rate=0.01, warmup=2), examples(), tmp_path / "run", report=steps.append
+    )
+    assert [each.learning_rate for each in steps] == pytest.approx([0.0, 0.005, 0.01, 0.005])
     assert [each.step for each in steps] == [1, 2, 3, 4]
     assert steps[-1].seconds_left == 0
 
@@ -137,26 +141,28 @@ def test_every_text_is_read_once_an_epoch_in_another_order_each_time() -> None:
     assert sorted(first) == sorted(second) == list(range(30))
     assert first != second and first != other
     assert first == schedule.order(30, 0, 0)
-    planned = schedule.plan(examples(24), Recipe(batch=5, rate=1.0, epochs=2))
-    assert (planned.steps, planned.batch) == (8, 5)
+    planned = schedule.plan(examples(24), Hyperparameters(batch_size=5, learning_rate=1.0, epochs=2))
+    assert (planned.steps, planned.batch_size) == (8, 5)
     with pytest.raises(UsageError, match="1 usable examples"):
-        schedule.plan(examples(1), Recipe(batch=5, rate=1.0))
+        schedule.plan(examples(1), Hyperparameters(batch_size=5, learning_rate=1.0))
 
 
 def a_loop(bert: str, home: Path, **recipe: Any) -> Any:
     """A loop over 12 texts in batches of 4, without dropout."""
-    made, objective = learner(bert, "cotbert", **{"tokens": 8, "rate": 1e-3, "batch": 4, "epsilon": 1.0, **recipe})
+    made, objective = learner(
+        bert, "cotbert", **{"max_length": 8, "learning_rate": 1e-3, "batch_size": 4, "epsilon": 1.0, **recipe}
+    )
     for module in made.network.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
     for layer in made.network.model.encoder.layer:
         layer.attention.self.dropout.p = 0.0
     home.mkdir(exist_ok=True)
-    return loop.Loop(made, objective, examples(), schedule.Plan(3, 4, 0, 0), home)
+    return loop.Loop(made, objective, examples(), schedule.Schedule(3, 4, 0, 0), home)
 
 
 def weights(run: Any) -> Any:
-    return torch.cat([each.detach().flatten().clone() for each in run.learned.values()])
+    return torch.cat([each.detach().flatten().clone() for each in run.parameters.values()])
 
 
 def test_gradients_are_clipped_to_the_length_of_the_recipe(
@@ -164,22 +170,22 @@ def test_gradients_are_clipped_to_the_length_of_the_recipe(
 ) -> None:
     lengths: list[float] = []
     for clip, expected in ((0.5, True), (0.0, False)):
-        run = a_loop(bert, tmp_path, clip=clip)
+        run = a_loop(bert, tmp_path, max_grad_norm=clip)
         monkeypatch.setattr(run.optimiser, "step", lambda run=run: lengths.append(_length(run)))
         run._step()
         assert (lengths[-1] <= 0.5 + 1e-5) == expected
 
 
 def _length(run: Any) -> float:
-    return float(torch.stack([each.grad.norm() for each in run.learned.values() if each.grad is not None]).norm())
+    return float(torch.stack([each.grad.norm() for each in run.parameters.values() if each.grad is not None]).norm())
 
 
 def test_where_memory_is_full_the_parts_are_halved_and_the_step_is_the_same(
     bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    want = a_loop(bert, tmp_path / "one", clip=0.0)
+    want = a_loop(bert, tmp_path / "one", max_grad_norm=0.0)
     loss = want._step()
-    run = a_loop(bert, tmp_path / "other", clip=0.0)
+    run = a_loop(bert, tmp_path / "other", max_grad_norm=0.0)
     micros: list[int] = []
     drawn: list[Any] = []
 
@@ -197,7 +203,7 @@ def test_where_memory_is_full_the_parts_are_halved_and_the_step_is_the_same(
     assert micros == [0, 2] and drawn[0] == drawn[1]
     assert (weights(run) - weights(want)).abs().max() < 1e-6  # with such an epsilon a step is as long as its gradient
     assert (weights(run) - weights(a_loop(bert, tmp_path / "begun"))).abs().max() > 1e-5
-    assert "parts of 2 texts from here on" in caplog.text
+    assert "parts of 2 texts from now on" in caplog.text
     run._step()
     assert micros == [0, 2, 2]
 
@@ -229,7 +235,7 @@ def test_gradients_that_are_no_numbers_end_the_run_too(bert: str, tmp_path: Path
     run = a_loop(bert, tmp_path)
     before = weights(run)
     run.objective.loss = lambda vectors, labels=None: (vectors[0] * 0).clamp(min=0).sqrt().sum()
-    with pytest.raises(SemsearchError, match="gradients are of length nan at step 1"):
+    with pytest.raises(SemsearchError, match="gradient norm is nan at step 1"):
         run._step()
     assert torch.equal(before, weights(run))
 
@@ -244,17 +250,17 @@ def test_bf16_computes_the_network_alone(bert: str, tmp_path: Path) -> None:
         half = made.vectors(objective.views[0], rows[0])
     assert half.dtype == torch.float32 and objective.loss([half] * 3).dtype == torch.float32
     assert 0 < float((full - half).abs().max()) < 0.2
-    result = trainer.train(settings(bert, precision="bf16", steps=2, micro=2), examples(), tmp_path / "run")
+    result = trainer.train(settings(bert, precision="bf16", steps=2, grad_cache_size=2), examples(), tmp_path / "run")
     assert np.isfinite(Encoder.load(result.folder, device="cpu").encode(TEXTS)).all()
 
 
 def test_the_mean_of_the_weights_is_what_is_judged_and_saved(bert: str, tmp_path: Path) -> None:
     """One run without a mean says what the weights were after each step, and so what their mean is."""
     plain = Rising()
-    trainer.train(settings(bert, steps=3, eval_every=1), examples(), tmp_path / "plain", dev=plain)
+    trainer.train(settings(bert, steps=3, eval_every=1), examples(), tmp_path / "plain", validation=plain)
     mean = Rising()
-    told = settings(bert, steps=3, eval_every=1, average=0.5)
-    result = trainer.train(told, examples(), tmp_path / "mean", dev=mean)
+    told = settings(bert, steps=3, eval_every=1, ema_decay=0.5)
+    result = trainer.train(told, examples(), tmp_path / "mean", validation=mean)
     assert [each["loss"] for each in said(result.folder) if "loss" in each] == [
         each["loss"] for each in said(tmp_path / "plain") if "loss" in each
     ]
@@ -266,22 +272,22 @@ def test_the_mean_of_the_weights_is_what_is_judged_and_saved(bert: str, tmp_path
 def test_a_mean_forgets_what_it_began_with() -> None:
     """min(decay, (1 + t) / (10 + t)) of it is kept in step t."""
     value = torch.nn.Parameter(torch.tensor([8.0]))
-    average = Average({"w": value}, 0.15)
+    average = WeightAverage({"w": value}, 0.15)
     want = 8.0
     for step, kept in enumerate((0.1, 0.15, 0.15)):
         with torch.no_grad():
             value.fill_(float(step))
-        average.add(step)
+        average.update(step)
         want = kept * want + (1 - kept) * step
         assert float(average.values["w"]) == pytest.approx(want)
-        with average.in_place():
+        with average.applied():
             assert float(value.detach()) == pytest.approx(want)
         assert float(value.detach()) == step
 
 
 def test_several_seeds_have_a_mean_and_a_deviation(bert: str, tmp_path: Path) -> None:
     told = settings(bert, steps=2)
-    summary = trainer.train_seeds(told, [1, 2, 3], examples(), tmp_path / "runs", dev=Near())
+    summary = trainer.train_seeds(told, [1, 2, 3], examples(), tmp_path / "runs", validation=Near())
     scores = [each.score for each in summary.results]
     assert len(set(scores)) == 3
     assert summary.mean == pytest.approx(statistics.fmean(s for s in scores if s is not None))
@@ -290,7 +296,7 @@ def test_several_seeds_have_a_mean_and_a_deviation(bert: str, tmp_path: Path) ->
     content = json.loads((tmp_path / "runs" / "summary.json").read_text())
     assert content["best"] == f"seed-{summary.best.seed}" and content["mean"] == summary.mean
     assert content["seeds"]["2"] == {"score": scores[1], "step": summary.results[1].step}
-    again = trainer.train_seeds(told, [1, 2, 3], examples(), tmp_path / "runs", dev=Near(), report=_never)
+    again = trainer.train_seeds(told, [1, 2, 3], examples(), tmp_path / "runs", validation=Near(), report=_never)
     assert again == summary
     with pytest.raises(UsageError, match=r"seeds are \[1, 1\]"):
         trainer.train_seeds(told, [1, 1], examples(), tmp_path / "runs")
@@ -307,16 +313,16 @@ def test_the_callers_random_numbers_go_on(bert: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ({"batch": 0}, "batch cannot be 0"),
-        ({"rate": float("nan")}, "rate cannot be nan"),
+        ({"batch_size": 0}, "batch size cannot be 0"),
+        ({"learning_rate": float("nan")}, "learning rate cannot be nan"),
         ({"steps": 0}, "steps cannot be 0"),
         ({"warmup": -1.0}, "warmup cannot be -1"),
         ({"warmup": float("inf")}, "warmup cannot be inf.*finite"),
         ({"epochs": float("inf")}, "epochs cannot be inf.*finite"),
         ({"epochs": 0}, r"epochs cannot be 0\. It has to be above 0"),
         ({"seed": 2**64}, "seed cannot be 18446744073709551616.*below"),
-        ({"average": 1.0}, r"average cannot be 1\.0.*0\.999"),
-        ({"micro": -1}, "micro cannot be -1"),
+        ({"ema_decay": 1.0}, r"EMA decay cannot be 1\.0.*0\.999"),
+        ({"grad_cache_size": -1}, "grad cache size cannot be -1"),
         ({"precision": "fp16"}, "cannot compute in fp16.*fp32, bf16"),
         ({"device": "gpu"}, "no device is called 'gpu'"),
         ({"options": {"temprature": 1.0}}, "Did you mean 'temperature'"),
@@ -333,7 +339,7 @@ def test_a_setting_that_cannot_be_is_told_before_anything_is_done(
 ) -> None:
     whole = {"method": "cotbert", "base": bert, "device": "cpu", **told}
     with pytest.raises(UsageError, match=said):
-        trainer.train(trainer.Settings(**whole), examples(), tmp_path / "run")
+        trainer.train(TrainingConfig(**whole), examples(), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -390,10 +396,10 @@ def test_data_that_do_not_fit_are_told(
 
 def test_a_batch_of_one_is_refused_where_nothing_can_be_told_from_it(bert: str, tmp_path: Path) -> None:
     """Its loss would be 0. CoT-BERT has a third view of the text, which denies it."""
-    with pytest.raises(UsageError, match=r"simcse tells the texts of a batch apart.*--batch-size 2"):
-        trainer.train(settings(bert, "simcse", batch=1), examples(), tmp_path / "run")
+    with pytest.raises(UsageError, match=r"simcse contrasts a text with the others of its batch.*--batch-size 2"):
+        trainer.train(settings(bert, "simcse", batch_size=1), examples(), tmp_path / "run")
     steps: list[Any] = []
-    trainer.train(settings(bert, batch=1, steps=1), examples(), tmp_path / "run", report=steps.append)
+    trainer.train(settings(bert, batch_size=1, steps=1), examples(), tmp_path / "run", report=steps.append)
     assert steps[0].loss > 0
 
 
@@ -402,7 +408,7 @@ def test_batches_of_one_label_are_counted(bert: str, tmp_path: Path, caplog: pyt
     same = type(data)(data.columns, [1.0] * len(data))
     with caplog.at_level(logging.WARNING):
         trainer.train(settings(f"{bert}#mean", "cosent", steps=3), same, tmp_path / "run")
-    assert "3 of 3 batches had one label alone" in caplog.text
+    assert "3 of 3 batches had a single label" in caplog.text
 
 
 def test_a_teacher_is_asked_for_the_texts_of_the_batch(bert: str, tmp_path: Path) -> None:
@@ -435,11 +441,11 @@ def test_a_signal_is_heeded_when_the_block_is_done() -> None:
     import signal
 
     done = []
-    with pytest.raises(KeyboardInterrupt), signals.noticed() as stop:
+    with pytest.raises(KeyboardInterrupt), signals.deferred() as stop:
         signal.raise_signal(signal.SIGINT)
         done.append(bool(stop))
     assert done == [True]
-    with pytest.raises(KeyboardInterrupt), signals.noticed():
+    with pytest.raises(KeyboardInterrupt), signals.deferred():
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)  # who asks twice does not wait
         pytest.fail("it went on")
@@ -473,12 +479,12 @@ def test_a_run_that_was_stopped_is_never_taken_for_done(
 def test_the_picture_shows_loss_and_score(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("matplotlib")
     for step in (10, 20):
-        metrics.note(tmp_path, {"step": step, "loss": 3.0 / step, "rate": 1e-5, "seconds": 1.0})
-        metrics.note(tmp_path, {"step": step, "dev": 60.0 + step, "measure": "Spearman on STS-B dev"})
+        metrics.append(tmp_path, {"step": step, "loss": 3.0 / step, "rate": 1e-5, "seconds": 1.0})
+        metrics.append(tmp_path, {"step": step, "dev": 60.0 + step, "measure": "Spearman on STS-B dev"})
     from matplotlib.figure import Figure
 
     figure = Figure()
-    plot._filled(figure, metrics.read(tmp_path), "cotbert on a model, seed 0")
+    plot._fill(figure, runs.read_lines(tmp_path / runs.METRICS), "cotbert on a model, seed 0")
     left, right = figure.axes
     assert left.get_title(loc="left") == "cotbert on a model, seed 0"
     assert (left.get_xlabel(), left.get_ylabel()) == ("step", "loss")
@@ -494,8 +500,8 @@ def test_the_picture_shows_loss_and_score(tmp_path: Path, caplog: pytest.LogCapt
 def test_a_run_goes_on_without_matplotlib(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    metrics.note(tmp_path, {"step": 10, "loss": 3.0, "rate": 1e-5, "seconds": 1.0})
-    monkeypatch.setattr(plot, "_told", set())
+    metrics.append(tmp_path, {"step": 10, "loss": 3.0, "rate": 1e-5, "seconds": 1.0})
+    monkeypatch.setattr(plot, "_warned", set())
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with caplog.at_level(logging.WARNING):
         plot.draw(tmp_path, "a run")

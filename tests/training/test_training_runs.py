@@ -105,7 +105,7 @@ def test_every_method_says_what_it_does_and_needs_as_the_documents_do() -> None:
     assert {name: each["needs"] for name, each in told.items()} == documented
     for each in told.values():
         assert each["what"].endswith(".") and each["url"].startswith("https://") and each["source"]
-        assert each["batch"] >= 1 and 0 < each["rate"] < 1
+        assert each["batch_size"] >= 1 and 0 < each["learning_rate"] < 1
     assert told["simcse"]["options"] == {"temperature": 0.05, "head": True}
 
 
@@ -119,11 +119,11 @@ def test_a_trained_encoder_is_found_with_its_training_and_a_broken_one_says_so(g
     pytest.importorskip("torch")
     from helpers.training import Rising, examples
 
-    from semsearch.training.trainer import Settings, train
+    from semsearch.training import TrainingConfig, train
 
     base = copied(golden, "tiny-bert", tmp_path / "bert")
-    settings = Settings(method="simcse", base=f"{base}#mean", steps=2, batch=4, eval_every=1, device="cpu")
-    train(settings, examples(), tmp_path / "models" / "mine", dev=Rising())
+    settings = TrainingConfig(method="simcse", base=f"{base}#mean", steps=2, batch_size=4, eval_every=1, device="cpu")
+    train(settings, examples(), tmp_path / "models" / "mine", validation=Rising())
     broken = tmp_path / "models" / "broken"
     broken.mkdir()
     (broken / "encoder.json").write_text("{}")

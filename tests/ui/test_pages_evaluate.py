@@ -329,7 +329,7 @@ def test_the_space_of_two_encoders_stands_side_by_side(
         assert f"{told}**: " in said(page)
 
 
-def test_a_trained_folder_offers_what_it_was_trained_from(home: Path, tmp_path: Path) -> None:
+def test_a_trained_folder_offers_what_it_was_base_model_of(home: Path, tmp_path: Path) -> None:
     from semsearch_ui.evaluate import encoder_form
 
     folder = tmp_path / "trained"
@@ -338,7 +338,7 @@ def test_a_trained_folder_offers_what_it_was_trained_from(home: Path, tmp_path: 
     page = shown(measure="before and after", after=str(folder))
     assert "It was trained from /models/bert#template=cot-bert" in said(page)
     assert [each for each in page.button if each.label == "Use that as before"]
-    assert encoder_form.trained_from(str(folder)) == "/models/bert#template=cot-bert"
+    assert encoder_form.base_model_of(str(folder)) == "/models/bert#template=cot-bert"
 
 
 def test_a_job_that_is_stopped_keeps_what_was_measured_before(notes: Path) -> None:

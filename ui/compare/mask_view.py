@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from semsearch import Encoder, SemsearchError
 from semsearch.evaluation import fill_mask, mask_vectors
-from semsearch.training import trained_from
+from semsearch.training import base_model_of
 
 from ..shared import encoder_picker, messages, tables
 from ..shared.messages import plain
@@ -76,7 +76,7 @@ def _words(name: str, encoder: Encoder, texts: Sequence[str]) -> None:
     try:
         found, head = fill_mask(encoder, texts, WORDS), "by its masked-language-model head"
     except SemsearchError as error:
-        base = trained_from(name)
+        base = base_model_of(name)
         if not _is_local(base):
             messages.info(plain(encoder_picker.page_wording(error)))
             return

@@ -8,7 +8,7 @@ import streamlit as st
 
 from semsearch import Index, SemsearchError
 from semsearch.evaluation import sample_sentences, sts_pairs, sts_tasks
-from semsearch.training import trained_from
+from semsearch.training import base_model_of
 
 from ..shared import index_picker, jobs, messages, model_picker, pairs, widgets
 from ..shared.format import count
@@ -61,7 +61,7 @@ def before_after(_: Sequence[str]) -> None:
         after = model_picker.one("After", "after", hint, on_change=_choose_base)
     with left:
         before = model_picker.one("Before", "before", "Its base model.")
-    base = trained_from(after)
+    base = base_model_of(after)
     if base and base != before:
         row = widgets.row()
         row.caption(plain(f"It was trained from {base}."))
@@ -80,7 +80,7 @@ def before_after(_: Sequence[str]) -> None:
 
 def _choose_base() -> None:
     """The encoder `after` was trained from becomes `before`."""
-    if base := trained_from((st.session_state.get("after") or "").strip()):
+    if base := base_model_of((st.session_state.get("after") or "").strip()):
         st.session_state["before"] = base
 
 

@@ -28,7 +28,7 @@ def show() -> None:
         methods = background.result("training methods", training_methods, "Loading PyTorch …")
         if methods:
             with st.expander("Train an encoder", icon=":material/model_training:", expanded=not any_run):
-                _form({each["name"]: each for each in methods})
+                _form({each["name"]: dict(each) for each in methods})
 
 
 def _form(methods: Mapping[str, JsonObject]) -> None:
@@ -89,8 +89,8 @@ def _hyperparameters(method: JsonObject) -> None:
     row, hint = st.columns(5), "How often the data is read."
     row[0].number_input("Epochs", 0.01, value=None, key="train.epochs", placeholder=f"{method['epochs']:g}", help=hint)
     row[1].number_input("Or steps", 1, value=None, key="train.steps", placeholder="by epochs")
-    row[2].number_input("Batch size", 1, value=None, key="train.batch-size", placeholder=f"{method['batch']}")
-    usual, key = f"{method['rate']:g}", "train.learning-rate"
+    row[2].number_input("Batch size", 1, value=None, key="train.batch-size", placeholder=f"{method['batch_size']}")
+    usual, key = f"{method['learning_rate']:g}", "train.learning-rate"
     row[3].number_input("Learning rate", 0.0, value=None, key=key, format="%g", step=1e-6, placeholder=usual)
     row[4].number_input("Seed", 0, value=0, key="train.seed", help="The seed of all random numbers.")
 

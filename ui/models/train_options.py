@@ -49,7 +49,7 @@ PRECISIONS = {"": "fp32", "bf16": "bf16"}
 def form(method: JsonObject, library: Sequence[str]) -> None:
     """The boxes; `library` are the names of all templates."""
     for place, (key, (label, least, hint)) in zip(st.columns(len(NUMBERS)), NUMBERS.items(), strict=True):
-        usual = f"{method['tokens']}" if key == "max-length" else "default"
+        usual = f"{method['max_length']}" if key == "max-length" else "default"
         place.number_input(label, least, value=None, key=f"train.{key}", placeholder=usual, help=hint)
     row = st.columns(5)
     row[0].selectbox("Split by (--granularity)", UNITS, key="train.granularity", format_func=UNITS.__getitem__)

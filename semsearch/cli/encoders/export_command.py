@@ -113,13 +113,13 @@ def _fit(
             f"--post {kind} needs texts to fit on, from one source.", "Pass either --fit FILE or --fit-index NAME."
         )
     from semsearch.evaluation.papers.fitting import Fit
-    from semsearch.training import datasets
+    from semsearch.training import dataset_of_texts, read_dataset
 
     if index is not None:
         with open_index(options, index) as passages:
-            examples = datasets.of_texts(passages.texts(), f"index {index}", limit=max_samples)
+            examples = dataset_of_texts(passages.texts(), f"index {index}", max_samples=max_samples)
     else:
-        examples = datasets.read(file or "", limit=max_samples)
+        examples = read_dataset(file or "", max_samples=max_samples)
     texts = dict.fromkeys(text for row in zip(*examples.columns.values(), strict=True) for text in row)
     return Fit(kind, tuple(texts), dim, source=examples.source)
 

@@ -13,7 +13,7 @@ from semsearch.cli.output import console
 from semsearch.types import Progress
 
 if TYPE_CHECKING:
-    from semsearch.training.loop import Step
+    from semsearch.training.loop import TrainingStep
 
 SECONDS_PER_LINE = 5.0  # with -v
 SECONDS_PER_STEP_LINE = 30.0  # of training, also without -v: it takes hours, and often runs into a file
@@ -51,32 +51,32 @@ def counter(options: Options, job: str, unit: str) -> Iterator[Count]:
 
 
 @contextmanager
-def training_progress(options: Options, jobs: Sequence[str]) -> Iterator[Callable[[Step], None]]:
+def training_progress(options: Options, jobs: Sequence[str]) -> Iterator[Callable[[TrainingStep], None]]:
     """A callback for training runs, one after the other: loss, validation score and time left."""
     current, last, scored = 0, 0, None
     with _display(options, SECONDS_PER_LINE if options.verbose else SECONDS_PER_STEP_LINE) as show:
 
-        def report(step: Step) -> None:
+        def report(step: TrainingStep) -> None:
             nonlocal current, last, scored
             current += step.step <= last and current + 1 < len(jobs)  # a lower step is the next run's
             detail = f"step {step.step:,} of {step.total:,}, {step_text(step)}"
             left = console.duration(step.seconds_left)
-            show(jobs[current], step.step, step.total, f"{detail}, {left} left", urgent=step.dev != scored)
-            last, scored = step.step, step.dev
+            show(jobs[current], step.step, step.total, f"{detail}, {left} left", urgent=step.score != scored)
+            last, scored = step.step, step.score
 
         yield report
 
 
-def step_text(step: Step) -> str:
+def step_text(step: TrainingStep) -> str:
     """
     >>> from types import SimpleNamespace
-    >>> step_text(SimpleNamespace(loss=0.5, dev=80.0, best=81.5))
+    >>> step_text(SimpleNamespace(loss=0.5, score=80.0, best=81.5))
     'loss 0.5000, validation 80.00 (best 81.50)'
     """
-    if step.dev is None:
+    if step.score is None:
         return f"loss {step.loss:.4f}"
-    best = "" if step.best is None or step.best == step.dev else f" (best {step.best:.2f})"
-    return f"loss {step.loss:.4f}, validation {step.dev:.2f}{best}"
+    best = "" if step.best is None or step.best == step.score else f" (best {step.best:.2f})"
+    return f"loss {step.loss:.4f}, validation {step.score:.2f}{best}"
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from semsearch.errors import UsageError
 
 if TYPE_CHECKING:
     from semsearch.cli.train.plan import Plan
-    from semsearch.training.datasets.dataset import Examples
+    from semsearch.training import Dataset
 
 LISTED = 5  # reasons why records were left out
 SAMPLE = 1000  # texts whose length is looked at
@@ -36,48 +36,50 @@ class Source:
     limit: int | None
     yes: bool
 
-    def read(self, prefer: Literal["score", "label"] = "score") -> Examples:
+    def read(self, prefer: Literal["score", "label"] = "score") -> Dataset:
         """All of it. Raises NotFound, UsageError."""
         if self.data is not None and self.index is not None:
             raise UsageError("--data and --from-index exclude each other.", "Train on one, then on the other.")
         if self.data is None and self.index is None:
             raise UsageError("there is no training data.", "Pass --data FILE or --from-index NAME.")
-        from semsearch.training import datasets
+        from semsearch.training import dataset_of_texts, read_dataset
+        from semsearch.training.datasets._columns import parse_columns
 
         if self.index is not None:
-            return self._passages(datasets.of_texts)
+            return self._passages(dataset_of_texts)
         assert self.data is not None
         check_split(self.data, "an encoder", yes=True)
-        return datasets.read(
+        return read_dataset(
             self.data,
-            columns=datasets.roles(self.columns),
+            columns=parse_columns(self.columns),
             labels=[each.strip() for each in self.labels.split(",")] if self.labels else (),
             prefer=prefer,
-            unit=self.unit or "sentences",
-            limit=self.limit,
+            granularity=self.unit or "sentences",
+            max_samples=self.limit,
             yes=self.yes,
         )
 
-    def fitted(self, examples: Examples, plan: Plan) -> Examples:
+    def fitted(self, examples: Dataset, plan: Plan) -> Dataset:
         """The examples as the method reads them; says what they are and what was left out."""
-        from semsearch.training import datasets
+        from semsearch.training.datasets.adaptation import adapt
 
         if plan.labels == "class" and any(label != int(label) for label in examples.labels or ()):
             examples = self.read("label")
-        found, made = datasets.fitted(examples, plan.uses, plan.labels)
+        found, made = adapt(examples, plan.uses, plan.labels)
         if not self.options.quiet:
             self._tell(examples, found, made, plan)
         return found
 
-    def _passages(self, of_texts: Callable[..., Examples]) -> Examples:
+    def _passages(self, of_texts: Callable[..., Dataset]) -> Dataset:
         for flag, value in (("--columns", self.columns), ("--labels", self.labels)):
             if value:
                 raise UsageError(f"the passages of an index have no {flag[2:]}.", f"Omit {flag}.")
         existing_index(self.options, str(self.index))
         with semsearch.Index.open(str(self.index), home=self.options.folder()) as index:
-            return of_texts(index.texts(), f"index {self.index}", unit=self.unit or "passages", limit=self.limit)
+            unit = self.unit or "passages"
+            return of_texts(index.texts(), f"index {self.index}", granularity=unit, max_samples=self.limit)
 
-    def _tell(self, examples: Examples, found: Examples, made: str, plan: Plan) -> None:
+    def _tell(self, examples: Dataset, found: Dataset, made: str, plan: Plan) -> None:
         console.note(f"data: {examples.source}, {kind(examples)}")
         if made:
             console.note(f"read as {kind(found)}: {made}")
@@ -89,17 +91,17 @@ class Source:
         _tell_length(found, plan)
 
 
-def kind(examples: Examples) -> str:
+def kind(examples: Dataset) -> str:
     """
-    >>> from semsearch.training.datasets.dataset import Examples
-    >>> kind(Examples({"anchor": ["a"], "positive": ["b"]}, [1.0]))
+    >>> from semsearch.training import Dataset
+    >>> kind(Dataset({"anchor": ["a"], "positive": ["b"]}, [1.0]))
     '1 pair with labels'
     """
     noun = {1: "text", 2: "pair", 3: "triplet"}[len(examples.columns)]
     return console.count(len(examples), noun) + ("" if examples.labels is None else " with labels")
 
 
-def _tell_length(examples: Examples, plan: Plan) -> None:
+def _tell_length(examples: Dataset, plan: Plan) -> None:
     """Print a hint if training would truncate most of the texts."""
     from statistics import median
 

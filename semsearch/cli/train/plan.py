@@ -17,12 +17,12 @@ from semsearch.errors import UnknownName, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
-from semsearch.training.catalogue import method_names, require_packages
+from semsearch.training import objectives, require_packages
 
 if TYPE_CHECKING:
     from semsearch.settings import Settings as Usual
+    from semsearch.training import TrainingConfig
     from semsearch.training.loop import Teacher
-    from semsearch.training.trainer import Settings
 
 TAUGHT = "distil"
 WORDS = {"true": True, "yes": True, "false": False, "no": False}
@@ -48,7 +48,7 @@ class Plan:
 
     def check(self, out: Path, teacher: str | None, *, force: bool) -> None:
         """Raises UnknownName, NotFound, UsageError, MissingExtra for what cannot be, whatever the data."""
-        known = method_names()
+        known = objectives.names()
         if self.method.replace("_", "-") not in known:
             raise UnknownName("training method", self.method, known)
         if teacher is not None and self.method != TAUGHT:
@@ -57,7 +57,9 @@ class Plan:
             if not all(word.partition("=")):
                 raise UsageError(f"--set {word!r} has no value.", "Write --set KEY=VALUE.")
         require_packages()
-        _check_base(Reference.parse(self.reference))
+        from semsearch.training import checks  # numpy, which --help does without
+
+        checks.find_base(Reference.parse(self.reference))
         _check_folder(out, force=force)
 
     def jobs(self, out: Path, *, force: bool) -> list[str]:
@@ -68,29 +70,27 @@ class Plan:
         left = [seed for seed, end in ends.items() if force or not end.is_file()]
         return [f"{self.method} seed {seed}" for seed in left or self.seeds]
 
-    def settings(self, usual: Usual) -> Settings:
-        """As `training.trainer` takes them. Raises UnknownName, UsageError for what the method does not know."""
-        from semsearch.training.trainer import Settings
+    def config(self, usual: Usual) -> TrainingConfig:
+        """As semsearch.training.train takes it. Raises UnknownName, UsageError for what the method does not know."""
+        from semsearch.training import TrainingConfig
 
         given = {name: value for name, value in self.given.items() if value is not None}
-        found = Settings(
+        found = TrainingConfig(
             method=self.method,
             base=self.reference,
             seed=self.seeds[0],
             options=self.options(),
-            dims=self.dims,
+            matryoshka_dims=self.dims,
             device=usual.device,
             threads=usual.threads,
             **given,
         )
-        found.recipe()  # raises for a figure that cannot be
+        found.hyperparameters()  # raises for an invalid value
         return found
 
     def options(self) -> dict[str, Any]:
         """The method's own, each of the type of what holds where nothing is said."""
-        from semsearch.training import objectives
-
-        known = objectives.options_of(self.method)
+        known = objectives.default_options(self.method)
         found: dict[str, Any] = {}
         for word in self.told:
             key, _, value = word.partition("=")
@@ -101,27 +101,17 @@ class Plan:
 
     def uses(self, columns: Sequence[str]) -> list[str]:
         """Which columns the method reads of those there are."""
-        return [view.column for view in self._objective(columns).views]
+        return objectives.columns_read(self.method, columns, self.options())
 
     @property
     def tokens(self) -> int:
         """Of a text, that are read in training."""
-        from semsearch.training import objectives
-
-        return int(self.given.get("tokens") or objectives.kind(self.method).recipe.tokens)
+        return int(self.given.get("max_length") or objectives.load(self.method).hyperparameters.max_length)
 
     @property
     def labels(self) -> Any:
         """What the method reads as labels: none, score, class, teacher."""
-        from semsearch.training import objectives
-
-        return objectives.kind(self.method).labels
-
-    def _objective(self, columns: Sequence[str]) -> Any:
-        from semsearch.training import objectives
-
-        shape = objectives.Shape(width=8, depth=2, dim=8, columns=tuple(columns), classes=2)
-        return objectives.make(self.method, shape, self.options())
+        return objectives.load(self.method).labels
 
 
 def teacher_of(
@@ -143,21 +133,6 @@ def _usual_teacher(base: Reference) -> str:
     plain = replace(base, template="", layer=None, options={})
     saved = (model_folders.find(base.model, base.revision) / bundles.MANIFEST).is_file()
     return str(plain if saved else plain.with_(template="mean"))
-
-
-def _check_base(reference: Reference) -> None:
-    """Raises NotFound, and UsageError for what has no weights that can be trained."""
-
-    from semsearch.encoders.factory import HASHING  # numpy, which --help does without
-
-    if reference.model == HASHING:
-        raise UsageError(f"{HASHING} has no weights to train.", "Name a model: a folder, or hf:owner/name.")
-    folder = model_folders.find(reference.model, reference.revision)
-    if (folder / bundles.MANIFEST).is_file() and bundles.read(folder).weights.endswith(bundles.ONNX):
-        raise UsageError(
-            f"{reference.model} is an exported encoder: ONNX weights cannot be trained.",
-            "Name the model it was made from: a folder with config.json and model.safetensors, or hf:owner/name.",
-        )
 
 
 def _check_folder(out: Path, *, force: bool) -> None:

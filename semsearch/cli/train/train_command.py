@@ -18,10 +18,10 @@ from semsearch.cli.train.validation_source import Chooser
 from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
 from semsearch.settings import DATA
-from semsearch.training.catalogue import method_names
+from semsearch.training import objectives
 
 if TYPE_CHECKING:
-    from semsearch.training.trainer import Result, Summary
+    from semsearch.training import SeedsResult, TrainingResult
 
 Export = Literal["onnx", "onnx-int8"]
 
@@ -33,7 +33,7 @@ def train(
         typer.Option(
             "--method",
             metavar="METHOD",
-            help=f"Training objective: {', '.join(method_names())}.",
+            help=f"Training objective: {', '.join(objectives.names())}.",
         ),
     ],
     base: Annotated[
@@ -171,13 +171,13 @@ def train(
         given={
             "epochs": epochs,
             "steps": steps,
-            "batch": batch_size,
-            "rate": learning_rate,
+            "batch_size": batch_size,
+            "learning_rate": learning_rate,
             "warmup": warmup,
-            "tokens": max_length,
+            "max_length": max_length,
             "eval_every": eval_every,
-            "average": ema_decay,
-            "micro": grad_cache_size,
+            "ema_decay": ema_decay,
+            "grad_cache_size": grad_cache_size,
             "precision": precision,
         },
         device=device,
@@ -189,14 +189,14 @@ def train(
     chooser.check()
     goal.check(force=force)
     examples = source.read()
-    run = plan.settings(settings.load({"device": device}))
+    run = plan.config(settings.load({"device": device}))
     examples = source.fitted(examples, plan)
     examples, judge = chooser.chosen(examples)
     teaches, called = teacher_of(plan, teacher, run.device, options, trust=trust)
-    from semsearch.training.trainer import train as one
-    from semsearch.training.trainer import train_seeds as several
+    from semsearch.training import train as one
+    from semsearch.training import train_seeds as several
 
-    how: dict[str, Any] = {"dev": judge, "teacher": teaches, "teacher_name": called, "force": force}
+    how: dict[str, Any] = {"validation": judge, "teacher": teaches, "teacher_name": called, "force": force}
     with training_progress(options, plan.jobs(out, force=force)) as report:
         how |= {"trust_remote_code": trust, "report": report}
         if len(plan.seeds) > 1:
@@ -207,13 +207,13 @@ def train(
     _tell(plan, summary, goal.reach(summary.best.folder, trust=trust), as_json)
 
 
-def _alone(result: Result) -> Summary:
-    from semsearch.training.trainer import Summary
+def _alone(result: TrainingResult) -> SeedsResult:
+    from semsearch.training import SeedsResult
 
-    return Summary((result,), result.score, None)
+    return SeedsResult((result,), result.score, None)
 
 
-def _tell(plan: Plan, summary: Summary, reached: dict[str, Any], as_json: bool) -> None:
+def _tell(plan: Plan, summary: SeedsResult, reached: dict[str, Any], as_json: bool) -> None:
     """What came of it, on stdout."""
 
     best = summary.best

@@ -14,8 +14,7 @@ from semsearch.errors import NotFound, UsageError
 from semsearch.settings import DATA
 
 if TYPE_CHECKING:
-    from semsearch.training.datasets.dataset import Examples
-    from semsearch.training.selection import Dev
+    from semsearch.training import Dataset, Validation
 
 STSB, HELD_OUT, NONE = "stsb", "held-out", "none"
 
@@ -40,14 +39,14 @@ class Chooser:
             raise NotFound(f"{self.told} does not exist.", f"Name a file, or write {STSB}, {HELD_OUT}[:N] or {NONE}.")
         check_split(path, "an encoder", yes=self.yes)
 
-    def chosen(self, examples: Examples) -> tuple[Examples, Dev | None]:
+    def chosen(self, examples: Dataset) -> tuple[Dataset, Validation | None]:
         """The examples that are left to train on, and what judges; says which on stderr."""
         left, dev, told = self._chosen(examples)
         if not self.options.quiet:
             console.note(f"validation: {told}")
         return left, dev
 
-    def _chosen(self, examples: Examples) -> tuple[Examples, Dev | None, str]:
+    def _chosen(self, examples: Dataset) -> tuple[Dataset, Validation | None, str]:
         count = self._held_out()
         if self.told == NONE:
             return examples, None, "none; the last checkpoint is kept"
@@ -55,19 +54,18 @@ class Chooser:
             return examples, self._stsb(), "STS-B dev"
         if self.told is None or count is not None:
             return self._slice(examples, count or 0)
-        from semsearch.training import datasets
-        from semsearch.training.validation import dev_of
+        from semsearch.training import read_dataset, validation_of
 
         path = Path(self.told)
-        dev = dev_of(datasets.read(path, yes=self.yes), path.name)
+        dev = validation_of(read_dataset(path, yes=self.yes), path.name)
         return examples, dev, dev.measure
 
-    def _slice(self, examples: Examples, count: int) -> tuple[Examples, Dev | None, str]:
-        from semsearch.training.validation import held_out, usual
+    def _slice(self, examples: Dataset, count: int) -> tuple[Dataset, Validation | None, str]:
+        from semsearch.training.validation import default_held_out, hold_out
 
-        count = count or usual(len(examples))
+        count = count or default_held_out(len(examples))
         try:
-            left, dev = held_out(examples, count)
+            left, dev = hold_out(examples, count)
         except UsageError as error:
             if self.told is not None:
                 raise
@@ -85,9 +83,9 @@ class Chooser:
             raise UsageError(f"--validation {self.told} holds out no examples.", "Write --validation held-out:200")
         return int(number or 0)
 
-    def _stsb(self) -> Dev:
+    def _stsb(self) -> Validation:
         from semsearch.evaluation import sts_pairs
-        from semsearch.training.selection import Scored
+        from semsearch.training import SimilarityValidation
 
         place = self.folder or os.environ.get(DATA)
         if not place:
@@ -96,7 +94,7 @@ class Chooser:
             dev = sts_pairs("stsb", Path(place), "dev")["dev"]
         except NotFound as error:  # other commands have another flag for it
             raise NotFound(error.message, "Pass the folder that contains STS/ and SICK/: --data-dir DIR.") from error
-        return Scored(dev.pairs, dev.gold)
+        return SimilarityValidation(dev.pairs, dev.gold)
 
     def _stsb_is_known(self) -> bool:
         if self.folder is None and not os.environ.get(DATA):

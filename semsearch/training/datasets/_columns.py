@@ -1,6 +1,6 @@
-"""Which column of a table is what: texts that belong together, and how much or in which way they do.
+"""Roles of the columns of a table: related texts, and a score or label of their relation.
 
-A column is known by its name (letters' case, blanks, `_` and `-` do not matter), or is told.
+A column is recognised by its name (case, blanks, `_` and `-` do not matter), or named by the caller.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from semsearch.errors import UnknownName, UsageError
+from semsearch.training.datasets.dataset import ANCHOR, NEGATIVE, POSITIVE
 
-ANCHOR, POSITIVE, NEGATIVE, SCORE, LABEL = "anchor", "positive", "negative", "score", "label"
+SCORE, LABEL = "score", "label"
 TEXTS = (ANCHOR, POSITIVE, NEGATIVE)
 ROLES = (*TEXTS, SCORE, LABEL)
-ALSO = {"text": ANCHOR, "text1": ANCHOR, "text2": POSITIVE}  # other words for them in --columns
+ALIASES = {"text": ANCHOR, "text1": ANCHOR, "text2": POSITIVE}  # of roles in --columns
 
 SINGLE = ("text", "sentence", "content", "body", "passage", "document", "abstract", "query", "question", "anchor")
-_ASKED = ("anchor", "query", "question", "q")
-_PAIRS = (  # names of the one and of the other text; the first line that fits counts
-    ((*_ASKED, "text", "sentence"), ("positive", "pos", "positives")),
+_QUERY = ("anchor", "query", "question", "q")
+_PAIRS = (  # names of the first and the second text; the first match counts
+    ((*_QUERY, "text", "sentence"), ("positive", "pos", "positives")),
     (("sentence1",), ("sentence2",)),  # SNLI, MNLI, STS, GLUE
     (("sentencea",), ("sentenceb",)),  # SICK
     (("text1",), ("text2",)),
@@ -28,18 +29,18 @@ _PAIRS = (  # names of the one and of the other text; the first line that fits c
     (("premise",), ("hypothesis",)),
     (("src", "source"), ("tgt", "trg", "target", "dst")),
     (("a",), ("b",)),
-    (_ASKED, ("passage", "document", "context", "answer", "response", "text", "sentence", "content", "body")),
+    (_QUERY, ("passage", "document", "context", "answer", "response", "text", "sentence", "content", "body")),
 )
 _NEGATIVE = ("negative", "neg", "negatives", "hardneg", "hardnegative")
 _SCORE = ("score", "similarity", "sim", "relatednessscore", "similarityscore", "gold", "goldscore")
 _LABEL = ("goldlabel", "label", "entailmentjudgment", "isduplicate", "quality")
-STS = {ANCHOR: "6", POSITIVE: "7", SCORE: "5"}  # columns of STS-B's files, which have no header
+STS = {ANCHOR: "6", POSITIVE: "7", SCORE: "5"}  # of STS-B's files, which have no header
 
 
-def told(words: Iterable[str]) -> dict[str, str]:
-    """Role -> column, out of `anchor=question,positive=answer`. Raises UsageError.
+def parse_columns(words: Iterable[str]) -> dict[str, str]:
+    """Role -> column of texts like `anchor=question,positive=answer`. Raises UsageError.
 
-    >>> told(["anchor=question,positive=answer"])
+    >>> parse_columns(["anchor=question,positive=answer"])
     {'anchor': 'question', 'positive': 'answer'}
     """
     found: dict[str, str] = {}
@@ -47,7 +48,7 @@ def told(words: Iterable[str]) -> dict[str, str]:
         role, equals, column = (each.strip() for each in part.partition("="))
         if not (role and equals and column):
             raise UsageError(f"--columns {part!r} names no column.", "Write --columns anchor=question,positive=answer")
-        role = ALSO.get(role.lower(), role.lower())
+        role = ALIASES.get(role.lower(), role.lower())
         if role not in ROLES:
             raise UnknownName("kind of column", role, ROLES)
         if role in found:
@@ -56,19 +57,19 @@ def told(words: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def chosen(names: Sequence[str], wanted: Mapping[str, str], source: str) -> dict[str, str]:
-    """Role -> column as `wanted`, in the spelling of `names`. Raises UsageError for a column that is not there."""
+def resolve(names: Sequence[str], wanted: Mapping[str, str], source: str) -> dict[str, str]:
+    """Role -> column as `wanted`, in the spelling of `names`. Raises UsageError for an unknown column."""
     spelled = {name.lower(): name for name in reversed(names)}
     for column in wanted.values():
         if column.lower() not in spelled:
             raise UsageError(f"{source} has no column {column!r}.", f"Its columns are: {_listed(names)}.")
-    return _sensible({role: spelled[column.lower()] for role, column in wanted.items()}, source)
+    return _checked({role: spelled[column.lower()] for role, column in wanted.items()}, source)
 
 
-def known(names: Sequence[str]) -> dict[str, str]:
-    """Role -> column, for names that say it; {} where none does.
+def recognise(names: Sequence[str]) -> dict[str, str]:
+    """Role -> column, for recognised names; {} where there is none.
 
-    >>> known(["id", "Sentence_1", "Sentence_2", "score"])
+    >>> recognise(["id", "Sentence_1", "Sentence_2", "score"])
     {'anchor': 'Sentence_1', 'positive': 'Sentence_2', 'score': 'score'}
     """
     plain = {_plain(name): name for name in reversed(names)}
@@ -86,8 +87,8 @@ def known(names: Sequence[str]) -> dict[str, str]:
     return {role: name for role, name in found.items() if name}
 
 
-def nameless(row: Sequence[str]) -> dict[str, str]:
-    """Role -> column, counted from 1, where the first row is an example and no header; {} where it is a header."""
+def without_header(row: Sequence[str]) -> dict[str, str]:
+    """Role -> column number, from 1, where the first row is an example; {} where it is a header."""
     if len(row) >= 7 and _is_number(row[4]):
         return STS
     if not any(_is_number(cell) or len(cell.split()) > 2 for cell in row) or len(row) > 3:
@@ -98,18 +99,18 @@ def nameless(row: Sequence[str]) -> dict[str, str]:
     return dict(list(found.items())[: len(row)])
 
 
-def unknown(names: Sequence[str], source: str) -> UsageError:
-    """The error where nobody said which column is what."""
+def unrecognised(names: Sequence[str], source: str) -> UsageError:
+    """The error where no column was recognised."""
     return UsageError(
-        f"{source}: which of its columns are texts? They are: {_listed(names)}.",
+        f"the columns of {source} are not recognised: {_listed(names)}.",
         "Name them: --columns anchor=NAME,positive=NAME[,negative=NAME][,score=NAME], or anchor alone.",
     )
 
 
-def _sensible(roles: dict[str, str], source: str) -> dict[str, str]:
+def _checked(roles: dict[str, str], source: str) -> dict[str, str]:
     if ANCHOR not in roles or (POSITIVE not in roles and len(roles) > 1):
         lacking = ANCHOR if ANCHOR not in roles else POSITIVE
-        raise UsageError(f"{source}: --columns says nothing of {lacking}.", f"Add {lacking}=NAME.")
+        raise UsageError(f"{source}: --columns has no {lacking}.", f"Add {lacking}=NAME.")
     return {role: roles[role] for role in ROLES if role in roles}
 
 

@@ -1,4 +1,4 @@
-"""Documents to texts: sentences, or passages of about as many words as an index would cut."""
+"""Texts of documents: sentences, or passages of about the length that an index has."""
 
 from __future__ import annotations
 
@@ -13,56 +13,56 @@ from semsearch.chunking.splitter import Splitter, passages
 from semsearch.documents import loaders, walk
 from semsearch.documents.loaders import text as plain
 from semsearch.errors import Unreadable, UsageError
-from semsearch.training.datasets._tally import Tally
+from semsearch.training.datasets._skipped import SkipCounts
 from semsearch.types import Document, Skipped
 from semsearch.utils.writing_systems import EAST_ASIAN
 
-Unit = Literal["sentences", "passages"]
-PASSAGE = Splitter(size=128)  # words: about 192 tokens of English, the passages that `index` makes
-FEWEST_LETTERS = 8  # of a sentence: less is a number of a list, a rule between paragraphs, a word alone
+Granularity = Literal["sentences", "passages"]
+PASSAGE = Splitter(size=128)  # words: about 192 tokens of English, as in an index
+MIN_LETTERS = 8  # of a sentence: less is a list number, a rule between paragraphs, a single word
 _WORD = re.compile(rf"[{EAST_ASIAN}]|[^\W_]+")
-_LINES = (".txt", ".text", "")  # of these a file has a text a line, as corpora are handed out
+_LINES = (".txt", ".text", "")  # corpora with one text per line
 
 
 def is_document(path: Path) -> bool:
-    """Whether a file is read as `index` reads it; else it has one text a line. Raises Unreadable."""
+    """Whether a file is read as `index` reads it; otherwise it has one text per line. Raises Unreadable."""
     suffix = path.suffix.lower()
     return loaders.loader_for(path) != "text" or (suffix in plain.SUFFIXES and suffix not in _LINES)
 
 
-def texts(root: Path, unit: Unit, tally: Tally, *, yes: bool = False) -> Iterator[tuple[str, str]]:
-    """(place, text) of all that `index` would read at `root`. Raises GuardRail for a whole disk, unless `yes`."""
+def texts(root: Path, granularity: Granularity, skipped: SkipCounts, *, yes: bool = False) -> Iterator[tuple[str, str]]:
+    """(path, text) of all that `index` would read at `root`. Raises GuardRail for a whole disk, unless `yes`."""
     walk.guard(root, None, yes=yes)
     for found in walk.files(root, walk.Rules()):
         if isinstance(found, Skipped):
-            tally.skip(found.reason, found.path)
+            skipped.add(found.reason, found.path)
             continue
         try:
             for document in loaders.load(found.path):
                 if isinstance(document, Skipped):
-                    tally.skip(document.reason, document.path)
+                    skipped.add(document.reason, document.path)
                 else:
-                    yield from ((found.relative, text) for text in cut(document, unit))
+                    yield from ((found.relative, text) for text in split(document, granularity))
         except (Unreadable, UsageError) as error:
-            tally.skip(error.message, found.relative)
+            skipped.add(error.message, found.relative)
 
 
-def cut(document: Document, unit: Unit) -> Iterator[str]:
-    """The sentences of a document, their lines joined, or its passages. What has hardly a letter is left out."""
-    if unit == "passages":
+def split(document: Document, granularity: Granularity) -> Iterator[str]:
+    """The sentences of a document, their lines joined, or its passages. Sentences with few letters are left out."""
+    if granularity == "passages":
         yield from (passage.text for passage in passages(document, PASSAGE, _words))
         return
     for start, end in sentences(document.text):
         text = " ".join(document.text[start:end].split())
-        if sum(map(str.isalnum, text)) >= FEWEST_LETTERS:
+        if sum(map(str.isalnum, text)) >= MIN_LETTERS:
             yield text
 
 
-def parted(whole: Iterable[str], unit: Unit) -> Iterator[str]:
-    """Texts as they are, or their sentences."""
+def split_texts(texts: Iterable[str], granularity: Granularity) -> Iterator[str]:
+    """The texts themselves, or their sentences."""
     empty = Document("", "")
-    for text in whole:
-        yield from cut(replace(empty, text=text), unit) if unit == "sentences" else (text,)
+    for text in texts:
+        yield from split(replace(empty, text=text), granularity) if granularity == "sentences" else (text,)
 
 
 def _words(pieces: Sequence[str]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Labels as people write them, as numbers that grow with how alike two texts are."""
+"""Labels as data sets write them, converted to numbers that grow with similarity."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 NLI = ("contradiction", "neutral", "entailment")
-ORDERS = (NLI, ("not_entailment", "entailment"), ("false", "true"), ("no", "yes"))  # least alike first
-NOTHING = ("", "-", "none", "null", "nan", "n/a")  # SNLI writes - where its judges did not agree
-NO_GOLD, NOT_KNOWN = "no gold label", "a label that is no number and no word that is known (see --labels)"
+ORDERS = (NLI, ("not_entailment", "entailment"), ("false", "true"), ("no", "yes"))  # least similar first
+MISSING = ("", "-", "none", "null", "nan", "n/a")  # SNLI writes - where its annotators disagreed
+NO_GOLD, UNKNOWN = "no gold label", "a label that is neither a number nor a known word (see --labels)"
 
 
-def values(words: Iterable[str], role: Literal["score", "label"], order: Sequence[str] = ()) -> Mapping[str, float]:
-    """Each word that is a label, and its number: of `order` its place, else itself, or its place among ORDERS.
+def to_numbers(words: Iterable[str], role: Literal["score", "label"], order: Sequence[str] = ()) -> Mapping[str, float]:
+    """Each valid label and its number: its index in `order`, by default its value, or its index in one of ORDERS.
 
-    A label of -1 says that there is none, as the data sets of Hugging Face write it; a score of -1 is one.
+    A label of -1 means none, as in the data sets of Hugging Face; a score of -1 is valid.
 
-    >>> dict(values(["entailment", "Neutral", "-"], "label"))
+    >>> dict(to_numbers(["entailment", "Neutral", "-"], "label"))
     {'entailment': 2.0, 'Neutral': 1.0}
     """
     plain = {word: word.strip().lower() for word in words}
-    there = {each for each in plain.values() if not is_nothing(each, role)}
+    there = {each for each in plain.values() if not is_missing(each, role)}
     places = {name.lower(): float(at) for at, name in enumerate(order)}
     if not order:
         best = max(ORDERS, key=lambda each: len(there.intersection(each)))
@@ -34,9 +34,9 @@ def values(words: Iterable[str], role: Literal["score", "label"], order: Sequenc
     return found
 
 
-def is_nothing(word: str, role: Literal["score", "label"]) -> bool:
-    """Whether a label says that there is none."""
-    return word.strip().lower() in NOTHING or (role == "label" and word.strip() in ("-1", "-1.0"))
+def is_missing(word: str, role: Literal["score", "label"]) -> bool:
+    """Whether a label means that there is none."""
+    return word.strip().lower() in MISSING or (role == "label" and word.strip() in ("-1", "-1.0"))
 
 
 def _number(text: str) -> float | None:

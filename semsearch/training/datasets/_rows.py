@@ -1,6 +1,6 @@
-"""Files to rows: lines of text, JSON lines, CSV and TSV, plain or compressed (gz, xz, bz2, known by content).
+"""Rows of files: lines of text, JSON lines, CSV and TSV, plain or compressed (gz, xz, bz2, detected by content).
 
-A row comes with the number of its line. What is no record comes as the reason, and the rest goes on.
+Each row has its line number. An invalid record is returned as an InvalidRow with the reason, and reading continues.
 """
 
 from __future__ import annotations
@@ -20,49 +20,51 @@ from typing import IO, Any, Literal
 
 from semsearch.documents.parsing.charset import SAMPLE_BYTES, encoding_of, looks_binary, storable_object
 from semsearch.errors import Unreadable
+from semsearch.types import JsonObject
 
 Kind = Literal["lines", "jsonl", "table"]
 KINDS: dict[str, Kind] = {
     **dict.fromkeys((".jsonl", ".ndjson", ".jsonlines", ".json"), "jsonl"),
     **dict.fromkeys((".csv", ".tsv", ".tab"), "table"),
 }
-PACKED = (".gz", ".xz", ".bz2", ".lzma")
+COMPRESSED = (".gz", ".xz", ".bz2", ".lzma")
 OPENERS = ((b"\x1f\x8b", gzip.open), (b"\xfd7zXZ\0", lzma.open), (b"BZh", bz2.open))
 DECODER = json.JSONDecoder(parse_constant=lambda _: None)
-WIDEST_CELL = 64 * 2**20  # bytes; beyond it a quotation mark was never closed
-BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
+WIDEST_CELL = 64 * 2**20  # bytes; a larger one has an unclosed quotation mark
+READ_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """What stands where a record should, and why it is none."""
+class InvalidRow:
+    """A row that is not a record, and why."""
 
     reason: str
 
 
-Row = tuple[int, Any]  # the line's number, and a list of cells, a dictionary, or a Broken
+Record = Sequence[str] | JsonObject | InvalidRow
+Row = tuple[int, Record]  # line number; cells, an object, or an InvalidRow
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, decompressed. Raises Unreadable where they cannot be had."""
+def open_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading its decompressed bytes. Raises Unreadable."""
     try:
         with path.open("rb") as file:
             head = file.read(6)
         opener: Any = next((each for magic, each in OPENERS if head.startswith(magic)), open)
         with opener(path, "rb") as file:
             yield file
-    except BROKEN as error:
+    except READ_ERRORS as error:
         raise Unreadable(f"{path}: {getattr(error, 'strerror', None) or error}.", "Check or fetch it again.") from error
 
 
 def suffix(path: Path) -> str:
-    """The ending that says what is in a file, without that of its compression.
+    """The suffix of a file in lower case, without that of its compression.
 
     >>> suffix(Path("pairs.TSV.xz"))
     '.tsv'
     """
-    inner = path.with_suffix("") if path.suffix.lower() in PACKED else path
+    inner = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
     return inner.suffix.lower()
 
 
@@ -91,25 +93,26 @@ def objects(file: IO[bytes], path: Path) -> Iterator[Row]:
 
 
 def cells(file: IO[bytes], path: Path) -> Iterator[Row]:
-    """The rows of a table, header first. Cells are parted by tabs where the first line has one, else by , ; or |.
+    """The rows of a table, header first. The delimiter is a tab where the first line has one, else , ; or |.
 
-    Between tabs a quotation mark is a letter, as in the files of GLUE and SentEval, unless it is doubled within a
-    quoted cell.
+    In tab-separated files a quotation mark is a plain character, as in GLUE and SentEval, unless it is doubled within
+    a quoted cell.
     """
     with _decoded(file, path, newline="") as text:
         header = next((line for line in text if line.strip()), "")
         delimiter = "\t" if "\t" in header else max(",;|", key=header.count)
         text.seek(0)
-        csv.field_size_limit(max(csv.field_size_limit(), WIDEST_CELL))  # of the whole process: only ever raised
+        csv.field_size_limit(max(csv.field_size_limit(), WIDEST_CELL))  # process-wide, so it is only ever raised
         if delimiter == "\t":
             quoted = header.startswith('"')
             reader = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-            yield from ((number, _unquoted(row, quoted)) for number, row in _read(reader))
+            for number, row in _read(reader):
+                yield number, row if isinstance(row, InvalidRow) else _unquoted(row, quoted)
         else:
             yield from _read(csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True))
 
 
-def _read(reader: Any) -> Iterator[Row]:
+def _read(reader: Any) -> Iterator[tuple[int, list[str] | InvalidRow]]:
     number = 1
     while True:
         try:
@@ -119,20 +122,20 @@ def _read(reader: Any) -> Iterator[Row]:
                 number = reader.line_num + 1
             return
         except csv.Error as error:
-            yield number, Broken(f"not CSV: {error}")
+            yield number, InvalidRow(f"not CSV: {error}")
             number = reader.line_num + 1
 
 
-def _object(line: bytes) -> dict[str, Any] | Broken:
+def _object(line: bytes) -> JsonObject | InvalidRow:
     try:
         record = DECODER.decode(line.decode("utf-8"))
     except UnicodeDecodeError:
-        return Broken("invalid UTF-8")
+        return InvalidRow("invalid UTF-8")
     except (ValueError, RecursionError):
-        return Broken("not JSON")
+        return InvalidRow("not JSON")
     if not isinstance(record, dict):
-        return Broken("not a JSON object")
-    return storable_object(record) if b"\\u" in line else record  # half of a surrogate pair has no UTF-8
+        return InvalidRow("not a JSON object")
+    return storable_object(record) if b"\\u" in line else record  # a lone surrogate cannot be encoded as UTF-8
 
 
 def _decoded(file: IO[bytes], path: Path, newline: str | None) -> io.TextIOWrapper:

@@ -1,4 +1,4 @@
-"""Records to examples: the columns are chosen by the first record, then each gives its texts and its label."""
+"""Tables: the first record decides the columns, then each record gives its texts and its label."""
 
 from __future__ import annotations
 
@@ -9,27 +9,34 @@ from typing import Any, Literal
 
 from semsearch.training.datasets import _columns, _labels
 from semsearch.training.datasets._columns import LABEL, SCORE
-from semsearch.training.datasets._rows import Broken, Row
-from semsearch.training.datasets._tally import Tally
-from semsearch.training.datasets.dataset import Examples
+from semsearch.training.datasets._rows import InvalidRow, Row
+from semsearch.training.datasets._skipped import SkipCounts
+from semsearch.training.datasets.dataset import Dataset
+from semsearch.types import JsonObject
 
 Prefer = Literal["score", "label"]
-Take = Callable[[Any], list[Any]]
+Take = Callable[[Any], list[Any]]  # record -> texts, and the label where there is one
 
 
 class Table:
-    """Rows of which the first may be a header. `source` says which columns are read."""
+    """Rows of which the first may be a header. `source` names the columns that are read."""
 
     def __init__(
-        self, rows: Iterator[Row], name: str, source: str, wanted: Mapping[str, str], prefer: Prefer, tally: Tally
+        self,
+        rows: Iterator[Row],
+        name: str,
+        source: str,
+        wanted: Mapping[str, str],
+        prefer: Prefer,
+        skipped: SkipCounts,
     ) -> None:
-        self._name, self._tally = name, tally
+        self._name, self._skipped = name, skipped
         number, head = self._first(rows, source)
-        self._width = 0
+        self._width, first = 0, [(number, head)]
         roles = self._roles(head, wanted, source)
-        self._rows = rows if self._width else chain([(number, head)], rows)
+        self._rows = rows if self._width else chain(first, rows)
         self._texts = [roles[each] for each in _columns.TEXTS if each in roles]
-        self._called = [each for each in _columns.TEXTS if each in roles]
+        self._names = [each for each in _columns.TEXTS if each in roles]
         self._role = next((each for each in (prefer, SCORE, LABEL) if each in roles), None)
         read = [*self._texts, *([roles[self._role]] if self._role else [])]
         named = isinstance(head, dict) or self._width
@@ -39,7 +46,7 @@ class Table:
 
     @property
     def is_single(self) -> bool:
-        """Whether its records have one text each. A label of such a text says nothing here."""
+        """Whether its records have one text each. A label of a single text is not used."""
         return len(self._texts) == 1
 
     def singles(self) -> Iterator[tuple[str, str]]:
@@ -47,62 +54,62 @@ class Table:
         for line, texts, _ in self._records():
             yield f"{self._name}:{line}", texts[0]
 
-    def grouped(self, order: Sequence[str]) -> Examples:
-        """Examples of pairs or triplets, and their labels where there are any."""
+    def grouped(self, order: Sequence[str]) -> Dataset:
+        """Pairs or triplets, with their labels where there are any."""
         columns: list[list[str]] = [[] for _ in self._texts]
         words: list[str] = []
         numbers = array("q")
         for line, texts, word in self._records():
             stripped = [text.strip() for text in texts]
             if "" in stripped:
-                self._skip(line, f"no {self._called[stripped.index('')]}")
+                self._skip(line, f"no {self._names[stripped.index('')]}")
                 continue
             for column, text in zip(columns, stripped, strict=True):
                 column.append(text)
             words.append(word)
             numbers.append(line)
-        labels = self._labels(words, numbers, order)
-        if labels is not None:
-            columns = [[text for text, at in zip(each, labels, strict=True) if at is not None] for each in columns]
-            labels = [label for label in labels if label is not None]
+        found = self._labels(words, numbers, order)
+        labels = None if found is None else [label for label in found if label is not None]
+        if found is not None:
+            columns = [[text for text, at in zip(each, found, strict=True) if at is not None] for each in columns]
         if not columns[0]:
-            raise self._tally.nothing(self.source)
-        return Examples(dict(zip(self._called, columns, strict=True)), labels, self.source, self._tally.told)
+            raise self._skipped.nothing_left(self.source)
+        return Dataset(dict(zip(self._names, columns, strict=True)), labels, self.source, self._skipped.as_dict())
 
-    def _first(self, rows: Iterator[Row], source: str) -> Row:
+    def _first(self, rows: Iterator[Row], source: str) -> tuple[int, Sequence[str] | JsonObject]:
         for number, row in rows:
-            if not isinstance(row, Broken):
+            if not isinstance(row, InvalidRow):
                 return number, row
             self._skip(number, row.reason)
-        raise self._tally.nothing(source)
+        raise self._skipped.nothing_left(source)
 
-    def _roles(self, head: Any, wanted: Mapping[str, str], source: str) -> dict[str, str]:
+    def _roles(self, head: Sequence[str] | JsonObject, wanted: Mapping[str, str], source: str) -> dict[str, str]:
         """Role -> column. Sets the width where the first row is a header."""
         if isinstance(head, dict):
-            roles = _columns.chosen(list(head), wanted, source) if wanted else _columns.known(list(head))
+            roles = _columns.resolve(list(head), wanted, source) if wanted else _columns.recognise(list(head))
             if not roles:
-                raise _columns.unknown(list(head), source)
+                raise _columns.unrecognised(list(head), source)
             return roles
         numbered = [str(at) for at in range(1, len(head) + 1)]
         if wanted and {each.lower() for each in wanted.values()}.isdisjoint(map(str.lower, head)):
             if all(each.isdecimal() for each in wanted.values()):
-                return _columns.chosen(numbered, wanted, source)
-        elif not wanted and not _columns.known(head):
-            roles = _columns.nameless(head)
+                return _columns.resolve(numbered, wanted, source)
+        elif not wanted and not _columns.recognise(head):
+            roles = _columns.without_header(head)
             if not roles:
-                raise _columns.unknown(head, source)
+                raise _columns.unrecognised(head, source)
             return roles
         self._width = len(head)
-        return _columns.chosen(head, wanted, source) if wanted else _columns.known(head)
+        return _columns.resolve(head, wanted, source) if wanted else _columns.recognise(head)
 
     def _places(self, head: Sequence[str], column: str) -> int:
         return head.index(column) if self._width else int(column) - 1
 
     def _records(self) -> Iterator[tuple[int, list[str], str]]:
-        """(line, texts, label as it is written) of each record; what is none is counted."""
+        """(line, texts, label as written) of each record; invalid ones are counted."""
         width, take, many = self._width, self._take, len(self._texts)
         for line, row in self._rows:
-            if type(row) is Broken:
+            if isinstance(row, InvalidRow):
                 self._skip(line, row.reason)
                 continue
             if width and len(row) > width:
@@ -111,7 +118,7 @@ class Table:
             try:
                 values = take(row)
             except LookupError:
-                self._skip(line, "a field less than the first one" if isinstance(row, dict) else "too few cells")
+                self._skip(line, "fewer fields than the first record" if isinstance(row, dict) else "too few cells")
                 continue
             word = _written(values[-1]) if self._role else ""
             texts = values[:many]
@@ -121,31 +128,31 @@ class Table:
                 for each in _spread(texts):
                     yield line, each, word
 
-    def _labels(self, words: Sequence[str], numbers: Sequence[int], order: Sequence[str]) -> list[Any] | None:
+    def _labels(self, words: Sequence[str], numbers: Sequence[int], order: Sequence[str]) -> list[float | None] | None:
         if self._role is None:
             return None
         role: Prefer = "score" if self._role == SCORE else "label"
-        known = _labels.values(set(words), role, order)
+        known = _labels.to_numbers(set(words), role, order)
         labels = [known.get(word) for word in words]
         for at, label in enumerate(labels):
             if label is None:
-                reason = _labels.NO_GOLD if _labels.is_nothing(words[at], role) else _labels.NOT_KNOWN
+                reason = _labels.NO_GOLD if _labels.is_missing(words[at], role) else _labels.UNKNOWN
                 self._skip(numbers[at], reason)
         return labels
 
     def _skip(self, line: int, reason: str) -> None:
-        self._tally.skip(reason, f"{self._name}:{line}")
+        self._skipped.add(reason, f"{self._name}:{line}")
 
 
-def _written(value: Any) -> str:
-    """A label as text; a cell has it already, JSON has numbers, true and null."""
+def _written(value: object) -> str:
+    """A label as text; JSON has numbers, true and null too."""
     if isinstance(value, str):
         return value
     return "" if value is None else str(value).lower()
 
 
-def _spread(values: Sequence[Any]) -> list[list[str]]:
-    """Texts that JSON has as something else: of lists, as for positives and negatives, one row an entry of the longest.
+def _spread(values: Sequence[object]) -> list[list[str]]:
+    """Rows of a record with lists of texts, as for positives and negatives: one per entry of the longest list.
 
     >>> _spread(["q", ["a", "b"], ["x"]])
     [['q', 'a', 'x'], ['q', 'b', 'x']]
@@ -156,5 +163,5 @@ def _spread(values: Sequence[Any]) -> list[list[str]]:
     return [[each[at % len(each)] for each in lists] for at in range(max(map(len, lists)))]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "" if value is None or isinstance(value, dict | list | bool) else str(value)

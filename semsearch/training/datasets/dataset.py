@@ -1,23 +1,23 @@
-"""Training examples: columns of texts beside each other, and a label for each row where there are labels."""
+"""Dataset: columns of texts side by side, and a label for each row where there are labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from semsearch.errors import UsageError
 
-ANCHOR = "anchor"
+ANCHOR, POSITIVE, NEGATIVE = "anchor", "positive", "negative"
 
 
 @dataclass(frozen=True, slots=True)
-class Examples:
-    """`columns` by name, each with one text a row: anchor, and positive and negative where the data has pairs.
+class Dataset:
+    """`columns` by name, each with one text per row: anchor, and positive and negative where the data has pairs.
 
-    `labels` are similarities (any range), or classes 0, 1, …; `source` says where they come from, `skipped` how many
-    records could not be used and why.
+    `labels` are similarities (in any range), or classes 0, 1, …; `source` says where they come from, `skipped` how many
+    records could not be used and why. Raises UsageError without an anchor, or for columns of different lengths.
     """
 
     columns: Mapping[str, Sequence[str]]
@@ -30,27 +30,50 @@ class Examples:
         sizes |= {} if self.labels is None else {"labels": len(self.labels)}
         if ANCHOR not in sizes:
             raise UsageError(
-                f"examples have columns {', '.join(sizes) or '(none)'}.", f"One has to be called {ANCHOR}."
+                f"the dataset has columns {', '.join(sizes) or '(none)'}.", f"One has to be called {ANCHOR}."
             )
         if len(set(sizes.values())) > 1:
-            told = ", ".join(f"{name} {size}" for name, size in sizes.items())
-            raise UsageError(f"examples have columns of different lengths: {told}.", "Each row needs a text in each.")
+            listed = ", ".join(f"{name} {size}" for name, size in sizes.items())
+            raise UsageError(
+                f"the dataset has columns of different lengths: {listed}.", "Each row needs a text in each column."
+            )
 
     def __len__(self) -> int:
         return len(self.columns[ANCHOR])
 
-    def rows(self, at: Sequence[int]) -> Examples:
-        """The examples at these places, in this order."""
-        return Examples(
-            {name: [texts[row] for row in at] for name, texts in self.columns.items()},
-            None if self.labels is None else [self.labels[row] for row in at],
-            self.source,
+    def select(self, rows: Sequence[int]) -> Dataset:
+        """The rows at these indices, in this order."""
+        return replace(
+            self,
+            columns={name: [texts[row] for row in rows] for name, texts in self.columns.items()},
+            labels=None if self.labels is None else [self.labels[row] for row in rows],
         )
 
-    def split(self, held_out: int, seed: int) -> tuple[Examples, Examples]:
-        """All but `held_out` rows, drawn by `seed`, and those. A text of the second is in no row of the first."""
+    def subsample(self, size: int) -> Dataset:
+        """At most `size` random rows, in their order; always the same ones."""
+        if size >= len(self):
+            return self
+        return self.select(np.sort(np.random.default_rng(0).permutation(len(self))[:size]).tolist())
+
+    def split(self, held_out: int, seed: int) -> tuple[Dataset, Dataset]:
+        """The dataset without `held_out` random rows, and those. No text of the second is in a row of the first."""
         order = np.random.default_rng([seed, len(self)]).permutation(len(self)).tolist()
-        kept = self.rows(order[:held_out])
-        seen = {text for texts in kept.columns.values() for text in texts}
+        second = self.select(order[:held_out])
+        seen = {text for texts in second.columns.values() for text in texts}
         rest = [at for at in sorted(order[held_out:]) if not any(texts[at] in seen for texts in self.columns.values())]
-        return self.rows(rest), kept
+        return self.select(rest), second
+
+    def class_count(self) -> int:
+        """How many classes 0, 1, … the labels name. Raises UsageError where they are no classes.
+
+        >>> Dataset({"anchor": ["a", "b", "c"]}, [0, 2, 1]).class_count()
+        3
+        """
+        labels = self.labels or ()
+        wrong = next((label for label in labels if label < 0 or label != int(label)), None)
+        if wrong is not None:
+            raise UsageError(
+                f"{self.source or 'the data'} has the label {wrong:g}: a class is 0, 1, 2 …",
+                "Choose a method for scores: cosent; or name a column of classes: --columns label=NAME",
+            )
+        return 1 + int(max(labels, default=-1))

@@ -1,4 +1,4 @@
-"""Matryoshka: the beginning of a vector, at several lengths, has to serve as well as all of it.
+"""Matryoshka: the beginning of a vector, at several lengths, has to be usable like the whole vector.
 
 Source: Kusupati et al. 2022, https://arxiv.org/abs/2205.13147, eq. 1 with weights of 1. It wraps any objective that
 compares vectors of one kind; a head of an objective exists once for each length. A teacher's vectors are not cut:
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from semsearch.errors import UsageError
-from semsearch.training.objectives import Base, Labels, Shape, View
+from semsearch.training.objectives._base import BaseObjective, Labels, Shape, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,23 +21,26 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Nested(Base):
-    """The sum of an objective's loss at each length of `dims` and at the whole one. `make` makes it for a shape.
+class MatryoshkaObjective(BaseObjective):
+    """The sum of an objective's loss at each length of `dims` and at the full one; `make` creates it for a shape.
 
-    Raises UsageError where the vector has no such beginning, or the objective compares layers of the network.
+    Raises UsageError for a length beyond the vector's, and for objectives that compare layers of the network.
     """
 
-    def __init__(self, shape: Shape, dims: Sequence[int], make: Callable[[Shape], Base]) -> None:
+    def __init__(self, shape: Shape, dims: Sequence[int], make: Callable[[Shape], BaseObjective]) -> None:
         super().__init__(shape)
         for dim in dims:
             if not 1 <= dim <= shape.dim:
                 raise UsageError(
-                    f"a vector of {shape.dim} numbers has no beginning of {dim}.",
+                    f"a vector of {shape.dim} numbers cannot be shortened to {dim}.",
                     f"Choose lengths from 1 to {shape.dim}.",
                 )
         whole = make(shape)
         if any(view.of != "tuned" for view in whole.views):
-            raise UsageError("an objective that compares layers cannot be nested.", "Leave out --matryoshka-dims.")
+            raise UsageError(
+                "an objective that compares layers cannot be trained at several lengths.",
+                "Leave out --matryoshka-dims.",
+            )
         shorter = sorted({*dims} - {shape.dim}, reverse=True)
         beginnings = {str(dim): make(replace(shape, dim=dim)) for dim in shorter}
         self.inner = nn.ModuleDict({str(shape.dim): whole, **beginnings})

@@ -12,12 +12,15 @@ here a pair is one example.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch.nn import functional
 
-from semsearch.training.objectives import ANCHOR, POSITIVE, Base, Labels, Recipe, Shape, View
+from semsearch.training.datasets.dataset import ANCHOR, POSITIVE
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import BaseObjective, Labels, Shape, View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,13 +30,20 @@ if TYPE_CHECKING:
 SCALE = 20.0  # λ, in the text below the equation
 
 
-class Objective(Base):
-    recipe = Recipe(batch=32, rate=2e-5, epochs=5, tokens=62, schedule="constant", clip=0.0)
+@dataclass(frozen=True, slots=True)
+class Options:
+    scale: float = SCALE
+
+
+class Objective(BaseObjective):
+    hyperparameters = Hyperparameters(
+        batch_size=32, learning_rate=2e-5, epochs=5, max_length=62, schedule="constant", max_grad_norm=0.0
+    )
     labels: ClassVar[Labels] = "score"
 
-    def __init__(self, shape: Shape, *, scale: float = SCALE) -> None:
+    def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape)
-        self.scale = scale
+        self.scale = options.scale
 
     @property
     def views(self) -> tuple[View, ...]:

@@ -14,12 +14,14 @@ is read afterwards. Its branch for a fourth view adds nothing to its loss, and i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch import nn
 
-from semsearch.training.objectives import Base, Recipe, Shape, View, another, named
-from semsearch.training.objectives._contrast import TEMPERATURE, extended, info_nce, tanh_head
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import BaseObjective, Shape, View, passage_prompt, template_view
+from semsearch.training.objectives._contrastive import TEMPERATURE, extended, info_nce, tanh_head
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,44 +29,43 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Objective(Base):
-    recipe = Recipe(
-        batch=128,
-        rate=1e-5,
-        trains={"bert": "cot-bert-denoised", "roberta": "cot-roberta-denoised"},
-        serves={"bert": "cot-bert", "roberta": "cot-roberta"},
+@dataclass(frozen=True, slots=True)
+class Options:
+    temperature: float = TEMPERATURE
+    third: bool = True
+    negatives: bool = True
+    positive: str = ""
+    negative: str = ""
+    head: bool = True
+
+
+class Objective(BaseObjective):
+    hyperparameters = Hyperparameters(
+        batch_size=128,
+        learning_rate=1e-5,
+        training_templates={"bert": "cot-bert-denoised", "roberta": "cot-roberta-denoised"},
+        inference_templates={"bert": "cot-bert", "roberta": "cot-roberta"},
     )
 
-    def __init__(
-        self,
-        shape: Shape,
-        *,
-        temperature: float = TEMPERATURE,
-        third: bool = True,
-        negatives: bool = True,
-        positive: str = "",
-        negative: str = "",
-        head: bool = True,
-    ) -> None:
+    def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape)
-        self.temperature, self.third, self.negatives = temperature, third, negatives
-        self.positive, self.negative = positive, negative
-        self.head = tanh_head(shape.dim, shape.spread) if head else nn.Identity()
+        self.options = options
+        self.head = tanh_head(shape.dim, shape.spread) if options.head else nn.Identity()
 
     @property
     def views(self) -> tuple[View, ...]:
         family = "roberta" if self.shape.kind == "roberta" else "bert"
         views = (
             View(),
-            another(self.positive, f"cot-{family}-positive"),
-            View(prompt=named(self.negative or f"cot-{family}-negative")),
+            template_view(self.options.positive, f"cot-{family}-positive"),
+            View(prompt=passage_prompt(self.options.negative or f"cot-{family}-negative")),
         )
-        return views if self.negatives else views[:2]
+        return views if self.options.negatives else views[:2]
 
     def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
         """Three (n, d), anchor, positive and negative, before the head; without negatives two."""
         anchors, positives, *denied = (self.head(each) for each in vectors)
         if not denied:
-            return info_nce(anchors, positives, self.temperature)
+            return info_nce(anchors, positives, self.options.temperature)
         (negatives,) = denied
-        return extended(anchors, positives, negatives, self.temperature, third=self.third)
+        return extended(anchors, positives, negatives, self.options.temperature, third=self.options.third)

@@ -8,14 +8,16 @@ two texts of the batch. A teacher of another width teaches the similarities alon
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch.nn import functional
 
 from semsearch.errors import UsageError
-from semsearch.training.objectives import Base, Labels, Recipe, Shape, View
-from semsearch.training.objectives._contrast import cosines
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import BaseObjective, Labels, Shape, View
+from semsearch.training.objectives._contrastive import cosines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,13 +25,27 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Objective(Base):
-    recipe = Recipe(batch=64, rate=2e-4, tokens=192, warmup=0.1, eval_every=100, frozen=("embeddings",), dropout=False)
+@dataclass(frozen=True, slots=True)
+class Options:
+    vectors: float = 1.0
+    similarity: float = 10.0
+
+
+class Objective(BaseObjective):
+    hyperparameters = Hyperparameters(
+        batch_size=64,
+        learning_rate=2e-4,
+        max_length=192,
+        warmup=0.1,
+        eval_every=100,
+        frozen=("embeddings",),
+        dropout=False,
+    )
     labels: ClassVar[Labels] = "teacher"
 
-    def __init__(self, shape: Shape, *, vectors: float = 1.0, similarity: float = 10.0) -> None:
+    def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape)
-        self.vectors, self.similarity = vectors, similarity
+        self.options = options
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -43,7 +59,7 @@ class Objective(Base):
         student, teacher = torch.cat(list(vectors)), labels.to(vectors[0].dtype)
         off = ~torch.eye(len(student), dtype=torch.bool, device=student.device)
         alike = (cosines(student, student) - cosines(teacher, teacher))[off].square()
-        loss = self.similarity * (alike.mean() if len(student) > 1 else alike.sum())
-        if self.vectors and student.shape == teacher.shape:
-            loss = loss + self.vectors * (1 - functional.cosine_similarity(student, teacher, dim=-1)).mean()
+        loss = self.options.similarity * (alike.mean() if len(student) > 1 else alike.sum())
+        if self.options.vectors and student.shape == teacher.shape:
+            loss = loss + self.options.vectors * (1 - functional.cosine_similarity(student, teacher, dim=-1)).mean()
         return loss

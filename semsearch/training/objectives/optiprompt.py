@@ -11,13 +11,15 @@ BERT's masked-language model, which the released code trains on from the checkpo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch import nn
 
 from semsearch.models.methods import chosen
-from semsearch.training.objectives import Base, Recipe, Shape, View
-from semsearch.training.objectives._contrast import TEMPERATURE, info_nce, linear, tanh_head
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import BaseObjective, Shape, View
+from semsearch.training.objectives._contrastive import TEMPERATURE, info_nce, linear, tanh_head
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,22 +27,28 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Objective(Base):
-    recipe = Recipe(
-        batch=256,
-        rate=3e-5,
+@dataclass(frozen=True, slots=True)
+class Options:
+    temperature: float = TEMPERATURE
+    head: str = "tanh"
+
+
+class Objective(BaseObjective):
+    hyperparameters = Hyperparameters(
+        batch_size=256,
+        learning_rate=3e-5,
         epochs=5,
         eval_every=1000,
-        trains={"bert": "optiprompt"},
-        learns=("prompt",),
-        fresh=("prompt",),
+        training_templates={"bert": "optiprompt"},
+        trainable=("prompt",),
+        new_parts=("prompt",),
     )
 
-    def __init__(self, shape: Shape, *, temperature: float = TEMPERATURE, head: str = "tanh") -> None:
+    def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape)
-        chosen("head", head, ("tanh", "transform", ""))
-        self.temperature = temperature
-        self.head = _head(head, shape)
+        chosen("head", options.head, ("tanh", "transform", ""))
+        self.temperature = options.temperature
+        self.head = _head(options.head, shape)
 
     @property
     def views(self) -> tuple[View, ...]:

@@ -13,12 +13,14 @@ takes them away in the scores that choose a checkpoint too, and puts no full sto
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch import nn
 
-from semsearch.training.objectives import Base, Recipe, Shape, View, another
-from semsearch.training.objectives._contrast import TEMPERATURE, info_nce, tanh_head
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import BaseObjective, Shape, View, template_view
+from semsearch.training.objectives._contrastive import TEMPERATURE, info_nce, tanh_head
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,26 +30,31 @@ if TYPE_CHECKING:
 SECOND = {"bert": "promptbert-t2", "roberta": "promptroberta-t2"}
 
 
-class Objective(Base):
-    recipe = Recipe(
-        batch=256,
-        rate=1e-5,
-        trains={"bert": "promptbert-denoised", "roberta": "promptroberta-denoised"},
-        serves={"bert": "promptbert", "roberta": "promptroberta"},
+@dataclass(frozen=True, slots=True)
+class Options:
+    temperature: float = TEMPERATURE
+    positive: str = ""
+    head: bool = True
+
+
+class Objective(BaseObjective):
+    hyperparameters = Hyperparameters(
+        batch_size=256,
+        learning_rate=1e-5,
+        training_templates={"bert": "promptbert-denoised", "roberta": "promptroberta-denoised"},
+        inference_templates={"bert": "promptbert", "roberta": "promptroberta"},
     )
 
-    def __init__(
-        self, shape: Shape, *, temperature: float = TEMPERATURE, positive: str = "", head: bool = True
-    ) -> None:
+    def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape)
-        self.temperature, self.positive = temperature, positive
-        self.head = tanh_head(shape.dim, shape.spread) if head else nn.Identity()
+        self.options = options
+        self.head = tanh_head(shape.dim, shape.spread) if options.head else nn.Identity()
 
     @property
     def views(self) -> tuple[View, ...]:
-        return View(), another(self.positive, SECOND.get(self.shape.kind, SECOND["bert"]))
+        return View(), template_view(self.options.positive, SECOND.get(self.shape.kind, SECOND["bert"]))
 
     def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
         """Two (n, d), less their templates' biases, before the head."""
         anchors, positives = (self.head(each) for each in vectors)
-        return info_nce(anchors, positives, self.temperature)
+        return info_nce(anchors, positives, self.options.temperature)

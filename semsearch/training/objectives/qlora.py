@@ -15,51 +15,54 @@ where it was held in 4 bits; beside it, in `adapter`, lie the adapters alone. In
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
-from semsearch.errors import MissingExtra, UsageError
+from torch import nn
+
+from semsearch.errors import UsageError
 from semsearch.models.methods import chosen
 from semsearch.models.networks import adapters
-from semsearch.training.objectives import Recipe, Shape
-from semsearch.training.objectives._contrast import TEMPERATURE
-from semsearch.training.objectives.supervised import Objective as Supervised
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import Shape
+from semsearch.training.objectives._contrastive import TEMPERATURE
+from semsearch.training.objectives._pairs import PairObjective
+from semsearch.utils import optional_packages
 
 WEIGHTS = ("auto", "nf4", "bf16", "fp32")
 
 
-class Objective(Supervised):
-    recipe = Recipe(batch=256, rate=5e-4, warmup=100, eval_every=50, trains={"causal": "prompteol"})
+@dataclass(frozen=True, slots=True)
+class Options:
+    temperature: float = TEMPERATURE
+    hard_weight: float = 0.0
+    rank: int = 64
+    alpha: int = 16
+    dropout: float = 0.05
+    weights: str = "auto"
 
-    def __init__(
-        self,
-        shape: Shape,
-        *,
-        temperature: float = TEMPERATURE,
-        hard_weight: float = 0.0,
-        rank: int = 64,
-        alpha: int = 16,
-        dropout: float = 0.05,
-        weights: str = "auto",
-    ) -> None:
-        super().__init__(shape, temperature=temperature, hard_weight=hard_weight)
+
+class Objective(PairObjective):
+    hyperparameters = Hyperparameters(
+        batch_size=256, learning_rate=5e-4, warmup=100, eval_every=50, training_templates={"causal": "prompteol"}
+    )
+
+    def __init__(self, shape: Shape, options: Options) -> None:
+        super().__init__(shape, options.temperature, options.hard_weight)
 
     @classmethod
-    def weights(cls, device: str, options: Mapping[str, Any]) -> str:
-        """What `weights` comes to on `device`. Raises UsageError for another word."""
-        wanted = str(options["weights"])
-        chosen("weights", wanted, WEIGHTS)
-        if wanted != "auto":
-            return wanted
+    def base_precision(cls, device: str, options: Options) -> str:
+        """The option `weights`, with "auto" resolved for `device`. Raises UsageError for an unknown value."""
+        chosen("weights", options.weights, WEIGHTS)
+        if options.weights != "auto":
+            return options.weights
         if not device.startswith("cuda"):
             return "fp32"
         return "nf4" if importlib.util.find_spec("bitsandbytes") else "bf16"
 
     @classmethod
-    def prepare(cls, network: Any, options: Mapping[str, Any]) -> None:
-        """Put adapters beside every linear layer; nothing else learns. Raises MissingExtra without peft, UsageError."""
-        if options["dropout"] >= 1:
-            raise UsageError(f"dropout cannot be {options['dropout']}.", "It has to be below 1.")
-        if importlib.util.find_spec("peft") is None:
-            raise MissingExtra("training through adapters", "train")
-        adapters.add(network, rank=options["rank"], alpha=options["alpha"], dropout=options["dropout"])
+    def prepare(cls, network: nn.Module, options: Options) -> None:
+        """Add adapters to every linear layer; nothing else is trained. Raises MissingExtra without peft, UsageError."""
+        if options.dropout >= 1:
+            raise UsageError(f"dropout cannot be {options.dropout}.", "It has to be below 1.")
+        optional_packages.require(("peft",), "training through adapters", "train")
+        adapters.add(network, rank=options.rank, alpha=options.alpha, dropout=options.dropout)

@@ -13,30 +13,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from semsearch.training.objectives._guided import HIDDEN, STRENGTH, TEMPERATURE, Guided, base, sampled
+from semsearch.training.objectives._self_guided import Options, SelfGuidedObjective, base, sampled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
 
-    from semsearch.training.objectives import Shape
+__all__ = ["Objective", "Options"]
 
 
-class Objective(Guided):
-    def __init__(
-        self,
-        shape: Shape,
-        *,
-        temperature: float = TEMPERATURE,
-        pool: str = "max",
-        lowest: int = 0,
-        hidden: int = HIDDEN,
-        strength: float = STRENGTH,
-    ) -> None:
-        super().__init__(shape, temperature=temperature, pool=pool, lowest=lowest, hidden=hidden, strength=strength)
-
+class Objective(SelfGuidedObjective):
     def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
         """The tuned vectors (b, d), and every layer's views (b, l + 1, d)."""
         tuned, views = self.projected(vectors)
-        return base(tuned, sampled(views), self.temperature)
+        return base(tuned, sampled(views), self.options.temperature)

@@ -8,50 +8,37 @@ the released code has it, which loses one of the other texts. What else the code
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from semsearch.models.methods import chosen
-from semsearch.training.objectives._guided import (
-    HIDDEN,
-    STRENGTH,
-    TEMPERATURE,
-    Guided,
-    opt1,
-    opt2,
-    opt2_released,
-    opt3,
-    sampled,
-)
+from semsearch.training.objectives import _self_guided
+from semsearch.training.objectives._self_guided import SelfGuidedObjective, opt1, opt2, opt2_released, opt3, sampled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
 
-    from semsearch.training.objectives import Shape
+    from semsearch.training.objectives._base import Shape
 
 ABLATIONS = {"opt1": opt1, "opt2": opt2, "opt2-released": opt2_released}
 
 
-class Objective(Guided):
-    def __init__(
-        self,
-        shape: Shape,
-        *,
-        temperature: float = TEMPERATURE,
-        ablation: str = "",
-        pool: str = "max",
-        lowest: int = 0,
-        hidden: int = HIDDEN,
-        strength: float = STRENGTH,
-    ) -> None:
-        super().__init__(shape, temperature=temperature, pool=pool, lowest=lowest, hidden=hidden, strength=strength)
-        chosen("ablation", ablation, ("", *ABLATIONS))
-        self.ablation = ablation
+@dataclass(frozen=True, slots=True)
+class Options(_self_guided.Options):
+    ablation: str = ""
+
+
+class Objective(SelfGuidedObjective):
+    def __init__(self, shape: Shape, options: Options) -> None:
+        super().__init__(shape, options)
+        chosen("ablation", options.ablation, ("", *ABLATIONS))
+        self.ablation = options.ablation
 
     def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
         """The tuned vectors (b, d), and every layer's views (b, l + 1, d)."""
         tuned, views = self.projected(vectors)
         if not self.ablation:
-            return opt3(tuned, views, self.temperature)
-        return ABLATIONS[self.ablation](tuned, sampled(views), self.temperature)
+            return opt3(tuned, views, self.options.temperature)
+        return ABLATIONS[self.ablation](tuned, sampled(views), self.options.temperature)

@@ -8,12 +8,14 @@ Left out is the masked-language-model loss of appendix D. A network without drop
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch import nn
 
-from semsearch.training.objectives import Base, Recipe, Shape, View
-from semsearch.training.objectives._contrast import TEMPERATURE, info_nce, tanh_head
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import BaseObjective, Shape, View
+from semsearch.training.objectives._contrastive import TEMPERATURE, info_nce, tanh_head
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,13 +25,21 @@ if TYPE_CHECKING:
 READ = {"bert": "simcse", "roberta": "simcse"}
 
 
-class Objective(Base):
-    recipe = Recipe(batch=64, rate=3e-5, tokens=30, trains=READ)  # 32 tokens with [CLS] and [SEP]
+@dataclass(frozen=True, slots=True)
+class Options:
+    temperature: float = TEMPERATURE
+    head: bool = True
 
-    def __init__(self, shape: Shape, *, temperature: float = TEMPERATURE, head: bool = True) -> None:
+
+class Objective(BaseObjective):
+    hyperparameters = Hyperparameters(
+        batch_size=64, learning_rate=3e-5, max_length=30, training_templates=READ
+    )  # 32 tokens with [CLS] and [SEP]
+
+    def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape)
-        self.temperature = temperature
-        self.head = tanh_head(shape.dim, shape.spread) if head else nn.Identity()
+        self.temperature = options.temperature
+        self.head = tanh_head(shape.dim, shape.spread) if options.head else nn.Identity()
 
     @property
     def views(self) -> tuple[View, ...]:

@@ -9,14 +9,17 @@ over tokens, and here a text is read as the base says. InferSent's u · v is lef
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch.nn import functional
 
 from semsearch.errors import UsageError
-from semsearch.training.objectives import ANCHOR, POSITIVE, Base, Labels, Recipe, Shape, View
-from semsearch.training.objectives._contrast import linear
+from semsearch.training.datasets.dataset import ANCHOR, POSITIVE
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import BaseObjective, Labels, Shape, View
+from semsearch.training.objectives._contrastive import linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,11 +27,16 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Objective(Base):
-    recipe = Recipe(batch=16, rate=2e-5, tokens=126, warmup=0.1)
+@dataclass(frozen=True, slots=True)
+class Options:
+    """None."""
+
+
+class Objective(BaseObjective):
+    hyperparameters = Hyperparameters(batch_size=16, learning_rate=2e-5, max_length=126, warmup=0.1)
     labels: ClassVar[Labels] = "class"
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape)
         if shape.classes < 2:
             raise UsageError(

@@ -15,29 +15,22 @@ SimCSE's α is exp(hard_weight), its code's figure is hard_weight, and 0 (α = 1
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from semsearch.training.objectives import ANCHOR, NEGATIVE, POSITIVE, Base, Recipe, Shape, View
-from semsearch.training.objectives._contrast import TEMPERATURE, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from torch import Tensor
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import Shape
+from semsearch.training.objectives._contrastive import TEMPERATURE
+from semsearch.training.objectives._pairs import PairObjective
 
 
-class Objective(Base):
-    recipe = Recipe(batch=512, rate=5e-5, epochs=3, fresh=("pooler",))
+@dataclass(frozen=True, slots=True)
+class Options:
+    temperature: float = TEMPERATURE
+    hard_weight: float = 0.0
 
-    def __init__(self, shape: Shape, *, temperature: float = TEMPERATURE, hard_weight: float = 0.0) -> None:
-        super().__init__(shape)
-        self.temperature, self.hard_weight = temperature, hard_weight
 
-    @property
-    def views(self) -> tuple[View, ...]:
-        hard = (View(NEGATIVE),) if NEGATIVE in self.shape.columns else ()
-        return View(ANCHOR), View(POSITIVE), *hard
+class Objective(PairObjective):
+    hyperparameters = Hyperparameters(batch_size=512, learning_rate=5e-5, epochs=3, new_parts=("pooler",))
 
-    def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
-        """Anchors, positives, and negatives where there are any: (n, d) each."""
-        return nearest(vectors, self.temperature, self.hard_weight)
+    def __init__(self, shape: Shape, options: Options) -> None:
+        super().__init__(shape, options.temperature, options.hard_weight)

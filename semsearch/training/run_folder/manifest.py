@@ -1,4 +1,4 @@
-"""What is told of a run: everything that is needed to repeat it, and to see whether another is the same."""
+"""The manifest of a run: all settings needed to repeat it, and to decide whether another run is the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,71 +15,79 @@ import torch
 
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.training import objectives
-from semsearch.training.objectives import Recipe
 
 if TYPE_CHECKING:
-    from semsearch.training.bases import Base
-    from semsearch.training.datasets.dataset import Examples
-    from semsearch.training.hyperparameters import Settings
-    from semsearch.training.run_folder.state import Progress
-    from semsearch.training.schedule import Plan
+    from semsearch.training.base_model import BaseModel
+    from semsearch.training.datasets.dataset import Dataset
+    from semsearch.training.hyperparameters import Hyperparameters
+    from semsearch.training.run_folder.state import RunState
+    from semsearch.training.schedule import Schedule
+    from semsearch.training.training_config import TrainingConfig
+    from semsearch.types import JsonObject
 
 PACKAGES = ("semsearch", "torch", "transformers")
 
 
 def settings(
-    told: Settings, recipe: Recipe, begins: Base, examples: Examples, planned: Plan, **more: str
-) -> dict[str, Any]:
-    """The settings of a run as they came out, as JSON has them; `more` are names of what else decides it."""
+    config: TrainingConfig,
+    hyperparameters: Hyperparameters,
+    base: BaseModel,
+    dataset: Dataset,
+    schedule: Schedule,
+    **names: str,
+) -> JsonObject:
+    """The resolved settings of a run as JSON; `names` are those of validation, teacher and device."""
     found = {
-        "method": told.method,
-        "seed": told.seed,
+        "method": config.method,
+        "seed": config.seed,
         "base": {
-            "name": str(told.base),
-            "fingerprint": begins.trains.fingerprint,
-            "serves": begins.serves.fingerprint,
+            "name": str(config.base),
+            "fingerprint": base.training.fingerprint,
+            "serves": base.inference.fingerprint,
         },
-        "trains": begins.trains.prompts["passage"].text,
-        "serves": begins.serves.prompts["passage"].text,
-        "examples": {"source": examples.source, "count": len(examples), "rows_sha256": _hash(examples)},
-        "recipe": {each.name: getattr(recipe, each.name) for each in fields(Recipe)},
-        "options": objectives.options_of(told.method) | dict(told.options),
-        "steps": planned.steps,
-        **{key: getattr(told, key) for key in ("dims", "precision", "micro")},
-        **more,
+        "trains": base.training.prompts["passage"].text,
+        "serves": base.inference.prompts["passage"].text,
+        "examples": {"source": dataset.source, "count": len(dataset), "rows_sha256": _hash(dataset)},
+        "recipe": hyperparameters.as_json(),
+        "options": asdict(objectives.parse_options(config.method, config.options)),
+        "steps": schedule.steps,
+        "dims": config.matryoshka_dims,
+        "precision": config.precision,
+        "micro": config.grad_cache_size,
+        **names,
         "threads": torch.get_num_threads(),
         "versions": {name: version(name) for name in PACKAGES},
     }
-    written: dict[str, Any] = json.loads(json.dumps(found, default=dict))
+    written: JsonObject = json.loads(json.dumps(found, default=dict))
     return written
 
 
-def origin(told: Mapping[str, Any], at: Progress) -> dict[str, Any]:
-    """What an encoder says of its training. It may be given away: where base, data and teacher lay is left out."""
-    reference = Reference.parse(told["base"]["name"])
+def origin(settings: Mapping[str, Any], state: RunState) -> JsonObject:
+    """What the manifest of an encoder says about its training, without paths of this machine: it may be published."""
+    reference = Reference.parse(settings["base"]["name"])
     model = reference.model if reference.model.startswith(HUB) else Path(reference.model).name
-    named = {
-        "base": {**told["base"], "name": str(replace(reference, model=model))},
-        "examples": {**told["examples"], "source": _placeless(told["examples"]["source"])},
-        "teacher": _placeless(told["teacher"]),
+    portable = {
+        "base": {**settings["base"], "name": str(replace(reference, model=model))},
+        "examples": {**settings["examples"], "source": _file_name(settings["examples"]["source"])},
+        "teacher": _file_name(settings["teacher"]),
     }
-    return {"trained": {**told, **named, "step": at.step, "score": at.best}}
+    return {"trained": {**settings, **portable, "step": state.step, "score": state.best}}
 
 
-def _placeless(name: str) -> str:
-    """`name` without the folders of this machine, where it begins with a whole path.
+def _file_name(name: str) -> str:
+    """`name` without its folders, where it begins with an absolute path.
 
-    >>> _placeless("/home/me/pairs.tsv (query, answer)"), _placeless("bert#mean"), _placeless("SNLI / MNLI")
+    >>> _file_name("/home/me/pairs.tsv (query, answer)"), _file_name("bert#mean"), _file_name("SNLI / MNLI")
     ('pairs.tsv (query, answer)', 'bert#mean', 'SNLI / MNLI')
     """
     path = re.split(r" \(|#", name, maxsplit=1)[0]
     return Path(path).name + name[len(path) :] if Path(path).is_absolute() else name
 
 
-def _hash(examples: Examples) -> str:
-    """What every row of the data is, in its order, under the names of the columns."""
-    digest = hashlib.sha256(json.dumps(list(examples.columns)).encode())
-    columns: list[Sequence[Any]] = list(examples.columns.values())
-    for row in zip(*columns, *([] if examples.labels is None else [examples.labels]), strict=True):
+def _hash(dataset: Dataset) -> str:
+    """SHA-256 of the column names and of every row, in order."""
+    digest = hashlib.sha256(json.dumps(list(dataset.columns)).encode())
+    columns: list[Sequence[object]] = list(dataset.columns.values())
+    for row in zip(*columns, *([] if dataset.labels is None else [dataset.labels]), strict=True):
         digest.update(json.dumps(row).encode())
     return digest.hexdigest()

@@ -1,45 +1,53 @@
-"""The picture of a run: its loss over the steps, and beside it the score on dev, where there is one."""
+"""The chart of a run: its loss over the steps, and the validation score where there is one."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from semsearch.errors import install_command
-from semsearch.training.run_folder import metrics
+from semsearch.training import runs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from semsearch.types import JsonObject
 
 FILE = "loss.png"
 LOG = logging.getLogger(__name__)
 LOSS, SCORE = "#3b6ea5", "#c0562f"
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 def draw(home: Path, title: str) -> None:
-    """Draw the metrics in `home` as `home`/loss.png. Where that cannot be, a warning says so once, and nothing else."""
+    """Draw the metrics in `home` as `home`/loss.png. A failure is a warning, given once."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
-        FigureCanvasAgg(figure)  # without pyplot, which would choose a window for a program that has one
-        _filled(figure, metrics.read(home), title)
+        FigureCanvasAgg(figure)  # without pyplot, which would select a GUI backend
+        _fill(figure, runs.read_lines(home / runs.METRICS), title)
         new = home / f".{FILE}"
         figure.savefig(new, format="png")
         new.replace(home / FILE)
     except (ImportError, OSError) as error:
-        if str(error) not in _told:
-            _told.add(str(error))
+        if str(error) not in _warned:
+            _warned.add(str(error))
             LOG.warning("the loss is not plotted: %s. Install matplotlib: %s", error, install_command("train"))
 
 
-def _filled(figure: Any, lines: Sequence[Mapping[str, Any]], title: str) -> None:
+def _fill(figure: Figure, lines: Sequence[JsonObject], title: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     axes = figure.add_subplot()
     axes.set_title(title, loc="left", fontsize=11)
     axes.set_xlabel("step")
     axes.set_ylabel("loss", color=LOSS)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
     losses = [(line["step"], line["loss"]) for line in lines if "loss" in line]
@@ -47,11 +55,11 @@ def _filled(figure: Any, lines: Sequence[Mapping[str, Any]], title: str) -> None
     axes.plot(*_columns(losses), color=LOSS, linewidth=1.4, marker="" if len(losses) > 1 else "o")
     axes.set_xlim(left=0)
     if scores:
-        _beside(axes, scores, str(next(line["measure"] for line in lines if "dev" in line)))
+        _add_scores(axes, scores, str(next(line["measure"] for line in lines if "dev" in line)))
 
 
-def _beside(axes: Any, scores: Sequence[tuple[int, float]], measure: str) -> None:
-    """The scores on an axis of their own, the best of them with its figure."""
+def _add_scores(axes: Axes, scores: Sequence[tuple[int, float]], measure: str) -> None:
+    """Plot the scores on a second axis, the best of them annotated."""
     other = axes.twinx()
     other.set_ylabel(f"{measure}, percent", color=SCORE)
     other.spines[["top", "left"]].set_visible(False)

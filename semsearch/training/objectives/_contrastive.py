@@ -59,14 +59,6 @@ def extended(
     return own(logits(blocks, temperature))
 
 
-def nearest(vectors: Sequence[Tensor], temperature: float = TEMPERATURE, weight: float = 0.0) -> Tensor:
-    """InfoNCE of anchors and positives, or of anchors, positives and hard negatives: whichever (n, d) there are."""
-    if len(vectors) == 2:
-        return info_nce(vectors[0], vectors[1], temperature)
-    anchors, positives, negatives = vectors
-    return with_negatives(anchors, positives, negatives, temperature, weight)
-
-
 def tanh_head(dim: int, spread: float = 0.02) -> nn.Module:
     """Linear and Tanh, as SimCSE, PromptBERT and CoT-BERT put them behind the vector while they train."""
     return nn.Sequential(linear(dim, dim, spread), nn.Tanh())

@@ -7,6 +7,7 @@ projection head.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,8 +16,9 @@ from torch.nn import functional
 
 from semsearch.errors import UsageError
 from semsearch.models.methods import chosen
-from semsearch.training.objectives import Base, Recipe, Shape, View
-from semsearch.training.objectives._contrast import cosines, linear, own
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import BaseObjective, Shape, View
+from semsearch.training.objectives._contrastive import cosines, linear, own
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,59 +28,67 @@ if TYPE_CHECKING:
 TEMPERATURE, STRENGTH = 0.01, 0.1  # τ and λ of table 8
 HIDDEN = 4096  # footnote 4
 POOLS = ("max", "mean")
-READ = {"bert": "sg", "roberta": "sg"}
-# Table 8; ε, warm-up, decay and clipping are the released code's, whose last weight decay, 0.01, overrides its first.
-RECIPE = Recipe(
-    batch=16,
-    rate=5e-5,
-    tokens=126,
-    warmup=0.1,
-    weight_decay=0.01,
-    betas=(0.9, 0.9),
-    epsilon=1e-6,
-    eval_every=50,
-    trains=READ,
-    frozen=("embeddings",),
-)
+TEMPLATES = {"bert": "sg", "roberta": "sg"}
 
 
-class Guided(Base):
-    """The views, the projection head and the regulariser of both."""
+@dataclass(frozen=True, slots=True)
+class Options:
+    temperature: float = TEMPERATURE
+    pool: str = "max"
+    lowest: int = 0
+    hidden: int = HIDDEN
+    strength: float = STRENGTH
 
-    recipe = RECIPE
+
+class SelfGuidedObjective(BaseObjective):
+    """The views, the projection head and the regulariser that SG and SG-OPT share."""
+
+    # Table 8; epsilon, warm-up, decay and clipping as in the released code, whose second weight decay, 0.01, counts.
+    hyperparameters = Hyperparameters(
+        batch_size=16,
+        learning_rate=5e-5,
+        max_length=126,
+        warmup=0.1,
+        weight_decay=0.01,
+        betas=(0.9, 0.9),
+        epsilon=1e-6,
+        eval_every=50,
+        training_templates=TEMPLATES,
+        frozen=("embeddings",),
+    )
     frozen_copy = True
 
-    def __init__(
-        self, shape: Shape, *, temperature: float, pool: str, lowest: int, hidden: int, strength: float
-    ) -> None:
+    def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape)
-        chosen("pool", pool, POOLS)
-        if not 0 <= lowest <= shape.depth:
-            raise UsageError(f"lowest cannot be {lowest}.", f"Choose a layer from 0 (embeddings) to {shape.depth}.")
+        chosen("pool", options.pool, POOLS)
+        if not 0 <= options.lowest <= shape.depth:
+            raise UsageError(
+                f"lowest cannot be {options.lowest}.", f"Choose a layer from 0 (embeddings) to {shape.depth}."
+            )
         if shape.dim != shape.width:
             raise UsageError(
                 f"the vectors have {shape.dim} numbers, and the network's layers {shape.width}.",
                 "Name a template that reads a hidden state: BASE#sg",
             )
-        self.temperature, self.pool, self.lowest, self.strength = temperature, pool, lowest, strength
-        self.head = projection(shape.width, hidden, shape.spread) if hidden else nn.Identity()
+        self.options = options
+        self.head = projection(shape.width, options.hidden, shape.spread) if options.hidden else nn.Identity()
 
     @property
     def views(self) -> tuple[View, ...]:
-        return View(), View(of="layers", pool=self.pool)
+        return View(), View(of="layers", pool=self.options.pool)
 
     def projected(self, vectors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """c and the views of the layers from `lowest` on, behind the head that they share."""
         tuned, layers = vectors
-        return self.head(tuned), self.head(layers[:, self.lowest :])
+        return self.head(tuned), self.head(layers[:, self.options.lowest :])
 
     def penalty(self, tuned: nn.Module, frozen: nn.Module | None) -> Tensor | None:
         """λ · L^reg: the squared distance of all parameters from where they began, a sum."""
-        if not self.strength or frozen is None:
+        if not self.options.strength or frozen is None:
             return None
         begun = dict(frozen.named_parameters())
         moved = [(name, now) for name, now in tuned.named_parameters() if now.requires_grad]
-        return self.strength * torch.stack([(now - begun[name]).square().sum() for name, now in moved]).sum()
+        return self.options.strength * torch.stack([(now - begun[name]).square().sum() for name, now in moved]).sum()
 
 
 def projection(width: int, hidden: int, spread: float) -> nn.Module:

@@ -1,0 +1,107 @@
+"""Reading of training data: folders of documents, lines of text, pairs, triplets, labelled pairs.
+
+    notes/                     documents, as `index` reads them: their sentences, or passages
+    wiki.txt, wiki.txt.xz      one text per line
+    pairs.jsonl .csv .tsv      single texts, pairs, triplets, pairs with a score or a label, by the columns' names
+    sts-train.csv              STS-B and SICK in SentEval's formats
+
+A bad record does not stop the reading: it is skipped and counted, with the reason and the first place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from semsearch.errors import NotFound, UsageError
+from semsearch.training.datasets import _columns, _documents, _rows
+from semsearch.training.datasets._documents import Granularity
+from semsearch.training.datasets._skipped import SkipCounts
+from semsearch.training.datasets._tables import Table
+from semsearch.training.datasets.dataset import ANCHOR, Dataset
+
+
+def read_dataset(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    labels: Sequence[str] = (),
+    prefer: Literal["score", "label"] = "score",
+    granularity: Granularity = "sentences",
+    max_samples: int | None = None,
+    yes: bool = False,
+) -> Dataset:
+    """The dataset at `path`: a folder, or a file of texts, pairs or triplets, plain or compressed.
+
+    `columns`: role (anchor, positive, negative, score, label) -> name of a column, or its number in a file without a
+    header; by default they are recognised by their names. `labels`: those of the file, from least to most similar.
+    `prefer` decides where a file has both a score and a label. `granularity`: how documents are split. `max_samples`:
+    at most so many random examples, always the same ones. `yes` allows a whole disk. Raises NotFound, Unreadable, and
+    UsageError where no example can be used.
+    """
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise NotFound(f"{path} does not exist.", "Check the spelling, or the folder you are in.")
+    kind = _kind(place)
+    kind = "table" if kind == "lines" and columns else kind
+    skipped = SkipCounts()
+    if kind == "documents" and columns:
+        raise UsageError(f"{path} is read as documents, which have no columns.", "Leave out --columns.")
+    if kind == "documents":
+        found = _single_texts(_documents.texts(place, granularity, skipped, yes=yes), str(path), skipped)
+    elif kind == "lines":
+        with _rows.open_file(place) as file:
+            numbered = ((f"{place.name}:{number}", line) for number, line in _rows.lines(file, place))
+            found = _single_texts(numbered, str(path), skipped)
+    else:
+        with _rows.open_file(place) as file:
+            rows = _rows.objects(file, place) if kind == "jsonl" else _rows.cells(file, place)
+            table = Table(rows, place.name, str(path), columns or {}, prefer, skipped)
+            single = table.is_single
+            found = _single_texts(table.singles(), table.source, skipped) if single else table.grouped(labels)
+    if labels and found.labels is None:
+        raise UsageError(f"{found.source} has no labels.", "Leave out --labels, or name their column: --columns")
+    return found if max_samples is None else found.subsample(max_samples)
+
+
+def dataset_of_texts(
+    texts: Iterable[str], source: str, *, granularity: Granularity = "passages", max_samples: int | None = None
+) -> Dataset:
+    """A dataset of single texts, such as the passages of an index, or of their sentences."""
+    placed = (("", text) for text in _documents.split_texts(texts, granularity))
+    found = _single_texts(placed, source, SkipCounts())
+    return found if max_samples is None else found.subsample(max_samples)
+
+
+def _kind(path: Path) -> Literal["documents", "lines", "jsonl", "table"]:
+    """The format of `path`, by its name, or by its first line where the name does not decide."""
+    if path.is_dir():
+        return "documents"
+    suffix = _rows.suffix(path)
+    if suffix in _rows.KINDS:
+        return _rows.KINDS[suffix]
+    if path.suffix.lower() not in _rows.COMPRESSED and _documents.is_document(path):
+        return "documents"
+    with _rows.open_file(path) as file:
+        first = _rows.first_line(file, path)
+    if first.startswith('{"') and first.endswith("}"):
+        return "jsonl"
+    row = first.split("\t")
+    return "table" if len(row) > 1 and (_columns.recognise(row) or _columns.without_header(row)) else "lines"
+
+
+def _single_texts(placed: Iterable[tuple[str, str]], source: str, skipped: SkipCounts) -> Dataset:
+    """A dataset of the distinct texts among (place, text)."""
+    seen: dict[str, None] = {}
+    for place, text in placed:
+        stripped = text.strip()
+        if not stripped:
+            skipped.add("no text", place)
+        elif stripped in seen:
+            skipped.add("a duplicate text", place)
+        else:
+            seen[stripped] = None
+    if not seen:
+        raise skipped.nothing_left(source)
+    return Dataset({ANCHOR: list(seen)}, source=source, skipped=skipped.as_dict())

@@ -1,0 +1,106 @@
+"""The base class of objectives, the views that they ask for, and the shape of what they train on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from torch import Tensor, nn
+
+from semsearch.prompts import library
+from semsearch.training.datasets.dataset import ANCHOR
+from semsearch.training.hyperparameters import Hyperparameters
+
+if TYPE_CHECKING:
+    from semsearch.prompts import Prompt
+
+SAME = "same"  # in place of a template: the anchor's own
+Labels = Literal["none", "score", "class", "teacher"]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One encoding that a loss needs: the texts of `column` under `prompt` (None: the encoder's own).
+
+    `of` is "tuned" for the vector of the method, (n, d), with gradients; "layers" for every hidden layer of a frozen
+    copy of the network, pooled over tokens by `pool` ("mean", "max"): (n, layers + 1, h), without gradients.
+    """
+
+    column: str = ANCHOR
+    prompt: Prompt | None = None
+    of: Literal["tuned", "layers"] = "tuned"
+    pool: str = "mean"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What an objective needs to know about network and data.
+
+    Of the network: its `kind` (bert, roberta, causal), hidden `width` h, `depth` in layers, the size `dim` of the
+    method's vector, and the standard deviation `spread` of new weights. Of the data: its `columns`, and the number of
+    `classes` of its labels.
+    """
+
+    kind: str = "bert"
+    width: int = 0
+    depth: int = 0
+    dim: int = 0
+    spread: float = 0.02
+    columns: tuple[str, ...] = (ANCHOR,)
+    classes: int = 0
+
+
+class BaseObjective(nn.Module):
+    """The base class of objectives. Its own parameters, such as a head, are trained and then dropped.
+
+    `labels`: what `loss` gets besides vectors. `frozen_copy`: whether the initial network is kept, for View "layers".
+    Subclasses take (shape, options) with the `Options` of their module.
+    """
+
+    hyperparameters: ClassVar[Hyperparameters]
+    labels: ClassVar[Labels] = "none"
+    frozen_copy: ClassVar[bool] = False
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """What is encoded, in the order in which `loss` gets it."""
+        raise NotImplementedError
+
+    def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
+        """The loss of a batch, a scalar: one (n, d) per view, and labels (n,) where there are any."""
+        raise NotImplementedError
+
+    def penalty(self, tuned: nn.Module, frozen: nn.Module | None) -> Tensor | None:
+        """A term on the parameters that is added to the loss, or None. `frozen` is the initial network."""
+        return None
+
+    def teaches(self, labels: Sequence[float]) -> bool:
+        """Whether a batch with these labels has a gradient."""
+        return True
+
+    @classmethod
+    def base_precision(cls, device: str, options: Any) -> str:
+        """The precision that the base model's weights are loaded in, as networks.loading names it."""
+        return "fp32"
+
+    @classmethod
+    def prepare(cls, network: nn.Module, options: Any) -> None:
+        """Change the network before training, for example by adding adapters."""
+
+
+def template_view(template: str, default: str) -> View:
+    """The anchor's text under another template: `template`, `default` where it is "", the anchor's own for "same".
+
+    Two views under the same template differ by dropout alone.
+    """
+    return View() if template == SAME else View(prompt=passage_prompt(template or default))
+
+
+def passage_prompt(name: str) -> Prompt:
+    """The prompt for passages of a template: of the library, a file, or a text with [X]."""
+    return library.resolve(name).prompts["passage"]
