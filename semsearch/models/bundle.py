@@ -20,7 +20,7 @@ from semsearch.models import safetensors_files as weights
 from semsearch.models.model_ref import Reference
 from semsearch.models.postprocessing import Step
 from semsearch.prompts import MARKS, Prompt
-from semsearch.types import Role
+from semsearch.types import JsonObject, Role
 
 FORMAT = 1
 MANIFEST = "encoder.json"
@@ -72,7 +72,7 @@ class Bundle:
         An fp32 export was proven equal to what it was made from, so the hashes of that count; any other has its own.
         """
         proven = self.origin if self.precision == "fp32" else {}
-        parts: dict[str, Any] = {key: getattr(self, key) for key in IDENTITY}
+        parts: JsonObject = {key: getattr(self, key) for key in IDENTITY}
         parts["prompts"] = {role: prompt.as_dict() for role, prompt in self.prompts.items()}
         parts["weights_sha256"] = proven.get("weights_sha256", self.weights_sha256)
         parts["tokenizer_sha256"] = proven.get("tokenizer_sha256", self.tokenizer_sha256)
@@ -123,7 +123,7 @@ class Bundle:
         modules = (each for one in behind for each in weights.of_module(one))
         return weights.combine_hashes([weights.identity(path), *modules, *weights.of_prompt(self.folder, self.method)])
 
-    def describe(self, device: str, provider: str) -> dict[str, Any]:
+    def describe(self, device: str, provider: str) -> JsonObject:
         """What `semsearch info` shows of it where it runs on `device` by `provider`."""
         shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "licence", "source")
         prompts = {role: [prompt.before, prompt.after] for role, prompt in self.prompts.items()}
@@ -173,7 +173,7 @@ def sha256(path: Path) -> str:
     return weights.hashed(path)
 
 
-def _parse(content: dict[str, Any], folder: Path) -> Bundle:
+def _parse(content: JsonObject, folder: Path) -> Bundle:
     version = content.pop("format")
     if version != FORMAT:
         raise ValueError(f"it has format {version}, and this semsearch reads format {FORMAT}")

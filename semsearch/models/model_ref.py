@@ -19,6 +19,7 @@ from typing import Any
 
 from semsearch.errors import UsageError
 from semsearch.prompts import SLOT
+from semsearch.types import JsonObject
 
 HUB = "hf:"
 KEY = re.compile(r"([A-Za-z_]\w*)=")
@@ -54,7 +55,7 @@ class Reference:
         model, fragment = _split(text)
         if not model:
             raise UsageError(f"{text!r} names no model.", "Write MODEL or MODEL#TEMPLATE: see semsearch models list")
-        given: dict[str, Any] = {}
+        given: JsonObject = {}
         while fragment:
             key, value, fragment = _next(fragment)
             if key in given:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from semsearch.errors import UsageError
+from semsearch.types import JsonObject
 
 WHITENING, FLOW, TRUNCATE = "whitening", "flow", "truncate"
 FITTED = (WHITENING, FLOW)
@@ -31,7 +32,7 @@ class Step:
     fitted: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> JsonObject:
         """What of it decides a vector."""
         return {"kind": self.kind, "dim": self.dim, "sha256": self.sha256}
 

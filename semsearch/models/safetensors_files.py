@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from semsearch.errors import Corrupt, NotFound
+from semsearch.types import JsonObject
 from semsearch.utils import user_cache
 
 WHOLE = "model.safetensors"
@@ -130,7 +131,7 @@ def _shards(index: Path) -> list[Path]:
     return shards
 
 
-def _header(path: Path) -> dict[str, Any]:
+def _header(path: Path) -> JsonObject:
     """What a safetensors file says of itself. Raises Corrupt where it is cut short, or is something else."""
     size = path.stat().st_size
     try:
@@ -138,7 +139,7 @@ def _header(path: Path) -> dict[str, Any]:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= size - 8:
                 raise ValueError
-            header: dict[str, Any] = json.loads(file.read(length))
+            header: JsonObject = json.loads(file.read(length))
         ends = [each["data_offsets"][1] for key, each in header.items() if key != "__metadata__"]
         whole = 8 + length + max(ends, default=0) == size
     except (ValueError, KeyError, TypeError, AttributeError) as error:

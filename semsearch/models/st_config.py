@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch.errors import Corrupt, UsageError
 from semsearch.models import safetensors_files
 from semsearch.prompts import Prompt
+from semsearch.types import JsonObject
 from semsearch.utils.json_files import read_object
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ class Pipeline:
     prompts: Mapping[Role, Prompt]
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> JsonObject:
         """Those of the method sentence_transformer."""
-        told: dict[str, Any] = {"pooling": self.pooling, "then": self.then}
+        told: JsonObject = {"pooling": self.pooling, "then": self.then}
         return told if self.include_prompt else {**told, "include_prompt": False}
 
 
@@ -66,7 +67,7 @@ def transformer(folder: Path) -> str:
     return _inside(path, folder) if kind.endswith(".Transformer") else ""
 
 
-def sizes(folder: Path) -> dict[str, Any]:
+def sizes(folder: Path) -> JsonObject:
     """max_seq_length and do_lower_case of the model in `folder`. Old folders call the file after the kind of model."""
     return read_object(next(iter(sorted(folder.glob("sentence_*_config.json"))), folder / "sentence_bert_config.json"))
 

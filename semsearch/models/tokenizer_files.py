@@ -14,6 +14,7 @@ from typing import Any
 
 from semsearch.errors import Corrupt, MissingExtra, NotFound, SemsearchError
 from semsearch.models import safetensors_files
+from semsearch.types import JsonObject
 from semsearch.utils import user_cache
 from semsearch.utils.json_files import read_object
 
@@ -74,9 +75,9 @@ def there(folder: Path) -> list[Path]:
     return [folder / name for name in (WHOLE, *OLDER) if (folder / name).is_file()]
 
 
-def _parsed(text: str, where: Path) -> dict[str, Any]:
+def _parsed(text: str, where: Path) -> JsonObject:
     try:
-        content: dict[str, Any] = json.loads(text)
+        content: JsonObject = json.loads(text)
         _ = content["model"]
     except (ValueError, KeyError, TypeError) as error:
         raise Corrupt(f"{where} is not a tokenizer: {error}.", "Copy the model again.") from error
@@ -91,7 +92,7 @@ def _converted(folder: Path, trust: bool) -> str:
     return converted(folder, trust=trust)
 
 
-def _amended(content: dict[str, Any], config: Mapping[str, Any], *, lower: bool) -> list[str]:
+def _amended(content: JsonObject, config: Mapping[str, Any], *, lower: bool) -> list[str]:
     """What had to be changed in a tokenizer's `content`, by name."""
     done = []
     if lower and not _lowers(content.get("normalizer")):
@@ -130,7 +131,7 @@ def _begins_with(processor: Any, token: str) -> bool:
     return False
 
 
-def _before_all(token: str, number: int) -> dict[str, Any]:
+def _before_all(token: str, number: int) -> JsonObject:
     one, text = {"SpecialToken": {"id": token, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
     pair = [one, text, {"Sequence": {"id": "B", "type_id": 1}}]
     known = {token: {"id": token, "ids": [number], "tokens": [token]}}

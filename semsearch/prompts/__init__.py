@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from semsearch.errors import UsageError
+from semsearch.types import JsonObject
 
 SLOT = "[X]"
 MASK = "[MASK]"
@@ -63,7 +64,7 @@ class Prompt:
             body, ending = body[:-1], self.ending
         return body, ending
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """`before` and `after`, and of the rules those that do something: what a manifest holds and hashes."""
         told = asdict(self)
         rules = {each.name: told[each.name] for each in fields(self) if told[each.name] != each.default}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.prompts import MASK, SLOT, Prompt, parse
+from semsearch.types import JsonObject
 
 if TYPE_CHECKING:
     from semsearch.types import Role
@@ -62,9 +63,9 @@ class Template:
         """One for queries and one for passages. Raises UsageError where a text has not exactly one slot."""
         return {role: parse(text, **self.rules) for role, text in self.text.items()}
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """What JSON shows of it; `text` is one string where both roles share it."""
-        told: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        told: JsonObject = {each.name: getattr(self, each.name) for each in fields(self)}
         texts = set(self.text.values())
         told["text"] = texts.pop() if len(texts) == 1 else dict(self.text)
         return told | {"options": dict(self.options), "kinds": list(self.kinds), "rules": dict(self.rules)}
@@ -168,7 +169,7 @@ def _toml(value: Any) -> str:
 
 def _of_file(path: Path, causal: bool = False) -> dict[str, Template]:
     content = _read(path)
-    alone: dict[str, Any] = {path.stem: {}}
+    alone: JsonObject = {path.stem: {}}
     tables = content.pop("templates", alone)
     if not isinstance(tables, dict) or not tables or not all(isinstance(one, dict) for one in tables.values()):
         raise UsageError(f"{path}: `templates` holds no table.", "Write [templates.NAME] above each template.")
@@ -181,7 +182,7 @@ def _of_file(path: Path, causal: bool = False) -> dict[str, Template]:
     return found
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> JsonObject:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -192,7 +193,7 @@ def _read(path: Path) -> dict[str, Any]:
         ) from None
 
 
-def _merged(shared: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(shared: Mapping[str, Any], one: Mapping[str, Any]) -> JsonObject:
     """What a template says over what its file says; rules go one by one."""
     both = {**shared, **one}
     if isinstance(shared.get("rules"), dict) and isinstance(one.get("rules"), dict):

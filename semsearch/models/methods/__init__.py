@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from semsearch.errors import UnknownName, UsageError
+from semsearch.types import JsonObject
 from semsearch.utils import plugins
 from semsearch.utils.options import check_options
 
@@ -81,7 +82,7 @@ def check_name(name: str) -> str:
     return name
 
 
-def options_of(name: str) -> dict[str, Any]:
+def options_of(name: str) -> JsonObject:
     """What the method called `name` can be told, and what holds where it is not."""
     return {field.name: field.default for field in fields(_class(name))}
 

@@ -20,6 +20,7 @@ from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.models.networks import parts
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import MaskedNetwork
+from semsearch.types import JsonObject
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 POOLER = "pooler"
@@ -87,7 +88,7 @@ def home(folder: Path) -> Path:
     return inner[0].parent if inner else folder
 
 
-def _four_bit(device: str) -> dict[str, Any]:
+def _four_bit(device: str) -> JsonObject:
     """Weights as the authors quantise them: nf4, twice, computed with in fp32."""
     for package in ("bitsandbytes", "accelerate"):
         if importlib.util.find_spec(package) is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load_file
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 
 from semsearch.errors import NotFound, SemsearchError
 from semsearch.models.safetensors_files import PROMPT
+from semsearch.types import JsonObject
 
 WEIGHTS = "model.safetensors"
 ACTIVATIONS = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU, "GELU": nn.GELU, "SiLU": nn.SiLU}
@@ -31,7 +31,7 @@ def module(folder: Path, dtype: torch.dtype) -> nn.Module:
     Raises NotFound where a file is absent, SemsearchError where it is another kind of module.
     """
     try:
-        config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config: JsonObject = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         weights = load_file(folder / WEIGHTS)
     except OSError as error:
         raise NotFound(f"the module {folder} lacks {Path(error.filename or WEIGHTS).name}.", _CONVERT) from error
@@ -48,7 +48,7 @@ def module(folder: Path, dtype: torch.dtype) -> nn.Module:
 _CONVERT = "A folder with pickled weights (pytorch_model.bin) has to be saved anew with safetensors."
 
 
-def _activation(config: dict[str, Any], folder: Path) -> nn.Module:
+def _activation(config: JsonObject, folder: Path) -> nn.Module:
     name = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
     if name not in ACTIVATIONS:
         raise SemsearchError(f"the module {folder} has the activation {name}.", f"Known are {', '.join(ACTIVATIONS)}.")

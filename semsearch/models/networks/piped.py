@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.models.st_config import CONFIG, MODULES, NORMALIZE, POOLINGS
 from semsearch.prompts import Prompt
+from semsearch.types import JsonObject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ def _write(
         {"idx": at, "name": str(at), "path": path, "type": TYPES + kind}
         for at, (kind, path) in enumerate(zip(kinds, paths, strict=True))
     ]
-    pooling: dict[str, Any] = {"word_embedding_dimension": width, "include_prompt": whole}
+    pooling: JsonObject = {"word_embedding_dimension": width, "include_prompt": whole}
     pooling |= {key: way in ways for key, way in POOLINGS.items()}
     if [way for way in POOLINGS.values() if way in ways] != list(ways):  # newer folders say in which order
         pooling["pooling_mode"] = list(ways)

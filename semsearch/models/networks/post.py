@@ -23,6 +23,7 @@ from semsearch.models import postprocessing
 from semsearch.models.bundle import Bundle
 from semsearch.models.networks.flow import Flow
 from semsearch.models.networks.parts import WEIGHTS
+from semsearch.types import JsonObject
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,7 +109,7 @@ def _load_step(bundle: Bundle, at: int, one: postprocessing.Step) -> nn.Module:
         return Truncation(one.dim)
     folder = bundle.folder / postprocessing.FOLDER / str(at)
     try:
-        config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config: JsonObject = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         made: nn.Module = FITTED[config.pop("kind")](**config)
         made.load_state_dict(load_file(folder / WEIGHTS))
     except OSError as error:

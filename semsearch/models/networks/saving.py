@@ -13,6 +13,7 @@ from torch import nn
 from semsearch.models import safetensors_files, st_config
 from semsearch.models.networks import adapters, loading, parts, piped
 from semsearch.models.networks.masked import MaskedNetwork
+from semsearch.types import JsonObject
 
 if TYPE_CHECKING:
     from semsearch.models.bundle import Bundle
@@ -60,7 +61,7 @@ def clear(folder: Path) -> None:
             shutil.rmtree(inner.parent)
 
 
-def _pooler(network: Any) -> dict[str, Any]:
+def _pooler(network: Any) -> JsonObject:
     """Names and values of Linear and Tanh, as transformers has them."""
     linear = network.pooler[0] if network.pooler is not None else None
     before = "pooler." if network.model.config.model_type == "albert" else "pooler.dense."
