@@ -15,7 +15,6 @@ pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from semsearch.cli import ui_command as ui
 
-CONSTANTS = ("semsearch.utils.stop_words", "semsearch.utils.writing_systems")  # data that pages share with the library
 PAGES = Path(__file__).resolve().parents[2] / "ui"
 
 
@@ -89,20 +88,6 @@ def test_without_streamlit_it_says_what_to_install(cli: CommandLine, monkeypatch
     ran = cli("ui")
     assert ran.code == 1
     assert "pip install" in ran.err and "[cpu,ui]'" in ran.err
-
-
-@pytest.mark.parametrize("page", sorted(PAGES.rglob("*.py")), ids=lambda page: page.stem)
-def test_a_page_imports_only_public_names_of_semsearch(page: Path) -> None:
-    import semsearch
-
-    for node in ast.walk(ast.parse(page.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "semsearch":
-            if node.module in CONSTANTS:
-                continue
-            assert node.module == "semsearch"
-            assert {each.name for each in node.names} <= set(semsearch.__all__)
-        if isinstance(node, ast.Import):
-            assert "semsearch" not in {each.name.split(".")[0] for each in node.names}
 
 
 @pytest.mark.parametrize("page", sorted(PAGES.rglob("*.py")), ids=lambda page: page.stem)
