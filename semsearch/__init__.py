@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from semsearch.index import Index
     from semsearch.indexing.sources import SyncOptions
     from semsearch.prompts.library import templates
-    from semsearch.stores.local.facets import Facet
+    from semsearch.stores.records import Facet
     from semsearch.training.catalogue import training_methods
     from semsearch.training.runs import TrainingRun, base_model_of, training_run, training_runs
     from semsearch.types import Document, Hit, Progress, Query, Results, SyncReport, VectorSample
@@ -30,7 +30,7 @@ __version__ = "0.1.0"
 _HOME_OF = {
     "Document": "semsearch.types",
     "Encoder": "semsearch.encoders.encoder",
-    "Facet": "semsearch.stores.local.facets",
+    "Facet": "semsearch.stores.records",
     "Fields": "semsearch.documents.loaders",
     "Hit": "semsearch.types",
     "Index": "semsearch.index",

@@ -11,32 +11,80 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import BinaryIO, Self, Unpack, overload
 
 from semsearch import settings
-from semsearch.changing import Changing
+from semsearch.chunking.splitter import Splitter
+from semsearch.documents import page_image
+from semsearch.documents.page_image import PageImage
 from semsearch.encoders.base import as_encoder
+from semsearch.encoders.encoder import Encoder
+from semsearch.encoders.lazy import LazyEncoder
+from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound, UsageError
-from semsearch.opened import load
-from semsearch.stores.local.store import Store
-from semsearch.types import EncoderLike
-from semsearch.utils.writer_lock import LOCK, PID, WriterLock
-from semsearch.vector_index import cache_files
+from semsearch.indexing import file_status, sources
+from semsearch.indexing.sources import SyncOptions
+from semsearch.indexing.writer import IndexWriter
+from semsearch.search import sampling
+from semsearch.search.query_check import make_query
+from semsearch.search.searcher import Searcher, parse_filter
+from semsearch.search.snippets import Snippet, snippets
+from semsearch.stores import drivers
+from semsearch.stores.protocol import StoreReader, StoreWriter
+from semsearch.stores.records import Facet, StoredPassage
+from semsearch.types import (
+    Document,
+    DocumentState,
+    EncoderLike,
+    EncoderProtocol,
+    Hit,
+    JsonObject,
+    Progress,
+    Query,
+    QueryFields,
+    Results,
+    Skipped,
+    SyncReport,
+    VectorSample,
+)
 
-if TYPE_CHECKING:
-    from semsearch.chunking.splitter import Splitter
-    from semsearch.encoders.encoder import Encoder
+
+def _silent(_: Progress) -> None:
+    """The progress of a call that nobody watches."""
 
 
-class Index(Changing):
+class Index:
     """An index that is open: for reading until the first write, then also for writing until `close()`.
 
     Readers never wait and never see half a document. A writer in another process or another Index is refused
-    with `Locked`. Threads may share one Index: writing calls take turns, and a search beside them waits for a
-    single commit at most (compact, verify and audit keep it waiting until they are done).
+    with `Locked`. Threads may share one Index: writing calls take turns, and searches run beside them.
     """
+
+    def __init__(
+        self,
+        reader: StoreReader,
+        encoder: EncoderLike | str | None = None,
+        query_cache_size: int = 0,
+        owns_encoder: bool = False,
+    ) -> None:
+        """Use `Index.open` or `Index.create`."""
+        space = reader.spaces()[0]
+        self.name, self.path = reader.name, reader.location
+        self._reader = reader
+        self._space = space
+        recorded = reader.recipe().get("encoder", "default")
+        self._encoder = LazyEncoder(
+            self.name, space.name, space.fingerprint, space.dim, recorded=recorded, wanted=encoder, owned=owns_encoder
+        )
+        self._searcher = Searcher(reader, space, QueryCache(self._encoder, query_cache_size))
+        self._writers: list[IndexWriter] = []  # the one writer, from the first write on
+        self._turn = threading.RLock()  # of the threads that write
+
+    # ---- made and opened
 
     @classmethod
     def create(
@@ -53,28 +101,20 @@ class Index(Changing):
 
         Raises UsageError where one exists, unless `exist_ok`, which opens it.
         """
-        from semsearch.chunking.splitter import Splitter
-
         folder = settings.index_folder(name, home)
         if exist_ok and settings.is_index(folder):
             return cls.open(folder, encoder=encoder)
-        loaded: Encoder | None = None
-        if isinstance(encoder, str):
-            encoder = loaded = load(encoder)
-        running = as_encoder(encoder)
-        recipe = {
-            "encoder": running.reference,
-            "splitter": asdict(splitter or Splitter()),
-            "backend": backend,
-        }
+        model = Encoder.from_settings(encoder) if isinstance(encoder, str) else as_encoder(encoder)
+        recipe = {"encoder": model.reference, "splitter": asdict(splitter or Splitter()), "backend": backend}
+        info = {**model.info, "background": list(model.background)}
 
-        def fill(store: Store) -> None:
-            store.set_recipe(recipe)
-            info = {**running.info, "background": list(running.background)}
-            store.add_space(running.fingerprint, running.name, running.dim, info)
+        def fill(writer: StoreWriter) -> None:
+            writer.set_recipe(recipe)
+            writer.add_space(model.fingerprint, model.name, model.dim, info)
 
-        index = cls(Store.create(folder, fill), running)
-        index._loaded = loaded
+        writer = drivers.load().create(folder, fill)
+        index = cls(drivers.load().open_reader(folder), model, owns_encoder=isinstance(encoder, str))
+        index._writers.append(IndexWriter(writer, index._space, index._encoder))
         return index
 
     @classmethod
@@ -84,17 +124,24 @@ class Index(Changing):
         *,
         encoder: EncoderLike | str | None = None,
         home: Path | None = None,
-        remember: int = 0,
+        query_cache_size: int = 0,
     ) -> Index:
         """The index called `name`, or at the path `name`. Without `encoder` the one it was built with is used.
 
-        The vectors of the last `remember` texts that were asked stay in memory: to ask the same in another mode or
-        with another filter encodes nothing, and `plan["encoded"]` of the results is 0.
+        The vectors of the last `query_cache_size` query texts stay in memory: to search for the same text in another
+        mode or with another filter encodes nothing, and `plan["encoded"]` of the results is 0.
 
         Raises NotFound. The encoder is loaded by the first call that needs it, and refused with
         EncoderMismatch if its fingerprint is another than the index was built with.
         """
-        return cls(Store.open(settings.index_folder(name, home)), encoder, remember)
+        return cls(drivers.load().open_reader(settings.index_folder(name, home)), encoder, query_cache_size)
+
+    @classmethod
+    def restore(cls, file: Path, name: str | Path, *, home: Path | None = None) -> Index:
+        """A new index out of a dump. Raises UsageError where one exists, Corrupt for a damaged file."""
+        folder = settings.index_folder(name, home)
+        drivers.load().restore(file, folder)
+        return cls.open(folder)
 
     @staticmethod
     def names(home: Path | None = None) -> list[str]:
@@ -112,23 +159,7 @@ class Index(Changing):
 
         Raises NotFound, Locked.
         """
-        folder = settings.index_folder(name, home)
-        if not settings.is_index(folder):
-            raise NotFound(f"there is no index {folder.name!r}.", "Nothing was removed.")
-        lock = WriterLock(folder)
-        try:
-            store = folder / settings.STORE_FILE
-            store.unlink(missing_ok=True)  # from here on it is no index
-            for file in [*folder.glob(f"{settings.STORE_FILE}-*"), *folder.glob(cache_files.FILES)]:
-                file.unlink(missing_ok=True)
-        finally:
-            lock.release()
-        for file in (folder / LOCK, folder / PID):
-            file.unlink(missing_ok=True)
-        left = sorted(file.name for file in folder.iterdir())
-        if not left:
-            folder.rmdir()
-        return left
+        return drivers.load().remove(settings.index_folder(name, home))
 
     @staticmethod
     def rename(name: str | Path, new: str, home: Path | None = None) -> Path:
@@ -136,20 +167,257 @@ class Index(Changing):
 
         Raises NotFound, Locked, UsageError for what cannot be a name or is one already.
         """
-        from semsearch.stores.local.renaming import rename
-
         folder = settings.index_folder(name, home)
         if Path(new).name != new:
             raise UsageError(f"{new!r} cannot be the name of an index.", "Use letters, digits, '-' and '_'.")
         target = settings.index_folder(new, folder.parent)
-        rename(folder, target)
+        drivers.load().rename(folder, target)
         return target
 
-    @classmethod
-    def restore(cls, file: Path, name: str | Path, *, home: Path | None = None) -> Index:
-        """A new index out of a dump. Raises UsageError where one exists, Corrupt for a damaged file."""
-        from semsearch.stores.local import backup
+    def close(self) -> None:
+        """Close the files and release the writer's lock."""
+        self._reader.close()
+        for writer in self._writers:  # last: it folds the log into the file
+            writer.close()
+        self._encoder.close()
 
-        folder = settings.index_folder(name, home)
-        backup.restore(file, folder)
-        return cls.open(folder)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- searched
+
+    @property
+    def encoder(self) -> EncoderProtocol:
+        """The encoder that this index was built with. Raises EncoderMismatch, NotFound."""
+        return self._encoder.model
+
+    @overload
+    def search(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
+        self, query: str | Query, **fields: Unpack[QueryFields]
+    ) -> Results: ...
+    @overload
+    def search(self, query: Sequence[str | Query], **fields: Unpack[QueryFields]) -> list[Results]: ...
+    def search(
+        self, query: str | Query | Sequence[str | Query], **fields: Unpack[QueryFields]
+    ) -> Results | list[Results]:
+        """The hits for a query, or for each of many. Keywords are the fields of `Query`: k, mode, where, path …
+
+        Raises UsageError for a query that asks for nothing, BadFilter for a `where` that does not parse.
+        """
+        if isinstance(query, (str, Query)):
+            return self._searcher.search(make_query(query, fields))
+        return self._searcher.search_all([make_query(one, fields) for one in query])
+
+    def similar(self, target: int | str | Path, **fields: Unpack[QueryFields]) -> Results:
+        """What lies closest to a passage (its id), a document (its id) or a file; they themselves left out."""
+        like = target if isinstance(target, int) else str(target)
+        return self.search(Query(like=(like,), mode="semantic"), **fields)
+
+    def snippets(self, results: Results) -> list[Snippet]:
+        """For each hit its sentence closest to the query, and the words that match."""
+        return snippets(results, self._reader, self._searcher.queries)
+
+    def snippet(self, hit: Hit, query: Query) -> Snippet:
+        """The sentence of `hit` closest to the query, and the words that match."""
+        return self.snippets(Results(query, (hit,), {}))[0]
+
+    # ---- looked at
+
+    @property
+    def version(self) -> int:
+        """Another number after every commit, whoever made it: what was read from the index before it may be stale."""
+        with self._reader.snapshot():
+            return self._reader.version()
+
+    def __len__(self) -> int:
+        """How many documents there are."""
+        return self._reader.counts()["documents"]
+
+    def info(self) -> JsonObject:
+        """Counts, recipe, spaces, and which backend serves the index and why."""
+        return self._reader.info()
+
+    def get(self, target: int | str) -> JsonObject:
+        """A passage by its id, or a document by its id, with its text. Raises NotFound."""
+        with self._reader.snapshot():
+            if isinstance(target, int) and (found := self._reader.passages([target])):
+                return _passage(found[0])
+            document = self._reader.document(str(target))
+        if document is None:
+            raise NotFound(f"index {self.name} has no passage or document {str(target)!r}.", "Ids are in every hit.")
+        return {"document": document.id, "title": document.title, "text": document.text,
+                "metadata": dict(document.metadata)}  # fmt: skip
+
+    def documents(
+        self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
+    ) -> list[JsonObject]:
+        """What is indexed, or those of `ids` that are, by id: id, title, passages, size, time, metadata."""
+        return self._reader.documents(path=path, ids=ids, limit=limit, offset=offset)
+
+    def matching(self, *, where: str | None = None, path: str | None = None, words: Sequence[str] = ()) -> list[str]:
+        """Ids, sorted, of the documents that a filter and a path glob let through, and whose id or title holds each
+        of `words` in any case. Raises BadFilter.
+        """
+        with self._reader.snapshot():
+            titles = self._reader.titles()
+            if condition := parse_filter(where, path):
+                allowed = set(self._reader.allowed_documents(condition))
+                titles = [each for each in titles if each[0] in allowed]
+        folded = [word.casefold() for word in words]
+        texts = ((uri, f"{uri} {title or ''}".casefold()) for uri, title in titles)
+        return [uri for uri, text in texts if all(word in text for word in folded)]
+
+    def states(self, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:
+        """What has become of the file that each document (of `ids`, or of all) came from, as it is on disk now.
+
+        "current": size and time are as when it was read. "changed": they are not. "unfinished": something of it is not
+        in the index, and every update reads it again. "gone": it is not there. "unseen": its whole folder is away, or
+        may not be looked into. "kept": no file is followed.
+        """
+        return file_status.states(self._reader, ids)
+
+    def passages(self, document: str) -> list[JsonObject]:
+        """The passages that a document was split into, in their order, each as `get` gives it. Raises NotFound."""
+        with self._reader.snapshot():
+            if not self._reader.stamps([document]):
+                raise NotFound(f"index {self.name} has no document {document!r}.", "It may have been deleted.")
+            return [_passage(found) for found in self._reader.passages(self._reader.passage_ids(document))]
+
+    def facets(self) -> list[Facet]:
+        """What tells its documents apart, for filters: kind of file, date, and the keys of the metadata.
+
+        Three passes over the documents: 2 s for 100,000 of them with five keys each.
+        """
+        return self._reader.facets()
+
+    def page_image(self, document: str, page: int, *, width: int = 1400) -> PageImage:
+        """Page `page` (from 1; past the end, the last) of the PDF that a document was read from, as PNG.
+
+        Only from the very file that was indexed. Raises NotFound where it is gone or another by now, UsageError where
+        the document was read from no PDF, Unreadable where PDFium fails or takes longer than half a minute.
+        """
+        return page_image.page_image(self._reader.source_of(document), document, page, width)
+
+    def texts(self) -> Iterator[str]:
+        """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""
+        return self._reader.texts()
+
+    def sample_vectors(self, most: int = 20_000, *, letters: int = 400) -> VectorSample:
+        """At most `most` passages with their vectors and the first `letters` of their texts, always the same ones.
+
+        Raises UsageError for fewer than one.
+        """
+        if most < 1:
+            raise UsageError(f"a sample of {most} passages was asked for.", "Ask for one or more.")
+        return sampling.sample(self._reader, self._space, most, letters)
+
+    def skipped(self) -> list[Skipped]:
+        """What was left out, and why: at the last run that looked through all that is followed, and in the runs since.
+
+        Of two reasons for one file the newer counts.
+        """
+        found: dict[str, Skipped] = {}
+        for run in self._reader.runs():
+            older = {each["path"]: Skipped(each["path"], each["reason"]) for each in run.get("skipped", ())}
+            found = {**older, **found}
+            if run.get("whole", True):
+                break
+        return list(found.values())
+
+    def verify(self, progress: Callable[[Progress], None] = _silent) -> list[str]:
+        """Everything that is off: counts, checksums, orphan rows, caches against the store. Empty is good.
+
+        `progress` is called before each check; where it raises, no other is begun.
+        """
+        return self._reader.verify(progress)
+
+    def audit(self, *, sample: int = 200, k: int = 10) -> JsonObject:
+        """Recall and speed of the backend against exact search, on the index's own vectors."""
+        return self._reader.audit(self._space.id, sample=sample, k=k)
+
+    def dump(self, file: Path) -> None:
+        """Write the whole index to one file."""
+        drivers.load().dump(self._reader, file)
+
+    # ---- changed
+
+    def add(self, documents: Iterable[Document]) -> SyncReport:
+        """Add documents, or replace those with the same id; what did not change is left alone.
+
+        On return they are on disk for good. A document that came from a file is the file's: UsageError. Raises Locked,
+        as every call below.
+        """
+        with self._turn:
+            return self._writer().add(documents)
+
+    def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
+        """Add what standard input holds: one text, or records (`options.kind`). A dry run takes no lock."""
+        with self._turn:
+            return self._writer(options.dry_run).add_stream(stream, options)
+
+    def add_files(
+        self,
+        files: Iterable[tuple[str, BinaryIO]],
+        progress: Callable[[Progress], None] = _silent,
+        options: SyncOptions | None = None,
+    ) -> SyncReport:
+        """Add files that are given as name and content; they are kept as `add` keeps documents, and not followed.
+
+        What they hold gets the ids that `sync` would give it, and replaces what has them. What cannot be read is in
+        the report's `skipped`. Of `options`, `kind` and `fields` say how to read them, and `force` and `dry_run` hold.
+        """
+        chosen = options or SyncOptions()
+        with self._turn:
+            return self._writer(chosen.dry_run).add_files(list(files), chosen, progress)
+
+    def sync(
+        self,
+        paths: Sequence[str | Path] | str | Path = (),
+        options: SyncOptions | None = None,
+        progress: Callable[[Progress], None] = _silent,
+    ) -> SyncReport:
+        """Bring the index in line with files and folders; without `paths`, with those it follows already.
+
+        Raises NotFound for a path that is not there, GuardRail for `/` and the like, Locked.
+        """
+        wanted = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
+        chosen = options or SyncOptions()
+        with self._turn:
+            sources.update(wanted, chosen, self._reader.recipe())  # may refuse, so before the lock is taken
+            return self._writer(chosen.dry_run).sync(wanted, chosen, progress)
+
+    def delete(self, ids: Iterable[str], progress: Callable[[Progress], None] = _silent) -> int:
+        """Take documents out of the index; how many there were. All go at once: where `progress` raises, none does.
+
+        Their files, if any, stay where they are, and a `sync` brings them back unless its rules leave them out.
+        """
+        with self._turn:
+            return self._writer().delete(ids, progress)
+
+    def compact(self) -> None:
+        """Give back the space of what was deleted, and build the vector cache anew."""
+        with self._turn:
+            self._writer().compact()
+
+    def rebuild(self, backend: str = "auto") -> None:
+        """Build the vector cache anew with this backend, and keep to it."""
+        with self._turn:
+            self._writer().rebuild(backend)
+
+    def _writer(self, dry_run: bool = False) -> IndexWriter:
+        """The writer; the first call takes the lock. Raises Locked, and EncoderMismatch before anything is written."""
+        if dry_run:
+            return IndexWriter.dry_run(self._reader, self._space, self._encoder)
+        if not self._writers:
+            _ = self._encoder.model
+            self._writers.append(IndexWriter(drivers.load().open_writer(self.path), self._space, self._encoder))
+        return self._writers[0]
+
+
+def _passage(found: StoredPassage) -> JsonObject:
+    """A passage, and where it stands in its document."""
+    names = ("id", "document", "start", "end", "line", "page", "heading", "title", "text", "metadata")
+    return {name: getattr(found, name) for name in names}

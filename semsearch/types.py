@@ -6,9 +6,9 @@ Letters used in every docstring: `n` texts, `q` queries, `t` tokens, `h` hidden 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict, overload
 
 if TYPE_CHECKING:  # numpy costs 0.1 s to import and is needed here for annotations only
     from pathlib import Path
@@ -94,6 +94,23 @@ class Query:
     min_strength: float = 0.0
     group: Group = "document"
     exact: bool = False
+
+
+class QueryFields(TypedDict, total=False):
+    """The fields of `Query` as keywords of `Index.search`; one text may stand where several may."""
+
+    k: int
+    mode: Mode
+    alpha: float | None
+    where: str | None
+    path: str | None
+    more: str | Iterable[str | tuple[str, float]]
+    less: str | Iterable[str | tuple[str, float]]
+    must: str | Iterable[str]
+    like: int | str | Iterable[int | str]
+    min_strength: float
+    group: Group
+    exact: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What an index follows: files and folders, how each is read, and the names that their documents get.
+"""Sources of an index: the files and folders it follows, how each is read, and the names that their documents get.
 
 Documents of the first folder are named by their path below it; folders beyond the first are told apart by a prefix,
 their own name.
@@ -98,20 +98,20 @@ class Roots:
 class Update:
     """What one update does: what to look through (absolute paths) and how, and the index's recipe from now on.
 
-    `anew`: every document is cut again, for passages of two sizes in one index would not compete fairly.
+    `resplit`: every document is split again, for passages of two sizes in one index would not compete fairly.
     """
 
     roots: Roots
     scopes: Sequence[Path]
     options: SyncOptions
     recipe: dict[str, Any]
-    anew: bool
+    resplit: bool
 
 
 def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) -> Update:
     """The update with these paths (none: of all that is followed) of an index with this recipe.
 
-    An index that follows nothing can be cut anew too. Raises UsageError, NotFound, GuardRail.
+    An index that follows nothing can be split anew too. Raises UsageError, NotFound, GuardRail.
     """
     known = Roots.of(recipe)
     alone = options.splitter is not None and not (paths or known.roots)
@@ -119,10 +119,10 @@ def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) 
     for scope in scopes:
         guard(scope, None, yes=options.yes)  # before it is followed: what is refused stays refused
     split = asdict(options.splitter) if options.splitter else recipe["splitter"]
-    anew = recipe.get("resplit", False) or split != recipe["splitter"]
-    if anew:
+    resplit = recipe.get("resplit", False) or split != recipe["splitter"]
+    if resplit:
         scopes, options = [Path(root.path) for root in roots.roots], replace(options, force=True)
-    return Update(roots, scopes, options, {**recipe, **roots.to_json(), "splitter": split, "resplit": anew}, anew)
+    return Update(roots, scopes, options, {**recipe, **roots.to_json(), "splitter": split, "resplit": resplit}, resplit)
 
 
 def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roots, list[Path]]:

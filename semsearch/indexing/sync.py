@@ -1,4 +1,4 @@
-"""Running `index` again is the update: what is new, changed, moved or deleted is found without being told.
+"""Synchronisation with files: running `index` again finds what is new, changed, moved or deleted.
 
 A file whose size and time are as before is not opened. A new file with the content of one that is gone has
 moved: its passages keep their vectors. What a run was killed over is read again by the next.
@@ -24,10 +24,10 @@ from semsearch.documents.loaders import Fields
 from semsearch.documents.walk import FoundFile
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.ingest import UNFINISHED, Ingest
-from semsearch.indexing.sources import Root, Roots
-from semsearch.indexing.sources import SyncOptions as SyncOptions
-from semsearch.stores.local.store import Source, Store
-from semsearch.stores.records import text_hash
+from semsearch.indexing.sources import Root, Roots, SyncOptions
+from semsearch.indexing.tally import Tally
+from semsearch.stores.protocol import StoreWriter
+from semsearch.stores.records import Source, text_hash
 from semsearch.types import Document, Progress, Skipped
 
 _DEFAULT = Fields()
@@ -55,22 +55,22 @@ class _File:
 
 
 def sync(
-    store: Store,
+    writer: StoreWriter,
     roots: Roots,
     scopes: Sequence[Path],
     options: SyncOptions,
     ingest: Ingest,
+    tally: Tally,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> None:
-    """Bring the store in line with the files of `scopes`. What happened is in `ingest.tally`."""
-    tally = ingest.tally
+    """Bring the store in line with the files of `scopes`. What happened is counted in `tally`."""
     present = [scope for scope in scopes if scope.exists()]
-    tally.warnings += [f"{scope} is not there; its documents are kept." for scope in scopes if not scope.exists()]
+    tally.warnings += [f"{scope} does not exist; its documents are kept." for scope in scopes if not scope.exists()]
     files: list[_File] = []
     unseen: list[Path] = []
     for item in _walk(present, roots, options, unseen):
-        tally.skipped.append(item) if isinstance(item, Skipped) else files.append(item)
-    known = store.sources()
+        tally.count(item) if isinstance(item, Skipped) else files.append(item)
+    known = writer.reader.sources()
     there = {file.key for file in files}
     gone = {
         key: source
@@ -79,28 +79,29 @@ def sync(
     }
     if not options.prune:
         gone = {}
-    _Run(store, ingest, options, known, gone, progress).read(files)
-    if gone and not options.dry_run:
-        with store.transaction():
-            tally.deleted += store.drop_sources([source.id for source in gone.values()])
-    elif gone:
-        tally.deleted += sum(len(store.uris(source.id)) for source in gone.values())
+    _Run(writer, ingest, tally, options, known, gone, progress).read(files)
+    if gone:
+        with writer.transaction():
+            tally.count("deleted", writer.drop_sources([source.id for source in gone.values()]))
 
 
 class _Run:
-    """One pass over the files that were found."""
+    """One pass over the files that were found. `gone` loses the sources whose files have moved."""
 
     def __init__(
         self,
-        store: Store,
+        writer: StoreWriter,
         ingest: Ingest,
+        tally: Tally,
         options: SyncOptions,
         known: dict[tuple[str, str], Source],
         gone: dict[tuple[str, str], Source],
         progress: Callable[[Progress], None],
     ) -> None:
-        self._store = store
+        self._writer = writer
+        self._reader = writer.reader
         self._ingest = ingest
+        self._tally = tally
         self._options = options
         self._known = known
         self._gone = gone
@@ -111,86 +112,82 @@ class _Run:
             self._by_content.setdefault(source.sha256, []).append(source)
 
     def read(self, files: Sequence[_File]) -> None:
-        counts = self._store.document_counts()
+        counts = self._reader.document_counts()
         todo = []
         for file in files:
-            if self._as_before(file):
-                self._ingest.tally.unchanged += counts.get(self._known[file.key].id, 0)
+            if self._is_unchanged(file):
+                self._tally.count("same", counts.get(self._known[file.key].id, 0))
             else:
                 todo.append(file)
         total = sum(file.found.size for file in todo)
         done = 0
         for file in todo:
-            self._progress(Progress(done, total, "bytes", file.uri, self._ingest.tally.written))
+            self._report(done, total, file.uri)
             try:
-                self._read_one(file, done, total)
+                self._read_file(file, done, total)
             except (Unreadable, UsageError) as error:
                 if isinstance(error, UsageError) and len(files) == 1:
                     raise  # --text-field and the like were meant for this file, and it has no such thing
-                kept = " (the version indexed before is kept)" if file.key in self._known else ""
-                self._skip(Skipped(file.uri, (str(error) if isinstance(error, UsageError) else error.message) + kept))
+                stays = " (the version indexed before is kept)" if file.key in self._known else ""
+                self._tally.count(Skipped(file.uri, _reason(error) + stays))
             done += file.found.size
         self._ingest.flush()
-        self._progress(Progress(total, total, "bytes", "", self._ingest.tally.written))
+        self._report(total, total)
 
-    def _as_before(self, file: _File) -> bool:
+    def _is_unchanged(self, file: _File) -> bool:
+        """Whether size and time are as before, so that the file need not be opened."""
         known = self._known.get(file.key)
         if known is None or self._options.force or file.root.fields.sql:
             return False
         same = (known.mtime_ns, known.size) == (file.source.mtime_ns, file.source.size)
         return same and known.loader == loaders.loader_for(file.found.path, file.root.kind)
 
-    def _read_one(self, file: _File, done: int, total: int) -> None:
+    def _read_file(self, file: _File, done: int, total: int) -> None:
         loader = loaders.loader_for(file.found.path, file.root.kind)
         source = replace(file.source, sha256=_content_hash(file.found.path), loader=loader)
         if time.time_ns() - source.mtime_ns < JUST_WRITTEN_NS:
             source = replace(source, size=UNSURE)
         known = self._known.get(file.key)
-        if known is not None and self._same_content(known, source) and not file.root.fields.sql:
-            self._ingest.tally.unchanged += len(self._store.uris(known.id))
+        if known is not None and self._has_same_content(known, source) and not file.root.fields.sql:
+            self._tally.count("same", len(self._reader.documents_of(known.id)))
             self._ingest.finish(source)
             return
-        if known is None and self._moved(file, source):
+        if known is None and self._take_moved(file, source):
             return
-        before = set(self._store.uris(known.id)) if known else set()
-        skipped = len(self._ingest.tally.skipped)
-        for document in self._documents(file, source, known, done, total):
-            before.discard(document)
-        if len(self._ingest.tally.skipped) > skipped:
+        left = set(self._reader.documents_of(known.id)) if known else set()
+        skipped, read = len(self._tally.skipped), 0
+        for item in _load(file):
+            if isinstance(item, Skipped):
+                self._tally.count(item)
+                continue
+            self._put(file, source, known, item, left)
+            read = min(read + len(item.text), file.found.size)
+            self._report(done + read, total, item.id)
+        if len(self._tally.skipped) > skipped:
             source = replace(source, size=UNFINISHED)  # every run names what it left out, not the first alone
         self._ingest.finish(source)
-        if before and self._options.prune:
-            self._drop(before)
+        if left and self._options.prune:
+            self._writer.delete(sorted(left))
+            self._tally.count("deleted", len(left))
 
-    def _same_content(self, known: Source, source: Source) -> bool:
+    def _put(self, file: _File, source: Source, known: Source | None, document: Document, left: set[str]) -> None:
+        """Put one document of a file; it is taken out of `left`, the documents that the file had before."""
+        stamp = self._reader.stamps([document.id]).get(document.id)
+        elsewhere = stamp is not None and (known is None or stamp.source != known.id)
+        if stamp is not None and elsewhere and stamp.source not in self._gone_ids:
+            self._tally.count(Skipped(file.uri, f"its id {document.id!r} belongs to a document from elsewhere already"))
+            return
+        try:
+            self._tally.count(self._ingest.put(document, source, stamp=stamp, adopt=elsewhere))
+            left.discard(document.id)
+        except Unreadable as error:
+            self._tally.count(Skipped(file.uri, f"document {document.id!r}: {error.message}"))
+
+    def _has_same_content(self, known: Source, source: Source) -> bool:
         whole = known.size != UNFINISHED
         return whole and not self._options.force and (known.sha256, known.loader) == (source.sha256, source.loader)
 
-    def _documents(self, file: _File, source: Source, known: Source | None, done: int, total: int) -> Iterator[str]:
-        """Put every document of the file; yields their ids."""
-        read = 0
-        fields = replace(file.root.fields, max_bytes=file.root.rules.max_bytes)
-        for item in loaders.load(file.found.path, file.root.kind, fields):
-            if isinstance(item, Skipped):
-                self._skip(replace(item, path=file.uri + item.path.removeprefix(file.found.path.name)))
-                continue
-            document = replace(item, id=_full_id(file.uri, item.id))
-            head = self._store.heads([document.id]).get(document.id)
-            owner = head.source if head else None
-            elsewhere = head is not None and (known is None or owner != known.id)
-            if elsewhere and owner not in self._gone_ids:
-                self._skip(Skipped(file.uri, f"its id {document.id!r} belongs to a document from elsewhere already"))
-                continue
-            try:
-                self._ingest.put(document, source, head=head, adopt=elsewhere)
-            except Unreadable as error:
-                self._skip(Skipped(file.uri, f"document {document.id!r}: {error.message}"))
-                continue
-            read = min(read + len(document.text), file.found.size)
-            self._progress(Progress(done + read, total, "bytes", document.id, self._ingest.tally.written))
-            yield document.id
-
-    def _moved(self, file: _File, source: Source) -> bool:
+    def _take_moved(self, file: _File, source: Source) -> bool:
         """True where a file that is gone had this content: its documents take the new name, vectors and all."""
         twins = self._by_content.get(source.sha256, [])
         old = next((twin for twin in twins if twin.loader == source.loader and twin.size != UNFINISHED), None)
@@ -198,29 +195,34 @@ class _Run:
             return False
         twins.remove(old)
         del self._gone[old.root, old.path]
-        uris = self._store.uris(old.id)
-        self._ingest.tally.moved += len(uris)
-        if not self._options.dry_run:
-            self._ingest.flush()
-            self._rename(file, source, old, uris)
+        documents = self._reader.documents_of(old.id)
+        self._tally.count("moved", len(documents))
+        self._ingest.flush()
+        with self._writer.transaction():
+            self._writer.move_source(old.id, source)
+            for document in documents:
+                if document.endswith(old.path):
+                    self._writer.rename(document, file.uri)
+                elif (record := _NUMBERED.fullmatch(document)) and record["file"].endswith(old.path):
+                    self._writer.rename(document, f"{file.uri}#{record['number']}")
         return True
 
-    def _rename(self, file: _File, source: Source, old: Source, uris: Sequence[str]) -> None:
-        with self._store.transaction():
-            self._store.move_source(old.id, source)
-            for uri in uris:
-                if uri.endswith(old.path):
-                    self._store.rename(uri, file.uri)
-                elif (record := _NUMBERED.fullmatch(uri)) and record["file"].endswith(old.path):
-                    self._store.rename(uri, f"{file.uri}#{record['number']}")
+    def _report(self, done: int, total: int, item: str = "") -> None:
+        self._progress(Progress(done, total, "bytes", item, self._ingest.written))
 
-    def _skip(self, item: Skipped) -> None:
-        self._ingest.tally.skipped.append(item)
 
-    def _drop(self, uris: set[str]) -> None:
-        self._ingest.tally.deleted += len(uris)
-        if not self._options.dry_run:
-            self._store.delete(sorted(uris))
+def _load(file: _File) -> Iterator[Document | Skipped]:
+    """The documents of a file under their ids within the index."""
+    fields = replace(file.root.fields, max_bytes=file.root.rules.max_bytes)
+    for item in loaders.load(file.found.path, file.root.kind, fields):
+        if isinstance(item, Skipped):
+            yield replace(item, path=file.uri + item.path.removeprefix(file.found.path.name))
+        else:
+            yield replace(item, id=_full_id(file.uri, item.id))
+
+
+def _reason(error: Unreadable | UsageError) -> str:
+    return str(error) if isinstance(error, UsageError) else error.message
 
 
 def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: list[Path]) -> Iterator[_File | Skipped]:
@@ -314,4 +316,4 @@ def file_documents(
                 else:
                     yield replace(item, id=_full_id(name, item.id))
         except (Unreadable, UsageError) as error:
-            yield Skipped(name, str(error) if isinstance(error, UsageError) else error.message)
+            yield Skipped(name, _reason(error))

@@ -1,4 +1,23 @@
-"""The language of `--where`: text in, a tree of `conditions` out. What it means is told in `filters`."""
+"""Parser of the filter language of `--where`: text in, a tree of `stores.filters` out.
+
+    year > 2020 and lang in (en, de)          author.name = 'Ada' or not draft exists
+    date >= 2024-01-31 and path ~ notes/**    title like '%pump%' and tags contains garden
+
+Fields are metadata keys (author.name is nested, "odd key" quoted) and the built-in `path document title heading page
+date mtime size loader`; in double quotes a name is always a metadata key. `date` is the document's own metadata date,
+else its file's time (`mtime`); 2024-01-31 is all of that day, on this computer's clock for the time of a file.
+
+    = == != <> < <= > >=    is, is not        exact, also in case; text in the order of its code points
+    in (a, b)   between a and b   exists      `not` may stand before each of these words: not in, not exists
+    like 'a%'                                 as in SQL: % any text, _ one character; the case of A-Z is ignored
+    ~ 'a*'                                    * any text, ? one character, case as for like; for `path` see `globs`
+    contains x                                the value is in the list, or is a part of the text, case as for like
+
+Values are numbers, dates, true, false, null, or text, in quotes where it has spaces or looks like one of those
+(quotes double inside: 'it''s'). A comparison holds between values of one type: 5 is not '5', nor is either smaller.
+Where a field is missing or null every operator says no, except `not exists` and `= null`; `not (…)` turns whatever
+the brackets say.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +37,15 @@ from semsearch.stores.filters import (
     Date,
     Exists,
     Field,
+    Filter,
     In,
     Like,
     Not,
     Or,
     PathGlob,
-    Tree,
     Value,
     fields,
+    like_escaped,
     negated,
 )
 from semsearch.utils import globs
@@ -78,13 +98,13 @@ _DATE = re.compile(r"\d{4}-\d\d(-\d\d(T\d\d:\d\d(:\d\d)?)?)?")
 _PART = re.compile(r'"(?P<quoted>(?:[^"]|"")+)"|(?P<plain>[\w-]+)')
 
 
-def parse(expression: str) -> Tree:
+def parse(expression: str) -> Filter:
     """The tree of a filter. Raises BadFilter, in one line: what was expected, and ⟨what⟩ was found where."""
     from lark import UnexpectedInput  # 0.09 s: only where there is a filter
 
     _check_text(expression)
     try:
-        tree: Tree = _parser().parse(expression)  # type: ignore[assignment]  # the callbacks have made it one of ours
+        tree: Filter = _parser().parse(expression)  # type: ignore[assignment]  # the callbacks have made it one of ours
     except UnexpectedInput as error:
         _explain(expression, error)
     if sum(1 for _ in fields(tree)) > MOST_TESTS:
@@ -97,11 +117,6 @@ def path_glob(pattern: str) -> PathGlob:
     _check_characters(pattern)
     globs.path_regex(pattern)
     return PathGlob(pattern)
-
-
-def like_escaped(text: str) -> str:
-    """`text` as an SQL pattern that only it fits."""
-    return re.sub(r"([%_\\])", r"\\\1", text)
 
 
 def _check_text(expression: str) -> None:
@@ -121,7 +136,7 @@ def _check_characters(text: str) -> None:
 def _parser() -> Lark:
     from lark import Lark
 
-    rules: dict[str, Callable[..., Tree]] = {
+    rules: dict[str, Callable[..., Filter]] = {
         "start": lambda tree: tree,
         "either": lambda *parts: _joined(Or, parts),
         "both": lambda *parts: _joined(And, parts),
@@ -136,16 +151,16 @@ def _parser() -> Lark:
     return Lark(_GRAMMAR, parser="lalr", transformer=build)  # runs while parsing: no depth of brackets can overflow
 
 
-def _spread(rule: Callable[..., Tree], children: list[Any]) -> Tree:
+def _spread(rule: Callable[..., Filter], children: list[Any]) -> Filter:
     return rule(*children)
 
 
-def _joined(node: type[And | Or], parts: tuple[Any, ...]) -> Tree:
+def _joined(node: type[And | Or], parts: tuple[Any, ...]) -> Filter:
     found = tuple(part for part in parts if not _is_token(part))
     return found[0] if len(found) == 1 else node(found)
 
 
-def _compare(name: Token, sign: Token, *rest: Any) -> Tree:
+def _compare(name: Token, sign: Token, *rest: Any) -> Filter:
     field = _field(name)
     op = "=" if sign.type == "IS" else _sign(sign)
     if len(rest) == 2:
@@ -165,7 +180,7 @@ def _compare(name: Token, sign: Token, *rest: Any) -> Tree:
     return Compare(field, op, read)  # type: ignore[arg-type]  # "=", "<", "<=", ">", ">=" are left
 
 
-def _word(name: Token, *rest: Any) -> Tree:
+def _word(name: Token, *rest: Any) -> Filter:
     *words, value = rest
     field = _field(name)
     if field.builtin and BUILTINS[field.names[0]] != "text":
@@ -174,32 +189,32 @@ def _word(name: Token, *rest: Any) -> Tree:
     return test if len(words) == 1 else And((Exists(field), Not(test)))
 
 
-def _among(name: Token, *rest: Any) -> Tree:
+def _among(name: Token, *rest: Any) -> Filter:
     values = [part for part in rest if part.type in ("BARE", "STRING")]
     field = _field(name)
     read = [_value(field, value) for value in values if not _is_null(value)]
     plain = tuple(value for value in read if not isinstance(value, Date))
-    tests: list[Tree] = [In(field, plain)] if plain else []
+    tests: list[Filter] = [In(field, plain)] if plain else []
     tests += [Compare(field, "=", value) for value in read if isinstance(value, Date)]
     tests += [Not(Exists(field))] if len(read) < len(values) else []
     test = tests[0] if len(tests) == 1 else Or(tuple(tests))
     return And((Exists(field), negated(test))) if rest[0].type == "NOT" else test
 
 
-def _between(name: Token, *rest: Any) -> Tree:
+def _between(name: Token, *rest: Any) -> Filter:
     low, high = (part for part in rest if part.type in ("BARE", "STRING"))
     test = And((_ordered(name, ">=", low), _ordered(name, "<=", high)))
     return And((Exists(_field(name)), Not(test))) if rest[0].type == "NOT" else test
 
 
-def _ordered(name: Token, op: str, value: Token) -> Tree:
+def _ordered(name: Token, op: str, value: Token) -> Filter:
     field = _field(name)
     if _is_null(value) or isinstance(read := _value(field, value), bool):
         raise _bad(value, "an order needs a number, a date or a text", "Write `between 1 and 5`.")
     return Compare(field, op, read)  # type: ignore[arg-type]
 
 
-def _exists(name: Token, *words: Token) -> Tree:
+def _exists(name: Token, *words: Token) -> Filter:
     test = Exists(_field(name))
     return test if len(words) == 1 else Not(test)
 

@@ -1,21 +1,22 @@
-"""From ranked passages to what is shown: one a document, copies folded, what is gone or weak left out."""
+"""Grouping: from ranked passages to hits: one a document, near copies folded, gone files and weak ones left out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from semsearch.documents.presence import FilePresence
 from semsearch.search.near_copies import same_words
-from semsearch.stores.local.store import Store, StoredPassage
+from semsearch.stores.protocol import StoreReader
+from semsearch.stores.records import StoredPassage
 from semsearch.types import Query
 
 AT_ONCE = 2  # times k passages are read from the store at a time; most answers need no more
 
 
 @dataclass(slots=True)
-class Group:
-    """A hit in the making: its passage, how many more of the document were found, documents that say the same."""
+class CollapsedHit:
+    """One hit: its best passage, how many more of the document were found, documents that say the same."""
 
     best: StoredPassage
     strength: float | None
@@ -24,39 +25,39 @@ class Group:
 
 
 @dataclass(slots=True)
-class Picked:
-    """At most k groups in order, and how many passages are hidden because their file is gone."""
+class Collapsed:
+    """At most k hits in order, and how many passages are hidden because their file is gone."""
 
-    groups: list[Group] = field(default_factory=list)
+    hits: list[CollapsedHit] = field(default_factory=list)
     gone: int = 0
 
 
-def pick(
-    store: Store, ranked: Sequence[int], strengths: Mapping[int, float], query: Query, own: frozenset[int]
-) -> Picked:
+def collapse(
+    reader: StoreReader, ranked: Sequence[int], strengths: Mapping[int, float], query: Query, own: frozenset[int]
+) -> Collapsed:
     """The best `query.k` of the passages `ranked`, best first, without `own`. Call it inside a snapshot."""
-    kept = [one for one in ranked if one not in own and strengths.get(one, 1.0) >= query.min_strength]
-    members = _members(store, kept, query)
-    picked = Picked()
-    folders: dict[str, bool] = {}
+    wanted = [one for one in ranked if one not in own and strengths.get(one, 1.0) >= query.min_strength]
+    members = _members(reader, wanted, query)
+    collapsed = Collapsed()
+    presence = FilePresence()
     firsts = list(members)
     for start in range(0, len(firsts), AT_ONCE * query.k):
-        for passage in store.passages(firsts[start : start + AT_ONCE * query.k]):
-            if _is_gone(passage, folders):
-                picked.gone += len(members[passage.id])
-            elif query.group == "passage" or not _folded(passage, picked.groups):
+        for passage in reader.passages(firsts[start : start + AT_ONCE * query.k]):
+            if passage.root is not None and passage.path is not None and presence.is_gone(passage.root, passage.path):
+                collapsed.gone += len(members[passage.id])
+            elif query.group == "passage" or not _folded(passage, collapsed.hits):
                 more = len(members[passage.id]) - 1
-                picked.groups.append(Group(passage, strengths.get(passage.id), more))
-            if len(picked.groups) == query.k:
-                return picked
-    return picked
+                collapsed.hits.append(CollapsedHit(passage, strengths.get(passage.id), more))
+            if len(collapsed.hits) == query.k:
+                return collapsed
+    return collapsed
 
 
-def _members(store: Store, ranked: Sequence[int], query: Query) -> dict[int, list[int]]:
+def _members(reader: StoreReader, ranked: Sequence[int], query: Query) -> dict[int, list[int]]:
     """The best passage of each group -> all that were found of it, in order."""
     if query.group == "passage":
         return {one: [one] for one in ranked}
-    owners = store.owners(ranked)
+    owners = reader.owners(ranked)
     groups: dict[int, list[int]] = {}
     for one in ranked:
         if one in owners:
@@ -64,24 +65,10 @@ def _members(store: Store, ranked: Sequence[int], query: Query) -> dict[int, lis
     return {found[0]: found for found in groups.values()}
 
 
-def _is_gone(passage: StoredPassage, folders: dict[str, bool]) -> bool:
-    """A file that is no longer in a folder that still is (a folder that is away says nothing, R13)."""
-    if passage.root is None or passage.path is None:
-        return False
-    if "\\x" in passage.path:
-        return False  # stands for a name that is not UTF-8: the name itself is not known here
-    try:
-        if passage.root not in folders:
-            folders[passage.root] = Path(passage.root).is_dir()
-        return folders[passage.root] and not Path(passage.root, passage.path).exists()
-    except OSError:
-        return False  # a folder that may not be looked into says nothing either
-
-
-def _folded(passage: StoredPassage, groups: Sequence[Group]) -> bool:
+def _folded(passage: StoredPassage, hits: Sequence[CollapsedHit]) -> bool:
     """True where an earlier hit says the same in the same words; it then carries this one's document."""
-    for group in groups:
-        if same_words(group.best.text, passage.text):
-            group.copies.append(passage.document)
+    for hit in hits:
+        if same_words(hit.best.text, passage.text):
+            hit.copies.append(passage.document)
             return True
     return False

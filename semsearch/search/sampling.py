@@ -1,6 +1,6 @@
-"""A sample of an index for those who look at its vectors: the same passages at every call, whatever is added beside.
+"""A sample of an index's vectors: the same passages at every call, whatever is added beside them.
 
-Nothing is held but the sample, and no lock while it is read: searches beside it do not wait.
+Nothing stays in memory but the sample, and nothing is locked while it is read: searches beside it do not wait.
 """
 
 from __future__ import annotations
@@ -9,36 +9,41 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.stores.protocol import StoreReader
+from semsearch.stores.records import Space, StoredPassage
 from semsearch.types import VectorSample
 
 if TYPE_CHECKING:
-    from semsearch.stores.local.store import Space, Store
-    from semsearch.types import Ids, Metadata
+    from semsearch.types import Ids
 
 AT_ONCE = 2_000  # passages that are read at a time
 
 
-def sample(store: Store, space: Space, most: int, letters: int) -> VectorSample:
+def sample(reader: StoreReader, space: Space, most: int, letters: int) -> VectorSample:
     """At most `most` passages with their vectors in `space`, by id, each text cut after `letters`. Raises Corrupt."""
-    known = store.vector_ids(space.id)
-    chosen = drawn(known, most)
+    known = reader.vector_ids(space.id)
+    chosen = smallest_hashes(known, most)
     vectors = np.zeros((len(chosen), space.dim), np.float32)
-    told: list[tuple[int, str, str, Metadata]] = []
-    for ids, rows in store.vectors(space.id, ids=chosen, chunk=AT_ONCE):
-        found = store.passages(ids)  # one that was deleted meanwhile is left out
+    passages: list[StoredPassage] = []
+    for ids, rows in reader.vectors(space.id, ids=chosen, chunk=AT_ONCE):
+        found = reader.passages(ids)  # one that was deleted meanwhile is left out
         here = np.isin(ids, [passage.id for passage in found])
-        vectors[len(told) : len(told) + len(found)] = rows[here]
-        told += [(each.id, each.document, each.text[:letters], each.metadata) for each in found]
+        vectors[len(passages) : len(passages) + len(found)] = rows[here]
+        passages += found
     return VectorSample(
-        np.array([row[0] for row in told], np.int64), vectors[: len(told)], tuple(row[1] for row in told),
-        tuple(row[2] for row in told), tuple(row[3] for row in told), len(known),
-    )  # fmt: skip
+        ids=np.array([passage.id for passage in passages], np.int64),
+        vectors=vectors[: len(passages)],
+        documents=tuple(passage.document for passage in passages),
+        texts=tuple(passage.text[:letters] for passage in passages),
+        metadata=tuple(passage.metadata for passage in passages),
+        total=len(known),
+    )
 
 
-def drawn(ids: Ids, most: int) -> Ids:
+def smallest_hashes(ids: Ids, most: int) -> Ids:
     """At most `most` of the ids, ascending: those whose hash (Steele et al. 2014, SplitMix64) is smallest.
 
-    >>> set(drawn(np.arange(1, 901), 5)) < set(drawn(np.arange(1, 901), 6))
+    >>> set(smallest_hashes(np.arange(1, 901), 5)) < set(smallest_hashes(np.arange(1, 901), 6))
     True
     """
     if len(ids) <= most:

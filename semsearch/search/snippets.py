@@ -1,15 +1,14 @@
-"""Which sentence of a passage answers the query, and which of its words are the query's."""
+"""Snippets: the sentence of a passage that is closest to the query, and the words that match."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from semsearch.chunking.sentences import sentences
 from semsearch.encoders.query_cache import QueryCache
-from semsearch.stores.local import lexical
+from semsearch.stores.protocol import StoreReader
 from semsearch.types import Query, Results
 
 
@@ -22,18 +21,18 @@ class Snippet:
     words: tuple[tuple[int, int], ...]
 
 
-def snippets(results: Results, encoder: Callable[[], QueryCache]) -> list[Snippet]:
+def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list[Snippet]:
     """One a hit, in order. Sentences are chosen by meaning, in keyword mode by the number of the query's words.
 
     All sentences of all hits go through the encoder in one call: about 1 ms each on one core.
     """
     query = results.query
-    words = [lexical.spans(hit.text, query.text) for hit in results]
+    words = [reader.highlight(hit.text, query.text) for hit in results]
     spans = [sentences(hit.text) or [(0, len(hit.text))] for hit in results]
     if query.mode == "keyword" or not query.text.strip():
         scores = [[_matches(span, found) for span in own] for own, found in zip(spans, words, strict=True)]
     else:
-        scores = _cosines(results, spans, query, encoder())
+        scores = _cosines(results, spans, query, queries)
     best = [own[int(np.argmax(score))] for own, score in zip(spans, scores, strict=True)]
     return [Snippet(start, end, found) for (start, end), found in zip(best, words, strict=True)]
 
@@ -43,8 +42,8 @@ def _matches(span: tuple[int, int], words: tuple[tuple[int, int], ...]) -> float
 
 
 def _cosines(
-    results: Results, spans: list[list[tuple[int, int]]], query: Query, encoder: QueryCache
+    results: Results, spans: list[list[tuple[int, int]]], query: Query, queries: QueryCache
 ) -> list[list[float]]:
     texts = [hit.text[start:end] for hit, own in zip(results, spans, strict=True) for start, end in own]
-    scores = iter((encoder.encode(texts, role="passage") @ encoder.encode([query.text], role="query")[0]).tolist())
+    scores = iter((queries.encode(texts, role="passage") @ queries.encode([query.text], role="query")[0]).tolist())
     return [[next(scores) for _ in own] for own in spans]

@@ -1,4 +1,4 @@
-"""A filter as a tree of frozen dataclasses. It knows nothing of SQL, so that another store may translate it.
+"""Filters as trees of frozen dataclasses, which each store compiles to its own language.
 
 Short forms are spelt out by the parser: `a != 1` is `a exists and not a = 1`, `between` is `>= and <=`, `= null` is
 `not exists`. The nodes below are all there is to translate.
@@ -6,6 +6,7 @@ Short forms are spelt out by the parser: `a != 1` is `a exists and not a = 1`, `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -90,28 +91,28 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    part: Tree
+    part: Filter
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    parts: tuple[Tree, ...]
+    parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    parts: tuple[Tree, ...]
+    parts: tuple[Filter, ...]
 
 
-Tree: TypeAlias = Compare | In | Like | PathGlob | Contains | Exists | Not | And | Or
+Filter: TypeAlias = Compare | In | Like | PathGlob | Contains | Exists | Not | And | Or
 
 
-def negated(part: Tree) -> Tree:
+def negated(part: Filter) -> Filter:
     """Not(part), without piling up: a filter of nothing but `not` must not nest."""
     return part.part if isinstance(part, Not) else Not(part)
 
 
-def fields(tree: Tree) -> Iterator[tuple[Field, Tree]]:
+def fields(tree: Filter) -> Iterator[tuple[Field, Filter]]:
     """Every field that is asked for, with the node that asks; in no order. A tree may be of any depth."""
     left = [tree]
     while left:
@@ -122,3 +123,8 @@ def fields(tree: Tree) -> Iterator[tuple[Field, Tree]]:
             left.append(node.part)
         elif not isinstance(node, PathGlob):
             yield node.field, node
+
+
+def like_escaped(text: str) -> str:
+    """`text` as a pattern of `Like` that only it fits."""
+    return re.sub(r"([%_\\])", r"\\\1", text)

@@ -1,32 +1,21 @@
-"""What goes into the store and comes out of it, and the hashes by which a change is told from none."""
+"""Records that go into a store and come out of it, and the hashes that tell a change from none."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from semsearch.errors import Unreadable
-from semsearch.types import Document, Passage
+from semsearch.types import Document, JsonObject, Passage
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-FLOAT16 = np.dtype("<f2")  # half the room; the order of cosines changes beyond the third decimal only
-COMPRESSION = 6
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _ANYTHING = json.JSONEncoder(default=str)
-# Letters of scripts written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) and of Korean, which glues
-# particles to its words; inside a regular expression's [ ]. Passages that have one get a row in passages_cjk.
-CJK = (
-    "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +33,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A document to store: its source (or None), its passages, and a vector (n, dim) for each of them."""
+    """A document to store: the id of its source (or None), its passages, and a vector (n, dim) for each passage."""
 
     document: Document
     source: int | None
@@ -54,34 +43,48 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The vectors of one encoder. `background`: quantiles of the cosine of unrelated pairs, () when not measured.
+    """The vectors of one encoder. `background`: quantiles of the cosine of unrelated pairs, () before it is measured.
 
-    `background_count` is how many vectors there were when it was measured.
+    `background_count` is the number of vectors at the time of that measurement.
     """
 
     id: int
     fingerprint: str
     name: str
     dim: int
-    info: dict[str, Any]
+    info: JsonObject
     background: tuple[float, ...]
     background_count: int = 0
 
+    @property
+    def null_distribution(self) -> tuple[float, ...]:
+        """1001 ascending quantiles of the cosine of unrelated texts: of this index, else of its encoder, else ()."""
+        return self.background or tuple(self.info.get("background", ()))
+
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """What tells whether a stored document differs from the one at hand: hashes of its text and its metadata."""
+class DocumentStamp:
+    """What tells whether a stored document differs from another version of it: hashes of text and metadata."""
 
-    id: int
     uri: str
     sha256: str
     meta_sha256: str
     source: int | None
 
 
+class Origin(NamedTuple):
+    """The file that a document came from; `root` and `path` are None for a document without a file."""
+
+    document: str
+    root: str | None
+    path: str | None
+    mtime_ns: int | None
+    size: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class StoredPassage:
-    """A passage with what is shown of it. `root` and `path` are its source's; None without one."""
+    """A passage with what a hit shows of it. `root` and `path` are those of its source; None without one."""
 
     id: int
     document: str
@@ -91,26 +94,30 @@ class StoredPassage:
     page: int | None
     line: int | None
     heading: str | None
-    metadata: dict[str, Any]
+    metadata: JsonObject
     title: str | None
     root: str | None
     path: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class CacheRow:
-    """A vector index on disk that was built from the store up to passage `highest_id`."""
+class Facet:
+    """A property that tells documents apart, and what a filter on it can ask.
 
-    id: int
-    space: int
-    file: str
-    bytes: int
-    sha256: str
-    highest_id: int
-    count: int
-    spec: str
-    faiss_version: str
-    why: str
+    number  from `low` to `high`; `whole` where all are integers     words  one of `values`, with their counts
+    date    from `low` to `high`, ISO days                           list   the same, of lists: each holds several
+    flag    true or false                                            text   more values than can be listed
+    `builtin` ones (loader, date) are not keys of the metadata. `documents` is how many have it.
+    """
+
+    key: str
+    kind: Literal["number", "date", "words", "list", "flag", "text"]
+    documents: int
+    builtin: bool = False
+    low: Any = None  # a number, or an ISO day
+    high: Any = None
+    whole: bool = True
+    values: tuple[tuple[str, int], ...] = ()
 
 
 def text_hash(text: str) -> str:
@@ -118,42 +125,19 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def meta_hash(title: str | None, metadata: Mapping[str, Any]) -> str:
-    """Over title and metadata: what can change while the text stays."""
-    kept = json.loads(_ANYTHING.encode(dict(metadata))) if metadata else {}  # as it comes back: with 1 for a key, "1"
-    return text_hash(json.dumps([title, kept], sort_keys=True, ensure_ascii=False))
+def meta_hash(title: str | None, metadata: Mapping[str, object]) -> str:
+    """SHA-256 over title and metadata: what can change while the text stays."""
+    stored = json.loads(_ANYTHING.encode(dict(metadata))) if metadata else {}  # as it is read back: a key 1 is "1"
+    return text_hash(json.dumps([title, stored], sort_keys=True, ensure_ascii=False))
 
 
-def identity(uri: str, position: int, text: str) -> str:
-    """A name for a passage that is the same on every machine, unlike its row id."""
+def stable_id(uri: str, position: int, text: str) -> str:
+    """An identity for a passage that is the same in every store, unlike its row id."""
     return hashlib.sha256(f"{uri}\0{position}\0{text}".encode()).hexdigest()[:32]
 
 
-def passage_crc(row_id: int, document: int, start: int, end: int, text: str) -> int:
-    """CRC-32 of a text and of whose it is, so that the right text in a wrong place does not pass either."""
-    return zlib.crc32(text.encode(), zlib.crc32(f"{row_id} {document} {start} {end}".encode()))
-
-
-def vector_crc(row_id: int, blob: bytes) -> int:
-    """CRC-32 of a vector's bytes, begun with its passage's id."""
-    return zlib.crc32(blob, row_id & 0xFFFFFFFF)
-
-
-def pack(text: str) -> bytes:
-    """A text in its compressed form."""
-    return zlib.compress(text.encode(), COMPRESSION)
-
-
-def unpack(body: bytes) -> str:
-    """The text out of its compressed form. Raises ValueError where it is damaged."""
-    try:
-        return zlib.decompress(body).decode()
-    except (zlib.error, TypeError) as error:
-        raise ValueError(str(error)) from error
-
-
-def to_json(value: Any) -> str:
-    """JSON that SQLite reads too. Raises Unreadable for what JSON cannot say (dates, NaN, bytes)."""
+def to_json(value: object) -> str:
+    """JSON that SQLite reads too. Raises Unreadable for values that JSON cannot represent (dates, NaN, bytes)."""
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -161,9 +145,9 @@ def to_json(value: Any) -> str:
 
 
 def check_document(document: Document) -> None:
-    """Raise Unreadable, with the reason, for a document that the store cannot keep exactly.
+    """Raise Unreadable, with the reason, for a document that a store cannot keep exactly.
 
-    Half a surrogate pair is no character: UTF-8 has no form for it, and neither SQLite nor a tokenizer takes
+    An unpaired surrogate is no character: UTF-8 has no form for it, and neither SQLite nor a tokenizer takes
     it. NUL and every other character are kept.
     """
     if not document.id:
@@ -174,4 +158,4 @@ def check_document(document: Document) -> None:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise Unreadable(f"character {error.start} is half a surrogate pair: not valid Unicode") from error
+            raise Unreadable(f"character {error.start} is an unpaired surrogate: not valid Unicode") from error

@@ -1,4 +1,4 @@
-"""The passages newer than the cache, in memory, compared one by one."""
+"""Delta buffer: the passages newer than the cache, in memory, compared one by one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
 
-class Tail:
-    """Passages newer than the cache, (n, d) in memory. Only grows: the dead are dropped from what it finds."""
+class DeltaBuffer:
+    """Passages newer than the cache, (n, d) in memory. Only grows: deleted ones are dropped from what it finds."""
 
     def __init__(self, dim: int, last: int) -> None:
         self.last = last

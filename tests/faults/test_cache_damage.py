@@ -13,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.opened import DenseSearch, check, open_newest, rebuild, staleness, tables
 from helpers.vectorstores import add, new, some_vectors
 
 from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.stores.local.store import Space, Store
+from semsearch.stores.local import LocalWriter, open_reader, open_writer
+from semsearch.stores.records import Space
 from semsearch.vector_index import cache_files, searcher
-from semsearch.vector_index.searcher import Nearest
 
 Damage = Callable[[Path], None]
 KILLS = 25
@@ -37,11 +38,11 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def notes(tmp_path: Path, backend: str) -> Iterator[tuple[Store, Space]]:
+def notes(tmp_path: Path, backend: str) -> Iterator[tuple[LocalWriter, Space]]:
     """Two caches, and passages newer than both."""
     store, space = new(tmp_path / "notes", 800)
     for turn in range(2):
-        cache_files.rebuild(store, space, backend)
+        rebuild(store, space, backend)
         add(store, space, 100, name=f"more{turn}", seed=turn + 1)
     yield store, space
     store.close()
@@ -75,12 +76,12 @@ def zero_the_middle(path: Path) -> None:
 DAMAGES = [flip, truncate, append, empty, zero_the_middle]
 
 
-def assert_right(store: Store, space: Space) -> dict[str, object]:
+def assert_right(store: LocalWriter, space: Space) -> dict[str, object]:
     """Every hit is alive with its true cosine, and the nearest ones are there; the plan of the search."""
     queries = some_vectors(30, seed=77)
-    ids, scores, plan = Nearest(store, space).search(queries, 10)
-    stored = np.concatenate([part for _, part in store.vectors(space.id)])
-    known = np.concatenate([part for part, _ in store.vectors(space.id)])
+    ids, scores, plan = DenseSearch(store, space).search(queries, 10)
+    stored = np.concatenate([part for _, part in store.reader.vectors(space.id)])
+    known = np.concatenate([part for part, _ in store.reader.vectors(space.id)])
     for row, values, query in zip(ids, scores, queries, strict=True):
         assert np.isin(row, known).all() and len(set(row.tolist())) == 10
         np.testing.assert_allclose(values, stored[np.searchsorted(known, row)] @ query, atol=1e-6)
@@ -90,68 +91,70 @@ def assert_right(store: Store, space: Space) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_cache_is_set_aside_and_the_one_before_answers(notes: tuple[Store, Space], damage: Damage) -> None:
+def test_a_damaged_cache_is_set_aside_and_the_one_before_answers(
+    notes: tuple[LocalWriter, Space], damage: Damage
+) -> None:
     store, space = notes
-    newest, before = store.caches(space.id)
-    damage(store.folder / newest.file)
-    damaged = (store.folder / newest.file).read_bytes()
+    newest, before = tables(store).caches(space.id)
+    damage(store.connection.folder / newest.file)
+    damaged = (store.connection.folder / newest.file).read_bytes()
     plan = assert_right(store, space)
     assert (plan["pass"], plan["cached"], plan["tail"]) == ("cache+tail", before.count, 200)
     assert newest.file in plan["warnings"][0]
-    (aside,) = store.folder.glob("*.corrupt-*")
+    (aside,) = store.connection.folder.glob("*.corrupt-*")
     assert aside.name.startswith(newest.file) and aside.read_bytes() == damaged
-    assert not (store.folder / newest.file).exists()
+    assert not (store.connection.folder / newest.file).exists()
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES, Path.unlink])
 def test_without_a_sound_cache_the_store_answers_until_the_next_build(
-    notes: tuple[Store, Space], backend: str, damage: Damage
+    notes: tuple[LocalWriter, Space], backend: str, damage: Damage
 ) -> None:
     store, space = notes
-    for row in store.caches(space.id):
-        damage(store.folder / row.file)
+    for row in tables(store).caches(space.id):
+        damage(store.connection.folder / row.file)
     plan = assert_right(store, space)
     assert plan["pass"] == "exact" and "semsearch compact" in plan["warnings"][-1]
-    assert len(cache_files.check(store, space)) == 2
-    assert "missing" in str(cache_files.why_rebuild(store, space, backend))
-    cache_files.rebuild(store, space, backend)
+    assert len(check(store, space)) == 2
+    assert "missing" in str(staleness(store, space, backend))
+    rebuild(store, space, backend)
     plan = assert_right(store, space)
     assert (plan["pass"], plan["cached"], plan["warnings"]) == ("cache+tail", 1000, [])
-    assert cache_files.check(store, space) == [] and len(store.caches(space.id)) == 1
+    assert check(store, space) == [] and len(tables(store).caches(space.id)) == 1
 
 
-def test_a_file_swapped_for_another_sound_one_is_not_used(notes: tuple[Store, Space]) -> None:
+def test_a_file_swapped_for_another_sound_one_is_not_used(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    newest, before = store.caches(space.id)
-    (store.folder / newest.file).write_bytes((store.folder / before.file).read_bytes())
+    newest, before = tables(store).caches(space.id)
+    (store.connection.folder / newest.file).write_bytes((store.connection.folder / before.file).read_bytes())
     assert assert_right(store, space)["cached"] == before.count
 
 
-def test_every_flipped_bit_is_noticed(notes: tuple[Store, Space]) -> None:
+def test_every_flipped_bit_is_noticed(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    row = store.caches(space.id)[0]
-    path = store.folder / row.file
+    row = tables(store).caches(space.id)[0]
+    path = store.connection.folder / row.file
     whole = path.read_bytes()
     chance = random.Random(1)
     for _ in range(60):
         data = bytearray(whole)
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         path.write_bytes(data)
-        opened = cache_files.open_newest(store, space)
+        opened = open_newest(store, space)
         assert opened.row != row and len(opened.warnings) == 1
     path.write_bytes(whole)
-    assert cache_files.open_newest(store, space).row == row
+    assert open_newest(store, space).row == row
 
 
 def test_a_reader_that_may_not_rename_still_does_not_use_it(
-    notes: tuple[Store, Space], monkeypatch: pytest.MonkeyPatch
+    notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, space = notes
-    newest, before = store.caches(space.id)
-    flip(store.folder / newest.file)
+    newest, before = tables(store).caches(space.id)
+    flip(store.connection.folder / newest.file)
     monkeypatch.setattr(Path, "rename", _refused)
     assert assert_right(store, space)["cached"] == before.count
-    assert (store.folder / newest.file).exists()
+    assert (store.connection.folder / newest.file).exists()
 
 
 def _refused(self: Path, target: Path) -> None:
@@ -163,14 +166,14 @@ import sys
 from pathlib import Path
 from helpers.vectorstores import add
 from semsearch.vector_index import cache_files as caches
-from semsearch.stores.local.store import Store
-with Store.open(Path(sys.argv[1]), write=True) as store:
-    space = store.spaces()[0]
+from semsearch.stores.local import create, open_reader, open_writer
+with open_writer(Path(sys.argv[1])) as store:
+    space = store.reader.spaces()[0]
     print("ready", flush=True)
     turn = 0
     while True:
         add(store, space, 20, name=f"{sys.argv[2]}-{turn}-", seed=turn)
-        caches.rebuild(store, space, ("flat", "compressed")[turn % 2])
+        rebuild(store, space, ("flat", "compressed")[turn % 2])
         turn += 1
 """
 
@@ -178,24 +181,26 @@ with Store.open(Path(sys.argv[1]), write=True) as store:
 @pytest.mark.slow
 def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path) -> None:
     store, space = new(tmp_path / "notes", 800)
-    cache_files.rebuild(store, space)
+    rebuild(store, space)
     store.close()
     chance = random.Random(4)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     for turn in range(KILLS):
-        command = [sys.executable, "-c", REBUILD, str(store.folder), str(turn)]
+        command = [sys.executable, "-c", REBUILD, str(store.connection.folder), str(turn)]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None and process.stdout.readline() == b"ready\n"
             time.sleep(chance.uniform(0, 0.25))
             process.send_signal(signal.SIGKILL)
-        with Store.open(store.folder) as reader:
+        with open_reader(store.connection.folder) as reader:
             plan = assert_right(reader, space)
             assert plan["pass"] == "cache+tail" and plan["warnings"] == []
-    with Store.open(store.folder, write=True) as writer:
-        cache_files.rebuild(writer, space)
-        assert {path.name for path in writer.folder.glob("vectors-*")} == {c.file for c in writer.caches(space.id)}
-        assert cache_files.check(writer, space) == []
-        assert writer.counts()["passages"] > 800
+    with open_writer(store.connection.folder) as writer:
+        rebuild(writer, space)
+        assert {path.name for path in writer.connection.folder.glob("vectors-*")} == {
+            c.file for c in tables(writer).caches(space.id)
+        }
+        assert check(writer, space) == []
+        assert writer.reader.counts()["passages"] > 800
 
 
 def test_a_small_index_notices_a_damaged_cache_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 import writers
+from helpers.opened import all_stamps, verify
 from helpers.stores import entry
 
-from semsearch.stores.local.store import Store
-from semsearch.stores.local.verify import verify
+from semsearch.stores.local import create, open_reader, open_writer
 
 KILLS = int(os.environ.get("SEMSEARCH_KILLS", "20"))
 
@@ -57,7 +57,7 @@ def acknowledged_until_killed(target: Callable[..., None], *arguments: Any, afte
 def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path) -> None:
     chance = random.Random(7)
     folder = tmp_path / "notes"
-    Store.create(folder).close()
+    create(folder).close()
     written, gone = set[str](), set[str]()
     commits = 0
     for kill in range(1, KILLS + 1):
@@ -65,9 +65,9 @@ def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path) -> None
         commits += len(said)
         written |= {uri for uri in said if not uri.startswith("not ")}
         gone |= {uri.removeprefix("not ") for uri in said if uri.startswith("not ")}
-        with Store.open(folder) as reader:
+        with open_reader(folder) as reader:
             assert verify(reader) == []
-            there = set(reader.heads())
+            there = set(all_stamps(reader))
         missing = written - gone - there
         assert not gone & there, "what was deleted is back"
         assert len(missing) <= 1, "acknowledged documents are lost"
@@ -75,7 +75,7 @@ def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path) -> None
         assert all(uri.endswith(("-0", "-1")) for uri in missing), "an acknowledged document is lost"
         gone |= missing
     assert commits > KILLS
-    with Store.open(folder, write=True) as store:
+    with open_writer(folder) as store:
         assert verify(store) == []
         store.replace([entry("after", "All this")], 1)
 
@@ -87,9 +87,9 @@ def test_a_kill_while_the_store_is_made_leaves_none_or_a_whole_one(tmp_path: Pat
         folder = tmp_path / f"n{number}"
         said = acknowledged_until_killed(writers.create, folder, after=chance.uniform(0, 0.03))
         if (folder / "store.db").exists():
-            Store.open(folder, write=True).close()
+            open_writer(folder).close()
         else:
             assert not said
-            Store.create(folder).close()
-        with Store.open(folder) as store:
+            create(folder).close()
+        with open_reader(folder) as store:
             assert verify(store) == []

@@ -10,7 +10,7 @@ import filelock  # noqa: F401  here, so that a kill does not fall on its import
 import sqlite_utils  # noqa: F401
 from helpers.stores import DIM, entry
 
-from semsearch.stores.local.store import Store
+from semsearch.stores import local
 
 
 def write(folder: Path, begin: int, acknowledge: Connection) -> None:
@@ -19,7 +19,7 @@ def write(folder: Path, begin: int, acknowledge: Connection) -> None:
     An empty message says that work begins; every other what a commit that has returned has changed.
     """
     acknowledge.send(())
-    store = Store.open(folder, write=True) if (folder / "store.db").exists() else Store.create(folder)
+    store = local.open_writer(folder) if (folder / "store.db").exists() else local.create(folder)
     space = store.add_space("fingerprint", "stand-in", DIM, {}).id
     for n in range(begin, begin + 100_000):
         store.replace([entry(f"doc{n}-{i}", f"Text {n}. Part {i}. 日本語の文") for i in range(3)], space)
@@ -35,7 +35,7 @@ def write(folder: Path, begin: int, acknowledge: Connection) -> None:
 def create(folder: Path, acknowledge: Connection) -> None:
     """Make a store, say so, and wait."""
     acknowledge.send(())
-    store = Store.create(folder)
+    store = local.create(folder)
     acknowledge.send(("made",))
     time.sleep(60)
     store.close()

@@ -7,22 +7,26 @@ from pathlib import Path
 
 import numpy as np
 
-from semsearch.stores.local.store import Entry, Source, Store
+from helpers.opened import reader_of
+from semsearch.stores.local import LocalWriter, create
+from semsearch.stores.records import Entry, Source
 from semsearch.types import Document, Passage
 
 
-def filled(folder: Path, documents: Sequence[Document], *, mtime_ns: int | None = None, root: str = "/notes") -> Store:
+def filled(
+    folder: Path, documents: Sequence[Document], *, mtime_ns: int | None = None, root: str = "/notes"
+) -> LocalWriter:
     """A store whose documents have one passage each; with `mtime_ns` each of them is a file of that time."""
-    store = Store.create(folder)
+    store = create(folder)
     space = store.add_space("none", "none", 4, {})
     entries = [Entry(d, _source(store, d, mtime_ns, root), _passages(d), _vectors(_passages(d))) for d in documents]
     store.replace(entries, space.id)
     return store
 
 
-def names(store: Store, ids: Sequence[int]) -> list[str]:
+def names(store: LocalWriter, ids: Sequence[int]) -> list[str]:
     """The documents of passages, in their order."""
-    return [passage.document for passage in store.passages(np.asarray(ids, dtype=np.int64))]
+    return [passage.document for passage in reader_of(store).passages(np.asarray(ids, dtype=np.int64))]
 
 
 def _passages(document: Document) -> list[Passage]:
@@ -33,7 +37,7 @@ def _vectors(passages: Sequence[Passage]) -> np.ndarray:
     return np.tile(np.eye(1, 4, dtype=np.float32), (len(passages), 1))
 
 
-def _source(store: Store, document: Document, mtime_ns: int | None, root: str) -> int | None:
+def _source(store: LocalWriter, document: Document, mtime_ns: int | None, root: str) -> int | None:
     if mtime_ns is None:
         return None
     return store.put_source(Source(root, document.id, mtime_ns, len(document.text), "", "text"))

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semsearch.stores.local.store import Entry, Source, Space, Store
+from helpers.opened import all_stamps, reader_of
+from semsearch.stores.local import LocalWriter, create
+from semsearch.stores.records import Entry, Source, Space
 from semsearch.types import Document, Passage
 
 if TYPE_CHECKING:
@@ -39,15 +41,17 @@ def source(path: str = "a.md", *, root: str = "/notes", mtime_ns: int = 5, sha25
     return Source(root, path, mtime_ns, 10, sha256, "text")
 
 
-def made(folder: Path, count: int = 0, *, dim: int = DIM) -> tuple[Store, Space]:
+def made(folder: Path, count: int = 0, *, dim: int = DIM) -> tuple[LocalWriter, Space]:
     """A new store with one space and `count` documents of two passages."""
-    store = Store.create(folder)
+    store = create(folder)
     space = store.add_space("fingerprint", "stand-in", dim, {"name": "stand-in"})
     texts = {f"d{n}": f"Engine number {n} runs. 日本語の文章 {n}" for n in range(count)}
     store.replace([entry(uri, text, dim=dim) for uri, text in texts.items()], space.id)
     return store, space
 
 
-def contents(store: Store) -> dict[str, list[str]]:
+def contents(store: LocalWriter) -> dict[str, list[str]]:
     """{document: its passages in order}, read the way a search reads them."""
-    return {uri: [p.text for p in store.passages(store.passage_ids(uri))] for uri in store.heads()}
+    return {
+        uri: [p.text for p in reader_of(store).passages(reader_of(store).passage_ids(uri))] for uri in all_stamps(store)
+    }

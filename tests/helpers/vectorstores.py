@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from semsearch.stores.local.store import Entry, Space, Store
+from semsearch.stores.local import LocalWriter, create
+from semsearch.stores.records import Entry, Space
 from semsearch.types import Document, Passage
 from semsearch.utils.vectors import unit_rows
 
@@ -31,7 +32,7 @@ def entry(uri: str, vectors: np.ndarray) -> Entry:
     return Entry(Document(uri, " ".join(words)), None, passages, vectors)
 
 
-def add(store: Store, space: Space, count: int, *, name: str = "d", seed: int = 0, each: int = 100) -> list[str]:
+def add(store: LocalWriter, space: Space, count: int, *, name: str = "d", seed: int = 0, each: int = 100) -> list[str]:
     """Add `count` passages in documents of `each`; their uris."""
     vectors = some_vectors(count, seed=seed, dim=space.dim)
     entries = [entry(f"{name}{at}", vectors[at : at + each]) for at in range(0, count, each)]
@@ -39,9 +40,9 @@ def add(store: Store, space: Space, count: int, *, name: str = "d", seed: int = 
     return [one.document.id for one in entries]
 
 
-def new(folder: Path, count: int = 0, *, dim: int = DIM) -> tuple[Store, Space]:
+def new(folder: Path, count: int = 0, *, dim: int = DIM) -> tuple[LocalWriter, Space]:
     """A store that is open for writing, with `count` passages."""
-    store = Store.create(folder)
+    store = create(folder)
     space = store.add_space("fingerprint", "test", dim, {})
     if count:
         add(store, space, count)
@@ -49,10 +50,10 @@ def new(folder: Path, count: int = 0, *, dim: int = DIM) -> tuple[Store, Space]:
 
 
 def truth(
-    store: Store, space: Space, queries: np.ndarray, k: int, allowed: Sequence[int] | None = None
+    store: LocalWriter, space: Space, queries: np.ndarray, k: int, allowed: Sequence[int] | None = None
 ) -> list[list[int]]:
     """The k nearest ids of each query, by brute force over what the store holds now."""
-    parts = list(store.vectors(space.id))
+    parts = list(store.reader.vectors(space.id))
     ids = np.concatenate([np.empty(0, np.int64), *(part for part, _ in parts)])
     stored = np.concatenate([np.empty((0, space.dim), np.float32), *(part for _, part in parts)])
     if allowed is not None:

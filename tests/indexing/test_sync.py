@@ -17,6 +17,7 @@ from semsearch.documents.walk import Rules
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import GuardRail, NotFound, UsageError
 from semsearch.indexing.sync import SyncOptions
+from semsearch.indexing.writer import IndexWriter
 
 
 @pytest.fixture
@@ -339,15 +340,15 @@ def test_a_folder_that_another_follows_before_the_lock_is_ours_stays_followed(
     other.mkdir()
     (other / "x.txt").write_text("Something else.")
     Index.create(tmp_path / "index", encoder="hashing").close()
-    lock = Index._write
+    lock = Index._writer
 
-    def slowly(index: Index) -> None:
+    def slowly(index: Index, dry_run: bool = False) -> IndexWriter:
         monkeypatch.undo()
         with Index.open(tmp_path / "index") as another:
             another.sync(other)
-        lock(index)
+        return lock(index, dry_run)
 
-    monkeypatch.setattr(Index, "_write", slowly)
+    monkeypatch.setattr(Index, "_writer", slowly)
     with Index.open(tmp_path / "index") as index:
         index.sync(notes)
         assert {root["path"] for root in index.info()["recipe"]["roots"]} == {str(notes), str(other)}

@@ -132,7 +132,7 @@ def test_what_is_kept_between_searches_follows_every_commit_of_another_index(ind
 
 def test_a_query_that_is_remembered_is_not_encoded_again_however_it_is_asked(index: Index) -> None:
     encoder = CountingEncoder()
-    with Index.open(index.path, encoder=encoder, remember=8) as asked:  # type: ignore[arg-type]
+    with Index.open(index.path, encoder=encoder, query_cache_size=8) as asked:  # type: ignore[arg-type]
         first = asked.search("diesel engine")
         assert encoder.calls == [["diesel engine"]]
         for how in ({"alpha": 0.2}, {"mode": "semantic"}, {"k": 3}, {"path": "d1*"}, {"min_strength": 0.1}):
@@ -147,14 +147,14 @@ def test_a_query_that_is_remembered_is_not_encoded_again_however_it_is_asked(ind
 
 def test_what_is_remembered_answers_as_what_is_encoded(index: Index) -> None:
     queries = [Query("diesel"), Query("rain", more=(("cloud", 2.0),), less=(("diesel", 0.5),)), Query("diesel")]
-    with Index.open(index.path, remember=2) as asked:
+    with Index.open(index.path, query_cache_size=2) as asked:
         remembered = [asked.search(query).hits for query in (*queries, *queries)]
     assert remembered == [index.search(query).hits for query in (*queries, *queries)]
 
 
 def test_only_the_last_queries_are_remembered(index: Index) -> None:
     encoder = CountingEncoder()
-    with Index.open(index.path, encoder=encoder, remember=1) as asked:  # type: ignore[arg-type]
+    with Index.open(index.path, encoder=encoder, query_cache_size=1) as asked:  # type: ignore[arg-type]
         for text in ("diesel", "salt", "salt", "diesel"):
             asked.search(text)
     assert encoder.calls == [["diesel"], ["salt"], ["diesel"]]
@@ -168,5 +168,5 @@ def test_a_query_that_is_cut_says_so_each_time(index: Index) -> None:
             self.truncation.tokens += 7
             return super().encode(texts, role=role)
 
-    with Index.open(index.path, encoder=Cutting(), remember=8) as asked:  # type: ignore[arg-type]
+    with Index.open(index.path, encoder=Cutting(), query_cache_size=8) as asked:  # type: ignore[arg-type]
         assert all("7 tokens" in asked.search("diesel").warnings[0] for _ in range(2))

@@ -9,18 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.opened import all_stamps, last_run, reader_of, tables, verify
 from helpers.stores import entry, made, source
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
+from semsearch.stores.local import LocalWriter, open_reader, open_writer
 from semsearch.stores.local.backup import dump, restore
-from semsearch.stores.local.store import CacheRow, Store
-from semsearch.stores.local.verify import verify
+from semsearch.vector_index.cache_files import CacheFile
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> LocalWriter:
     store, space = made(tmp_path / "notes", 5)
     known = store.put_source(source())
     store.replace([entry("a.md", "With a source. And 日本語", source=known, metadata={"a": [1]}, title="T")], space.id)
@@ -31,18 +32,18 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def everything(store: Store) -> dict[str, object]:
-    uris = sorted(store.heads())
+def everything(store: LocalWriter) -> dict[str, object]:
+    uris = sorted(all_stamps(store))
     return {
-        "documents": [store.document(uri) for uri in uris],
-        "heads": store.heads(),
-        "passages": {uri: store.passages(store.passage_ids(uri)) for uri in uris},
-        "vectors": [(ids.tolist(), rows.tolist()) for ids, rows in store.vectors(1)],
-        "sources": store.sources(),
-        "recipe": store.recipe(),
-        "run": store.last_run(),
-        "spaces": store.spaces(),
-        "counts": store.counts(),
+        "documents": [reader_of(store).document(uri) for uri in uris],
+        "heads": all_stamps(store),
+        "passages": {uri: reader_of(store).passages(reader_of(store).passage_ids(uri)) for uri in uris},
+        "vectors": [(ids.tolist(), rows.tolist()) for ids, rows in reader_of(store).vectors(1)],
+        "sources": reader_of(store).sources(),
+        "recipe": reader_of(store).recipe(),
+        "run": last_run(store),
+        "spaces": reader_of(store).spaces(),
+        "counts": reader_of(store).counts(),
     }
 
 
@@ -50,73 +51,73 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_what_is_restored_is_what_was_dumped(store: Store, tmp_path: Path) -> None:
+def test_what_is_restored_is_what_was_dumped(store: LocalWriter, tmp_path: Path) -> None:
     before = everything(store)
-    with Store.open(store.folder) as reader:
+    with open_reader(store.connection.folder) as reader:
         dump(reader, tmp_path / "notes.dump")
     restore(tmp_path / "notes.dump", tmp_path / "new" / "again")
-    with Store.open(tmp_path / "new" / "again", write=True) as again:
+    with open_writer(tmp_path / "new" / "again") as again:
         assert everything(again) == before
         assert verify(again) == []
         again.replace([entry("later", "x")], 1)
-        assert again.passage_ids("later").min() > store.highest_given()
+        assert again.reader.passage_ids("later").min() > tables(store).highest_given()
     assert files(tmp_path) == ["new", "notes", "notes.dump"]
     assert files(tmp_path / "new") == ["again"]
     assert everything(store) == before
 
 
-def test_the_same_store_gives_the_same_dump_over_an_older_one(store: Store, tmp_path: Path) -> None:
-    dump(store, tmp_path / "one")
+def test_the_same_store_gives_the_same_dump_over_an_older_one(store: LocalWriter, tmp_path: Path) -> None:
+    dump(store.reader, tmp_path / "one")
     (tmp_path / "two").write_text("older")
-    dump(store, tmp_path / "two")
+    dump(store.reader, tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_deleted_texts_and_caches_are_not_in_a_dump(store: Store, tmp_path: Path) -> None:
+def test_deleted_texts_and_caches_are_not_in_a_dump(store: LocalWriter, tmp_path: Path) -> None:
     store.replace([entry("secret", "zyzzyva " * 200)], 1)
-    store.add_cache(CacheRow(0, 1, "cache-1", 1, "ab", 6, 6, "Flat", "1", "because"))
+    store.add_cache(CacheFile(0, 1, "cache-1", 1, "ab", 6, 6, "Flat", "1", "because"))
     store.delete(["secret"])
-    dump(store, tmp_path / "dump")
+    dump(store.reader, tmp_path / "dump")
     with zipfile.ZipFile(tmp_path / "dump") as archive:
         assert b"zyzzyva" not in archive.read("store.db")
     restore(tmp_path / "dump", tmp_path / "again")
-    with Store.open(tmp_path / "again") as again:
-        assert again.caches(1) == []
+    with open_reader(tmp_path / "again") as again:
+        assert tables(again).caches(1) == []
 
 
-def test_a_dump_holds_what_was_committed_while_a_writer_is_at_work(store: Store, tmp_path: Path) -> None:
-    with Store.open(store.folder) as reader, store.transaction():
+def test_a_dump_holds_what_was_committed_while_a_writer_is_at_work(store: LocalWriter, tmp_path: Path) -> None:
+    with open_reader(store.connection.folder) as reader, store.transaction():
         store.delete(["d0"])
         dump(reader, tmp_path / "dump")
     restore(tmp_path / "dump", tmp_path / "again")
-    with Store.open(tmp_path / "again") as again:
-        assert "d0" in again.heads()
+    with open_reader(tmp_path / "again") as again:
+        assert "d0" in all_stamps(again)
 
 
-def test_a_damaged_store_is_not_dumped_as_if_it_were_sound(store: Store, tmp_path: Path) -> None:
+def test_a_damaged_store_is_not_dumped_as_if_it_were_sound(store: LocalWriter, tmp_path: Path) -> None:
     (tmp_path / "dump").write_text("the last good one")
-    store.connection.execute("UPDATE passages SET text = 'Another' WHERE id = 1")
+    store.connection.raw.execute("UPDATE passages SET text = 'Another' WHERE id = 1")
     with pytest.raises(Corrupt, match="passage 1"):
-        dump(store, tmp_path / "dump")
+        dump(store.reader, tmp_path / "dump")
     assert (tmp_path / "dump").read_text() == "the last good one"
     assert files(tmp_path) == ["dump", "notes"]
 
 
-def test_restoring_needs_a_file_and_a_new_folder(store: Store, tmp_path: Path) -> None:
-    dump(store, tmp_path / "dump")
+def test_restoring_needs_a_file_and_a_new_folder(store: LocalWriter, tmp_path: Path) -> None:
+    dump(store.reader, tmp_path / "dump")
     with pytest.raises(NotFound):
         restore(tmp_path / "missing", tmp_path / "again")
     (tmp_path / "taken").mkdir()
-    for taken in (store.folder, tmp_path / "taken", tmp_path / "dump"):
+    for taken in (store.connection.folder, tmp_path / "taken", tmp_path / "dump"):
         with pytest.raises(UsageError):
             restore(tmp_path / "dump", taken)
     with pytest.raises(SemsearchError):
-        dump(store, tmp_path / "no such folder" / "dump")
+        dump(store.reader, tmp_path / "no such folder" / "dump")
     assert files(tmp_path) == ["dump", "notes", "taken"]
 
 
-def test_a_dump_cut_short_anywhere_is_refused_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
-    dump(store, tmp_path / "dump")
+def test_a_dump_cut_short_anywhere_is_refused_and_leaves_nothing(store: LocalWriter, tmp_path: Path) -> None:
+    dump(store.reader, tmp_path / "dump")
     whole = (tmp_path / "dump").read_bytes()
     for length in [0, 1, 10, 100, len(whole) // 2, len(whole) - 30, len(whole) - 1]:
         (tmp_path / "dump").write_bytes(whole[:length])
@@ -125,8 +126,8 @@ def test_a_dump_cut_short_anywhere_is_refused_and_leaves_nothing(store: Store, t
         assert files(tmp_path) == ["dump", "notes"]
 
 
-def test_a_garbled_dump_is_refused_or_gives_exactly_what_was_dumped(store: Store, tmp_path: Path) -> None:
-    dump(store, tmp_path / "dump")
+def test_a_garbled_dump_is_refused_or_gives_exactly_what_was_dumped(store: LocalWriter, tmp_path: Path) -> None:
+    dump(store.reader, tmp_path / "dump")
     whole = (tmp_path / "dump").read_bytes()
     right = everything(store)
     rng = np.random.default_rng(3)
@@ -142,7 +143,7 @@ def test_a_garbled_dump_is_refused_or_gives_exactly_what_was_dumped(store: Store
             refused += 1
             assert not (tmp_path / f"again{number}").exists()
         else:  # a time stamp, for instance
-            with Store.open(tmp_path / f"again{number}") as again:
+            with open_reader(tmp_path / f"again{number}") as again:
                 assert everything(again) == right
     assert refused > 30
     assert not list(tmp_path.glob(".*"))
@@ -160,8 +161,8 @@ def _members(file: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_a_dump_cannot_name_a_place_to_write_to(store: Store, tmp_path: Path) -> None:
-    dump(store, tmp_path / "dump")
+def test_a_dump_cannot_name_a_place_to_write_to(store: LocalWriter, tmp_path: Path) -> None:
+    dump(store.reader, tmp_path / "dump")
     good = _members(tmp_path / "dump")
     for name in ("../evil", "/tmp/evil", "again/../../evil", "evil"):
         with pytest.raises(Corrupt):
@@ -173,8 +174,8 @@ def test_a_dump_cannot_name_a_place_to_write_to(store: Store, tmp_path: Path) ->
     ("key", "value"),
     [("bytes", 10), ("bytes", 10**9), ("sha256", "00"), ("bytes", "x"), ("bytes", None), ("semsearch", "other")],
 )
-def test_a_header_that_does_not_fit_is_refused(store: Store, tmp_path: Path, key: str, value: object) -> None:
-    dump(store, tmp_path / "dump")
+def test_a_header_that_does_not_fit_is_refused(store: LocalWriter, tmp_path: Path, key: str, value: object) -> None:
+    dump(store.reader, tmp_path / "dump")
     members = _members(tmp_path / "dump")
     header = {**json.loads(members["dump.json"]), key: value}
     with pytest.raises(Corrupt):
@@ -183,20 +184,20 @@ def test_a_header_that_does_not_fit_is_refused(store: Store, tmp_path: Path, key
 
 
 @pytest.mark.parametrize("key", ["format", "schema"])
-def test_a_dump_of_a_newer_program_says_to_upgrade(store: Store, tmp_path: Path, key: str) -> None:
-    dump(store, tmp_path / "dump")
+def test_a_dump_of_a_newer_program_says_to_upgrade(store: LocalWriter, tmp_path: Path, key: str) -> None:
+    dump(store.reader, tmp_path / "dump")
     members = _members(tmp_path / "dump")
     header = json.dumps({**json.loads(members["dump.json"]), key: 99}).encode()
     with pytest.raises(SemsearchError, match="Upgrade"):
         restore(_packed(tmp_path / "bad", {**members, "dump.json": header}), tmp_path / "again")
 
 
-def test_a_database_with_something_of_its_own_in_it_is_refused(store: Store, tmp_path: Path) -> None:
+def test_a_database_with_something_of_its_own_in_it_is_refused(store: LocalWriter, tmp_path: Path) -> None:
     """A trigger that came with somebody's dump would run at the next write."""
     import hashlib
     import sqlite3
 
-    dump(store, tmp_path / "dump")
+    dump(store.reader, tmp_path / "dump")
     members = _members(tmp_path / "dump")
     (tmp_path / "evil.db").write_bytes(members["store.db"])
     evil = sqlite3.connect(tmp_path / "evil.db")
@@ -211,11 +212,11 @@ def test_a_database_with_something_of_its_own_in_it_is_refused(store: Store, tmp
     assert not (tmp_path / "again").exists()
 
 
-def test_what_a_killed_dump_or_restore_left_is_cleared_by_the_next(store: Store, tmp_path: Path) -> None:
+def test_what_a_killed_dump_or_restore_left_is_cleared_by_the_next(store: LocalWriter, tmp_path: Path) -> None:
     for left in (".dump.dumping/dump", ".again.restoring/again"):
         (tmp_path / left).mkdir(parents=True)
         (tmp_path / left / "store.db").write_text("half")
-    dump(store, tmp_path / "dump")
+    dump(store.reader, tmp_path / "dump")
     restore(tmp_path / "dump", tmp_path / "again")
     assert files(tmp_path) == ["again", "dump", "notes"]
 
@@ -232,9 +233,9 @@ def test_dumping_needs_little_memory(tmp_path: Path) -> None:
 import resource
 from pathlib import Path
 from semsearch.stores.local.backup import dump, restore
-from semsearch.stores.local.store import Store
+from semsearch.stores.local import create, open_reader, open_writer
 place = Path({str(tmp_path)!r})
-store = Store.open(place / "notes")
+store = open_reader(place / "notes")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 dump(store, place / "dump")
 restore(place / "dump", place / "again")

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from helpers.opened import reader_of
 from helpers.smallstore import filled, names
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semsearch.errors import BadFilter, UnknownName
 from semsearch.search.filter_parser import parse
-from semsearch.stores.filters import And, Compare, Contains, Exists, Field, In, Like, Not, Or, PathGlob, Tree
-from semsearch.stores.local import filter_sql
-from semsearch.stores.local.store import Store
+from semsearch.search.searcher import parse_filter
+from semsearch.stores.filters import And, Compare, Contains, Exists, Field, Filter, In, Like, Not, Or, PathGlob
+from semsearch.stores.local import LocalWriter, open_reader
 from semsearch.types import Document
 from semsearch.utils import globs
 
@@ -36,7 +38,7 @@ FIXED = {
 
 
 @pytest.fixture(scope="module")
-def fixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def fixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalWriter]:
     documents = [Document(name, f"text of {name}", meta, title=name[:1].upper()) for name, meta in FIXED.items()]
     with filled(tmp_path_factory.mktemp("filters") / "fixed", documents, mtime_ns=DAY_NS + 12 * 3600 * 10**9) as made:
         yield made
@@ -60,14 +62,20 @@ def drawn() -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory, drawn: dict[str, dict[str, Any]]) -> Iterator[Store]:
+def store(tmp_path_factory: pytest.TempPathFactory, drawn: dict[str, dict[str, Any]]) -> Iterator[LocalWriter]:
     documents = [Document(name, "text", meta) for name, meta in drawn.items()]
     with filled(tmp_path_factory.mktemp("filters") / "drawn", documents) as made:
         yield made
 
 
-def passing(store: Store, where: str | None = None, path: str | None = None) -> list[str]:
-    ids = filter_sql.allowed(store.connection, where, path)
+def allowed(store: LocalWriter, where: str | None, path: str | None) -> np.ndarray | None:
+    """The passages that pass a filter, parsed and compiled."""
+    found = reader_of(store).allowed(parse_filter(where, path))
+    return None if found is None else found.ids
+
+
+def passing(store: LocalWriter, where: str | None = None, path: str | None = None) -> list[str]:
+    ids = allowed(store, where, path)
     assert ids is not None and ids.tolist() == sorted(ids.tolist())
     return names(store, ids)
 
@@ -88,12 +96,12 @@ leaves = st.one_of(
 )
 
 
-def _branches(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+def _branches(inner: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]:
     parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
     return st.one_of(inner.filter(lambda tree: not isinstance(tree, Not)).map(Not), parts.map(And), parts.map(Or))
 
 
-trees: st.SearchStrategy[Tree] = st.recursive(leaves, _branches, max_leaves=8)
+trees: st.SearchStrategy[Filter] = st.recursive(leaves, _branches, max_leaves=8)
 
 
 def held(field: Field, metadata: Any) -> Any:
@@ -127,7 +135,7 @@ def _like(text: str, pattern: str) -> bool:
     return bool(text) and first in ("_", text[0]) and _like(text[1:], rest)
 
 
-def holds(tree: Tree, metadata: dict[str, Any]) -> bool:
+def holds(tree: Filter, metadata: dict[str, Any]) -> bool:
     match tree:
         case And(parts):
             return all(holds(part, metadata) for part in parts)
@@ -159,7 +167,7 @@ def holds(tree: Tree, metadata: dict[str, Any]) -> bool:
     raise AssertionError(tree)
 
 
-def written(tree: Tree) -> str:
+def written(tree: Filter) -> str:
     """A tree as a person would write it."""
     match tree:
         case And(parts):
@@ -194,7 +202,7 @@ def literal(value: Any) -> str:
 @given(trees)
 @settings(max_examples=150, deadline=None)
 def test_a_filter_lets_through_what_its_meaning_says(
-    store: Store, drawn: dict[str, dict[str, Any]], tree: Tree
+    store: LocalWriter, drawn: dict[str, dict[str, Any]], tree: Filter
 ) -> None:
     expected = [name for name, metadata in drawn.items() if holds(tree, metadata)]
     assert passing(store, written(tree)) == expected
@@ -202,25 +210,25 @@ def test_a_filter_lets_through_what_its_meaning_says(
 
 @given(trees)
 @settings(max_examples=100, deadline=None)
-def test_a_tree_that_is_written_down_is_read_back(tree: Tree) -> None:
+def test_a_tree_that_is_written_down_is_read_back(tree: Filter) -> None:
     assert parse(written(tree)) == tree
 
 
 @given(st.text(max_size=40))
 @settings(max_examples=150, deadline=None)
-def test_any_text_is_a_filter_or_a_bad_filter(store: Store, where: str) -> None:
+def test_any_text_is_a_filter_or_a_bad_filter(store: LocalWriter, where: str) -> None:
     try:
-        filter_sql.allowed(store.connection, where, None)
+        allowed(store, where, None)
     except (BadFilter, UnknownName):
         return
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
 @settings(max_examples=100, deadline=None)
-def test_what_stands_in_a_value_is_never_sql(store: Store, text: str) -> None:
+def test_what_stands_in_a_value_is_never_sql(store: LocalWriter, text: str) -> None:
     for where in (f"lang = {literal(text)}", f"lang in ({literal(text)})", f"lang contains {literal('q;' + text)}"):
         assert set(passing(store, where)) <= set(map(str, range(60)))
-    assert store.counts()["documents"] == 60
+    assert store.reader.counts()["documents"] == 60
 
 
 # ---- by example
@@ -280,7 +288,7 @@ A, B, C, D, ODD = FIXED
         ("not nothing exists", [A, B, C, D, ODD]),
     ],
 )
-def test_operators_mean_what_the_docstring_says(fixed: Store, where: str, expected: list[str]) -> None:
+def test_operators_mean_what_the_docstring_says(fixed: LocalWriter, where: str, expected: list[str]) -> None:
     assert passing(fixed, where) == expected
 
 
@@ -331,9 +339,9 @@ def test_a_day_is_all_of_it_on_this_computers_clock(tmp_path: Path, monkeypatch:
         ("path ~ '**/**/**/**/a'", "more than 3"),
     ],
 )
-def test_a_bad_filter_says_in_one_line_what_was_expected(fixed: Store, where: str, said: str) -> None:
+def test_a_bad_filter_says_in_one_line_what_was_expected(fixed: LocalWriter, where: str, said: str) -> None:
     with pytest.raises(BadFilter) as caught:
-        filter_sql.allowed(fixed.connection, where, None)
+        allowed(fixed, where, None)
     message = str(caught.value)
     assert any(part in message for part in said.split("|")), message
     assert "\n" not in message and len(message) < 400
@@ -341,15 +349,15 @@ def test_a_bad_filter_says_in_one_line_what_was_expected(fixed: Store, where: st
 
 
 @pytest.mark.parametrize("deep", ["(" * 5000 + "year = 2019" + ")" * 5000, "not " * 10_000 + "year = 2019"])
-def test_depth_alone_is_no_danger(fixed: Store, deep: str) -> None:
+def test_depth_alone_is_no_danger(fixed: LocalWriter, deep: str) -> None:
     assert passing(fixed, deep) == [A]
 
 
-def test_a_long_list_is_one_parameter(fixed: Store) -> None:
+def test_a_long_list_is_one_parameter(fixed: LocalWriter) -> None:
     assert passing(fixed, f"year in ({', '.join(map(str, range(3000)))})") == [A]
 
 
-def test_a_key_that_no_document_has_is_a_slip_of_the_pen(fixed: Store) -> None:
+def test_a_key_that_no_document_has_is_a_slip_of_the_pen(fixed: LocalWriter) -> None:
     with pytest.raises(UnknownName, match=r"'yaer'.*Did you mean 'year'"):
         passing(fixed, "lang = en and not yaer > 2000")
     with pytest.raises(UnknownName, match=r"author\.nmae"):
@@ -361,13 +369,13 @@ def test_an_empty_index_knows_no_unknown_key(tmp_path: Path) -> None:
         assert passing(store, "whatever = 5") == []
 
 
-def test_without_a_filter_all_may_pass(fixed: Store) -> None:
-    assert filter_sql.allowed(fixed.connection, None, None) is None
+def test_without_a_filter_all_may_pass(fixed: LocalWriter) -> None:
+    assert allowed(fixed, None, None) is None
 
 
-def test_a_filter_works_inside_a_readers_snapshot(fixed: Store) -> None:
-    with Store.open(fixed.folder) as reader, reader.snapshot():
-        running = reader.connection.execute("SELECT id FROM documents")
+def test_a_filter_works_inside_a_readers_snapshot(fixed: LocalWriter) -> None:
+    with open_reader(fixed.connection.folder) as reader, reader.snapshot():
+        running = reader.connection.raw.execute("SELECT id FROM documents")
         running.fetchone()
         assert [passing(reader, "lang = de", "notes/**") for _ in range(2)] == [[B], [B]]
 
@@ -407,23 +415,23 @@ def test_path_patterns(pattern: str, yes: list[str], no: list[str]) -> None:
     assert [path for path in no if globs.matches(pattern, path)] == []
 
 
-def test_a_full_path_is_matched_with_its_folder(fixed: Store) -> None:
+def test_a_full_path_is_matched_with_its_folder(fixed: LocalWriter) -> None:
     assert passing(fixed, path="/notes/notes/deep") == [B]
     assert passing(fixed, path="/notes/d.md") == [D]
     assert passing(fixed, path="/elsewhere/d.md") == []
 
 
-def test_a_strange_name_can_be_written_as_it_is(fixed: Store) -> None:
+def test_a_strange_name_can_be_written_as_it_is(fixed: LocalWriter) -> None:
     assert passing(fixed, path="odd*") == [ODD]
     assert passing(fixed, path="odd [[]x]*") == [ODD]
 
 
-def test_path_and_where_both_have_to_hold(fixed: Store) -> None:
+def test_path_and_where_both_have_to_hold(fixed: LocalWriter) -> None:
     assert passing(fixed, "lang = en", "notes") == [A]
 
 
 @pytest.mark.parametrize("pattern", ["", "a\0", "\udcff", "/".join(["**"] * 5)])
-def test_a_path_pattern_that_is_none_is_refused(fixed: Store, pattern: str) -> None:
+def test_a_path_pattern_that_is_none_is_refused(fixed: LocalWriter, pattern: str) -> None:
     with pytest.raises(BadFilter):
         passing(fixed, path=pattern)
 

@@ -6,42 +6,42 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.opened import verify
 from helpers.stores import contents, made
 
 from semsearch.errors import Corrupt, SemsearchError
-from semsearch.stores.local.store import Store
-from semsearch.stores.local.verify import verify
+from semsearch.stores.local import open_reader
 
 
 def test_a_damaged_text_or_vector_is_never_returned(folder: Path) -> None:
     store, space = made(folder, 3)
-    store.connection.execute("UPDATE passages SET text = 'Another text' WHERE id = 3")
-    store.connection.execute("UPDATE vectors SET vector = zeroblob(32) WHERE passage = 4")
-    store.connection.execute("UPDATE documents SET body = x'00' WHERE uri = 'd2'")
+    store.connection.raw.execute("UPDATE passages SET text = 'Another text' WHERE id = 3")
+    store.connection.raw.execute("UPDATE vectors SET vector = zeroblob(32) WHERE passage = 4")
+    store.connection.raw.execute("UPDATE documents SET body = x'00' WHERE uri = 'd2'")
     with pytest.raises(Corrupt, match="passage 3"):
-        store.passages([1, 3])
+        store.reader.passages([1, 3])
     with pytest.raises(Corrupt, match="passage 4"):
-        list(store.vectors(space.id))
+        list(store.reader.vectors(space.id))
     with pytest.raises(Corrupt, match="d2"):
-        store.document("d2")
-    assert len(store.passages([1, 2])) == 2
+        store.reader.document("d2")
+    assert len(store.reader.passages([1, 2])) == 2
 
 
 def test_vectors_that_changed_places_are_noticed(folder: Path) -> None:
     store, space = made(folder, 1)
-    (one, two) = store.connection.execute("SELECT crc, vector FROM vectors ORDER BY passage").fetchall()
+    (one, two) = store.connection.raw.execute("SELECT crc, vector FROM vectors ORDER BY passage").fetchall()
     for passage, (crc, vector) in ((1, two), (2, one)):
-        store.connection.execute("UPDATE vectors SET crc = ?, vector = ? WHERE passage = ?", (crc, vector, passage))
+        store.connection.raw.execute("UPDATE vectors SET crc = ?, vector = ? WHERE passage = ?", (crc, vector, passage))
     with pytest.raises(Corrupt):
-        list(store.vectors(space.id))
+        list(store.reader.vectors(space.id))
 
 
 def test_flipped_bytes_give_the_right_answer_or_an_error_of_ours(folder: Path, tmp_path: Path) -> None:
     store, space = made(folder, 60)
     store.compact()
     right = contents(store)
-    documents = {uri: store.document(uri) for uri in right}
-    rows = np.concatenate([rows for _, rows in store.vectors(space.id)])
+    documents = {uri: store.reader.document(uri) for uri in right}
+    rows = np.concatenate([rows for _, rows in store.reader.vectors(space.id)])
     store.close()
     good = (folder / "store.db").read_bytes()
     rng = np.random.default_rng(5)
@@ -55,7 +55,7 @@ def test_flipped_bytes_give_the_right_answer_or_an_error_of_ours(folder: Path, t
         damaged.mkdir()
         (damaged / "store.db").write_bytes(bad)
         try:
-            with Store.open(damaged) as reader:
+            with open_reader(damaged) as reader:
                 noticed += bool(verify(reader))
                 found = {uri: [p.text for p in reader.passages(reader.passage_ids(uri))] for uri in right}
                 for uri in right:  # where an index was hit, something may be missing; nothing may be wrong

@@ -6,24 +6,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.opened import all_stamps, tables, verify
 from helpers.stores import contents, entry, made, source
 
 from semsearch.errors import NotFound, UsageError
-from semsearch.stores.local.verify import verify
 
 
 def test_replacing_is_idempotent_and_never_uses_an_id_again(folder: Path) -> None:
     store, space = made(folder, 3)
     before = contents(store)
-    first = store.passage_ids("d1")
+    first = store.reader.passage_ids("d1")
     for _ in range(3):
         store.replace([entry("d1", "Engine number 1 runs. 日本語の文章 1")], space.id)
     assert contents(store) == before
-    assert not set(first) & set(store.passage_ids("d1"))
+    assert not set(first) & set(store.reader.passage_ids("d1"))
     store.delete(before)
-    assert store.counts() == {"documents": 0, "passages": 0, "vectors": {space.id: 0}}
+    assert store.reader.counts() == {"documents": 0, "passages": 0, "vectors": {space.id: 0}}
     store.replace([entry("e", "New")], space.id)
-    assert store.passage_ids("e").min() > 12
+    assert store.reader.passage_ids("e").min() > 12
     assert verify(store) == []
 
 
@@ -37,22 +37,22 @@ def test_of_two_entries_with_one_id_the_last_counts(folder: Path) -> None:
 def test_passages_come_in_the_order_asked_for_without_those_that_are_gone(folder: Path) -> None:
     store, _ = made(folder, 3)
     store.delete(["d1"])
-    assert [p.id for p in store.passages(np.array([6, 3, 1, 999, 1]))] == [6, 1, 1]
-    assert store.alive(np.array([6, 3, 1, 999, 1])).tolist() == [True, False, True, False, True]
-    assert store.passages([]) == []
-    assert store.alive([]).tolist() == []
-    assert store.passage_ids("nothing").tolist() == []
+    assert [p.id for p in store.reader.passages(np.array([6, 3, 1, 999, 1]))] == [6, 1, 1]
+    assert tables(store).existing(np.array([6, 3, 1, 999, 1])).tolist() == [True, False, True, False, True]
+    assert store.reader.passages([]) == []
+    assert tables(store).existing([]).tolist() == []
+    assert store.reader.passage_ids("nothing").tolist() == []
 
 
 def test_renaming_keeps_passages_and_vectors_and_changes_their_identity(folder: Path) -> None:
     store, space = made(folder, 2)
-    ids = store.passage_ids("d0")
-    vectors = next(store.vectors(space.id))[1]
-    names = store.connection.execute("SELECT identity FROM passages").fetchall()
+    ids = store.reader.passage_ids("d0")
+    vectors = next(store.reader.vectors(space.id))[1]
+    names = store.connection.raw.execute("SELECT identity FROM passages").fetchall()
     store.rename("d0", "moved/d0")
-    assert store.passage_ids("moved/d0").tolist() == ids.tolist()
-    assert np.array_equal(next(store.vectors(space.id))[1], vectors)
-    assert store.connection.execute("SELECT identity FROM passages").fetchall() != names
+    assert store.reader.passage_ids("moved/d0").tolist() == ids.tolist()
+    assert np.array_equal(next(store.reader.vectors(space.id))[1], vectors)
+    assert store.connection.raw.execute("SELECT identity FROM passages").fetchall() != names
     assert verify(store) == []
     with pytest.raises(NotFound):
         store.rename("d0", "x")
@@ -62,13 +62,13 @@ def test_renaming_keeps_passages_and_vectors_and_changes_their_identity(folder: 
 
 def test_refreshing_changes_what_is_said_about_a_text_and_keeps_its_passages(folder: Path) -> None:
     store, _ = made(folder, 1)
-    ids = store.passage_ids("d0")
-    before = store.heads()["d0"]
+    ids = store.reader.passage_ids("d0")
+    before = all_stamps(store)["d0"]
     store.refresh("d0", {"year": 2024}, "Engines")
-    after = store.heads()["d0"]
+    after = all_stamps(store)["d0"]
     assert after.sha256 == before.sha256
     assert after.meta_sha256 != before.meta_sha256
-    passage = store.passages(ids)[0]
+    passage = store.reader.passages(ids)[0]
     assert (passage.metadata, passage.title) == ({"year": 2024}, "Engines")
     assert verify(store) == []
     with pytest.raises(NotFound):
@@ -79,9 +79,9 @@ def test_heads_of_many_documents_at_once(folder: Path) -> None:
     store, space = made(folder)
     uris = [f"d{n}\0odd" for n in range(1300)]
     store.replace([entry(uri, "x") for uri in uris], space.id)
-    assert sorted(store.heads([*uris, "missing"])) == sorted(uris)
-    assert len(store.heads()) == 1300
-    assert store.heads([]) == {}
+    assert sorted(store.reader.stamps([*uris, "missing"])) == sorted(uris)
+    assert len(all_stamps(store)) == 1300
+    assert store.reader.stamps([]) == {}
 
 
 def test_documents_are_listed_by_id_a_page_at_a_time_and_by_path(folder: Path) -> None:
@@ -95,9 +95,9 @@ def test_documents_are_listed_by_id_a_page_at_a_time_and_by_path(folder: Path) -
         ],
         space.id,
     )
-    first = store.documents(limit=1)[0]
+    first = store.reader.documents(limit=1)[0]
     assert first["id"] == "notes/b.md"
-    listed = store.documents(path="notes/**", offset=1)[0]
+    listed = store.reader.documents(path="notes/**", offset=1)[0]
     assert listed == {
         "id": "notes/deep/a.md#1", "title": "A", "size": 8, "mtime": 7, "loader": "text", "metadata": {"year": 3},
         "root": "/notes", "path": "notes/deep/a.md", "passages": 2,
@@ -109,4 +109,4 @@ def test_documents_are_listed_by_id_a_page_at_a_time_and_by_path(folder: Path) -
         "**/*.md": ["notes/b.md", "notes/deep/a.md#1", "other/c.md"],
         "nothing": [],
     }
-    assert {glob: [d["id"] for d in store.documents(path=glob)] for glob in by_glob} == by_glob
+    assert {glob: [d["id"] for d in store.reader.documents(path=glob)] for glob in by_glob} == by_glob

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from helpers.opened import last_run, tables, verify
 from helpers.stores import contents, entry, made
 
-from semsearch.stores.local.store import CacheRow, Store
-from semsearch.stores.local.verify import verify
+from semsearch.stores.local import open_reader, open_writer
+from semsearch.vector_index.cache_files import CacheFile
 
 
 def test_recipe_background_and_runs_are_kept(folder: Path) -> None:
@@ -21,22 +22,22 @@ def test_recipe_background_and_runs_are_kept(folder: Path) -> None:
     for n in range(130):
         store.add_run({"n": n, "skipped": [["a", "because"]]})
     store.close()
-    with Store.open(folder) as again:
+    with open_reader(folder) as again:
         assert again.recipe() == recipe
         assert again.spaces()[0].background == quantiles
         assert again.spaces()[0].background_count == 77
-        assert again.last_run() == {"n": 129, "skipped": [["a", "because"]]}
-        assert again.connection.execute("SELECT count(*) FROM runs").fetchone() == (100,)
+        assert last_run(again) == {"n": 129, "skipped": [["a", "because"]]}
+        assert again.connection.raw.execute("SELECT count(*) FROM runs").fetchone() == (100,)
 
 
 def test_caches_are_listed_newest_first(folder: Path) -> None:
     store, space = made(folder)
-    rows = [store.add_cache(CacheRow(0, space.id, f"c{n}", 1, "ab", 0, 2, "Flat", "1.15", "why")) for n in range(3)]
-    assert store.caches(space.id) == rows[::-1]
+    rows = [store.add_cache(CacheFile(0, space.id, f"c{n}", 1, "ab", 0, 2, "Flat", "1.15", "why")) for n in range(3)]
+    assert tables(store).caches(space.id) == rows[::-1]
     assert len({row.id for row in rows}) == 3
     store.drop_cache(rows[1].id)
-    assert [row.file for row in store.caches(space.id)] == ["c2", "c0"]
-    assert store.caches(99) == []
+    assert [row.file for row in tables(store).caches(space.id)] == ["c2", "c0"]
+    assert tables(store).caches(99) == []
 
 
 def test_compacting_gives_the_room_back_and_keeps_everything(folder: Path) -> None:
@@ -44,9 +45,9 @@ def test_compacting_gives_the_room_back_and_keeps_everything(folder: Path) -> No
     store.replace([entry(f"big{n}", f"{n} " + "word " * 300) for n in range(300)], space.id)
     store.delete([f"big{n}" for n in range(300)])
     store.close()
-    store = Store.open(folder, write=True)
+    store = open_writer(folder)
     before, kept = (folder / "store.db").stat().st_size, contents(store)
-    with Store.open(folder) as reader, reader.snapshot():
+    with open_reader(folder) as reader, reader.snapshot():
         store.compact()
     store.compact()
     assert (folder / "store.db").stat().st_size < before / 2

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.opened import opened, verify
 from helpers.stores import contents, made
 
 from semsearch.errors import Locked, NotFound, SemsearchError, UsageError
-from semsearch.stores.local import schema
-from semsearch.stores.local.store import Store
-from semsearch.stores.local.verify import verify
+from semsearch.stores.local import LocalWriter, create, open_reader, open_writer, schema
 
 ODD_NAMES = ["plain", "with space", "what?x=1&y", "100%25", "a#b", "Müller 日本語", "it's;--"]
 
@@ -21,21 +20,21 @@ ODD_NAMES = ["plain", "with space", "what?x=1&y", "100%25", "a#b", "Müller 日�
 def test_any_folder_name_can_hold_a_store(tmp_path: Path, name: str) -> None:
     store, _ = made(tmp_path / name, 2)
     store.close()
-    with Store.open(tmp_path / name) as again:
+    with open_reader(tmp_path / name) as again:
         assert again.counts()["documents"] == 2
 
 
 def test_create_refuses_an_index_that_exists_and_a_folder_that_holds_something_else(tmp_path: Path) -> None:
     made(tmp_path / "notes", 1)[0].close()
     with pytest.raises(UsageError, match="already holds an index"):
-        Store.create(tmp_path / "notes")
+        create(tmp_path / "notes")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("mine")
     with pytest.raises(UsageError, match=r"letter\.txt"):
-        Store.create(tmp_path / "other")
+        create(tmp_path / "other")
     (tmp_path / "file").write_text("mine")
     with pytest.raises(UsageError, match="a file is in its place"):
-        Store.create(tmp_path / "file")
+        create(tmp_path / "file")
     assert sorted(p.name for p in (tmp_path / "other").iterdir()) == ["letter.txt"]
 
 
@@ -44,7 +43,7 @@ def test_what_a_killed_create_leaves_is_no_index_and_can_be_created_again(folder
     for left in ("store.new", "store.new-wal", "store.new-shm", "writer.lock", "writer.pid"):
         (folder / left).write_bytes(b"half")
     with pytest.raises(NotFound):
-        Store.open(folder)
+        open_reader(folder)
     made(folder, 1)[0].close()
     assert not list(folder.glob("store.new*"))
 
@@ -52,7 +51,7 @@ def test_what_a_killed_create_leaves_is_no_index_and_can_be_created_again(folder
 def test_opening_what_is_not_there_makes_nothing(folder: Path) -> None:
     for write in (False, True):
         with pytest.raises(NotFound):
-            Store.open(folder, write=write)
+            opened(folder, write=write)
     assert not folder.exists()
 
 
@@ -64,10 +63,10 @@ def test_a_file_that_is_no_store_is_refused(folder: Path, content: bytes, write:
     folder.mkdir()
     (folder / "store.db").write_bytes(content)
     with pytest.raises(SemsearchError):
-        Store.open(folder, write=write)
+        opened(folder, write=write)
     assert (folder / "store.db").read_bytes() == content
     with pytest.raises(SemsearchError):  # and not Locked: nothing holds the lock any more
-        Store.open(folder, write=True)
+        open_writer(folder)
 
 
 def test_a_database_of_another_program_is_refused_untouched(folder: Path) -> None:
@@ -77,17 +76,17 @@ def test_a_database_of_another_program_is_refused_untouched(folder: Path) -> Non
     other.close()
     content = (folder / "store.db").read_bytes()
     with pytest.raises(SemsearchError, match="not one of semsearch"):
-        Store.open(folder, write=True)
+        open_writer(folder)
     assert (folder / "store.db").read_bytes() == content
 
 
 def test_a_newer_schema_is_refused_and_says_to_upgrade(folder: Path) -> None:
     store, _ = made(folder)
-    store.connection.execute(f"PRAGMA user_version={schema.VERSION + 1}")
+    store.connection.raw.execute(f"PRAGMA user_version={schema.VERSION + 1}")
     store.close()
     for write in (False, True):
         with pytest.raises(SemsearchError, match="Upgrade"):
-            Store.open(folder, write=write)
+            opened(folder, write=write)
 
 
 def test_an_older_schema_is_migrated_by_the_first_writer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,11 +100,11 @@ def test_an_older_schema_is_migrated_by_the_first_writer(folder: Path, monkeypat
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, m002))
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
     with pytest.raises(SemsearchError, match="older semsearch"):
-        Store.open(folder)
-    Store.open(folder, write=True).close()
-    with Store.open(folder) as again:
+        open_reader(folder)
+    open_writer(folder).close()
+    with open_reader(folder) as again:
         assert contents(again) == before
-        assert again.connection.execute("SELECT language FROM documents").fetchone() == (None,)
+        assert again.connection.raw.execute("SELECT language FROM documents").fetchone() == (None,)
 
 
 def test_a_migration_that_fails_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,40 +117,40 @@ def test_a_migration_that_fails_changes_nothing(folder: Path, monkeypatch: pytes
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, m002))
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
     with pytest.raises(SemsearchError):
-        Store.open(folder, write=True)
+        open_writer(folder)
     monkeypatch.undo()
-    with Store.open(folder, write=True) as again:
+    with open_writer(folder) as again:
         assert verify(again) == []
 
 
 def test_the_connection_is_the_one_of_the_design(folder: Path) -> None:
     store, _ = made(folder)
-    reader = Store.open(folder)
+    reader = open_reader(folder)
     wanted = {"journal_mode": "wal", "synchronous": 2, "trusted_schema": 0, "cell_size_check": 1, "foreign_keys": 1}
-    assert {name: store.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted} == wanted
-    assert reader.connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
+    assert {name: store.connection.raw.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted} == wanted
+    assert reader.connection.raw.execute("PRAGMA trusted_schema").fetchone() == (0,)
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        reader.connection.execute("DELETE FROM documents")
+        reader.connection.raw.execute("DELETE FROM documents")
 
 
 def test_a_store_appears_with_what_it_is_filled_with_or_not_at_all(folder: Path) -> None:
-    def fill(store: Store) -> None:
+    def fill(store: LocalWriter) -> None:
         store.set_recipe({"encoder": "one"})
         assert not (folder / "store.db").exists()
 
-    def fail(store: Store) -> None:
+    def fail(store: LocalWriter) -> None:
         fill(store)
         raise OSError(28, "No space left on device")
 
     with pytest.raises(SemsearchError, match="No space left"):
-        Store.create(folder, fail)
+        create(folder, fail)
     with pytest.raises(NotFound):
-        Store.open(folder)
-    with Store.create(folder, fill) as store:
-        assert store.recipe() == {"encoder": "one"}
+        open_reader(folder)
+    with create(folder, fill) as store:
+        assert store.reader.recipe() == {"encoder": "one"}
         with pytest.raises(Locked):
-            Store.open(folder, write=True)
-    with Store.open(folder) as reader:
+            open_writer(folder)
+    with open_reader(folder) as reader:
         assert reader.recipe() == {"encoder": "one"}
     assert not list(folder.glob("store.new*"))
 
@@ -164,9 +163,9 @@ def test_a_store_that_is_refused_leaves_no_file_open(folder: Path, write: bool) 
         raw.execute("PRAGMA user_version=99")
     raw.close()
     with pytest.raises(SemsearchError, match="newer") as refused:
-        Store.open(folder, write=write)
-    opened = [link for fd in Path("/proc/self/fd").iterdir() if (link := _target(fd)) and str(folder) in link]
-    assert (opened, refused.value.exit_code) == ([], 1)  # `refused` holds every frame, so no garbage was collected
+        opened(folder, write=write)
+    left = [link for fd in Path("/proc/self/fd").iterdir() if (link := _target(fd)) and str(folder) in link]
+    assert (left, refused.value.exit_code) == ([], 1)  # `refused` holds every frame, so no garbage was collected
 
 
 def _target(link: Path) -> str:

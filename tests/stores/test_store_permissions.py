@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.stores import entry, made
 
-from semsearch.stores.local.store import Store
+from semsearch.stores.local import open_writer
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +21,8 @@ _AS_NOBODY = """
 import os, sys
 from pathlib import Path
 import numpy
-from semsearch.stores.local.store import Store
+from semsearch.stores.local import open_reader, open_writer
+from semsearch.stores.local import create, open_reader, open_writer
 folder = Path(sys.argv[1])
 os.setgid(65534); os.setuid(65534)
 try:
@@ -29,10 +30,10 @@ try:
     sys.exit("the folder can be written to")
 except PermissionError:
     pass
-with Store.open(folder) as store:
-    print(sorted(store.heads()), len(store.passages([1])), flush=True)
+with open_reader(folder) as store:
+    print(sorted(uri for uri, _ in store.titles()), len(store.passages([1])), flush=True)
     for line in sys.stdin:
-        print(sorted(store.heads()), flush=True)
+        print(sorted(uri for uri, _ in store.titles()), flush=True)
 """
 
 
@@ -49,7 +50,7 @@ def test_a_reader_without_the_right_to_write_sees_what_a_writer_commits(tmp_path
         assert reader.stdin and reader.stdout
         assert reader.stdout.readline().strip() == "['d0', 'd1'] 1"
         if writer == "has closed":
-            store = Store.open(Path(place) / "notes", write=True)
+            store = open_writer(Path(place) / "notes")
         store.replace([entry("new", "A text")], space.id)
         if writer == "has closed":
             store.close()

@@ -7,14 +7,15 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
+from helpers.opened import all_stamps
 from helpers.stores import entry, made
 
 from semsearch.errors import Locked
-from semsearch.stores.local import sqlite
-from semsearch.stores.local.store import Store
+from semsearch.stores.local import open_reader, open_writer, sqlite
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -24,9 +25,10 @@ def test_reading_loads_neither_sqlite_utils_nor_filelock(folder: Path) -> None:
     code = f"""
 import sys
 from pathlib import Path
-from semsearch.stores.local.store import Store
-store = Store.open(Path({str(folder)!r}))
-assert store.passages([1]) and list(store.vectors(1)) and store.document("d0") and store.counts()
+from semsearch.stores.local import create, open_reader, open_writer
+store = open_reader(Path({str(folder)!r}))
+assert store.passages([1]) and list(store.vectors(1))
+assert store.document("d0") and store.counts()
 print(sorted({{"sqlite_utils", "filelock", "faiss", "torch"}} & set(sys.modules)))
 """
     ran = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
@@ -36,20 +38,20 @@ print(sorted({{"sqlite_utils", "filelock", "faiss", "torch"}} & set(sys.modules)
 def test_a_second_writer_is_refused_with_the_pid_of_the_first(folder: Path) -> None:
     store, _ = made(folder)
     with pytest.raises(Locked, match=rf"pid {os.getpid()}"):
-        Store.open(folder, write=True)
+        open_writer(folder)
     code = f"""
 from pathlib import Path
 from semsearch.errors import Locked
-from semsearch.stores.local.store import Store
+from semsearch.stores.local import create, open_reader, open_writer
 try:
-    Store.open(Path({str(folder)!r}), write=True)
+    open_writer(Path({str(folder)!r}))
 except Locked as error:
     print(error)
 """
     ran = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert f"pid {os.getpid()}" in ran.stdout
     store.close()
-    Store.open(folder, write=True).close()
+    open_writer(folder).close()
 
 
 def test_a_store_that_another_thread_closes_lets_go_of_the_lock(folder: Path) -> None:
@@ -57,28 +59,30 @@ def test_a_store_that_another_thread_closes_lets_go_of_the_lock(folder: Path) ->
     closing = threading.Thread(target=store.close)
     closing.start()
     closing.join()
-    Store.open(folder, write=True).close()
+    open_writer(folder).close()
 
 
 def test_a_reader_sees_committed_documents_only_and_never_waits(folder: Path) -> None:
     store, space = made(folder, 1)
-    with Store.open(folder) as reader:
+    with open_reader(folder) as reader:
         with store.transaction():
             store.replace([entry("new", "Half written")], space.id)
-            assert set(reader.heads()) == {"d0"}  # one that waited for the writer would be Locked in the end
-        assert set(reader.heads()) == {"d0", "new"}
+            began = time.perf_counter()
+            assert set(all_stamps(reader)) == {"d0"}
+            assert time.perf_counter() - began < 1
+        assert set(all_stamps(reader)) == {"d0", "new"}
 
 
 def test_a_snapshot_is_of_one_moment(folder: Path) -> None:
     store, space = made(folder, 1)
-    with Store.open(folder) as reader:
+    with open_reader(folder) as reader:
         with reader.snapshot(), reader.snapshot():
             store.replace([entry("new", "Written meanwhile")], space.id)
             store.delete(["d0"])
-            assert set(reader.heads()) == {"d0"}
+            assert set(all_stamps(reader)) == {"d0"}
             assert reader.counts()["documents"] == 1
             assert [p.text for p in reader.passages([1])] == ["Engine number 0 runs"]
-        assert set(reader.heads()) == {"new"}
+        assert set(all_stamps(reader)) == {"new"}
 
 
 def test_another_program_that_holds_the_file_makes_it_locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,10 +104,10 @@ def test_threads_share_a_store(folder: Path) -> None:
     def read() -> None:
         try:
             for _ in range(30):
-                with store.snapshot():
-                    counted = store.counts()
-                    assert len(store.heads()) == counted["documents"]
-                    assert sum(len(ids) for ids, _ in store.vectors(space.id)) == counted["vectors"][space.id]
+                with store.reader.snapshot():
+                    counted = store.reader.counts()
+                    assert len(all_stamps(store)) == counted["documents"]
+                    assert sum(len(ids) for ids, _ in store.reader.vectors(space.id)) == counted["vectors"][space.id]
         except BaseException as error:
             failures.append(error)
 

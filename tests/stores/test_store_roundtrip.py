@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.opened import all_stamps, verify
 from helpers.stores import DIM, entry, made, source, vectors_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semsearch.errors import SemsearchError, Unreadable
-from semsearch.stores.local.store import Entry, Store, meta_hash
-from semsearch.stores.local.verify import verify
+from semsearch.stores.local import LocalWriter
+from semsearch.stores.records import Entry, meta_hash
 from semsearch.types import Document, Mark, Passage
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -38,7 +39,7 @@ documents = st.builds(
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalWriter]:
     store, _ = made(tmp_path_factory.mktemp("shared") / "notes")
     yield store
     assert verify(store) == []
@@ -47,14 +48,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 @settings(deadline=None, max_examples=60)
 @given(document=documents, page=st.none() | st.integers(1, 9), heading=st.none() | texts)
 def test_a_document_comes_back_exactly(
-    shared: Store, document: Document, page: int | None, heading: str | None
+    shared: LocalWriter, document: Document, page: int | None, heading: str | None
 ) -> None:
     middle = len(document.text) // 2
     cut = [Passage(0, middle, document.text[:middle], page, 1, heading)] if middle else []
     cut.append(Passage(middle, len(document.text), document.text[middle:], page, None, heading))
     shared.replace([Entry(document, None, cut, vectors_of([p.text for p in cut]))], 1)
-    assert shared.document(document.id) == document
-    stored = shared.passages(shared.passage_ids(document.id))
+    assert shared.reader.document(document.id) == document
+    stored = shared.reader.passages(shared.reader.passage_ids(document.id))
     assert [(p.start, p.end, p.text, p.page, p.line, p.heading) for p in stored] == [
         (p.start, p.end, p.text, p.page, p.line, p.heading) for p in cut
     ]
@@ -68,7 +69,7 @@ def test_nul_and_what_follows_it_are_found_by_word(folder: Path) -> None:
     store, space = made(folder)
     store.replace([entry("nul", "before\0after diesel"), entry("cjk", "前\0日本語の文章")], space.id)
     find = "SELECT p.text FROM passages p JOIN passages_fts f ON f.rowid = p.id WHERE passages_fts MATCH ?"
-    assert store.connection.execute(find, ("diesel",)).fetchall() == [("before\0after diesel",)]
+    assert store.connection.raw.execute(find, ("diesel",)).fetchall() == [("before\0after diesel",)]
     store.delete(["nul", "cjk"])
     assert verify(store) == []
 
@@ -76,9 +77,9 @@ def test_nul_and_what_follows_it_are_found_by_word(folder: Path) -> None:
 def test_metadata_whose_keys_are_numbers_come_back_as_json_has_them(folder: Path) -> None:
     store, space = made(folder)
     store.replace([entry("a", "x", metadata={10: "b", 2: "a", "1": {3: None}})], space.id)
-    document = store.document("a")
+    document = store.reader.document("a")
     assert document and document.metadata == {"10": "b", "2": "a", "1": {"3": None}}
-    assert store.heads()["a"].meta_sha256 == meta_hash(None, {10: "b", 2: "a", "1": {3: None}})
+    assert all_stamps(store)["a"].meta_sha256 == meta_hash(None, {10: "b", 2: "a", "1": {3: None}})
     assert verify(store) == []
 
 
@@ -104,15 +105,15 @@ def test_a_document_that_cannot_be_kept_exactly_is_refused_with_its_batch(folder
     bad = Entry(document, None, [], vectors_of([]))
     with pytest.raises(Unreadable):
         store.replace([entry("good", "text"), bad], space.id)
-    assert set(store.heads()) == {"d0"}
+    assert set(all_stamps(store)) == {"d0"}
     assert verify(store) == []
 
 
 def test_names_that_are_not_unicode_are_refused_without_an_error_of_sqlite(folder: Path) -> None:
     store, _ = made(folder)
     for call in (
-        lambda: store.heads([HALF]),
-        lambda: store.document(HALF),
+        lambda: store.reader.stamps([HALF]),
+        lambda: store.reader.document(HALF),
         lambda: store.put_source(source(HALF)),
         lambda: store.refresh("d0", {}, HALF),
     ):
@@ -135,4 +136,4 @@ def test_passages_and_vectors_that_do_not_fit_are_refused(folder: Path, passages
     store, space = made(folder)
     with pytest.raises(SemsearchError):
         store.replace([Entry(Document("a", "text"), None, passages, vectors)], space.id)
-    assert store.counts()["documents"] == 0
+    assert store.reader.counts()["documents"] == 0

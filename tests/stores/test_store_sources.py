@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.opened import verify
 from helpers.stores import entry, made, source
 
 from semsearch.errors import NotFound, UsageError
-from semsearch.stores.local.verify import verify
 
 
 def test_a_source_keeps_its_id_and_its_documents_follow_it(folder: Path) -> None:
@@ -16,13 +16,12 @@ def test_a_source_keeps_its_id_and_its_documents_follow_it(folder: Path) -> None
     known = store.put_source(source("a.md", mtime_ns=1))
     store.replace([entry("a.md#1", "x", source=known), entry("a.md#2", "y", source=known)], space.id)
     assert store.put_source(source("a.md", mtime_ns=2)) == known
-    assert store.sources("/notes")["/notes", "a.md"].mtime_ns == 2
-    assert store.sources("/elsewhere") == {}
-    assert store.uris(known) == ["a.md#1", "a.md#2"]
-    assert store.document_counts() == {known: 2}
-    assert {d["mtime"] for d in store.documents()} == {2}
+    assert store.reader.sources()["/notes", "a.md"].mtime_ns == 2
+    assert store.reader.documents_of(known) == ["a.md#1", "a.md#2"]
+    assert store.reader.document_counts() == {known: 2}
+    assert {d["mtime"] for d in store.reader.documents()} == {2}
     store.move_source(known, source("b.md", mtime_ns=3))
-    passage = store.passages(store.passage_ids("a.md#1"))[0]
+    passage = store.reader.passages(store.reader.passage_ids("a.md#1"))[0]
     assert (passage.root, passage.path) == ("/notes", "b.md")
     other = store.put_source(source("c.md"))
     with pytest.raises(UsageError):
@@ -30,8 +29,8 @@ def test_a_source_keeps_its_id_and_its_documents_follow_it(folder: Path) -> None
     with pytest.raises(NotFound):
         store.move_source(999, source("z.md"))
     assert store.drop_sources([known, other]) == 2
-    assert store.sources() == {}
-    assert store.counts()["passages"] == 0
+    assert store.reader.sources() == {}
+    assert store.reader.counts()["passages"] == 0
     assert verify(store) == []
 
 

@@ -6,13 +6,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from helpers.opened import verify
 from helpers.stores import contents, entry, made
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from semsearch.stores.local.store import Store
-from semsearch.stores.local.verify import verify
+from semsearch.stores.local import open_writer
 
 
 class StoreAgainstModel(RuleBasedStateMachine):
@@ -33,7 +33,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def put(self, uri: str, parts: list[str]) -> None:
         self.store.replace([entry(uri, ". ".join(parts))], self.space.id)
         self.model[uri] = list(parts)
-        fresh = self.store.passage_ids(uri)
+        fresh = self.store.reader.passage_ids(uri)
         assert all(fresh > self.highest)
         self.highest = max([self.highest, *fresh.tolist()])
 
@@ -56,7 +56,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.store.close()
-        self.store = Store.open(self.folder, write=True)
+        self.store = open_writer(self.folder)
 
     @precondition(lambda self: self.model)
     @rule()
@@ -68,9 +68,9 @@ class StoreAgainstModel(RuleBasedStateMachine):
         if not hasattr(self, "store"):
             return
         assert contents(self.store) == self.model
-        found = self.store.connection.execute("SELECT rowid FROM passages_fts WHERE passages_fts MATCH 'diesel'")
+        found = self.store.connection.raw.execute("SELECT rowid FROM passages_fts WHERE passages_fts MATCH 'diesel'")
         wanted = sorted(part for parts in self.model.values() for part in parts if part == "diesel")
-        assert sorted(p.text for p in self.store.passages([row[0] for row in found.fetchall()])) == wanted
+        assert sorted(p.text for p in self.store.reader.passages([row[0] for row in found.fetchall()])) == wanted
 
     def teardown(self) -> None:
         if hasattr(self, "store"):

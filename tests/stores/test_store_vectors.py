@@ -6,18 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.opened import tables, verify
 from helpers.stores import DIM, entry, made, vectors_of
 
 from semsearch.errors import NotFound, SemsearchError
-from semsearch.stores.local.store import Entry
-from semsearch.stores.local.verify import verify
+from semsearch.stores.records import Entry
 from semsearch.types import Document, Passage
 
 
 def test_vectors_come_back_as_unit_rows_in_ascending_order_of_their_passages(folder: Path) -> None:
     store, space = made(folder)
     store.replace([entry(f"d{n}", ". ".join(f"text {n} {i}" for i in range(7))) for n in range(30)], space.id)
-    pieces = list(store.vectors(space.id, chunk=64))
+    pieces = list(store.reader.vectors(space.id, chunk=64))
     ids = np.concatenate([ids for ids, _ in pieces])
     rows = np.concatenate([rows for _, rows in pieces])
     assert [len(ids) for ids, _ in pieces] == [64, 64, 64, 18]
@@ -26,45 +26,49 @@ def test_vectors_come_back_as_unit_rows_in_ascending_order_of_their_passages(fol
     assert rows.flags.c_contiguous
     assert (np.diff(ids) > 0).all()
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
-    wanted = vectors_of([p.text for p in store.passages(ids)])
+    wanted = vectors_of([p.text for p in store.reader.passages(ids)])
     assert np.abs(rows - wanted).max() < 1e-3  # fp16
 
 
 def test_vectors_can_be_asked_for_by_id_and_from_an_id_on(folder: Path) -> None:
     store, space = made(folder, 10)
-    everything, rows = next(store.vectors(space.id))
-    ids, chosen = next(store.vectors(space.id, ids=np.array([9, 4, 4, 999])))
+    everything, rows = next(store.reader.vectors(space.id))
+    ids, chosen = next(store.reader.vectors(space.id, ids=np.array([9, 4, 4, 999])))
     assert ids.tolist() == [4, 9]
     assert np.array_equal(chosen, rows[np.isin(everything, [4, 9])])
-    assert [ids.tolist() for ids, _ in store.vectors(space.id, after=17)] == [[18, 19, 20]]
-    assert [ids.tolist() for ids, _ in store.vectors(space.id, after=17, ids=np.array([3, 18]))] == [[18]]
-    assert list(store.vectors(space.id, ids=np.array([], dtype=np.int64))) == []
-    assert list(store.vectors(space.id, after=20)) == []
-    assert (store.highest_id(space.id), store.count_after(space.id, 17), store.count_after(space.id, 0)) == (20, 3, 20)
+    assert [ids.tolist() for ids, _ in store.reader.vectors(space.id, after=17)] == [[18, 19, 20]]
+    assert [ids.tolist() for ids, _ in store.reader.vectors(space.id, after=17, ids=np.array([3, 18]))] == [[18]]
+    assert list(store.reader.vectors(space.id, ids=np.array([], dtype=np.int64))) == []
+    assert list(store.reader.vectors(space.id, after=20)) == []
+    assert (
+        store.reader.highest_id(space.id),
+        tables(store).count_after(space.id, 17),
+        tables(store).count_after(space.id, 0),
+    ) == (20, 3, 20)
     with pytest.raises(NotFound):
-        next(store.vectors(77))
+        next(store.reader.vectors(77))
 
 
 def test_a_zero_vector_stays_zero(folder: Path) -> None:
     store, space = made(folder)
     store.replace([Entry(Document("a", "x"), None, [Passage(0, 1, "x")], np.zeros((1, DIM), np.float32))], space.id)
-    assert not next(store.vectors(space.id))[1].any()
+    assert not next(store.reader.vectors(space.id))[1].any()
 
 
 def test_a_second_encoder_gives_the_same_passages_other_vectors(folder: Path) -> None:
     store, space = made(folder, 4)
     other = store.add_space("other", "wider", 8, {})
     assert store.add_space("other", "wider", 8, {}) == other
-    assert store.highest_id(other.id) == 0
-    missing = store.without_vector(other.id)
+    assert store.reader.highest_id(other.id) == 0
+    missing = store.reader.vector_ids(space.id)
     assert missing.tolist() == list(range(1, 9))
-    texts_of = [p.text for p in store.passages(missing)]
+    texts_of = [p.text for p in store.reader.passages(missing)]
     store.put_vectors(other.id, missing[:6], vectors_of(texts_of[:6], 8))
     store.put_vectors(other.id, missing, vectors_of(texts_of, 8))
-    assert store.without_vector(other.id).tolist() == []
-    assert store.counts()["vectors"] == {space.id: 8, other.id: 8}
+    assert store.reader.vector_ids(other.id).tolist() == missing.tolist()
+    assert store.reader.counts()["vectors"] == {space.id: 8, other.id: 8}
     with pytest.raises(SemsearchError):
         store.put_vectors(other.id, np.array([999]), vectors_of(["x"], 8))
     store.delete(["d1"])
-    assert store.counts()["vectors"] == {space.id: 6, other.id: 6}
+    assert store.reader.counts()["vectors"] == {space.id: 6, other.id: 6}
     assert verify(store) == []

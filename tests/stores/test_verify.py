@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.opened import opened, verify
 from helpers.stores import entry, made, source
 
-from semsearch.stores.local.store import CacheRow, Store
-from semsearch.stores.local.verify import verify
+from semsearch.stores.local import LocalWriter, open_reader
+from semsearch.vector_index.cache_files import CacheFile
 
 SQL_DAMAGE = {
     "UPDATE passages SET text = 'Another text' WHERE id = 1": "passage 1 of 'd0' is damaged",
@@ -69,70 +70,72 @@ SQL_DAMAGE = {
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> LocalWriter:
     store, space = made(tmp_path / "notes", 3)
     store.put_source(source())
     store.set_recipe({"paths": ["x"]})
     store.add_run({"added": 3})
     store.set_background(space.id, np.linspace(0, 1, 11).tolist(), 6)
-    store.add_cache(CacheRow(0, space.id, "cache-1", 1, "ab", 6, 6, "Flat", "1", "because"))
+    store.add_cache(CacheFile(0, space.id, "cache-1", 1, "ab", 6, 6, "Flat", "1", "because"))
     return store
 
 
-def test_a_sound_store_has_no_problems_and_is_not_changed_by_looking(store: Store) -> None:
-    version, content = store.version(), list(store.connection.iterdump())
+def test_a_sound_store_has_no_problems_and_is_not_changed_by_looking(store: LocalWriter) -> None:
+    version, content = store.reader.version(), list(store.connection.raw.iterdump())
     assert verify(store) == []
-    assert store.version() == version
-    assert list(store.connection.iterdump()) == content
-    with Store.open(store.folder) as reader:
+    assert store.reader.version() == version
+    assert list(store.connection.raw.iterdump()) == content
+    with open_reader(store.connection.folder) as reader:
         assert verify(reader) == []
 
 
 @pytest.mark.parametrize("damage", SQL_DAMAGE, ids=lambda sql: sql[:60])
 @pytest.mark.parametrize("write", [True, False], ids=["writer", "reader"])
-def test_damage_is_named(store: Store, damage: str, write: bool) -> None:
+def test_damage_is_named(store: LocalWriter, damage: str, write: bool) -> None:
     store.close()
-    raw = sqlite3.connect(store.folder / "store.db")
+    raw = sqlite3.connect(store.connection.folder / "store.db")
     assert raw.execute(damage).rowcount != 0
     raw.commit()
     raw.close()
-    with Store.open(store.folder, write=write) as opened:
-        problems = verify(opened)
+    with opened(store.connection.folder, write=write) as again:
+        problems = verify(again)
     assert any(SQL_DAMAGE[damage] in problem for problem in problems), problems
 
 
 @pytest.mark.parametrize("write", [True, False], ids=["writer", "reader"])
-def test_a_letter_that_changed_on_the_disk_is_named(store: Store, write: bool) -> None:
+def test_a_letter_that_changed_on_the_disk_is_named(store: LocalWriter, write: bool) -> None:
     store.close()
-    content = (store.folder / "store.db").read_bytes()
+    content = (store.connection.folder / "store.db").read_bytes()
     assert b"Engine number 1 runs" in content
-    (store.folder / "store.db").write_bytes(content.replace(b"Engine number 1 runs", b"Engine number 7 runs"))
-    with Store.open(store.folder, write=write) as opened:
-        problems = verify(opened)
+    (store.connection.folder / "store.db").write_bytes(
+        content.replace(b"Engine number 1 runs", b"Engine number 7 runs")
+    )
+    with opened(store.connection.folder, write=write) as again:
+        problems = verify(again)
     assert any("passage 3 of 'd1' is damaged" in problem for problem in problems), problems
 
 
-def test_a_page_that_is_gone_is_named(store: Store) -> None:
-    space = store.spaces()[0]
+def test_a_page_that_is_gone_is_named(store: LocalWriter) -> None:
+    space = store.reader.spaces()[0]
     store.replace([entry(f"e{n}", f"{n} " + "word " * 50) for n in range(200)], space.id)
     store.close()
-    content = bytearray((store.folder / "store.db").read_bytes())
+    content = bytearray((store.connection.folder / "store.db").read_bytes())
     for page in range(8, 12):
         content[page * 8192 : (page + 1) * 8192] = bytes(8192)
-    (store.folder / "store.db").write_bytes(content)
-    with Store.open(store.folder) as opened:
-        assert verify(opened)
+    (store.connection.folder / "store.db").write_bytes(content)
+    with open_reader(store.connection.folder) as again:
+        assert verify(again)
 
 
-def test_many_problems_of_a_kind_are_counted_rather_than_listed(store: Store) -> None:
+def test_many_problems_of_a_kind_are_counted_rather_than_listed(store: LocalWriter) -> None:
     store.replace([entry(f"e{n}", "x") for n in range(50)], 1)
-    store.connection.execute("UPDATE vectors SET crc = crc + 1")
+    store.connection.raw.execute("UPDATE vectors SET crc = crc + 1")
     problems = verify(store)
     assert len(problems) == 6
     assert problems[-1] == "… and 51 more like that."
 
 
-def test_a_space_that_is_only_partly_filled_is_no_damage(store: Store) -> None:
+def test_a_space_that_is_only_partly_filled_is_no_damage(store: LocalWriter) -> None:
     other = store.add_space("other", "second", 16, {})
-    store.put_vectors(other.id, np.array([1]), next(store.vectors(1))[1][:1])
+    store.put_vectors(other.id, np.array([1]), next(store.reader.vectors(1))[1][:1])
     assert verify(store) == []

@@ -7,160 +7,165 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from helpers.opened import check, open_newest, rebuild, staleness, tables
 from helpers.vectorstores import add, entry, new, some_vectors
 
 from semsearch.errors import SemsearchError, UnknownName
-from semsearch.stores.local.store import Space, Store
-from semsearch.types import Progress
+from semsearch.stores.local import LocalWriter, open_reader
+from semsearch.stores.local.tables import Tables
+from semsearch.stores.records import Space
 from semsearch.vector_index import cache_files, planner
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Iterator[tuple[Store, Space]]:
+def notes(tmp_path: Path) -> Iterator[tuple[LocalWriter, Space]]:
     store, space = new(tmp_path / "notes", 500)
     yield store, space
     store.close()
 
 
-def files(store: Store) -> set[str]:
-    return {path.name for path in store.folder.glob("vectors-*")}
+def files(store: LocalWriter) -> set[str]:
+    return {path.name for path in store.connection.folder.glob("vectors-*")}
 
 
 def test_an_empty_index_needs_no_cache_and_any_other_one(tmp_path: Path) -> None:
     store, space = new(tmp_path / "notes")
     with store:
-        assert cache_files.why_rebuild(store, space) is None
+        assert staleness(store, space) is None
         add(store, space, 1)
-        assert cache_files.why_rebuild(store, space) == "there is no cache yet"
-        cache_files.rebuild(store, space)
-        assert cache_files.why_rebuild(store, space) is None
+        assert staleness(store, space) == "there is no cache yet"
+        rebuild(store, space)
+        assert staleness(store, space) is None
 
 
 def test_a_cache_of_nothing_can_be_built(tmp_path: Path) -> None:
     store, space = new(tmp_path / "notes")
     with store:
-        row = cache_files.rebuild(store, space)
+        row = rebuild(store, space)
         assert (row.count, row.highest_id) == (0, 0)
-        backend = cache_files.open_newest(store, space).backend
+        backend = open_newest(store, space).index
         assert backend is not None and len(backend) == 0
-        assert cache_files.check(store, space) == []
+        assert check(store, space) == []
 
 
 @pytest.mark.parametrize("backend", ["exact", "flat", "compressed", "ivf"])
-def test_a_cache_holds_every_vector_of_its_snapshot(notes: tuple[Store, Space], backend: str) -> None:
+def test_a_cache_holds_every_vector_of_its_snapshot(notes: tuple[LocalWriter, Space], backend: str) -> None:
     store, space = notes
     store.delete(["d100"])
-    row = cache_files.rebuild(store, space, backend)
-    opened = cache_files.open_newest(store, space)
-    assert opened.row == row and opened.warnings == ()
-    assert opened.backend is not None
-    np.testing.assert_array_equal(opened.backend.ids, np.concatenate([ids for ids, _ in store.vectors(space.id)]))
-    assert cache_files.backend_of(row) == opened.backend.name == backend
+    row = rebuild(store, space, backend)
+    opened = open_newest(store, space)
+    assert opened.record == row and opened.warnings == ()
+    assert opened.index is not None
+    np.testing.assert_array_equal(opened.index.ids, np.concatenate([ids for ids, _ in store.reader.vectors(space.id)]))
+    assert row.backend == opened.index.name == backend
     assert f"-{row.highest_id}-" in row.file and f"-{space.id}-" in row.file
-    assert (store.folder / row.file).stat().st_size == row.bytes
+    assert (store.connection.folder / row.file).stat().st_size == row.bytes
     assert backend in row.why and "400 vectors" in row.why
-    assert cache_files.check(store, space) == []
+    assert check(store, space) == []
 
 
-def test_the_planner_chooses_for_auto(notes: tuple[Store, Space], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_planner_chooses_for_auto(notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch) -> None:
     store, space = notes
-    assert cache_files.backend_of(cache_files.rebuild(store, space)) == "flat"
+    assert rebuild(store, space).backend == "flat"
     monkeypatch.setattr(planner, "FLAT_UNTIL", 100)
-    assert cache_files.why_rebuild(store, space) == "the cache is flat, and compressed is wanted"
-    assert cache_files.backend_of(cache_files.rebuild(store, space)) == "compressed"
-    assert cache_files.why_rebuild(store, space) is None
+    assert staleness(store, space) == "the cache is flat, and compressed is wanted"
+    assert rebuild(store, space).backend == "compressed"
+    assert staleness(store, space) is None
 
 
-def test_another_wanted_backend_is_a_reason_to_rebuild(notes: tuple[Store, Space]) -> None:
+def test_another_wanted_backend_is_a_reason_to_rebuild(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    cache_files.rebuild(store, space)
-    assert cache_files.why_rebuild(store, space, "ivf") == "the cache is flat, and ivf is wanted"
+    rebuild(store, space)
+    assert staleness(store, space, "ivf") == "the cache is flat, and ivf is wanted"
     store.set_recipe({"backend": "exact"})
-    assert cache_files.why_rebuild(store, space) == "the cache is flat, and exact is wanted"
-    cache_files.rebuild(store, space, "exact")
-    assert cache_files.why_rebuild(store, space) is None
+    assert staleness(store, space) == "the cache is flat, and exact is wanted"
+    rebuild(store, space, "exact")
+    assert staleness(store, space) is None
 
 
 @pytest.mark.slow
 def test_ten_more_documents_do_not_rebuild_a_large_index(tmp_path: Path) -> None:
     store, space = new(tmp_path / "notes", 60_000)
     with store:
-        built = cache_files.rebuild(store, space)
+        built = rebuild(store, space)
         add(store, space, 10, name="more", each=1)
-        assert cache_files.why_rebuild(store, space) is None
-        assert store.caches(space.id) == [built]
+        assert staleness(store, space) is None
+        assert tables(store).caches(space.id) == [built]
         add(store, space, cache_files.TAIL - 10, name="many", each=1000)
-        assert cache_files.why_rebuild(store, space) is None
+        assert staleness(store, space) is None
         add(store, space, 1, name="one")
-        assert cache_files.why_rebuild(store, space) == "10,001 passages are newer than the cache of 60,000"
+        assert staleness(store, space) == "10,001 passages are newer than the cache of 60,000"
 
 
-def test_dead_passages_beyond_a_fifth_are_a_reason_to_rebuild(notes: tuple[Store, Space]) -> None:
+def test_dead_passages_beyond_a_fifth_are_a_reason_to_rebuild(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    cache_files.rebuild(store, space)
+    rebuild(store, space)
     store.delete(["d0"])
-    assert cache_files.why_rebuild(store, space) is None
+    assert staleness(store, space) is None
     store.replace([entry("d100", some_vectors(3))], space.id)
-    assert cache_files.why_rebuild(store, space) == "200 of 500 cached passages are gone"
+    assert staleness(store, space) == "200 of 500 cached passages are deleted"
 
 
-def test_a_missing_or_short_file_is_a_reason_to_rebuild(notes: tuple[Store, Space]) -> None:
+def test_a_missing_or_short_file_is_a_reason_to_rebuild(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    path = store.folder / cache_files.rebuild(store, space).file
+    path = store.connection.folder / rebuild(store, space).file
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    assert "missing or cut short" in str(cache_files.why_rebuild(store, space))
+    assert "missing or truncated" in str(staleness(store, space))
     path.unlink()
-    assert "missing or cut short" in str(cache_files.why_rebuild(store, space))
+    assert "missing or truncated" in str(staleness(store, space))
 
 
-def test_the_newest_two_files_are_kept_and_no_name_comes_twice(notes: tuple[Store, Space]) -> None:
+def test_the_newest_two_files_are_kept_and_no_name_comes_twice(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
     seen: list[str] = []
     for _ in range(4):
-        seen.append(cache_files.rebuild(store, space).file)
+        seen.append(rebuild(store, space).file)
         assert files(store) == set(seen[-2:])
-        assert [row.file for row in store.caches(space.id)] == seen[:-3:-1]
+        assert [row.file for row in tables(store).caches(space.id)] == seen[:-3:-1]
     assert len(set(seen)) == 4
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next_build(notes: tuple[Store, Space]) -> None:
+def test_what_a_killed_process_left_is_removed_by_the_next_build(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
     left = ["vectors-1-77-aaaaaaaa.cache", "vectors-1-77-bbbbbbbb.cache.tmp"]
     kept = ["vectors-1-77-cccccccc.cache.corrupt-20250101T000000", "vectors-2-5-dddddddd.cache", "other.cache"]
     for name in left + kept:
-        (store.folder / name).write_bytes(b"x")
-    row = cache_files.rebuild(store, space)
-    assert all((store.folder / name).exists() for name in [*kept, row.file])
-    assert not any((store.folder / name).exists() for name in left)
+        (store.connection.folder / name).write_bytes(b"x")
+    row = rebuild(store, space)
+    assert all((store.connection.folder / name).exists() for name in [*kept, row.file])
+    assert not any((store.connection.folder / name).exists() for name in left)
 
 
 def test_a_build_that_fails_leaves_the_present_cache(
-    notes: tuple[Store, Space], monkeypatch: pytest.MonkeyPatch
+    notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, space = notes
-    row = cache_files.rebuild(store, space)
+    row = rebuild(store, space)
     before = files(store)
     monkeypatch.setattr(os, "fsync", _full_disk)
     with pytest.raises(SemsearchError, match="could not be written"):
-        cache_files.rebuild(store, space)
-    assert store.caches(space.id) == [row] and files(store) == before
+        rebuild(store, space)
+    assert tables(store).caches(space.id) == [row] and files(store) == before
     with pytest.raises(UnknownName, match="backend"):
-        cache_files.rebuild(store, space, "fiass")
+        rebuild(store, space, "fiass")
 
 
 def _full_disk(handle: int) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_every_step_is_synced_before_the_switch(notes: tuple[Store, Space], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_step_is_synced_before_the_switch(
+    notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The order on disk is file, folder, row: cut at any point, there is a complete cache or the one before."""
     store, space = notes
     steps: list[str] = []
-    sync, rename, switch = os.fsync, Path.rename, Store.add_cache
+    sync, rename, switch = os.fsync, Path.rename, LocalWriter.add_cache
 
     def synced(handle: int) -> None:
         steps.append("sync folder" if Path(f"/proc/self/fd/{handle}").resolve().is_dir() else "sync file")
@@ -168,43 +173,37 @@ def test_every_step_is_synced_before_the_switch(notes: tuple[Store, Space], monk
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "rename", lambda self, target: (steps.append("rename"), rename(self, target))[1])
-    monkeypatch.setattr(Store, "add_cache", lambda self, row: (steps.append("switch"), switch(self, row))[1])
-    cache_files.rebuild(store, space)
+    monkeypatch.setattr(LocalWriter, "add_cache", lambda self, row: (steps.append("switch"), switch(self, row))[1])
+    rebuild(store, space)
     assert steps == ["sync file", "rename", "sync folder", "switch"]
 
 
-def test_progress_reaches_the_end(notes: tuple[Store, Space]) -> None:
-    seen: list[Progress] = []
-    cache_files.rebuild(*notes, "flat", seen.append)
-    assert (seen[-1].done, seen[-1].total, seen[-1].unit) == (500, 500, "passages")
-
-
-def test_a_reader_can_open_while_a_writer_switches(notes: tuple[Store, Space]) -> None:
+def test_a_reader_can_open_while_a_writer_switches(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    cache_files.rebuild(store, space)
-    with Store.open(store.folder) as reader, reader.snapshot():
-        old = reader.caches(space.id)[0]
-        cache_files.rebuild(store, space)
-        opened = cache_files.open_newest(reader, space)
-        assert opened.row == old and opened.warnings == ()
+    rebuild(store, space)
+    with open_reader(store.connection.folder) as reader, reader.snapshot():
+        old = tables(reader).caches(space.id)[0]
+        rebuild(store, space)
+        opened = open_newest(reader, space)
+        assert opened.record == old and opened.warnings == ()
 
 
-def test_check_accepts_passages_that_came_and_went_since(notes: tuple[Store, Space]) -> None:
+def test_check_accepts_passages_that_came_and_went_since(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    cache_files.rebuild(store, space)
+    rebuild(store, space)
     add(store, space, 20, name="new", seed=4)
     store.delete(["d100"])
-    assert cache_files.check(store, space) == []
+    assert check(store, space) == []
 
 
-def test_check_finds_a_row_that_claims_more_than_its_file(notes: tuple[Store, Space]) -> None:
+def test_check_finds_a_row_that_claims_more_than_its_file(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    row = cache_files.rebuild(store, space)
+    row = rebuild(store, space)
     add(store, space, 20, name="new", seed=4)
     store.drop_cache(row.id)
     store.add_cache(replace(row, highest_id=520))
-    assert "highest id" in cache_files.check(store, space)[0]
-    assert cache_files.open_newest(store, space).backend is None
+    assert "highest id" in check(store, space)[0]
+    assert open_newest(store, space).index is None
 
 
 @pytest.mark.parametrize(
@@ -215,36 +214,45 @@ def test_check_finds_a_row_that_claims_more_than_its_file(notes: tuple[Store, Sp
     ],
 )
 def test_check_finds_a_cache_that_was_built_wrongly(
-    notes: tuple[Store, Space], monkeypatch: pytest.MonkeyPatch, spoil: Callable[..., object], problem: str
+    notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch, spoil: Callable[..., object], problem: str
 ) -> None:
     store, space = notes
-    honest = cache_files._chunks
-    monkeypatch.setattr(cache_files, "_chunks", lambda *given: (spoil(*chunk) for chunk in honest(*given)))
-    cache_files.rebuild(store, space)
-    (found,) = cache_files.check(store, space)
+    honest = Tables.vectors
+    with monkeypatch.context() as patch:
+        patch.setattr(Tables, "vectors", lambda *given, **options: (spoil(*each) for each in honest(*given, **options)))
+        rebuild(store, space)
+    (found,) = check(store, space)
     assert problem in found
 
 
-def test_a_file_name_that_leads_elsewhere_is_not_followed(notes: tuple[Store, Space]) -> None:
+def test_a_file_name_that_leads_elsewhere_is_not_followed(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    row = cache_files.rebuild(store, space)
-    (store.folder / row.file).rename(store.folder.parent / "elsewhere.cache")
+    row = rebuild(store, space)
+    (store.connection.folder / row.file).rename(store.connection.folder.parent / "elsewhere.cache")
     store.drop_cache(row.id)
     store.add_cache(replace(row, file="../elsewhere.cache"))
-    opened = cache_files.open_newest(store, space)
-    assert opened.backend is None and "not the name of a file" in opened.warnings[0]
-    assert (store.folder.parent / "elsewhere.cache").exists()
+    opened = open_newest(store, space)
+    assert opened.index is None and "not the name of a file" in opened.warnings[0]
+    assert (store.connection.folder.parent / "elsewhere.cache").exists()
 
 
-def test_threads_that_share_the_store_go_on_while_a_cache_is_built(notes: tuple[Store, Space]) -> None:
+def test_threads_that_share_the_store_go_on_while_a_cache_is_built(
+    notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, space = notes
     answered: list[int] = []
 
-    def ask(step: Progress) -> None:
-        asking = threading.Thread(target=lambda: answered.append(store.counts()["passages"]), daemon=True)
+    read = Tables.vectors
+
+    def ask(*given: Any, **options: Any) -> Any:
+        asking = threading.Thread(target=lambda: answered.append(store.reader.counts()["passages"]), daemon=True)
         asking.start()
         asking.join(60)
         assert not asking.is_alive(), "a reader waits for the cache to be built"
+        return read(*given, **options)
 
-    row = cache_files.rebuild(store, space, "flat", ask)
-    assert row.count == store.counts()["vectors"][space.id] and set(answered) == {store.counts()["passages"]}
+    monkeypatch.setattr(Tables, "vectors", ask)
+    row = rebuild(store, space, "flat")
+    assert row.count == store.reader.counts()["vectors"][space.id] and set(answered) == {
+        store.reader.counts()["passages"]
+    }

@@ -12,10 +12,10 @@ from typing import Any
 import faiss
 import numpy as np
 import pytest
+from helpers.opened import DenseSearch, audit, rebuild
 from helpers.vectorstores import new, some_vectors, truth
 
 from semsearch.utils.vectors import unit_rows
-from semsearch.vector_index import cache_files, searcher
 from semsearch.vector_index.backends import _gpu, flat
 
 DIM = 48
@@ -233,16 +233,15 @@ def test_auto_starts_the_card_when_the_searches_have_paid_for_it(
 def test_the_plan_of_a_search_says_where_it_ran(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(searcher, "SMALL", 100)
     store, space = new(tmp_path / "index", 400)
     with store:
-        cache_files.rebuild(store, space, "flat")
+        rebuild(store, space, "flat")
         queries = some_vectors(5, seed=4)
-        search = searcher.Nearest(store, space)
+        search = DenseSearch(store, space, small=100)
         found, _, plan = search.search(queries, 3)
         assert (plan["device"], plan["warnings"]) == ("cuda:0", [])
         assert found.tolist() == truth(store, space, queries, 3)
-        assert searcher.audit(store, space, sample=20)["plan"]["device"] == "cuda:0"
+        assert audit(store, space, sample=20, small=100)["plan"]["device"] == "cuda:0"
         machine.failure = RuntimeError("out of memory")
         found, _, plan = search.search(queries, 3)
         assert (plan["device"], len(plan["warnings"])) == ("cpu", 1)

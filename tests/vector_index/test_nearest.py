@@ -1,4 +1,4 @@
-"""Nearest answers like brute force over the store, whatever the cache holds and however it got old."""
+"""DenseSearch answers like brute force over the store, whatever the cache holds and however it got old."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from helpers.opened import DenseSearch, audit, rebuild, tables
 from helpers.vectorstores import add, entry, new, some_vectors, truth
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from semsearch.errors import SemsearchError
-from semsearch.stores.local.store import Space, Store
-from semsearch.vector_index import cache_files, searcher
+from semsearch.stores.local import LocalWriter, open_reader
+from semsearch.stores.records import Space
+from semsearch.vector_index import searcher
 from semsearch.vector_index.backends import _top
-from semsearch.vector_index.searcher import Nearest
 
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
@@ -29,21 +30,17 @@ BACKENDS = ["exact", "flat", "compressed", "ivf"]
 ROUNDING = 2e-3  # a stored vector is fp16
 
 
-@pytest.fixture
-def cached_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small indexes go through their cache too, and small sets of allowed passages through the backend."""
-    monkeypatch.setattr(searcher, "SMALL", -1)
-    monkeypatch.setattr(searcher, "SUBSET", -1)
+ALWAYS_CACHED = {"small": -1, "subset": -1}  # small indexes go through their cache too, and small sets of allowed ids
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Iterator[tuple[Store, Space]]:
+def notes(tmp_path: Path) -> Iterator[tuple[LocalWriter, Space]]:
     store, space = new(tmp_path / "notes", 3000)
     yield store, space
     store.close()
 
 
-def found(search: Nearest, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> list[list[int]]:
+def found(search: DenseSearch, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> list[list[int]]:
     return [[one for one in row if one >= 0] for row in search.search(queries, k, allowed)[0].tolist()]
 
 
@@ -54,62 +51,59 @@ def share_of(got: list[list[int]], right: list[list[int]]) -> float:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("share", [None, 0.5, 0.05])
-@pytest.mark.usefixtures("cached_always")
 def test_hits_are_alive_new_ones_included_and_nearly_all_right(
-    notes: tuple[Store, Space], backend: str, share: float | None
+    notes: tuple[LocalWriter, Space], backend: str, share: float | None
 ) -> None:
     store, space = notes
-    cache_files.rebuild(store, space, backend)
-    search = Nearest(store, space)
+    rebuild(store, space, backend)
+    search = DenseSearch(store, space, **ALWAYS_CACHED)
     queries = some_vectors(40, seed=7)
     found(search, queries, 10)
     store.delete([f"d{at}" for at in range(0, 3000, 300)])
     add(store, space, 400, name="new", seed=3)
     store.replace([entry("d100", some_vectors(90, seed=4))], space.id)
-    everything = np.concatenate([ids for ids, _ in store.vectors(space.id)])
+    everything = np.concatenate([ids for ids, _ in store.reader.vectors(space.id)])
     allowed = None if share is None else everything[np.random.default_rng(0).random(len(everything)) < share]
     right = truth(store, space, queries, 10, None if allowed is None else allowed.tolist())
     got = found(search, queries, 10, allowed)
     assert all(len(row) == 10 and len(set(row)) == 10 for row in got)
-    assert store.alive(np.unique(got)).all()
+    assert tables(store).existing(np.unique(got)).all()
     assert allowed is None or np.isin(got, allowed).all()
     assert share_of(got, right) >= (0.97 if backend in ("compressed", "ivf") else 0.999)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.usefixtures("cached_always")
-def test_scores_are_the_cosines_of_the_stored_vectors(notes: tuple[Store, Space], backend: str) -> None:
+def test_scores_are_the_cosines_of_the_stored_vectors(notes: tuple[LocalWriter, Space], backend: str) -> None:
     store, space = notes
-    cache_files.rebuild(store, space, backend)
+    rebuild(store, space, backend)
     add(store, space, 100, name="new", seed=3)
     queries = some_vectors(5, seed=8)
-    ids, scores, plan = Nearest(store, space).search(queries, 30)
+    ids, scores, plan = DenseSearch(store, space, **ALWAYS_CACHED).search(queries, 30)
     assert plan["pass"] == "cache+tail" and plan["backend"].startswith(backend)
     assert (plan["cached"], plan["tail"]) == (3000, 100)
     for row, values, query in zip(ids, scores, queries, strict=True):
-        stored = dict(zip(*(part.tolist() for part in next(store.vectors(space.id, ids=row))), strict=True))
+        stored = dict(zip(*(part.tolist() for part in next(store.reader.vectors(space.id, ids=row))), strict=True))
         np.testing.assert_allclose(values, [np.array(stored[one]) @ query for one in row.tolist()], atol=1e-6)
         assert (np.diff(values) <= 0).all()
 
 
-@pytest.mark.usefixtures("cached_always")
-def test_a_cache_of_mostly_dead_passages_still_fills_the_list(notes: tuple[Store, Space]) -> None:
+def test_a_cache_of_mostly_dead_passages_still_fills_the_list(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    cache_files.rebuild(store, space, "flat")
+    rebuild(store, space, "flat")
     store.delete([f"d{at}" for at in range(0, 2900, 100)])
-    ids, _, plan = Nearest(store, space).search(some_vectors(3), 100)
+    ids, _, plan = DenseSearch(store, space, **ALWAYS_CACHED).search(some_vectors(3), 100)
     assert (ids >= 0).all() and (ids > 2900).all()
     assert plan["fetched"] > 220
 
 
 @pytest.mark.parametrize("cached", [True, False])
 def test_exact_and_small_subsets_are_exact(
-    notes: tuple[Store, Space], cached: bool, monkeypatch: pytest.MonkeyPatch
+    notes: tuple[LocalWriter, Space], cached: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, space = notes
-    cache_files.rebuild(store, space, "compressed")
+    rebuild(store, space, "compressed")
     monkeypatch.setattr(searcher, "SMALL", -1 if cached else 10_000)
-    search, queries = Nearest(store, space), some_vectors(20, seed=9)
+    search, queries = DenseSearch(store, space), some_vectors(20, seed=9)
     ids, _, plan = search.search(queries, 10, exact=True)
     assert ids.tolist() == truth(store, space, queries, 10) and plan["pass"] == "exact"
     some = np.arange(5, 3000, 13)
@@ -123,44 +117,42 @@ def test_exact_and_small_subsets_are_exact(
 def test_k_beyond_the_size_and_an_empty_index_pad(tmp_path: Path, exact: bool) -> None:
     store, space = new(tmp_path / "empty")
     with store:
-        ids, scores, _ = Nearest(store, space).search(some_vectors(2), 5, exact=exact)
+        ids, scores, _ = DenseSearch(store, space).search(some_vectors(2), 5, exact=exact)
         assert (ids == -1).all() and (scores == -np.inf).all() and ids.shape == (2, 5)
         add(store, space, 3)
-        ids, scores, _ = Nearest(store, space).search(some_vectors(2), 5, exact=exact)
+        ids, scores, _ = DenseSearch(store, space).search(some_vectors(2), 5, exact=exact)
         assert ((ids > 0).sum(axis=1) == 3).all() and (ids[:, 3:] == -1).all()
         nobody = np.empty(0, dtype=np.int64)
-        assert (Nearest(store, space).search(some_vectors(2), 5, nobody, exact=exact)[0] == -1).all()
+        assert (DenseSearch(store, space).search(some_vectors(2), 5, nobody, exact=exact)[0] == -1).all()
 
 
 def test_a_reader_follows_the_commits_of_a_writer(tmp_path: Path) -> None:
     store, space = new(tmp_path / "notes", 500)
-    with store, Store.open(tmp_path / "notes") as readable:
-        reader = Nearest(readable, space)
+    with store, open_reader(tmp_path / "notes") as readable:
+        reader = DenseSearch(readable, space)
         fresh = some_vectors(1, seed=1234)
         assert reader.search(fresh, 1)[1][0, 0] < 0.99
         store.replace([entry("fresh", fresh)], space.id)
         assert reader.search(fresh, 1)[1][0, 0] == pytest.approx(1, abs=ROUNDING)
-        cache_files.rebuild(store, space, "flat")
+        rebuild(store, space, "flat")
         assert reader.search(fresh, 1)[1][0, 0] == pytest.approx(1, abs=ROUNDING)
         store.delete(["fresh"])
         assert reader.search(fresh, 1)[1][0, 0] < 0.99
 
 
-@pytest.mark.usefixtures("cached_always")
 def test_a_tail_too_long_for_memory_is_read_from_the_store(
-    notes: tuple[Store, Space], monkeypatch: pytest.MonkeyPatch
+    notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, space = notes
-    cache_files.rebuild(store, space, "flat")
+    rebuild(store, space, "flat")
     add(store, space, 500, name="new", seed=3)
-    monkeypatch.setattr(searcher, "TAIL_BYTES", 1000)
     queries = some_vectors(10, seed=2)
-    ids, _, plan = Nearest(store, space).search(queries, 10)
+    ids, _, plan = DenseSearch(store, space, **ALWAYS_CACHED, most_buffered=1000).search(queries, 10)
     assert ids.tolist() == truth(store, space, queries, 10) and "tail" not in plan
 
 
 def test_memory_of_an_exact_pass_does_not_grow_with_the_queries(
-    notes: tuple[Store, Space], monkeypatch: pytest.MonkeyPatch
+    notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, space = notes
     best, scores_at_once = _top.best, []
@@ -172,60 +164,63 @@ def test_memory_of_an_exact_pass_does_not_grow_with_the_queries(
     monkeypatch.setattr(_top, "BLOCK", 1 << 12)
     monkeypatch.setattr(_top, "best", watched)
     queries = some_vectors(300, seed=2)
-    ids, _, _ = Nearest(store, space).search(queries, 3, exact=True)
+    ids, _, _ = DenseSearch(store, space).search(queries, 3, exact=True)
     monkeypatch.setattr(_top, "best", best)
     assert ids.tolist() == truth(store, space, queries, 3)
-    everything = 300 * store.counts()["vectors"][space.id]
+    everything = 300 * store.reader.counts()["vectors"][space.id]
     assert max(scores_at_once) <= 300 * 256 < everything == sum(scores_at_once)
 
 
-def test_a_query_of_another_width_is_refused(notes: tuple[Store, Space]) -> None:
+def test_a_query_of_another_width_is_refused(notes: tuple[LocalWriter, Space]) -> None:
     with pytest.raises(SemsearchError, match="query"):
-        Nearest(*notes).search(some_vectors(1, dim=8), 3)
+        DenseSearch(*notes).search(some_vectors(1, dim=8), 3)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.usefixtures("cached_always")
-def test_an_audit_proves_recall_on_stored_vectors(notes: tuple[Store, Space], backend: str) -> None:
+def test_an_audit_proves_recall_on_stored_vectors(notes: tuple[LocalWriter, Space], backend: str) -> None:
     store, space = notes
-    cache_files.rebuild(store, space, backend)
-    report = searcher.audit(store, space, sample=50)
+    rebuild(store, space, backend)
+    report = audit(store, space, sample=50, **ALWAYS_CACHED)
     assert report["queries"] == 50 and report["plan"]["backend"].startswith(backend)
     assert 0.97 <= report["recall"] <= 1 and 0.97 <= report["recall_filtered"] <= 1
     assert report["ms"] > 0 and report["ms_exact"] > 0
 
 
-@pytest.mark.usefixtures("cached_always")
-def test_an_audit_notices_a_backend_that_misses(notes: tuple[Store, Space], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_audit_notices_a_backend_that_misses(
+    notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, space = notes
-    cache_files.rebuild(store, space, "exact")
+    rebuild(store, space, "exact")
     from semsearch.vector_index.backends.exact import Backend
 
     honest = Backend.search
     monkeypatch.setattr(Backend, "search", lambda self, queries, *rest: honest(self, -queries, *rest))
-    assert searcher.audit(store, space, sample=30)["recall"] < 0.5
+    assert audit(store, space, sample=30, **ALWAYS_CACHED)["recall"] < 0.5
 
 
 def test_an_audit_of_an_empty_index_is_no_error(tmp_path: Path) -> None:
     store, space = new(tmp_path / "empty")
     with store:
-        assert searcher.audit(store, space)["queries"] == 0
+        assert audit(store, space)["queries"] == 0
 
 
 @pytest.mark.parametrize("built_early", [True, False])
-@pytest.mark.usefixtures("cached_always")
 def test_a_second_space_that_is_filled_out_of_order_misses_nothing(
-    notes: tuple[Store, Space], built_early: bool
+    notes: tuple[LocalWriter, Space], built_early: bool
 ) -> None:
     store, _ = notes
     other = store.add_space("another fingerprint", "other", 8, {})
-    search, vectors, queries = Nearest(store, other), some_vectors(3000, dim=8), some_vectors(5, seed=3, dim=8)
+    search, vectors, queries = (
+        DenseSearch(store, other, **ALWAYS_CACHED),
+        some_vectors(3000, dim=8),
+        some_vectors(5, seed=3, dim=8),
+    )
     for ids in (np.arange(2001, 3001), np.arange(1, 1001), np.arange(1001, 2001)):
         store.put_vectors(other.id, ids, vectors[ids - 1])
         if built_early:
-            cache_files.rebuild(store, other, "flat")
+            rebuild(store, other, "flat")
         assert search.search(queries, 9)[0].tolist() == truth(store, other, queries, 9)
-    cache_files.rebuild(store, other, "flat")
+    rebuild(store, other, "flat")
     assert search.search(queries, 9)[0].tolist() == truth(store, other, queries, 9)
 
 
@@ -238,7 +233,7 @@ class AgedIndex(RuleBasedStateMachine):
 
         self.folder = tempfile.TemporaryDirectory()
         self.store, self.space = new(Path(self.folder.name) / "notes", 60)
-        self.search = Nearest(self.store, self.space)
+        self.search = DenseSearch(self.store, self.space, **ALWAYS_CACHED)
         self.seed = 0
 
     @rule(document=st.integers(0, 8), count=st.integers(0, 30))
@@ -252,11 +247,11 @@ class AgedIndex(RuleBasedStateMachine):
 
     @rule(backend=st.sampled_from(["exact", "flat"]))
     def rebuild(self, backend: str) -> None:
-        cache_files.rebuild(self.store, self.space, backend)
+        rebuild(self.store, self.space, backend)
 
     @rule()
     def reopen(self) -> None:
-        self.search = Nearest(self.store, self.space)
+        self.search = DenseSearch(self.store, self.space, **ALWAYS_CACHED)
 
     @invariant()
     def answers_like_brute_force(self) -> None:
@@ -269,7 +264,6 @@ class AgedIndex(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-@pytest.mark.usefixtures("cached_always")
 def test_any_history_answers_like_brute_force() -> None:
     from hypothesis.stateful import run_state_machine_as_test
 
@@ -277,18 +271,18 @@ def test_any_history_answers_like_brute_force() -> None:
     run_state_machine_as_test(AgedIndex, settings=limits)  # type: ignore[no-untyped-call]
 
 
-def test_a_small_index_is_searched_without_importing_faiss(notes: tuple[Store, Space]) -> None:
+def test_a_small_index_is_searched_without_importing_faiss(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    cache_files.rebuild(store, space)
+    rebuild(store, space)
     program = """
 import sys
 from pathlib import Path
 from helpers.vectorstores import some_vectors
-from semsearch.vector_index.searcher import Nearest
-from semsearch.stores.local.store import Store
-with Store.open(Path(sys.argv[1])) as store:
-    print(Nearest(store, store.spaces()[0]).search(some_vectors(1), 3)[2]["pass"], "faiss" in sys.modules)
+from helpers.opened import DenseSearch
+from semsearch.stores.local import open_reader
+with open_reader(Path(sys.argv[1])) as store:
+    print(DenseSearch(store, store.spaces()[0]).search(some_vectors(1), 3)[2]["pass"], "faiss" in sys.modules)
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", program, str(store.folder)]
+    command = [sys.executable, "-c", program, str(store.connection.folder)]
     assert subprocess.run(command, env=environment, capture_output=True, text=True).stdout == "exact False\n"

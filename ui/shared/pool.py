@@ -77,7 +77,7 @@ def _closed_later(index: Index) -> None:
 
 @st.cache_resource(max_entries=MOST_INDEXES, show_spinner=False, on_release=_closed_later)
 def _index(folder: str, device: int, file: int) -> Index:
-    return Index.open(Path(folder), remember=QUERIES)
+    return Index.open(Path(folder), query_cache_size=QUERIES)
 
 
 @st.cache_resource(show_spinner=False)

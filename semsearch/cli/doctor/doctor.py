@@ -22,6 +22,7 @@ from semsearch.cli.options import DeviceOption, JsonFlag, ModelOption, Options
 from semsearch.cli.output import console
 from semsearch.encoders import device as _device
 from semsearch.errors import SemsearchError
+from semsearch.stores import drivers
 from semsearch.utils import plugins
 
 MIN_FREE_BYTES = 1 << 30  # an index of a hundred thousand passages, and its rebuild
@@ -82,18 +83,11 @@ def _versions(context: Context) -> Iterator[Finding]:
 
 
 def _sqlite(context: Context) -> Iterator[Finding]:
-    """SQLite with full-text search, and the trigram tokenizer that finds CJK words (3.34 and later)."""
-    import sqlite3
-
-    memory = sqlite3.connect(":memory:")
-    for wanted in ("porter unicode61", "trigram"):
-        try:
-            memory.execute(f"CREATE VIRTUAL TABLE \"{wanted}\" USING fts5(text, tokenize='{wanted}')")
-        except sqlite3.OperationalError as error:
-            detail = f"{sqlite3.sqlite_version}: {error}"
-            yield Finding("sqlite", "broken", detail, "Use a Python with SQLite 3.34 or later.")
-            return
-    yield Finding("sqlite", "ok", f"{sqlite3.sqlite_version} with FTS5 and trigram")
+    """The database of the store, with full-text search."""
+    try:
+        yield Finding("sqlite", "ok", drivers.load().check_installation())
+    except SemsearchError as error:
+        yield Finding("sqlite", "broken", error.message, error.fix)
 
 
 def _machine(context: Context) -> Iterator[Finding]:

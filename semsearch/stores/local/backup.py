@@ -21,8 +21,10 @@ from typing import IO, Any
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.stores.local import schema
 from semsearch.stores.local.connection import DATABASE
-from semsearch.stores.local.store import Store
+from semsearch.stores.local.reader import LocalReader
+from semsearch.stores.local.tables import Tables
 from semsearch.stores.local.verify import verify
+from semsearch.stores.local.writer import LocalWriter
 from semsearch.utils.atomic_write import sync_file, sync_folder
 from semsearch.utils.writer_lock import LOCK, PID, WriterLock
 
@@ -34,17 +36,17 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same index gives the same file
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, KeyError, TypeError)
 
 
-def dump(store: Store, file: Path) -> None:
-    """Write all that `store` holds at this moment to `file`, in place of what was there.
+def dump(reader: LocalReader, file: Path) -> None:
+    """Write all that a store holds at this moment to `file`, in place of what was there.
 
     The copy is verified first: Corrupt for a store that could not be restored. Needs room for the copy beside `file`.
     """
     with _workplace(file, "dumping") as place:
-        store.copy_to(place / DATABASE)
-        with Store.open(place, write=True) as copy:
-            _prepare(copy, f"{store.folder} is damaged, and a dump of it could not be restored")
+        Tables(reader.connection).copy_to(place / DATABASE)
+        with LocalWriter.open(place) as copy:
+            _prepare(copy, f"{reader.location} is damaged, and a dump of it could not be restored")
             copy.compact()  # full text remembers deleted words until it is merged
-            header = {"format": FORMAT, "schema": schema.VERSION, "counts": copy.counts()}
+            header = {"format": FORMAT, "schema": schema.VERSION, "counts": copy.reader.counts()}
         packed = place / "dump.zip"
         _pack(place / DATABASE, packed, header)
         sync_file(packed)
@@ -65,7 +67,7 @@ def restore(file: Path, folder: Path) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
     with _workplace(folder, "restoring") as place:
         _unpack(file, place / DATABASE)
-        with Store.open(place, write=True) as copy:
+        with LocalWriter.open(place) as copy:
             _prepare(copy, f"{file} is damaged")
         for left in (LOCK, PID):
             (place / left).unlink(missing_ok=True)
@@ -77,13 +79,13 @@ def restore(file: Path, folder: Path) -> None:
         sync_folder(folder.absolute().parent)
 
 
-def _prepare(copy: Store, complaint: str) -> None:
-    if problems := verify(copy):
+def _prepare(copy: LocalWriter, complaint: str) -> None:
+    tables = Tables(copy.connection)
+    if problems := verify(tables):
         raise Corrupt(f"{complaint}: {' '.join(problems[:3])}", "Nothing was written.")
     with copy.transaction():
-        for space in copy.spaces():
-            for row in copy.caches(space.id):
-                copy.drop_cache(row.id)
+        for record in [record for space in tables.spaces() for record in tables.caches(space.id)]:
+            copy.drop_cache(record.id)
 
 
 def _pack(database: Path, packed: Path, header: dict[str, Any]) -> None:

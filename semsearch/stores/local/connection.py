@@ -1,65 +1,149 @@
-"""An open store: its connection, its lock between threads, its snapshots, and the ways to ask it something."""
+"""A connection to a store's database: its lock between threads, its snapshots and its transactions."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from semsearch.errors import Corrupt
+from semsearch.errors import Corrupt, SemsearchError
 from semsearch.settings import STORE_FILE
 from semsearch.stores.local import schema, sqlite
 
 DATABASE = STORE_FILE
 MOST_PARAMETERS = 500
 
+T = TypeVar("T")
+Row = Any  # a tuple as SQLite gives it: its columns are known to the statement alone
 
-class Connected:
-    """A connection that only reads. Threads may share it: their calls, and their snapshots, take turns."""
 
-    readonly = True
+class Connection:
+    """One SQLite connection. Threads may share it: their calls, snapshots and transactions take turns."""
 
-    def __init__(self, folder: Path, name: str = DATABASE) -> None:
+    def __init__(self, folder: Path, *, write: bool, database: str = DATABASE) -> None:
         self.folder = folder
+        self.writable = write
+        self._file = folder / database
         self._lock = threading.RLock()
-        self._depth = 0
-        self._file = folder / name
-        self._unchanging: tuple[int, int] | None = None
+        self._depth = 0  # of snapshots and transactions
+        self._writing = False
+        self._unchanging: tuple[int, int] | None = None  # size and time of a file that is read as immutable
         with sqlite.translated(folder):
-            self._connection = self._connect()
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """For SELECTs of other modules. Use it inside `snapshot()`, which also turns its errors into ours."""
-        return self._connection
+            self.raw = self._open_writer() if write else self._open_reader()
 
     def close(self) -> None:
-        """Let go of the files. Every later call raises SemsearchError."""
+        """Close the files. Every later call raises SemsearchError."""
         with self._lock:
-            self._connection.close()
+            self.raw.close()
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+        """All rows of a SELECT."""
+        with self._lock, sqlite.translated(self.folder):
+            if self._depth == 0:
+                self._reopen_if_changed()
+            return self.raw.execute(sql, parameters).fetchall()
+
+    def rows_in(self, sql: str, values: Sequence[str]) -> Iterator[Row]:
+        """All rows of a SELECT that ends with `… IN`, for any number of values."""
+        for piece in pieces(values, MOST_PARAMETERS):
+            yield from self.rows(f"{sql} ({','.join('?' * len(piece))})", piece)
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> int:
+        """Run a statement that changes rows, inside `transaction()`; how many it changed."""
+        return self.raw.execute(sql, parameters).rowcount
+
+    def execute_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        """Run a statement once for each row, inside `transaction()`."""
+        self.raw.executemany(sql, rows)
+
+    def meta(self, key: str) -> int:
+        """A counter of the table `meta`. Raises Corrupt."""
+        rows = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
+        if not rows:
+            raise Corrupt(f"{self.folder} has lost its {key!r}.", sqlite.REPAIR)
+        return int(rows[0][0])
+
+    def add(self, counter: str, change: int) -> None:
+        """Raise a counter of the table `meta`, inside `transaction()`."""
+        self.execute("UPDATE meta SET value = value + ? WHERE key = ?", (change, counter))
+
+    def parsed(self, value: str) -> Any:
+        """A stored JSON value. Raises Corrupt."""
+        try:
+            return json.loads(value)
+        except (TypeError, ValueError) as error:
+            raise Corrupt(f"{self.folder} is damaged: {str(value)[:40]!r} is not JSON.", sqlite.REPAIR) from error
+
+    @contextmanager
+    def exclusive(self) -> Iterator[sqlite3.Connection]:
+        """The raw connection, for statements that cannot run inside a transaction. Other threads wait."""
+        with self._lock, sqlite.translated(self.folder):
+            yield self.raw
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Everything read inside is of one moment. May be nested."""
         with self._lock, sqlite.translated(self.folder):
             if self._depth == 0:
-                self._renew()
-                self._connection.execute("BEGIN")
+                self._reopen_if_changed()
+                self.raw.execute("BEGIN")
             self._depth += 1
             try:
                 if self._depth == 1:
-                    self._connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()  # now
+                    self.raw.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()  # the moment is now
                 yield
             finally:
                 self._depth -= 1
-                if self._depth == 0 and self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                if self._depth == 0 and self.raw.in_transaction:
+                    self.raw.execute("ROLLBACK")
 
-    def _connect(self) -> sqlite3.Connection:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All inside is on disk when the outermost one ends, or none of it. An inner one that fails is undone alone."""
+        with self._lock, sqlite.translated(self.folder):
+            if not self.writable:
+                raise SemsearchError(f"{self.folder} is open for reading only.")
+            with self._savepoint() if self._writing else self._outermost():
+                yield
+
+    @contextmanager
+    def _outermost(self) -> Iterator[None]:
+        if self._depth:
+            raise SemsearchError("a write inside a snapshot would be acknowledged before it is on disk.")
+        self.raw.execute("BEGIN IMMEDIATE")
+        self._writing, self._depth = True, 1
+        before = self.raw.total_changes
+        try:
+            yield
+            if self.raw.in_transaction and self.raw.total_changes != before:
+                self.add("version", 1)
+            self.raw.execute("COMMIT")  # fails where SQLite has rolled back by itself: nothing was acknowledged
+        except BaseException:
+            if self.raw.in_transaction:
+                self.raw.execute("ROLLBACK")
+            raise
+        finally:
+            self._writing, self._depth = False, 0
+
+    @contextmanager
+    def _savepoint(self) -> Iterator[None]:
+        if not self.raw.in_transaction:  # a full disk ends the whole transaction, whoever has caught the error
+            raise SemsearchError(f"{self.folder}: the transaction has already failed.")
+        self.raw.execute("SAVEPOINT inner_one")
+        try:
+            yield
+        except BaseException:
+            if self.raw.in_transaction:
+                self.raw.execute("ROLLBACK TO inner_one")
+                self.raw.execute("RELEASE inner_one")
+            raise
+        self.raw.execute("RELEASE inner_one")
+
+    def _open_reader(self) -> sqlite3.Connection:
         connection, immutable = sqlite.connect_reader(self._file)
         try:
             self._unchanging = _stamp(self._file) if immutable else None
@@ -69,36 +153,25 @@ class Connected:
             raise
         return connection
 
-    def _renew(self) -> None:
-        """An immutable connection does not notice that somebody with more rights has written: open it anew."""
-        if self._unchanging is not None and (self._unchanging != _stamp(self._file) or sqlite.has_wal(self._file)):
-            self._connection.close()
-            self._connection = self._connect()
-
-    def _all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        with self._lock, sqlite.translated(self.folder):
-            if self._depth == 0:
-                self._renew()
-            return self._connection.execute(sql, parameters).fetchall()
-
-    def _where_in(self, sql: str, values: Sequence[str]) -> Iterator[Any]:
-        for piece in pieces(values, MOST_PARAMETERS):
-            yield from self._all(f"{sql} ({','.join('?' * len(piece))})", piece)
-
-    def _meta(self, key: str) -> Any:
-        rows = self._all("SELECT value FROM meta WHERE key = ?", (key,))
-        if not rows:
-            raise Corrupt(f"{self.folder} has lost its {key!r}.", sqlite.REPAIR)
-        return rows[0][0]
-
-    def _parsed(self, value: str) -> Any:
+    def _open_writer(self) -> sqlite3.Connection:
+        connection = sqlite.connect(self._file, "rw")
         try:
-            return json.loads(value)
-        except (TypeError, ValueError) as error:
-            raise Corrupt(f"{self.folder} is damaged: {str(value)[:40]!r} is not JSON.", sqlite.REPAIR) from error
+            schema.check(connection, self.folder, write=True)  # first: a file that is not ours stays untouched
+            sqlite.make_durable(connection, self.folder)
+            schema.migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _reopen_if_changed(self) -> None:
+        """An immutable connection does not notice that another program with more rights has written: open it again."""
+        if self._unchanging is not None and (self._unchanging != _stamp(self._file) or sqlite.has_wal(self._file)):
+            self.raw.close()
+            self.raw = self._open_reader()
 
 
-def pieces(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+def pieces(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """`values` in runs of at most `size`."""
     return (values[at : at + size] for at in range(0, len(values), size))
 

@@ -1,13 +1,14 @@
-"""What the documents of an index can be told apart by: the keys of their metadata, their kind of file, their date."""
+"""Facets of the documents of a store: the keys of their metadata, their kind of file, their date."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
+
+from semsearch.stores.records import Facet
 
 MOST_VALUES = 40  # of one key, that are named; a key with more of them is asked for by a part of its text
 MOST_KEYS = 24
@@ -28,26 +29,6 @@ _DATES = f"""
         ELSE date(mtime / 1000000000, 'unixepoch', 'localtime') END AS day FROM documents)"""
 
 Kind = Literal["number", "date", "words", "list", "flag", "text"]
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """One thing that tells documents apart, and what a filter on it can ask.
-
-    number  from `low` to `high`; `whole` where all are integers     words  one of `values`, with their counts
-    date    from `low` to `high`, ISO days                           list   the same, of lists: each holds several
-    flag    true or false                                            text   more values than can be named
-    `builtin` ones (loader, date) are no key of the metadata. `documents` is how many have it.
-    """
-
-    key: str
-    kind: Kind
-    documents: int
-    builtin: bool = False
-    low: Any = None
-    high: Any = None
-    whole: bool = True
-    values: tuple[tuple[str, int], ...] = ()
 
 
 def facets(connection: sqlite3.Connection) -> list[Facet]:

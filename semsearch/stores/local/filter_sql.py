@@ -1,24 +1,7 @@
-"""`--where` and `--path`: which passages may be found at all.
+"""Filters compiled to SQL: which passages of a local store may be found at all.
 
-    year > 2020 and lang in (en, de)          author.name = 'Ada' or not draft exists
-    date >= 2024-01-31 and path ~ notes/**    title like '%pump%' and tags contains garden
-
-Fields are metadata keys (author.name is nested, "odd key" quoted) and the built-in `path document title heading page
-date mtime size loader`; in double quotes a name is always a metadata key. `date` is the document's own metadata date,
-else its file's time (`mtime`); 2024-01-31 is all of that day, on this computer's clock for the time of a file.
-
-    = == != <> < <= > >=    is, is not        exact, also in case; text in the order of its code points
-    in (a, b)   between a and b   exists      `not` may stand before each of these words: not in, not exists
-    like 'a%'                                 as in SQL: % any text, _ one character; the case of A-Z is ignored
-    ~ 'a*'                                    * any text, ? one character, case as for like; for `path` see `globs`
-    contains x                                the value is in the list, or is a part of the text, case as for like
-
-Values are numbers, dates, true, false, null, or text, in quotes where it has spaces or looks like one of those
-(quotes double inside: 'it''s'). A comparison holds between values of one type: 5 is not '5', nor is either smaller.
-Where a field is missing or null every operator says no, except `not exists` and `= null`; `not (…)` turns whatever
-the brackets say.
-
-Every name and value becomes a bound parameter; nothing that a user wrote is part of the SQL.
+Every name and value becomes a bound parameter; nothing that a user wrote is part of the SQL. The language that filters
+are written in is described in `search.filter_parser`.
 """
 
 from __future__ import annotations
@@ -32,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from semsearch.errors import UnknownName
-from semsearch.search.filter_parser import like_escaped, parse, path_glob
 from semsearch.stores.filters import (
     BUILTINS,
     And,
@@ -41,20 +23,19 @@ from semsearch.stores.filters import (
     Date,
     Exists,
     Field,
+    Filter,
     In,
     Like,
     Not,
     Or,
     PathGlob,
-    Tree,
     fields,
+    like_escaped,
 )
 from semsearch.utils import globs
 
 if TYPE_CHECKING:
     from semsearch.types import Ids
-
-__all__ = ["allowed", "allowed_documents", "compiled", "parse"]
 
 SQL: TypeAlias = tuple[str, list[Any]]  # a condition on d(ocuments), s(ources) and, for OF_PASSAGES, p(assages)
 
@@ -75,15 +56,12 @@ _ISO = "[0-9][0-9][0-9][0-9]-[0-9][0-9]*"
 _LAST_NS = 2**63 - 1  # SQLite's largest integer: the year 2262
 
 
-def allowed(connection: sqlite3.Connection, where: str | None, path: str | None = None) -> Ids | None:
-    """Ids, ascending, of the passages that `where` and the pattern `path` let through; None where all may pass.
+def allowed(connection: sqlite3.Connection, tree: Filter) -> Ids:
+    """Ids, ascending, of the passages that pass the filter. Call it inside a snapshot.
 
-    Raises BadFilter, and UnknownName for a metadata key that no document has (except beside `exists`).
+    Raises UnknownName for a metadata key that no document has (except beside `exists`).
     """
-    found = _condition(connection, where, path)
-    if found is None:
-        return None
-    condition, values, of_passages = found
+    condition, values, of_passages = _condition(connection, tree)
     if of_passages:
         sql = f"SELECT p.id FROM {_DOCUMENTS} JOIN passages p ON p.document = d.id WHERE {condition} ORDER BY p.id"
     else:
@@ -91,28 +69,22 @@ def allowed(connection: sqlite3.Connection, where: str | None, path: str | None 
     return np.array([row[0] for row in connection.execute(sql, values)], dtype=np.int64)
 
 
-def allowed_documents(connection: sqlite3.Connection, where: str | None, path: str | None = None) -> list[str]:
-    """Ids, sorted, of the documents that they let through, those without a passage too. Raises as `allowed` does."""
-    condition, values, of_passages = _condition(connection, where, path) or ("1", [], False)
+def allowed_documents(connection: sqlite3.Connection, tree: Filter) -> list[str]:
+    """Ids, sorted, of the documents that pass the filter, those without a passage too. Raises as `allowed` does."""
+    condition, values, of_passages = _condition(connection, tree)
     passages = "JOIN passages p ON p.document = d.id" if of_passages else ""
     sql = f"SELECT DISTINCT d.uri FROM {_DOCUMENTS} {passages} WHERE {condition} ORDER BY d.uri"
     return [row[0] for row in connection.execute(sql, values)]
 
 
-def _condition(
-    connection: sqlite3.Connection, where: str | None, path: str | None
-) -> tuple[str, list[Any], bool] | None:
-    """Both as one SQL condition, its values, and whether it asks about passages; None where nothing is asked."""
-    tests = ([] if where is None else [parse(where)]) + ([] if path is None else [path_glob(path)])
-    if not tests:
-        return None
-    tree = And(tuple(tests))
+def _condition(connection: sqlite3.Connection, tree: Filter) -> tuple[str, list[Any], bool]:
+    """The filter as an SQL condition, its values, and whether it asks about passages."""
     _check_keys(connection, tree)
     _register(connection)
     return *compiled(tree), any(field in OF_PASSAGES for field, _ in fields(tree))
 
 
-def compiled(tree: Tree) -> SQL:
+def compiled(tree: Filter) -> SQL:
     """A tree as an SQL condition and the values of its ? marks. It is 0 or 1, never NULL, so that NOT turns it."""
     match tree:
         case And(parts):
@@ -221,7 +193,7 @@ def _date(tree: Any) -> SQL:
     return _joined(" OR ", [own, _joined(" AND ", [no_own, of_file])])
 
 
-def _on(tree: Any, field: Field) -> Tree:
+def _on(tree: Any, field: Field) -> Filter:
     return Exists(field) if isinstance(tree, Exists) else Compare(field, tree.op, tree.value)
 
 
@@ -256,7 +228,7 @@ def _nanoseconds(moment: datetime) -> int:
     return min(int(moment.timestamp()) * 10**9, _LAST_NS)
 
 
-def _check_keys(connection: sqlite3.Connection, tree: Tree) -> None:
+def _check_keys(connection: sqlite3.Connection, tree: Filter) -> None:
     """Raise UnknownName for a metadata key that no document has: a slip of the pen would find nothing in silence."""
     asked = {field for field, node in fields(tree) if not field.builtin and not isinstance(node, Exists)}
     for field in sorted(asked, key=lambda field: field.names):

@@ -1,4 +1,4 @@
-"""Search by words: BM25 of SQLite FTS5, for spaced scripts by word and for unspaced ones by characters.
+"""Lexical search: BM25 of SQLite FTS5, for spaced scripts by word and for unspaced ones by characters.
 
 Words are compared as FTS5's porter tokenizer sees them: without case and accents, "running" finds "runs". A query is
 words, never FTS5 syntax; "a phrase in quotes" counts as one word.
@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from semsearch.errors import UsageError
-from semsearch.stores.records import CJK
+from semsearch.stores.protocol import Lexical
+from semsearch.utils.writing_systems import CJK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,33 +83,16 @@ def terms(text: str) -> list[str]:
     return list(found.values())[:MOST_READ]
 
 
-def search(
-    connection: sqlite3.Connection, text: str, k: int, *, must: Sequence[str] = (), allowed: Ids | None = None
-) -> tuple[Ids, Scores]:
-    """The k passages with the most telling words of `text`: ids (n,) and bm25 (n,), best first, ties by id.
+def search(connection: sqlite3.Connection, text: str, k: int, allowed: Ids | None = None) -> Lexical:
+    """The k passages with the most telling words of `text`, best first, ties by id. One of the words is enough.
 
-    One of the words is enough; words in `must` have to be there all. `allowed` are the only ids to consider.
-    Words in more than half of the passages tell nothing and are left out while others match, function words of English
-    wherever there are others.
-    Raises UsageError for a word in `must` without a letter.
+    Words in more than half of the passages say little and are left out while others match, function words of English
+    wherever there are others. A coverage of 1 is the bm25 of a passage of average length that has every word once; a
+    word that no passage has lowers it most. In unspaced scripts, where words are not known, the best passage has 1.
     """
-    return covered(connection, text, k, must=must, allowed=allowed)[:2]
-
-
-def covered(
-    connection: sqlite3.Connection, text: str, k: int, *, must: Sequence[str] = (), allowed: Ids | None = None
-) -> tuple[Ids, Scores, Scores]:
-    """As `search`, and for each passage the share (n,) in 0 … 1 of what `text` says that its words cover.
-
-    All of it, 1, is the bm25 of a passage of average length that has every word once. A word that stands nowhere is
-    missed most. In unspaced scripts, where words are not known, the best passage counts as 1.
-    """
-    if must:
-        having = containing(connection, must)
-        allowed = having if allowed is None else np.intersect1d(allowed, having)
-    words = terms(text) or terms(" ".join(must))
+    words = terms(text)
     if k < 1 or not words or (allowed is not None and not len(allowed)):
-        return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+        return Lexical(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
     runs = [word for word in words if _RUN.search(word)]
     spaced = [word for word in words if not _RUN.search(word)]
     if not runs:
@@ -125,16 +109,15 @@ def covered(
         )
         ids, scores = _ordered(found + _by_characters(connection, runs, depth, allowed), k)
     whole = float(np.max(scores, initial=0.0)) if runs else _information(connection, counts)
-    return ids, scores, np.minimum(1.0, scores / (whole or 1.0))
+    return Lexical(ids, scores, np.minimum(1.0, scores / (whole or 1.0)))
 
 
 def containing(connection: sqlite3.Connection, words: Sequence[str]) -> Ids:
-    """Ids, ascending, of the passages that hold every one of `words`; several words in one entry are a phrase.
+    """Ids, ascending, of the passages that contain every entry of `words`; several words in one entry are a phrase.
 
     Raises UsageError for an entry without a letter or digit.
     """
-    found = [_containing(connection, entry) for entry in words]
-    return reduce(np.intersect1d, found) if found else _ids(connection.execute("SELECT id FROM passages ORDER BY id"))
+    return reduce(np.intersect1d, [_containing(connection, entry) for entry in words])
 
 
 def spans(text: str, query: str) -> tuple[tuple[int, int], ...]:

@@ -1,312 +1,229 @@
-"""The reading half of the store: everything that asks and changes nothing. Free of sqlite-utils, for a fast start."""
+"""The local store, open for reading: its tables, its lexical search and its vector index behind one protocol."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from semsearch.errors import Corrupt, NotFound
-from semsearch.stores.local import sqlite
-from semsearch.stores.local.connection import Connected, pieces
-from semsearch.stores.records import (
-    FLOAT16,
-    CacheRow,
-    Head,
-    Source,
-    Space,
-    StoredPassage,
-    meta_hash,
-    passage_crc,
-    text_hash,
-    unpack,
-    vector_crc,
-)
-from semsearch.types import Document, Mark
-from semsearch.utils.globs import matches
-from semsearch.utils.vectors import unit_rows
+from semsearch.errors import NotFound, UsageError
+from semsearch.stores.filters import Filter
+from semsearch.stores.local import facets, filter_sql, lexical, vector_caches, verify
+from semsearch.stores.local.connection import DATABASE, Connection
+from semsearch.stores.local.tables import Tables
+from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
+from semsearch.stores.records import DocumentStamp, Facet, Origin, Source, Space, StoredPassage
+from semsearch.types import Document, JsonObject, Progress
+from semsearch.vector_index.audit import audit
+from semsearch.vector_index.searcher import VectorSearcher
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
     from semsearch.types import Ids, Vectors
 
-IDS_A_QUERY = 10_000
 
-_LISTING = """
-    SELECT d.id, d.uri, d.title, d.size, d.mtime, d.loader, d.metadata, s.root, s.path,
-           (SELECT count(*) FROM passages p WHERE p.document = d.id)
-    FROM documents d LEFT JOIN sources s ON s.id = d.source"""
-_PASSAGE = """
-    SELECT p.id, d.uri, p.start, p."end", p.text, p.page, p.line, p.heading, d.metadata, d.title, s.root, s.path,
-           p.crc, p.document
-    FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value
-    JOIN documents d ON d.id = p.document LEFT JOIN sources s ON s.id = d.source"""
+class AllowedIds:
+    """The passages that a filter lets through: `ids` (n,), ascending."""
+
+    def __init__(self, ids: Ids) -> None:
+        self.ids = ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
 
-class Reader(Connected):
-    """A store that is open for reading. No call waits for the writer of another process, or sees half a document."""
+class LocalReader:
+    """A store that is open for reading. No call waits for the writer of another process, or sees half a document.
+
+    Threads may share one: their calls, and their snapshots, take turns. `stores.protocol.StoreReader` says what each
+    method promises.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._tables = Tables(connection)
+        self._searchers: dict[int, VectorSearcher] = {}
+
+    @classmethod
+    def open(cls, folder: Path) -> LocalReader:
+        """The store in `folder`. Raises NotFound, Corrupt, SemsearchError for a newer schema."""
+        require_store(folder)
+        return cls(Connection(folder, write=False))
+
+    @property
+    def name(self) -> str:
+        return self.location.name
+
+    @property
+    def location(self) -> Path:
+        return self.connection.folder
+
+    def close(self) -> None:
+        """Close the files. Every later call raises SemsearchError."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- the whole
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self.connection.snapshot()
 
     def version(self) -> int:
-        """A counter that every commit which changed something has raised."""
-        return int(self._meta("version"))
+        return self._tables.version()
 
-    def counts(self) -> dict[str, Any]:
-        """{"documents": n, "passages": n, "vectors": {space id: n}}, from counters: the same cost at any size."""
-        with self.snapshot():
-            vectors = dict(self._all("SELECT id, vectors FROM spaces"))
-            return {"documents": self._meta("documents"), "passages": self._meta("passages"), "vectors": vectors}
+    def counts(self) -> Counts:
+        return self._tables.counts()
 
-    def recipe(self) -> dict[str, Any]:
-        """How this index was made: what `set_recipe` was given last."""
-        return {key: self._parsed(value) for key, value in self._all("SELECT key, value FROM recipe")}
+    def recipe(self) -> JsonObject:
+        return self._tables.recipe()
 
-    def last_run(self) -> dict[str, Any] | None:
-        """The report of the last run of `index`, or None."""
-        rows = self._all("SELECT report FROM runs ORDER BY id DESC LIMIT 1")
-        return self._parsed(rows[0][0]) if rows else None
-
-    def runs(self) -> Iterator[dict[str, Any]]:
-        """The reports of the runs that are remembered, newest first."""
-        numbers = [number for (number,) in self._all("SELECT id FROM runs ORDER BY id DESC")]
-        for number in numbers:  # one at a time: each may name thousands of files
-            yield from (
-                self._parsed(report) for (report,) in self._all("SELECT report FROM runs WHERE id = ?", (number,))
-            )
+    def runs(self) -> Iterator[JsonObject]:
+        return self._tables.runs()
 
     def spaces(self) -> list[Space]:
-        """The encoders whose vectors are here, oldest first."""
-        sql = "SELECT id, fingerprint, name, dim, info, background, background_count FROM spaces ORDER BY id"
-        return [self._space(*row) for row in self._all(sql)]
+        return self._tables.spaces()
 
-    def caches(self, space: int) -> list[CacheRow]:
-        """The caches of a space, newest first."""
-        sql = """SELECT id, space, file, bytes, sha256, highest_id, count, spec, faiss_version, why
-                 FROM caches WHERE space = ? ORDER BY id DESC"""
-        return [CacheRow(*row) for row in self._all(sql, (space,))]
+    def info(self) -> JsonObject:
+        with self.snapshot():
+            counts, vectors = self.counts(), self.counts()["vectors"]
+            return {
+                "name": self.name,
+                "path": str(self.location),
+                "documents": counts["documents"],
+                "passages": counts["passages"],
+                "vectors": sum(vectors.values()),
+                "bytes": _size(self.location),
+                "recipe": self.recipe(),
+                "spaces": [vector_caches.info(self._tables, s, vectors.get(s.id, 0)) for s in self.spaces()],
+                "last_run": next(self.runs(), None),
+            }
 
-    # ---- documents
-
-    def sources(self, root: str | None = None) -> dict[tuple[str, str], Source]:
-        """Every file that was read, or those below `root`, by (root, path)."""
-        sql = "SELECT root, path, mtime_ns, size, sha256, loader, id FROM sources"
-        rows = self._all(sql) if root is None else self._all(f"{sql} WHERE root = ?", (root,))
-        return {(row[0], row[1]): Source(*row) for row in rows}
-
-    def source_of(self, uri: str) -> Source | None:
-        """The file that a document was read from; None for one that was added as text, and for an unknown one."""
-        sql = """SELECT s.root, s.path, s.mtime_ns, s.size, s.sha256, s.loader, s.id
-                 FROM sources s JOIN documents d ON d.source = s.id WHERE d.uri = ?"""
-        return next((Source(*row) for row in self._all(sql, (uri,))), None)
-
-    def heads(self, uris: Iterable[str] | None = None) -> dict[str, Head]:
-        """What is known of these documents (of all, for None), by uri. Unknown ones are left out."""
-        sql = "SELECT id, uri, sha256, meta_sha256, source FROM documents"
-        if uris is None:
-            return {row[1]: Head(*row) for row in self._all(sql)}
-        heads = (Head(*row) for row in self._where_in(f"{sql} WHERE uri IN", list(uris)))
-        return {head.uri: head for head in heads}
-
-    def uris(self, source: int) -> list[str]:
-        """The documents that came from one source, in the order in which they were stored."""
-        return [uri for (uri,) in self._all("SELECT uri FROM documents WHERE source = ? ORDER BY id", (source,))]
-
-    def document_counts(self) -> dict[int, int]:
-        """How many documents came from each source, by the source's id."""
-        return dict(self._all("SELECT source, count(*) FROM documents WHERE source IS NOT NULL GROUP BY source"))
+    # ---- documents and their sources
 
     def document(self, uri: str) -> Document | None:
-        """The document exactly as it was put, or None."""
-        sql = "SELECT body, metadata, title, marks, lines, sha256, meta_sha256 FROM documents WHERE uri = ?"
-        rows = self._all(sql, (uri,))
-        if not rows:
-            return None
-        body, metadata, title, marks, lines, sha256, meta_sha256 = rows[0]
-        kept = self._parsed(metadata)
-        try:
-            text = unpack(body)
-            marked = tuple(Mark(*mark) for mark in self._parsed(marks))
-            sound = (text_hash(text), meta_hash(title, kept)) == (sha256, meta_sha256)
-        except (ValueError, TypeError) as error:
-            raise Corrupt(f"{self.folder}: {uri!r} is damaged ({error}).", sqlite.REPAIR) from error
-        if not sound:
-            raise Corrupt(f"{self.folder}: {uri!r} is not what was stored.", sqlite.REPAIR)
-        return Document(uri, text, kept, title, marked, bool(lines))
+        return self._tables.document(uri)
 
     def documents(
         self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
-    ) -> list[dict[str, Any]]:
-        """What is indexed, by uri: id, title, passages, size, mtime (ns), loader, metadata, root and path.
-
-        `path` is a pattern for the id or the source's path, as in `--path`; `ids` are the documents wanted.
-        """
-        with self.snapshot():
-            places = None if path is None else json.dumps(self._fitting(path))
-            these = None if ids is None else json.dumps(list(ids))
-            asked = [(column, given) for column, given in (("d.id", places), ("d.uri", these)) if given is not None]
-            where = " AND ".join(f"{column} IN (SELECT value FROM json_each(?))" for column, _ in asked) or "1"
-            sql = f"{_LISTING} WHERE {where} ORDER BY d.uri LIMIT ? OFFSET ?"
-            rows = self._all(sql, (*(given for _, given in asked), limit, offset))
-        keys = ("id", "title", "size", "mtime", "loader", "metadata", "root", "path", "passages")
-        return [dict(zip(keys, (*row[1:6], self._parsed(row[6]), *row[7:]), strict=True)) for row in rows]
+    ) -> list[JsonObject]:
+        return self._tables.documents(path=path, ids=ids, limit=limit, offset=offset)
 
     def titles(self) -> list[tuple[str, str | None]]:
-        """Id and title of every document, by id."""
-        return self._all("SELECT uri, title FROM documents ORDER BY uri")
+        return self._tables.titles()
 
-    def origins(self, ids: Sequence[str] | None = None) -> list[tuple[str, str | None, str | None, int, int]]:
-        """Of these documents (of all, for None): id, and root, path, time in ns and size of the file it came from.
+    def stamps(self, uris: Iterable[str]) -> dict[str, DocumentStamp]:
+        return self._tables.stamps(uris)
 
-        Root and path are None for one that came from no file.
-        """
-        sql = "SELECT d.uri, s.root, s.path, s.mtime_ns, s.size FROM documents d LEFT JOIN sources s ON s.id = d.source"
-        return self._all(sql) if ids is None else list(self._where_in(f"{sql} WHERE d.uri IN", list(ids)))
+    def origins(self, uris: Sequence[str] | None = None) -> list[Origin]:
+        return self._tables.origins(uris)
 
-    # ---- passages
+    def sources(self) -> dict[tuple[str, str], Source]:
+        return self._tables.sources()
+
+    def source_of(self, uri: str) -> Source | None:
+        return self._tables.source_of(uri)
+
+    def documents_of(self, source: int) -> list[str]:
+        return self._tables.documents_of(source)
+
+    def document_counts(self) -> dict[int, int]:
+        return self._tables.document_counts()
+
+    # ---- passages and vectors
 
     def passage_ids(self, uri: str) -> Ids:
-        """The passages of a document in their order; none for an unknown one."""
-        sql = "SELECT p.id FROM documents d JOIN passages p ON p.document = d.id WHERE d.uri = ? ORDER BY p.position"
-        return _ids(self._all(sql, (uri,)))
+        return self._tables.passage_ids(uri)
 
     def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
-        """These passages in the order of `ids`; those that are gone are left out. Raises Corrupt."""
-        wanted = np.asarray(ids, dtype=np.int64).tolist()
-        found: dict[int, StoredPassage] = {}
-        with self.snapshot():
-            for piece in pieces(wanted, IDS_A_QUERY):
-                for row in self._all(_PASSAGE, (json.dumps(piece),)):
-                    found[row[0]] = self._passage(*row)
-        return [found[passage] for passage in wanted if passage in found]
-
-    def texts(self) -> Iterator[str]:
-        """The text of every passage, by id, in pieces: the memory is that of one piece. Raises Corrupt."""
-        sql = 'SELECT id, document, start, "end", text, crc FROM passages WHERE id > ? ORDER BY id LIMIT ?'
-        after = 0
-        while rows := self._all(sql, (after, IDS_A_QUERY)):
-            for row_id, document, start, end, text, crc in rows:
-                if not isinstance(text, str) or crc != passage_crc(row_id, document, start, end, text):
-                    raise Corrupt(f"{self.folder}: passage {row_id} is damaged.", sqlite.REPAIR)
-                yield text
-            after = rows[-1][0]
-
-    def alive(self, ids: Ids | Sequence[int]) -> NDArray[np.bool_]:
-        """(n,) ids -> (n,) whether each passage is still there."""
-        wanted = np.asarray(ids, dtype=np.int64)
-        sql = "SELECT p.id FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value"
-        rows = [row for piece in pieces(wanted.tolist(), IDS_A_QUERY) for row in self._all(sql, (json.dumps(piece),))]
-        return np.isin(wanted, _ids(rows))
+        return self._tables.passages(ids)
 
     def owners(self, ids: Sequence[int]) -> dict[int, int]:
-        """Passage id -> row id of its document, without reading a text; vanished ones are left out."""
-        sql = "SELECT p.id, p.document FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value"
-        return {row[0]: row[1] for piece in pieces(ids, IDS_A_QUERY) for row in self._all(sql, (json.dumps(piece),))}
+        return self._tables.owners(ids)
 
-    # ---- vectors
+    def texts(self) -> Iterator[str]:
+        return self._tables.texts()
 
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
     ) -> Iterator[tuple[Ids, Vectors]]:
-        """(passage ids (m,) ascending, their vectors (m, dim)) in pieces of at most `chunk`. Raises Corrupt.
-
-        Only passages with an id above `after`, and of `ids` where given. Memory is that of one piece. What is
-        committed meanwhile may or may not come along: use `snapshot()` for a view of one moment.
-        """
-        dim = self._dim(space)
-        if ids is not None:
-            wanted = sorted({i for i in np.asarray(ids, dtype=np.int64).tolist() if i > after})
-            for piece in pieces(wanted, chunk):  # np.unique would import numpy.ma, a cold query's 25 ms
-                sql = "passage IN (SELECT value FROM json_each(?)) ORDER BY passage"
-                if rows := self._vector_rows(sql, (space, json.dumps(piece))):
-                    yield self._decode(rows, dim)
-            return
-        while rows := self._vector_rows("passage > ? ORDER BY passage LIMIT ?", (space, after, chunk)):
-            yield self._decode(rows, dim)
-            after = rows[-1][0]
+        return self._tables.vectors(space, after=after, ids=ids, chunk=chunk)
 
     def vector_ids(self, space: int) -> Ids:
-        """The passages that have a vector in this space, ascending."""
-        sql = "SELECT passage FROM vectors WHERE space = ? AND passage > ? ORDER BY passage LIMIT ?"
-        parts = [np.empty(0, np.int64)]
-        while rows := self._all(sql, (space, int(parts[-1][-1]) if len(parts) > 1 else 0, IDS_A_QUERY)):
-            parts.append(_ids(rows))
-        return np.concatenate(parts)
+        return self._tables.vector_ids(space)
 
     def highest_id(self, space: int) -> int:
-        """The newest passage that has a vector in this space; 0 for none."""
-        return int(self._all("SELECT coalesce(max(passage), 0) FROM vectors WHERE space = ?", (space,))[0][0])
+        return self._tables.highest_id(space)
 
-    def count_after(self, space: int, passage: int) -> int:
-        """How many vectors of this space belong to passages newer than `passage`."""
-        return int(self._all("SELECT count(*) FROM vectors WHERE space = ? AND passage > ?", (space, passage))[0][0])
+    # ---- search
 
-    def without_vector(self, space: int, *, after: int = 0, limit: int = IDS_A_QUERY) -> Ids:
-        """Passages with an id above `after` that have no vector in this space, ascending: a new encoder's work."""
-        sql = """SELECT id FROM passages p WHERE id > ? AND NOT EXISTS
-                 (SELECT 1 FROM vectors v WHERE v.space = ? AND v.passage = p.id) ORDER BY id LIMIT ?"""
-        return _ids(self._all(sql, (after, space, limit)))
+    def allowed(self, condition: Filter | None, must: Sequence[str] = ()) -> AllowedIds | None:
+        with self.snapshot():
+            parts = [] if condition is None else [filter_sql.allowed(self.connection.raw, condition)]
+            parts += [lexical.containing(self.connection.raw, must)] if must else []
+        return AllowedIds(reduce(np.intersect1d, parts)) if parts else None
 
-    def highest_given(self) -> int:
-        """The highest id that a passage ever had."""
-        rows = self._all("SELECT seq FROM sqlite_sequence WHERE name = 'passages'")
-        return int(rows[0][0]) if rows else 0
+    def allowed_documents(self, condition: Filter) -> list[str]:
+        with self.snapshot():
+            return filter_sql.allowed_documents(self.connection.raw, condition)
 
-    def copy_to(self, file: Path) -> None:
-        """A compact copy of the database as it is at this moment, in the new file `file`. Not inside a snapshot."""
-        self._all("VACUUM INTO ?", (str(file),))
+    def dense(
+        self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False
+    ) -> Dense:
+        with self.snapshot():
+            if space not in self._searchers:
+                self._searchers[space] = VectorSearcher(vector_caches.SpaceVectors(self._tables, space))
+            return Dense(*self._searchers[space].search(queries, k, _ids(allowed), exact=exact))
 
-    # ---- inside
+    def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
+        with self.snapshot():
+            return lexical.search(self.connection.raw, text, k, _ids(allowed))
 
-    def _dim(self, space: int) -> int:
-        rows = self._all("SELECT dim FROM spaces WHERE id = ?", (space,))
-        if not rows:
-            raise NotFound(f"{self.folder} has no space {space}.")
-        return int(rows[0][0])
+    def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
+        return lexical.spans(text, query)
 
-    def _vector_rows(self, condition: str, parameters: Sequence[Any]) -> list[tuple[int, int, bytes]]:
-        return self._all(f"SELECT passage, crc, vector FROM vectors WHERE space = ? AND {condition}", parameters)
+    def facets(self) -> list[Facet]:
+        with self.snapshot():
+            return facets.facets(self.connection.raw)
 
-    def _passage(self, row_id: int, uri: str, start: int, end: int, text: str, *rest: Any) -> StoredPassage:
-        page, line, heading, metadata, title, root, path, crc, document = rest
-        if not isinstance(text, str) or crc != passage_crc(row_id, document, start, end, text):
-            raise Corrupt(f"{self.folder}: passage {row_id} of {uri!r} is damaged.", sqlite.REPAIR)
-        parsed = {} if metadata == "{}" else self._parsed(metadata)  # most files have none, and a search reads hundreds
-        return StoredPassage(row_id, uri, start, end, text, page, line, heading, parsed, title, root, path)
+    # ---- is it sound
 
-    def _space(self, row_id: int, fingerprint: str, name: str, dim: int, *rest: Any) -> Space:
-        info, quantiles, count = rest
-        return Space(row_id, fingerprint, name, dim, self._parsed(info), self._quantiles(quantiles), count)
+    def verify(self, progress: Callable[[Progress], None]) -> list[str]:
+        found = verify.verify(self._tables, progress)
+        return found + [problem for space in self.spaces() for problem in vector_caches.check(self._tables, space)]
 
-    def _quantiles(self, packed: bytes) -> tuple[float, ...]:
-        if not isinstance(packed, bytes) or len(packed) % 8:
-            raise Corrupt(f"{self.folder} is damaged: a background distribution.", sqlite.REPAIR)
-        return tuple(np.frombuffer(packed, "<f8").tolist())
-
-    def _decode(self, rows: Sequence[Any], dim: int) -> tuple[Ids, Vectors]:
-        ids, sums, blobs = zip(*rows, strict=True)
-        sound = all(map(_is_sound, ids, sums, blobs)) and all(len(blob) == 2 * dim for blob in blobs)
-        if not sound:
-            bad = next(row[0] for row in rows if not _is_sound(*row) or len(row[2]) != 2 * dim)
-            raise Corrupt(f"{self.folder}: the vector of passage {bad} is damaged.", sqlite.REPAIR)
-        halves = np.frombuffer(b"".join(blobs), FLOAT16).reshape(len(ids), dim)
-        return np.array(ids, dtype=np.int64), unit_rows(halves)
-
-    def _fitting(self, path: str) -> list[int]:
-        sql = "SELECT d.id, d.uri, s.path, s.root FROM documents d LEFT JOIN sources s ON s.id = d.source"
-        return [
-            document
-            for document, uri, place, root in self._all(sql)
-            if matches(path, uri) or (place is not None and matches(path, place, root))
-        ]
+    def audit(self, space: int, *, sample: int, k: int) -> JsonObject:
+        with self.snapshot():
+            return audit(VectorSearcher(vector_caches.SpaceVectors(self._tables, space)), sample=sample, k=k)
 
 
-def _ids(rows: Sequence[Any]) -> Ids:
-    return np.array([row[0] for row in rows], dtype=np.int64)
+def require_store(folder: Path) -> None:
+    """Raise NotFound where `folder` holds no store."""
+    if not (folder / DATABASE).is_file():
+        raise NotFound(f"{folder} is not an index.", f"Make one: semsearch index FILES -n {folder.name}")
 
 
-def _is_sound(row_id: int, crc: int, blob: Any) -> bool:
-    return isinstance(blob, bytes) and vector_crc(row_id, blob) == crc
+def _ids(allowed: Allowed | None) -> Ids | None:
+    if allowed is None:
+        return None
+    if not isinstance(allowed, AllowedIds):
+        raise UsageError(
+            f"a filter of another store ({type(allowed).__name__}) was given.", "Call `allowed` of this one."
+        )
+    return allowed.ids
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files in `folder`; one that a writer renames or removes meanwhile counts as gone."""
+    total = 0
+    for file in folder.iterdir():
+        with suppress(FileNotFoundError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total

@@ -80,6 +80,22 @@ def connect_reader(file: Path) -> tuple[sqlite3.Connection, bool]:
     return _readable(file, "immutable"), True
 
 
+def check_installation() -> str:
+    """What this Python's SQLite offers: full-text search, and the trigram tokenizer that finds CJK words.
+
+    Raises SemsearchError where one is missing.
+    """
+    memory = sqlite3.connect(":memory:")
+    for tokenizer in ("porter unicode61", "trigram"):
+        try:
+            memory.execute(f"CREATE VIRTUAL TABLE \"{tokenizer}\" USING fts5(text, tokenize='{tokenizer}')")
+        except sqlite3.OperationalError as error:
+            raise SemsearchError(
+                f"{sqlite3.sqlite_version}: {error}", "Use a Python with SQLite 3.34 or later."
+            ) from error
+    return f"{sqlite3.sqlite_version} with FTS5 and trigram"
+
+
 def _readable(file: Path, mode: Literal["ro", "immutable"]) -> sqlite3.Connection:
     connection = connect(file, mode)
     try:

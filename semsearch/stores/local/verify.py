@@ -18,9 +18,11 @@ from typing import Any
 
 from semsearch.errors import Locked, SemsearchError
 from semsearch.stores.local import schema, sqlite
-from semsearch.stores.local.store import Store
-from semsearch.stores.records import CJK, FLOAT16, identity, meta_hash, passage_crc, text_hash, unpack, vector_crc
+from semsearch.stores.local.row_codec import FLOAT16, decompress, passage_crc, vector_crc
+from semsearch.stores.local.tables import Tables
+from semsearch.stores.records import meta_hash, stable_id, text_hash
 from semsearch.types import Progress
+from semsearch.utils.writing_systems import CJK
 
 MOST_OF_A_KIND = 5  # problems of one kind that are listed; more are counted
 SAMPLE = 200
@@ -28,28 +30,28 @@ _RUN = re.compile(f"[{CJK}]{{3}}")
 _WORD = re.compile(r"[^\W_]+")
 
 
-def verify(store: Store, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:
+def verify(tables: Tables, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:
     """Everything that is off, a sentence each; an empty list is good. Nothing is changed. Raises Locked."""
     problems: list[str] = []
-    with store.snapshot():
+    with tables.connection.snapshot():
         for done, check in enumerate(_CHECKS):
             progress(Progress(done, len(_CHECKS), "checks", _named(check)))
-            problems += _shortened(_caught(check, store))
+            problems += _shortened(_caught(check, tables))
     return problems
 
 
-def _caught(check: Callable[[Store], Iterator[str]], store: Store) -> Iterator[str]:
+def _caught(check: Callable[[Tables], Iterator[str]], tables: Tables) -> Iterator[str]:
     """The problems that a check finds, and the one that stops it."""
     try:
-        with sqlite.translated(store.folder):
-            yield from check(store)
+        with sqlite.translated(tables.folder):
+            yield from check(tables)
     except Locked:
         raise
     except (SemsearchError, TypeError, ValueError, AttributeError, OverflowError) as error:  # damage has any type
         yield f"{_named(check)}: {getattr(error, 'message', error)}"
 
 
-def _named(check: Callable[[Store], Iterator[str]]) -> str:
+def _named(check: Callable[[Tables], Iterator[str]]) -> str:
     return check.__name__.strip("_").replace("_", " ")
 
 
@@ -60,8 +62,8 @@ def _shortened(problems: Iterable[str]) -> Iterator[str]:
         yield f"… and {more} more like that."
 
 
-def _schema(store: Store) -> Iterator[str]:
-    found = _objects(store.connection)
+def _schema(tables: Tables) -> Iterator[str]:
+    found = _objects(tables.connection.raw)
     wanted = _expected()
     for name in sorted(wanted.keys() | found.keys()):
         if name not in found:
@@ -87,28 +89,28 @@ def _objects(connection: sqlite3.Connection) -> dict[str, str | None]:
     return dict(rows.fetchall())
 
 
-def _pages(store: Store) -> Iterator[str]:
-    for (said,) in store.connection.execute("PRAGMA integrity_check"):
+def _pages(tables: Tables) -> Iterator[str]:
+    for (said,) in tables.connection.raw.execute("PRAGMA integrity_check"):
         if said != "ok":
             yield f"SQLite finds: {said}."
 
 
-def _references(store: Store) -> Iterator[str]:
-    for table, row, parent, _ in store.connection.execute("PRAGMA foreign_key_check"):
+def _references(tables: Tables) -> Iterator[str]:
+    for table, row, parent, _ in tables.connection.raw.execute("PRAGMA foreign_key_check"):
         yield f"row {row} of {table} belongs to a row of {parent} that is not there."
     sql = "SELECT passage, space FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.id = v.passage)"
-    for passage, space in store.connection.execute(sql):
+    for passage, space in tables.connection.raw.execute(sql):
         yield f"a vector in space {space} belongs to passage {passage}, which is not there."
 
 
-def _documents(store: Store) -> Iterator[str]:
+def _documents(tables: Tables) -> Iterator[str]:
     columns = "id, uri, sha256, meta_sha256, title, metadata, marks, body"
-    for number, uri, sha256, meta_sha256, title, metadata, marks, body in store.connection.execute(
+    for number, uri, sha256, meta_sha256, title, metadata, marks, body in tables.connection.raw.execute(
         f"SELECT {columns} FROM documents ORDER BY id"
     ):
         text: str | None = None
         try:
-            text = unpack(body)
+            text = decompress(body)
             if text_hash(text) != sha256:
                 yield f"the text of {uri!r} is not the one that was stored."
             if meta_hash(title, json.loads(metadata)) != meta_sha256:
@@ -116,12 +118,12 @@ def _documents(store: Store) -> Iterator[str]:
             json.loads(marks)
         except (ValueError, TypeError) as error:
             yield f"{uri!r} cannot be read: {error}."
-        yield from _passages(store, number, uri, text)
+        yield from _passages(tables, number, uri, text)
 
 
-def _passages(store: Store, document: int, uri: str, text: str | None) -> Iterator[str]:
+def _passages(tables: Tables, document: int, uri: str, text: str | None) -> Iterator[str]:
     sql = 'SELECT id, position, start, "end", text, crc, identity FROM passages WHERE document = ? ORDER BY position'
-    rows = store.connection.execute(sql, (document,)).fetchall()
+    rows = tables.connection.raw.execute(sql, (document,)).fetchall()
     for expected, (number, position, start, end, part, crc, name) in enumerate(rows):
         if position != expected:
             yield f"passage {number} of {uri!r} is number {position} where {expected} should be."
@@ -129,68 +131,68 @@ def _passages(store: Store, document: int, uri: str, text: str | None) -> Iterat
             yield f"passage {number} of {uri!r} is damaged."
         elif text is not None and text[start:end] != part:
             yield f"passage {number} is not what stands at {start} to {end} of {uri!r}."
-        elif identity(uri, position, part) != name:
+        elif stable_id(uri, position, part) != name:
             yield f"the identity of passage {number} of {uri!r} is wrong."
 
 
-def _vectors(store: Store) -> Iterator[str]:
-    for space in store.spaces():
+def _vectors(tables: Tables) -> Iterator[str]:
+    for space in tables.spaces():
         width = space.dim * FLOAT16.itemsize
         sql = "SELECT passage, crc, vector FROM vectors WHERE space = ? ORDER BY passage"
-        for passage, crc, blob in store.connection.execute(sql, (space.id,)):
+        for passage, crc, blob in tables.connection.raw.execute(sql, (space.id,)):
             if len(blob) != width:
                 yield f"the vector of passage {passage} has {len(blob)} bytes where {space.name} makes {width}."
             elif vector_crc(passage, blob) != crc:
                 yield f"the vector of passage {passage} in the space of {space.name} is damaged."
     sql = """SELECT id FROM passages p WHERE NOT EXISTS
              (SELECT 1 FROM vectors v WHERE v.space IN (SELECT id FROM spaces) AND v.passage = p.id)"""
-    for (passage,) in store.connection.execute(sql):
+    for (passage,) in tables.connection.raw.execute(sql):
         yield f"passage {passage} has no vector."
 
 
-def _counters(store: Store) -> Iterator[str]:
-    counted = store.counts()
+def _counters(tables: Tables) -> Iterator[str]:
+    counted = tables.counts()
     for table in ("documents", "passages"):
-        (rows,) = store.connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        (rows,) = tables.connection.raw.execute(f"SELECT count(*) FROM {table}").fetchone()
         if rows != counted[table]:
             yield f"{counted[table]} {table} are on record, but {rows} are there."
         sql = f"SELECT coalesce(max(id), 0), (SELECT seq FROM sqlite_sequence WHERE name = ?) FROM {table}"
-        highest, given = store.connection.execute(sql, (table,)).fetchone()
+        highest, given = tables.connection.raw.execute(sql, (table,)).fetchone()
         if highest > (given or 0):
             yield f"the next id of {table} would be one that was used before."
     for space, vectors in counted["vectors"].items():
-        (rows,) = store.connection.execute("SELECT count(*) FROM vectors WHERE space = ?", (space,)).fetchone()
+        (rows,) = tables.connection.raw.execute("SELECT count(*) FROM vectors WHERE space = ?", (space,)).fetchone()
         if rows != vectors:
             yield f"{vectors} vectors of space {space} are on record, but {rows} are there."
 
 
-def _records(store: Store) -> Iterator[str]:
-    store.recipe()
-    store.last_run()
-    for space in store.spaces():
+def _records(tables: Tables) -> Iterator[str]:
+    tables.recipe()
+    next(tables.runs(), None)
+    for space in tables.spaces():
         quantiles = space.background
         if any(not math.isfinite(q) for q in quantiles) or list(quantiles) != sorted(quantiles):
             yield f"the background distribution of {space.name} is damaged."
-        for row in store.caches(space.id):
-            if "/" in row.file or "\\" in row.file or row.highest_id > store.highest_given():
+        for row in tables.caches(space.id):
+            if "/" in row.file or "\\" in row.file or row.highest_id > tables.highest_given():
                 yield f"the record of cache {row.file!r} cannot be true."
 
 
-def _full_text(store: Store) -> Iterator[str]:
+def _full_text(tables: Tables) -> Iterator[str]:
     for table, only in (("passages_fts", ""), ("passages_cjk", "WHERE cjk = 1")):
-        (rows,) = store.connection.execute(f"SELECT count(*) FROM {table}_docsize").fetchone()
-        (wanted,) = store.connection.execute(f"SELECT count(*) FROM passages {only}").fetchone()
+        (rows,) = tables.connection.raw.execute(f"SELECT count(*) FROM {table}_docsize").fetchone()
+        (wanted,) = tables.connection.raw.execute(f"SELECT count(*) FROM passages {only}").fetchone()
         if rows != wanted:
             yield f"the full-text index {table} knows {rows} passages where there are {wanted}."
-        if store.readonly:
-            yield from _sampled(store, table, only)
-        elif not _agrees(store, table):
+        if not tables.connection.writable:
+            yield from _sampled(tables, table, only)
+        elif not _agrees(tables, table):
             yield f"the full-text index {table} does not agree with the passages."
 
 
-def _agrees(store: Store, table: str) -> bool:
+def _agrees(tables: Tables, table: str) -> bool:
     try:  # rank 1: compare with the passages too
-        store.connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
+        tables.connection.raw.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
     except sqlite3.DatabaseError as error:
         if sqlite.code(error) != sqlite3.SQLITE_CORRUPT:
             raise
@@ -198,15 +200,15 @@ def _agrees(store: Store, table: str) -> bool:
     return True
 
 
-def _sampled(store: Store, table: str, only: str) -> Iterator[str]:
+def _sampled(tables: Tables, table: str, only: str) -> Iterator[str]:
     """Passages in equal steps that are not found by a word of their own."""
-    (wanted,) = store.connection.execute(f"SELECT count(*) FROM passages {only}").fetchone()
-    numbers = store.connection.execute(f"SELECT id FROM passages {only} ORDER BY id")
+    (wanted,) = tables.connection.raw.execute(f"SELECT count(*) FROM passages {only}").fetchone()
+    numbers = tables.connection.raw.execute(f"SELECT id FROM passages {only} ORDER BY id")
     for (number,) in islice(numbers, 0, None, max(1, wanted // SAMPLE)):
-        (text,) = store.connection.execute("SELECT text FROM passages WHERE id = ?", (number,)).fetchone()
+        (text,) = tables.connection.raw.execute("SELECT text FROM passages WHERE id = ?", (number,)).fetchone()
         term = _term(table, text)
         sql = f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND rowid = ?"
-        if term and store.connection.execute(sql, (f'"{term}"', number)).fetchone() is None:
+        if term and tables.connection.raw.execute(sql, (f'"{term}"', number)).fetchone() is None:
             yield f"the full-text index {table} does not find passage {number} by its word {term!r}."
 
 

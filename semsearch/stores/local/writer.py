@@ -1,42 +1,50 @@
-"""Where rows come and go: the transaction, and the two methods that add and remove documents.
+"""The local store's writing side: every change is one transaction that holds texts, vectors, checksums and counters.
 
-Full-text rows and counters are kept here, by hand, in the same transaction (see schema.py for why not by triggers).
+Full-text rows and counters are kept by `_insert` and `_remove`, in the same transaction (see `schema` for why not by
+triggers). Passage ids are never used twice, also not by a document that is replaced: a cache that is behind can miss a
+passage, but it cannot name one whose text has changed since.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import astuple, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from semsearch.errors import NotFound, SemsearchError
-from semsearch.stores.local import schema, sqlite
-from semsearch.stores.local.connection import DATABASE
-from semsearch.stores.local.reader import Reader
+from semsearch.errors import NotFound, SemsearchError, UsageError
+from semsearch.stores.local import sqlite, vector_caches
+from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.reader import LocalReader, require_store
+from semsearch.stores.local.row_codec import FLOAT16, compress, passage_crc, vector_crc
+from semsearch.stores.local.tables import Tables
 from semsearch.stores.records import (
-    CJK,
-    FLOAT16,
     Entry,
     Source,
-    identity,
+    Space,
+    check_document,
     meta_hash,
-    pack,
-    passage_crc,
+    stable_id,
     text_hash,
     to_json,
-    vector_crc,
 )
+from semsearch.types import Document
+from semsearch.utils.vectors import check
 from semsearch.utils.writer_lock import WriterLock
+from semsearch.utils.writing_systems import CJK
+from semsearch.vector_index import cache_files
+from semsearch.vector_index.cache_files import CacheFile
 
 if TYPE_CHECKING:
-    from semsearch.types import Document, Vectors
+    from semsearch.types import Ids, Metadata, Passage, Vectors
 
+RUNS_KEPT = 100
+_THESE = "IN (SELECT value FROM json_each(?))"
 _CJK = re.compile(f"[{CJK}]")
 _OURS = "document IN (SELECT value FROM json_each(?))"
 _FULL_TEXT = (("passages_fts", ""), ("passages_cjk", "AND cjk = 1"))
@@ -44,87 +52,219 @@ _DOCUMENT_COLUMNS = "id, uri, source, sha256, meta_sha256, mtime, size, loader, 
 _PASSAGE_COLUMNS = 'id, document, position, start, "end", page, line, heading, crc, identity, cjk, text'
 
 
-class Writer(Reader):
-    """A connection that may write, if it was given the lock for it; `close()` lets go of the lock."""
+class LocalWriter:
+    """A store that is open for writing; it has the writer's lock until `close()`.
 
-    def __init__(self, folder: Path, lock: WriterLock | None, name: str = DATABASE) -> None:
-        self.readonly = lock is None
-        self._writer = lock
-        self._writing = False
-        super().__init__(folder, name)
+    Threads may share one: transactions and snapshots take turns.
+    """
+
+    def __init__(self, connection: Connection, lock: WriterLock) -> None:
+        self.connection = connection
+        self.reader = LocalReader(connection)
+        self._db = connection
+        self._tables = Tables(connection)
+        self._lock = lock
+
+    @classmethod
+    def open(cls, folder: Path) -> LocalWriter:
+        """The store in `folder`. Raises NotFound, Corrupt, SemsearchError for a newer schema, Locked."""
+        require_store(folder)
+        lock = WriterLock(folder)
+        try:
+            return cls(Connection(folder, write=True), lock)
+        except BaseException:
+            lock.release()
+            raise
 
     def close(self) -> None:
-        """Fold the log into the file, let go of the files and of the lock. Every later call raises SemsearchError."""
-        with self._lock:
-            super().close()
-            if self._writer is not None:
-                self._writer.release()
+        """Fold the log into the file, close the files and release the lock. Every later call raises SemsearchError."""
+        self._db.close()
+        self._lock.release()
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def transaction(self) -> AbstractContextManager[None]:
         """All inside is on disk when the outermost one ends, or none of it. An inner one that fails is undone alone."""
-        with self._lock, sqlite.translated(self.folder):
-            if self.readonly:
-                raise SemsearchError(f"{self.folder} is open for reading only.")
-            with self._inner() if self._writing else self._outermost():
-                yield
+        return self._db.transaction()
 
-    @contextmanager
-    def _outermost(self) -> Iterator[None]:
-        if self._depth:
-            raise SemsearchError("a write inside a snapshot would be acknowledged before it is on disk.")
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
-        self._writing, self._depth = True, 1
-        before = connection.total_changes
-        try:
-            yield
-            if connection.in_transaction and connection.total_changes != before:
-                self._add("version", 1)
-            connection.execute("COMMIT")  # fails where SQLite has rolled back by itself: nothing was acknowledged
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-        finally:
-            self._writing, self._depth = False, 0
+    # ---- documents
 
-    @contextmanager
-    def _inner(self) -> Iterator[None]:
-        connection = self._connection
-        if not connection.in_transaction:  # a full disk ends the whole transaction, whoever has caught the error
-            raise SemsearchError(f"{self.folder}: the transaction has already failed.")
-        connection.execute("SAVEPOINT inner_one")
-        try:
-            yield
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK TO inner_one")
-                connection.execute("RELEASE inner_one")
-            raise
-        connection.execute("RELEASE inner_one")
+    def replace(self, entries: Sequence[Entry], space: int) -> None:
+        """Store these documents with their passages and vectors, each in place of what its id held before.
 
-    def _connect(self) -> sqlite3.Connection:
-        if self.readonly:
-            return super()._connect()
-        connection = sqlite.connect(self._file, "rw")
-        try:
-            schema.check(connection, self.folder, write=True)  # first: a file that is not ours stays untouched
-            sqlite.make_durable(connection, self.folder)
-            schema.migrate(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        Of two entries with one id the last counts. Raises Unreadable for a document that cannot be kept exactly,
+        SemsearchError for passages or vectors that do not fit; nothing of the call is written then.
+        """
+        dim = self._tables.dim(space)
+        latest = {entry.document.id: _checked(entry, dim) for entry in entries}
+        with self.transaction():
+            self._remove(self._ids(latest))
+            self._insert(list(latest.values()), space)
 
-    def _execute(self, sql: str, parameters: Sequence[Any] = ()) -> int:
-        return self._connection.execute(sql, parameters).rowcount
+    def put_vectors(self, space: int, ids: Ids, vectors: Vectors) -> None:
+        """Give existing passages their vectors (n, dim) in another space. Raises SemsearchError for unknown ids.
 
-    def _add(self, counter: str, change: int) -> None:
-        self._execute("UPDATE meta SET value = value + ? WHERE key = ?", (change, counter))
+        Caches that reach beyond the first of them are dropped: they would be taken to hold these vectors.
+        """
+        rows = check(vectors, dim=self._tables.dim(space), what="put_vectors")
+        wanted = [int(passage) for passage in ids]
+        with self.transaction():
+            if len(wanted) != len(rows) or not self._tables.existing(wanted).all():
+                raise SemsearchError(f"{len(rows)} vectors were given for {len(wanted)} passages, or some are gone.")
+            sql = f"DELETE FROM vectors WHERE space = ? AND passage {_THESE}"
+            had = self._db.execute(sql, (space, json.dumps(wanted)))
+            self._insert_vectors(space, wanted, rows)
+            self._count_vectors(space, len(rows) - had)
+            if wanted:
+                self._db.execute("DELETE FROM caches WHERE space = ? AND highest_id >= ?", (space, min(wanted)))
 
-    def _count_vectors(self, space: int, change: int) -> None:
-        self._execute("UPDATE spaces SET vectors = vectors + ? WHERE id = ?", (change, space))
+    def delete(self, uris: Iterable[str]) -> int:
+        """Delete these documents; how many there were."""
+        with self.transaction():
+            return self._remove(self._ids(uris))
+
+    def rename(self, old_uri: str, new_uri: str) -> None:
+        """Give a document another id; passages and vectors stay. Raises NotFound, and UsageError if it is taken."""
+        with self.transaction():
+            known = dict(self._db.rows("SELECT uri, id FROM documents WHERE uri IN (?, ?)", (old_uri, new_uri)))
+            if old_uri not in known:
+                raise NotFound(f"{self._db.folder} has no document {old_uri!r}.")
+            if old_uri == new_uri:
+                return
+            if new_uri in known:
+                raise UsageError(f"{self._db.folder} already has a document {new_uri!r}.", "Delete it first.")
+            self._db.execute("UPDATE documents SET uri = ? WHERE id = ?", (new_uri, known[old_uri]))
+            rows = self._db.rows("SELECT position, text, id FROM passages WHERE document = ?", (known[old_uri],))
+            self._db.execute_many(
+                "UPDATE passages SET identity = ? WHERE id = ?",
+                [(stable_id(new_uri, position, text), passage) for position, text, passage in rows],
+            )
+
+    def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
+        """New metadata and title under an unchanged text. Raises NotFound, Unreadable."""
+        check_document(Document(uri, "", metadata, title))
+        packed = to_json(dict(metadata))
+        sql = "UPDATE documents SET metadata = ?, title = ?, meta_sha256 = ? WHERE uri = ?"
+        with self.transaction():
+            if not self._db.execute(sql, (packed, title, meta_hash(title, metadata), uri)):
+                raise NotFound(f"{self._db.folder} has no document {uri!r}.")
+
+    # ---- sources
+
+    def put_source(self, source: Source) -> int:
+        """Record a file, or its new state; its id, which stays the same for the same (root, path)."""
+        sql = """INSERT INTO sources (root, path, mtime_ns, size, sha256, loader) VALUES (?, ?, ?, ?, ?, ?)
+                 ON CONFLICT (root, path) DO UPDATE SET mtime_ns = excluded.mtime_ns, size = excluded.size,
+                 sha256 = excluded.sha256, loader = excluded.loader RETURNING id"""
+        with self.transaction():
+            ((known,),) = self._db.rows(sql, _columns(source))
+            self._copy_to_documents(known, source)
+            return int(known)
+
+    def move_source(self, source_id: int, source: Source) -> None:
+        """Record that a file has moved: the same documents, another place.
+
+        Raises NotFound, UsageError if another source has the place.
+        """
+        sql = "UPDATE sources SET root = ?, path = ?, mtime_ns = ?, size = ?, sha256 = ?, loader = ? WHERE id = ?"
+        with self.transaction():
+            taken = self._db.rows("SELECT id FROM sources WHERE root = ? AND path = ?", (source.root, source.path))
+            if taken and taken[0][0] != source_id:
+                raise UsageError(f"{self._db.folder} already knows a file {source.path!r}.", "Drop it first.")
+            if not self._db.execute(sql, (*_columns(source), source_id)):
+                raise NotFound(f"{self._db.folder} knows no source {source_id}.")
+            self._copy_to_documents(source_id, source)
+
+    def drop_sources(self, ids: Iterable[int]) -> int:
+        """Forget files and delete the documents that came from them; how many documents there were."""
+        wanted = json.dumps([int(source) for source in ids])
+        with self.transaction():
+            sql = f"SELECT id FROM documents WHERE source {_THESE}"
+            removed = self._remove([document for (document,) in self._db.rows(sql, (wanted,))])
+            self._db.execute(f"DELETE FROM sources WHERE id {_THESE}", (wanted,))
+            return removed
+
+    # ---- the rest
+
+    def set_recipe(self, recipe: Mapping[str, object]) -> None:
+        """Record how this index is made, in place of what was recorded before."""
+        rows = [(key, to_json(value)) for key, value in recipe.items()]
+        with self.transaction():
+            self._db.execute("DELETE FROM recipe")
+            self._db.execute_many("INSERT INTO recipe VALUES (?, ?)", rows)
+
+    def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
+        """The space of an encoder; a new one where its fingerprint is unknown."""
+        sql = "INSERT INTO spaces (fingerprint, name, dim, info) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        with self.transaction():
+            self._db.execute(sql, (fingerprint, name, dim, to_json(dict(info))))
+            return next(space for space in self._tables.spaces() if space.fingerprint == fingerprint)
+
+    def set_background(self, space: int, quantiles: Sequence[float], count: int) -> None:
+        """Record the null distribution of a space, measured when it held `count` vectors."""
+        packed = np.asarray(quantiles, dtype="<f8").tobytes()
+        with self.transaction():
+            self._db.execute(
+                "UPDATE spaces SET background = ?, background_count = ? WHERE id = ?", (packed, count, space)
+            )
+
+    def update_vector_index(self, space: int, backend: str, *, force: bool = False) -> None:
+        """Build a new cache where one is due, or with `force`. Raises UnknownName for a backend that does not exist.
+
+        SemsearchError where the file cannot be written; the present cache is untouched then.
+        """
+        if not (force or vector_caches.staleness(self._tables, space, backend)):
+            return
+        with LocalReader.open(self._db.folder) as reader:  # threads that share this writer go on meanwhile
+            built = vector_caches.build(Tables(reader.connection), space, backend)
+        with self.transaction():
+            for record in vector_caches.outdated(self._tables, space):
+                self.drop_cache(record.id)
+            self.add_cache(built)
+        cache_files.sweep(self._db.folder, space, {record.file for record in self._tables.caches(space)})
+
+    def add_cache(self, record: CacheFile) -> CacheFile:
+        """Announce a finished cache file; its record. Its commit is the switch. `record.id` is ignored."""
+        sql = """INSERT INTO caches (space, file, bytes, sha256, highest_id, count, spec, faiss_version, why)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+        with self.transaction():
+            self._db.execute(sql, astuple(record)[1:])
+            return self._tables.caches(record.space)[0]
+
+    def drop_cache(self, cache: int) -> None:
+        """Forget a cache; its file is the caller's."""
+        with self.transaction():
+            self._db.execute("DELETE FROM caches WHERE id = ?", (cache,))
+
+    def add_run(self, report: Mapping[str, object]) -> None:
+        """Record what a run of `index` did. The last 100 are kept."""
+        with self.transaction():
+            self._db.execute("INSERT INTO runs (report) VALUES (?)", (to_json(dict(report)),))
+            self._db.execute("DELETE FROM runs WHERE id <= (SELECT max(id) FROM runs) - ?", (RUNS_KEPT,))
+
+    def compact(self) -> None:
+        """Give back the room of what was deleted. Needs as much room again for a moment."""
+        from sqlite_utils import Database  # 0.2 s to import, and only maintenance needs it
+
+        with self.transaction():
+            for table in ("passages_fts", "passages_cjk"):
+                self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        with self._db.exclusive() as connection:
+            Database(connection).vacuum()
+            connection.execute("PRAGMA busy_timeout=0")  # a reader at work is no reason to wait: close() does it
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            connection.execute(f"PRAGMA busy_timeout={sqlite.BUSY_MS}")
+
+    def _copy_to_documents(self, source_id: int, source: Source) -> None:
+        """Filters on date and loader read these columns of the documents."""
+        sql = "UPDATE documents SET mtime = ?, loader = ? WHERE source = ?"
+        self._db.execute(sql, (source.mtime_ns, source.loader, source_id))
+
+    # ---- rows
 
     def _remove(self, documents: Sequence[int]) -> int:
         """Documents by row id, with passages, vectors, full text and counters: the one place where rows go."""
@@ -133,61 +273,91 @@ class Writer(Reader):
         wanted = (json.dumps(documents),)
         for table, only in _FULL_TEXT:  # 'delete' needs the very text that was put
             gone = f"SELECT 'delete', id, text FROM passages WHERE {_OURS} {only}"
-            self._execute(f"INSERT INTO {table} ({table}, rowid, text) {gone}", wanted)
-        for space in self.spaces():
+            self._db.execute(f"INSERT INTO {table} ({table}, rowid, text) {gone}", wanted)
+        for space in self._tables.spaces():
             sql = f"DELETE FROM vectors WHERE space = ? AND passage IN (SELECT id FROM passages WHERE {_OURS})"
-            self._count_vectors(space.id, -self._execute(sql, (space.id, *wanted)))
-        passages = self._execute(f"DELETE FROM passages WHERE {_OURS}", wanted)
-        removed = self._execute("DELETE FROM documents WHERE id IN (SELECT value FROM json_each(?))", wanted)
-        self._add("passages", -passages)
-        self._add("documents", -removed)
+            self._count_vectors(space.id, -self._db.execute(sql, (space.id, *wanted)))
+        passages = self._db.execute(f"DELETE FROM passages WHERE {_OURS}", wanted)
+        removed = self._db.execute("DELETE FROM documents WHERE id IN (SELECT value FROM json_each(?))", wanted)
+        self._db.add("passages", -passages)
+        self._db.add("documents", -removed)
         return removed
+
+    def _ids(self, uris: Iterable[str]) -> list[int]:
+        """Row ids of the documents that are there."""
+        return [row[0] for row in self._db.rows_in("SELECT id FROM documents WHERE uri IN", list(uris))]
 
     def _insert(self, entries: Sequence[Entry], space: int) -> None:
         """New documents with everything that belongs to them: the one place where rows come."""
         first = self._next_id("passages")
         sources = self._sources_of(entries)
-        documents: list[tuple[Any, ...]] = []
-        passages: list[tuple[Any, ...]] = []
+        documents: list[tuple[object, ...]] = []
+        passages: list[tuple[object, ...]] = []
         for number, entry in enumerate(entries, start=self._next_id("documents")):
             documents.append(_document_row(number, entry.document, sources.get(entry.source)))
             passages += _passage_rows(first + len(passages), number, entry)
-        put = self._connection.executemany
+        put = self._db.execute_many
         put(f"INSERT INTO documents ({_DOCUMENT_COLUMNS}) VALUES (?{', ?' * 12})", documents)
         put(f"INSERT INTO passages ({_PASSAGE_COLUMNS}) VALUES (?{', ?' * 11})", passages)
         for table, only in _FULL_TEXT:
             new = f"SELECT id, text FROM passages WHERE id >= ? {only} ORDER BY id"
-            self._execute(f"INSERT INTO {table} (rowid, text) {new}", (first,))
+            self._db.execute(f"INSERT INTO {table} (rowid, text) {new}", (first,))
         if passages:
             vectors = np.concatenate([entry.vectors for entry in entries])
-            self._insert_vectors(space, [row[0] for row in passages], vectors)
+            self._insert_vectors(space, [first + at for at in range(len(passages))], vectors)
         self._count_vectors(space, len(passages))
-        self._add("documents", len(documents))
-        self._add("passages", len(passages))
+        self._db.add("documents", len(documents))
+        self._db.add("passages", len(passages))
+
+    def _count_vectors(self, space: int, change: int) -> None:
+        self._db.execute("UPDATE spaces SET vectors = vectors + ? WHERE id = ?", (change, space))
 
     def _insert_vectors(self, space: int, passages: Sequence[int], vectors: Vectors) -> None:
         width = vectors.shape[1] * FLOAT16.itemsize
         packed = vectors.astype(FLOAT16).tobytes()
         blobs = (packed[at : at + width] for at in range(0, len(packed), width))
         rows = [(row_id, space, vector_crc(row_id, blob), blob) for row_id, blob in zip(passages, blobs, strict=True)]
-        self._connection.executemany("INSERT INTO vectors (passage, space, crc, vector) VALUES (?, ?, ?, ?)", rows)
+        self._db.execute_many("INSERT INTO vectors (passage, space, crc, vector) VALUES (?, ?, ?, ?)", rows)
 
     def _next_id(self, table: str) -> int:
         """What AUTOINCREMENT would give. Rows whose ids are known before they are written go in together."""
-        rows = self._all("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,))
+        rows = self._db.rows("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,))
         return int(rows[0][0]) + 1 if rows else 1
 
     def _sources_of(self, entries: Iterable[Entry]) -> dict[int | None, Source]:
         wanted = {entry.source for entry in entries if entry.source is not None}
         sql = """SELECT root, path, mtime_ns, size, sha256, loader, id FROM sources
                  WHERE id IN (SELECT value FROM json_each(?))"""
-        found: dict[int | None, Source] = {row[-1]: Source(*row) for row in self._all(sql, (json.dumps(list(wanted)),))}
+        found: dict[int | None, Source] = {
+            row[-1]: Source(*row) for row in self._db.rows(sql, (json.dumps(list(wanted)),))
+        }
         if missing := wanted - found.keys():
-            raise NotFound(f"{self.folder} knows no source {min(missing)}.")
+            raise NotFound(f"{self._db.folder} knows no source {min(missing)}.")
         return found
 
 
-def _document_row(number: int, document: Document, source: Source | None) -> tuple[Any, ...]:
+def _checked(entry: Entry, dim: int) -> Entry:
+    """The entry, if all of it can be stored. Raises Unreadable, SemsearchError."""
+    check_document(entry.document)
+    rows = check(entry.vectors, dim=dim, what=entry.document.id)
+    if len(rows) != len(entry.passages):
+        raise SemsearchError(f"{entry.document.id}: {len(rows)} vectors for {len(entry.passages)} passages.")
+    for passage in entry.passages:
+        if not _is_slice(passage, entry.document.text):
+            raise SemsearchError(f"{entry.document.id}: the passage at {passage.start} is not a slice of its document.")
+    return replace(entry, vectors=rows)
+
+
+def _is_slice(passage: Passage, text: str) -> bool:
+    whole = passage.start >= 0 and passage.end - passage.start == len(passage.text)
+    return whole and text[passage.start : passage.end] == passage.text
+
+
+def _columns(source: Source) -> tuple[str, str, int, int, str, str]:
+    return source.root, source.path, source.mtime_ns, source.size, source.sha256, source.loader
+
+
+def _document_row(number: int, document: Document, source: Source | None) -> tuple[object, ...]:
     return (
         number,
         document.id,
@@ -201,11 +371,11 @@ def _document_row(number: int, document: Document, source: Source | None) -> tup
         document.title,
         to_json(dict(document.metadata)),
         to_json([[mark.start, mark.page, mark.heading] for mark in document.marks]),
-        pack(document.text),
+        compress(document.text),
     )
 
 
-def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[Any, ...]]:
+def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[object, ...]]:
     return [
         (
             first + position,
@@ -217,7 +387,7 @@ def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[Any, ..
             passage.line,
             passage.heading,
             passage_crc(first + position, document, passage.start, passage.end, passage.text),
-            identity(entry.document.id, position, passage.text),
+            stable_id(entry.document.id, position, passage.text),
             int(_CJK.search(passage.text) is not None),
             passage.text,
         )

@@ -1,0 +1,50 @@
+"""A store writer that writes nothing: what a run would do, without the writer's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Self
+
+from semsearch.stores.protocol import StoreReader
+from semsearch.stores.records import Entry, Source, Space
+
+if TYPE_CHECKING:
+    from semsearch.types import Metadata
+
+
+class DryRunWriter:
+    """`StoreWriter` over a reader: counts what would be deleted, and changes nothing."""
+
+    def __init__(self, reader: StoreReader) -> None:
+        self.reader = reader
+
+    def close(self) -> None: ...
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+    def transaction(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def replace(self, entries: Sequence[Entry], space: int) -> None: ...
+    def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None: ...
+    def rename(self, old_uri: str, new_uri: str) -> None: ...
+    def delete(self, uris: Iterable[str]) -> int:
+        return len(self.reader.stamps(uris))
+
+    def put_source(self, source: Source) -> int:
+        return source.id
+
+    def move_source(self, source_id: int, source: Source) -> None: ...
+    def drop_sources(self, ids: Iterable[int]) -> int:
+        return sum(len(self.reader.documents_of(source)) for source in ids)
+
+    def set_recipe(self, recipe: Mapping[str, object]) -> None: ...
+    def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
+        return Space(0, fingerprint, name, dim, dict(info), ())
+
+    def set_background(self, space: int, quantiles: Sequence[float], count: int) -> None: ...
+    def add_run(self, report: Mapping[str, object]) -> None: ...
+    def update_vector_index(self, space: int, backend: str, *, force: bool = False) -> None: ...
+    def compact(self) -> None: ...

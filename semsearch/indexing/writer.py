@@ -1,0 +1,206 @@
+"""The writing side of an index: documents that come and go, each call one run that is counted and recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from semsearch.chunking.splitter import Splitter
+from semsearch.documents.loaders import Fields
+from semsearch.errors import SemsearchError, Unreadable, UsageError
+from semsearch.indexing import null_distribution, sources, sync
+from semsearch.indexing.dry_run import DryRunWriter
+from semsearch.indexing.ingest import UNFINISHED, Ingest
+from semsearch.indexing.sources import SyncOptions
+from semsearch.indexing.tally import Tally
+from semsearch.stores.protocol import StoreReader, StoreWriter
+from semsearch.stores.records import Space
+from semsearch.types import Document, EncoderProtocol, JsonObject, Progress, Skipped, SyncReport
+
+DELETED_AT_ONCE = 500  # documents between two reports of progress
+
+
+class IndexWriter:
+    """Writes documents through a store and an encoder. On return, what was written is on disk for good.
+
+    With a `DryRunWriter` for the store the same calls say what they would do. One thread at a time.
+    """
+
+    def __init__(self, writer: StoreWriter, space: Space, encoder: EncoderProtocol) -> None:
+        self._writer = writer
+        self._reader = writer.reader
+        self._space = space
+        self._encoder = encoder
+        self._dry_run = isinstance(writer, DryRunWriter)
+
+    @classmethod
+    def dry_run(cls, reader: StoreReader, space: Space, encoder: EncoderProtocol) -> IndexWriter:
+        """A writer that changes nothing and takes no lock."""
+        return cls(DryRunWriter(reader), space, encoder)
+
+    def close(self) -> None:
+        """Close the store and release its lock."""
+        self._writer.close()
+
+    def add(self, documents: Iterable[Document]) -> SyncReport:
+        """See `Index.add`."""
+        with self._run() as run:
+            for document in documents:
+                if not isinstance(document, Document):
+                    raise UsageError(
+                        f"a value of type {type(document).__name__} was given where a Document is wanted.",
+                        "Write Document(id, text).",
+                    )
+                stamp = self._reader.stamps([document.id]).get(document.id)
+                if stamp is not None and stamp.source is not None:
+                    raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another id.")
+                run.tally.count(run.ingest.put(document, stamp=stamp))
+        return self._report(run)
+
+    def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
+        """See `Index.add_stream`."""
+        with self._run(force=options.force) as run:
+            for item in sync.stream_documents(stream, options.kind or "auto", options.fields or Fields()):
+                self._put(run, item)
+        return self._report(run)
+
+    def add_files(
+        self, files: Sequence[tuple[str, BinaryIO]], options: SyncOptions, progress: Callable[[Progress], None]
+    ) -> SyncReport:
+        """See `Index.add_files`."""
+        with self._run(force=options.force) as run:
+            for done, (name, stream) in enumerate(files):
+                for item in sync.file_documents(name, stream, options.kind or "auto", options.fields or Fields()):
+                    progress(Progress(done, len(files), "documents", name, run.ingest.written))
+                    self._put(run, item)
+            progress(Progress(len(files), len(files), "documents", "", run.ingest.written))
+        return self._report(run)
+
+    def sync(self, paths: Sequence[Path], options: SyncOptions, progress: Callable[[Progress], None]) -> SyncReport:
+        """See `Index.sync`."""
+        update = sources.update(paths, options, self._reader.recipe())
+        self._record(update.recipe)  # "resplit" stays until every document has been split anew, whatever is killed
+        splitter = Splitter(**update.recipe["splitter"])
+        with self._run(force=update.options.force, splitter=splitter) as run:
+            sync.sync(self._writer, update.roots, update.scopes, update.options, run.ingest, run.tally, progress)
+            if update.resplit:
+                self._split_anew(run, progress)
+        if update.resplit:
+            self._record({**self._reader.recipe(), "resplit": False})
+        return self._report(run, whole=not paths or update.resplit)
+
+    def delete(self, ids: Iterable[str], progress: Callable[[Progress], None]) -> int:
+        """See `Index.delete`."""
+        doomed = list(dict.fromkeys(ids))
+        deleted = 0
+        with self._writer.transaction():
+            owners = {stamp.source for stamp in self._reader.stamps(doomed).values()}
+            for source in [known for known in self._reader.sources().values() if known.id in owners]:
+                self._writer.put_source(replace(source, size=UNFINISHED))  # the next run looks into the file again
+            for at in range(0, len(doomed), DELETED_AT_ONCE):
+                progress(Progress(at, len(doomed), "documents"))
+                deleted += self._writer.delete(doomed[at : at + DELETED_AT_ONCE])
+        self._refresh_derived()
+        return deleted
+
+    def compact(self) -> None:
+        """See `Index.compact`."""
+        self._writer.compact()
+        self._writer.update_vector_index(self._space.id, self._backend(), force=True)
+
+    def rebuild(self, backend: str) -> None:
+        """See `Index.rebuild`."""
+        self._writer.update_vector_index(self._space.id, backend, force=True)
+        self._record({**self._reader.recipe(), "backend": backend})
+
+    def _backend(self) -> str:
+        return str(self._reader.recipe().get("backend", "auto"))
+
+    def _record(self, recipe: JsonObject) -> None:
+        if recipe != self._reader.recipe():
+            self._writer.set_recipe(recipe)
+
+    @contextmanager
+    def _run(self, *, force: bool = False, splitter: Splitter | None = None) -> Iterator[_Run]:
+        chosen = splitter or Splitter(**self._reader.recipe()["splitter"])
+        ingest = Ingest(self._writer, self._space, self._encoder, chosen, force=force, dry_run=self._dry_run)
+        run = _Run(ingest)
+        try:
+            yield run
+        except BaseException:
+            ingest.discard()  # what was not committed is not half-committed now
+            raise
+        ingest.flush()
+        if not self._dry_run:
+            run.tally.warnings += self._refresh_derived()
+
+    def _put(self, run: _Run, item: Document | Skipped) -> None:
+        """Take a document, or note why it is not taken."""
+        if isinstance(item, Skipped):
+            run.tally.count(item)
+            return
+        stamp = self._reader.stamps([item.id]).get(item.id)
+        if stamp is not None and stamp.source is not None:
+            run.tally.count(Skipped(item.id, "its id belongs to a document of a followed folder already"))
+            return
+        try:
+            run.tally.count(run.ingest.put(item, stamp=stamp))
+        except Unreadable as error:
+            run.tally.count(Skipped(item.id, error.message))
+
+    def _split_anew(self, run: _Run, progress: Callable[[Progress], None]) -> None:
+        """Split the documents that came through `add` anew; their text is in the store."""
+        added = [origin.document for origin in self._reader.origins() if origin.root is None]
+        for done, uri in enumerate(added):
+            progress(Progress(done, len(added), "documents", uri, run.ingest.written))
+            document = self._reader.document(uri)
+            if document is not None:
+                stamp = self._reader.stamps([uri]).get(uri)
+                run.tally.count(run.ingest.put(document, stamp=stamp))
+
+    def _refresh_derived(self) -> list[str]:
+        """Bring what is derived from the documents up to date: the null distribution, then the vector index.
+
+        The documents are on disk already, so a vector index that cannot be written is a warning and no failure.
+        """
+        try:
+            null_distribution.refresh(self._writer, self._space)
+            self._writer.update_vector_index(self._space.id, self._backend())
+        except (SemsearchError, OSError) as error:
+            return [f"the documents are stored, but the vector cache could not be built: {error}"]
+        return []
+
+    def _report(self, run: _Run, *, whole: bool = False) -> SyncReport:
+        tally, counts = run.tally, self._reader.counts()
+        report = SyncReport(
+            index=self._reader.name,
+            added=tally.added,
+            changed=tally.changed,
+            unchanged=tally.unchanged,
+            moved=tally.moved,
+            deleted=tally.deleted,
+            skipped=tuple(tally.skipped),
+            passages=counts["passages"],
+            vectors=sum(counts["vectors"].values()),
+            **run.ingest.counters(),
+            took_s=round(time.perf_counter() - run.began, 3),
+            dry_run=self._dry_run,
+            warnings=tuple(tally.warnings),
+        )
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._writer.add_run({"at": now, **asdict(report), "whole": whole})
+        return report
+
+
+class _Run:
+    """One call that writes: its ingest, its tally and when it began."""
+
+    def __init__(self, ingest: Ingest) -> None:
+        self.ingest = ingest
+        self.tally = Tally()
+        self.began = time.perf_counter()

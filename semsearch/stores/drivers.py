@@ -1,0 +1,50 @@
+"""Drivers of stores: one package of `stores/` each, found by its name."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from semsearch.stores.protocol import StoreReader, StoreWriter
+
+
+class StoreDriver(Protocol):
+    """What a package of `stores/` offers: an index is made, opened, renamed, removed and copied through it."""
+
+    def create(self, location: Path, fill: Callable[[StoreWriter], None] | None = None, /) -> StoreWriter:
+        """A new store with what `fill` writes, or nothing. Raises UsageError where something is there already."""
+
+    def open_reader(self, location: Path, /) -> StoreReader:
+        """Raises NotFound, Corrupt."""
+
+    def open_writer(self, location: Path, /) -> StoreWriter:
+        """Raises NotFound, Corrupt, Locked."""
+
+    def rename(self, location: Path, target: Path, /) -> None:
+        """Raises NotFound, Locked, UsageError where `target` is something else already."""
+
+    def remove(self, location: Path, /) -> list[str]:
+        """Remove the store; the names of what is not part of it and stays. Raises NotFound, Locked."""
+
+    def dump(self, reader: StoreReader, file: Path, /) -> None:
+        """Write all that a store has at this moment to `file`. Raises Corrupt."""
+
+    def restore(self, file: Path, location: Path, /) -> None:
+        """A new store out of a dump. Raises NotFound, UsageError where `location` exists, Corrupt."""
+
+    def check_installation(self) -> str:
+        """What the store runs on, with its version. Raises SemsearchError where it cannot run here."""
+
+
+def names() -> tuple[str, ...]:
+    """Every store there is, sorted."""
+    package = import_module("semsearch.stores")
+    return tuple(sorted(found.name for found in pkgutil.iter_modules(package.__path__) if found.ispkg))
+
+
+def load(name: str = "local") -> StoreDriver:
+    """The driver called `name`."""
+    return cast(StoreDriver, import_module(f"semsearch.stores.{name}"))

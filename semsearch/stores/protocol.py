@@ -1,0 +1,252 @@
+"""The seam of stores: all that search, indexing, the index and evaluation ask of what keeps passages and vectors.
+
+A store is a package of `stores/` with `create`, `open_reader` and `open_writer`, which give the two protocols below.
+Nothing here speaks of SQL, files or FAISS: a filter arrives as a parsed tree and is compiled by the store to its own
+language, dense and lexical search are asked of it, and scores are normalised: higher is better, a cosine is a cosine.
+`tests/contracts/test_stores.py` runs over every store and over an in-memory one.
+
+Letters: `n` passages, `q` queries, `d` vector width, `k` neighbours. Ids (n,) are int64 and never used twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypedDict
+
+from semsearch.stores.filters import Filter
+from semsearch.stores.records import DocumentStamp, Entry, Facet, Origin, Source, Space, StoredPassage
+from semsearch.types import Document, JsonObject, Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from semsearch.types import Ids, Metadata, Vectors
+
+
+class Allowed(Protocol):
+    """The passages that a filter lets through, in the store's own form; their number is `len`."""
+
+    def __len__(self) -> int: ...
+
+
+class Dense(NamedTuple):
+    """Nearest passages: `ids` (q, k) and `cosines` (q, k), best first, padded with id -1 and -inf; `plan`: how found.
+
+    Warnings for the reader of the results are in `warnings`.
+    """
+
+    ids: Ids
+    cosines: Vectors
+    plan: JsonObject
+    warnings: tuple[str, ...] = ()
+
+
+class Lexical(NamedTuple):
+    """Passages by words: `ids` (n,), BM25 `scores` (n,), best first.
+
+    `coverage` (n,) in 0 … 1 is the share of the query's information that the words of a passage cover.
+    """
+
+    ids: Ids
+    scores: NDArray[np.float64]
+    coverage: NDArray[np.float64]
+
+
+class Counts(TypedDict):
+    """How much a store holds; `vectors` by space id."""
+
+    documents: int
+    passages: int
+    vectors: dict[int, int]
+
+
+class StoreReader(Protocol):
+    """A store that is open for reading. No call waits for a writer, or sees half a document."""
+
+    @property
+    def name(self) -> str:
+        """The name of the index, for messages."""
+
+    @property
+    def location(self) -> Path:
+        """Where the index lies."""
+
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+
+    # ---- the whole
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Everything that is read inside is of one moment. May be nested."""
+
+    def version(self) -> int:
+        """A counter that every commit raises."""
+
+    def counts(self) -> Counts:
+        """Documents, passages, and vectors of each space."""
+
+    def info(self) -> JsonObject:
+        """Counts, recipe, spaces with what serves them and why, and the last run: what `Index.info` gives."""
+
+    def recipe(self) -> JsonObject:
+        """How this index is made: what `set_recipe` was given last."""
+
+    def runs(self) -> Iterator[JsonObject]:
+        """The reports of the latest runs of `index`, newest first."""
+
+    def spaces(self) -> list[Space]:
+        """The encoders whose vectors are here, oldest first."""
+
+    # ---- documents and their sources
+    def document(self, uri: str) -> Document | None:
+        """The document exactly as it was stored, or None. Raises Corrupt."""
+
+    def documents(
+        self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
+    ) -> list[JsonObject]:
+        """Documents by uri: id, title, passages, size, mtime (ns), loader, metadata, root, path.
+
+        path: a pattern as in `--path`; ids: the documents wanted.
+        """
+
+    def titles(self) -> list[tuple[str, str | None]]:
+        """Id and title of every document, by id."""
+
+    def stamps(self, uris: Iterable[str]) -> dict[str, DocumentStamp]:
+        """Hashes and source of these documents, by uri. Unknown ones are left out."""
+
+    def origins(self, uris: Sequence[str] | None = None) -> list[Origin]:
+        """The files that these documents (all, for None) came from."""
+
+    def sources(self) -> dict[tuple[str, str], Source]:
+        """Every file that was read, by (root, path)."""
+
+    def source_of(self, uri: str) -> Source | None:
+        """The file that a document came from, None for a document without one. Raises NotFound."""
+
+    def documents_of(self, source: int) -> list[str]:
+        """The documents that came from one source, in the order in which they were stored."""
+
+    def document_counts(self) -> dict[int, int]:
+        """How many documents came from each source, by the source's id."""
+
+    # ---- passages and vectors
+    def passage_ids(self, uri: str) -> Ids:
+        """The passages of a document in their order; none for an unknown one."""
+
+    def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
+        """These passages in the order of `ids`; deleted ones are left out. Raises Corrupt."""
+
+    def owners(self, ids: Sequence[int]) -> dict[int, int]:
+        """Passage id -> a number that stands for its document; deleted ones are left out."""
+
+    def texts(self) -> Iterator[str]:
+        """The text of every passage, by id. Raises Corrupt."""
+
+    def vectors(
+        self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
+    ) -> Iterator[tuple[Ids, Vectors]]:
+        """(ids (m,) ascending, vectors (m, d)) in pieces of at most `chunk`: of ids above `after`, and of `ids`."""
+
+    def vector_ids(self, space: int) -> Ids:
+        """The passages that have a vector in this space, ascending."""
+
+    def highest_id(self, space: int) -> int:
+        """The newest passage that has a vector in this space; 0 for none."""
+
+    # ---- search
+    def allowed(self, condition: Filter | None, must: Sequence[str] = ()) -> Allowed | None:
+        """The passages that pass the filter and contain every entry of `must`; None where all may pass.
+
+        Raises BadFilter, UnknownName for a metadata key that no document has, UsageError for an entry without a letter.
+        """
+
+    def allowed_documents(self, condition: Filter) -> list[str]:
+        """Ids, sorted, of the documents that pass the filter. Raises as `allowed` does."""
+
+    def dense(
+        self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False
+    ) -> Dense:
+        """The nearest passages of unit queries (q, d). exact: compare with every stored vector."""
+
+    def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
+        """The k passages with the most telling words of `text`; one of the words is enough."""
+
+    def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
+        """Where words of `query` stand in `text`, as lexical search compares words: ascending (start, end) offsets."""
+
+    def facets(self) -> list[Facet]:
+        """What tells the documents apart: kind of file, date, the keys of the metadata."""
+
+    # ---- is it sound
+    def verify(self, progress: Callable[[Progress], None]) -> list[str]:
+        """Every problem, a sentence each; an empty list is good. Where `progress` raises, no other check is begun."""
+
+    def audit(self, space: int, *, sample: int, k: int) -> JsonObject:
+        """Recall and speed of dense search against exact search, on stored vectors."""
+
+    def backup(self, file: Path) -> None:
+        """Write the whole store to one file."""
+
+
+class StoreWriter(Protocol):
+    """A store that is open for writing. What returns outside `transaction()` is on disk for good."""
+
+    @property
+    def reader(self) -> StoreReader:
+        """Reads through the writer, so that a transaction sees its own changes."""
+
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All inside is on disk when the outermost one ends, or none of it."""
+
+    # ---- documents
+    def replace(self, entries: Sequence[Entry], space: int) -> None:
+        """Store these documents, each in place of what its id held before. Writing twice gives the same store.
+
+        Raises Unreadable for a document that cannot be kept exactly; nothing of the call is written then.
+        """
+
+    def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
+        """New metadata and title under an unchanged text. Raises NotFound, Unreadable."""
+
+    def rename(self, old_uri: str, new_uri: str) -> None:
+        """Give a document another id; passages and vectors stay. Raises NotFound, UsageError if it is taken."""
+
+    def delete(self, uris: Iterable[str]) -> int:
+        """Delete these documents; how many there were."""
+
+    # ---- sources
+    def put_source(self, source: Source) -> int:
+        """Record a file, or its new state; its id, which stays the same for the same (root, path)."""
+
+    def move_source(self, source_id: int, source: Source) -> None:
+        """Record that a file has moved. Raises NotFound, UsageError if another source has the new place."""
+
+    def drop_sources(self, ids: Iterable[int]) -> int:
+        """Forget files and delete the documents that came from them; how many documents there were."""
+
+    # ---- the whole
+    def set_recipe(self, recipe: Mapping[str, object]) -> None:
+        """Record how this index is made, in place of what was recorded before."""
+
+    def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
+        """The space of an encoder; a new one where its fingerprint is unknown."""
+
+    def set_background(self, space: int, quantiles: Sequence[float], count: int) -> None:
+        """Record the null distribution of a space, measured when it held `count` vectors."""
+
+    def add_run(self, report: Mapping[str, object]) -> None:
+        """Record what a run of `index` did."""
+
+    def update_vector_index(self, space: int, backend: str, *, force: bool = False) -> None:
+        """Rebuild what serves dense search, where that is due or with `force`. backend: a name, or "auto"."""
+
+    def compact(self) -> None:
+        """Give back the room of what was deleted."""

@@ -1,0 +1,97 @@
+"""Short ways for tests to open a local store, and to look at what only it has: tables, caches, the vector searcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer, vector_caches
+from semsearch.stores.local.tables import Tables
+from semsearch.stores.local.verify import verify as verify_tables
+from semsearch.stores.records import DocumentStamp, Space
+from semsearch.types import Progress
+from semsearch.vector_index import cache_files
+from semsearch.vector_index.audit import audit as audit_searcher
+from semsearch.vector_index.cache_files import CacheFile, OpenCache
+from semsearch.vector_index.searcher import VectorSearcher
+
+if TYPE_CHECKING:
+    from semsearch.types import Ids, Vectors
+
+Store = LocalReader | LocalWriter
+
+
+def opened(folder: Path, *, write: bool) -> Store:
+    """The store in `folder`, for writing or for reading."""
+    return open_writer(folder) if write else open_reader(folder)
+
+
+def reader_of(store: Store) -> LocalReader:
+    """What reads through the connection of `store`."""
+    return store.reader if isinstance(store, LocalWriter) else store
+
+
+def tables(store: Store) -> Tables:
+    """The tables of `store`."""
+    return Tables(store.connection)
+
+
+def last_run(store: Store) -> dict[str, Any] | None:
+    """The report of the latest run."""
+    return next(reader_of(store).runs(), None)
+
+
+def all_stamps(store: Store) -> dict[str, DocumentStamp]:
+    """Hashes and source of every document."""
+    reader = reader_of(store)
+    return reader.stamps([uri for uri, _ in reader.titles()])
+
+
+def verify(store: Store, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:
+    """What is off in the tables of `store`."""
+    return verify_tables(tables(store), progress)
+
+
+def open_newest(store: Store, space: Space, *, parse: bool = True) -> OpenCache:
+    """The newest cache of a space that is sound."""
+    return cache_files.open_newest(store.connection.folder, tables(store).caches(space.id), space.dim, parse=parse)
+
+
+def staleness(store: Store, space: Space, backend: str | None = None) -> str | None:
+    """Why a new cache is due. backend: None for what the recipe says."""
+    wanted = backend or str(tables(store).recipe().get("backend", "auto"))
+    return vector_caches.staleness(tables(store), space.id, wanted)
+
+
+def rebuild(store: LocalWriter, space: Space, backend: str = "auto") -> CacheFile:
+    """Build a cache of a space; its record."""
+    store.update_vector_index(space.id, backend, force=True)
+    return tables(store).caches(space.id)[0]
+
+
+def check(store: Store, space: Space) -> list[str]:
+    """What is off between the caches of a space and the store."""
+    return vector_caches.check(tables(store), space)
+
+
+def audit(store: Store, space: Space, sample: int = 200, **limits: int) -> dict[str, Any]:
+    """Recall and speed of dense search."""
+    with store.connection.snapshot():
+        return audit_searcher(DenseSearch(store, space, **limits).searcher, sample=sample)
+
+
+class DenseSearch:
+    """A vector searcher over a store, asked inside a snapshot. `limits` are those of VectorSearcher."""
+
+    def __init__(self, store: Store, space: Space, **limits: int) -> None:
+        self._connection = store.connection
+        self.searcher = VectorSearcher(vector_caches.SpaceVectors(tables(store), space.id), **limits)
+
+    def search(
+        self, queries: Vectors, k: int, allowed: Ids | None = None, exact: bool = False
+    ) -> tuple[Ids, Vectors, dict[str, Any]]:
+        """ids (q, k), cosines (q, k) and the plan, with its warnings."""
+        with self._connection.snapshot():
+            ids, cosines, plan, warnings = self.searcher.search(queries, k, allowed, exact=exact)
+        return ids, cosines, {**plan, "warnings": list(warnings)}
