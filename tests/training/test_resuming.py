@@ -78,7 +78,7 @@ def run(
 
 
 WAYS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "cotbert": ("cotbert", "", {"average": 0.5}),
+    "cotbert": ("cotbert", "", {"ema_decay": 0.5}),
     "in parts": ("cotbert", "", {"grad_cache_size": 2}),
     "drawn layers": ("sg", "", {"options": {"hidden": 8}}),
     "idle batches": ("cosent", "#mean", {"batch_size": 2}),
@@ -289,7 +289,7 @@ def test_a_folder_that_was_only_begun_is_begun_again(tmp_path: Path) -> None:
     folder.save_best(written("best"))  # and cut off before where it stands was kept
     assert folder.result({"seed": 0}) is None
     assert not folder.begin({"seed": 0})
-    assert metrics.read(folder.home) == []
+    assert runs.read_lines(folder.home / runs.METRICS) == []
 
 
 @pytest.mark.long
