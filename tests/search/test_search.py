@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from semsearch import Document, Encoder, Index, Query
 from semsearch.chunking.splitter import Splitter
 from semsearch.errors import NotFound, UsageError
+from semsearch.search import searcher
+from semsearch.utils import calibration
 
 TEXTS = {
     "engines": "Diesel fuel ignites because the air was compressed so much that it is hot.",
@@ -191,3 +194,27 @@ def test_a_file_whose_name_is_not_utf8_is_found_and_not_hidden(tmp_path: Path, d
 def test_a_value_of_the_wrong_kind_is_one_clear_error(index: Index, asked: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         index.search("rain", **asked)
+
+
+def test_all_of_a_long_file_is_an_example_and_not_its_beginning_alone(tmp_path: Path, default_encoder: Encoder) -> None:
+    """The file is split as the documents of the index are, and its passages are averaged."""
+    bread, engine = TEXTS["bread"] + " ", TEXTS["engines"] + " "
+    (tmp_path / "long.txt").write_text(bread * 30 + engine * 90, encoding="utf-8")
+    with Index.create(tmp_path / "index", encoder=default_encoder) as index:
+        index.add([Document(key, text) for key, text in TEXTS.items()])
+        assert index.similar(tmp_path / "long.txt", k=1)[0].document == "engines"
+
+
+def test_a_file_without_text_is_no_example(index: Index, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text(" \n", encoding="utf-8")
+    with pytest.raises(UsageError, match="no text"):
+        index.search("", like=[str(tmp_path / "empty.txt")], mode="semantic")
+
+
+def test_the_more_passages_there_are_the_more_a_good_match_has_to_reach() -> None:
+    """The best of many unrelated passages comes closer to a query than the best of a few."""
+    null = tuple(np.sort(np.random.default_rng(0).normal(0.1, 0.08, 1001)).tolist())
+    hit = SimpleNamespace(strength=calibration.threshold(null, 1000) + 0.01)
+    state = SimpleNamespace(null_distribution=null)
+    assert searcher._verdict([hit], state, 1000) == []  # type: ignore[list-item, arg-type]
+    assert "no good match" in searcher._verdict([hit], state, 1_000_000)[0]  # type: ignore[list-item, arg-type]
