@@ -410,7 +410,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_command(cli: CommandLine, 
     running.send_signal(signal.SIGTERM)
     out, err = running.communicate(timeout=120)
     assert (running.returncode, out) == (128 + signal.SIGTERM, ""), err
-    assert "the same command goes on" in err
+    assert "the same command continues the run" in err
     reached = int(err.partition("stopped at step ")[2].split()[0])
     before = metrics.read_text().splitlines()
     cli.ok(*how)

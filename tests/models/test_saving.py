@@ -99,10 +99,10 @@ def test_what_is_saved_is_what_was_trained(saved: Any) -> None:
     encoder = Encoder.load(out, device="cpu")
     assert error(encoder.encode(TEXTS[:6]), vectors) < ROUNDING
     bundle = bundles.read(out)
-    assert (bundle.method, bundle.options) == (made.base.serves.method, _listed(made.base.serves.options))
+    assert (bundle.method, bundle.options) == (made.base.inference.method, _listed(made.base.inference.options))
     assert bundle.origin == {"trained": {"step": 2}} and bundle.dim == vectors.shape[1]
     assert bundle.path("weights").is_relative_to(out) and bundle.path("tokenizer") == out / "tokenizer.json"
-    assert encoder.fingerprint != made.base.serves.fingerprint
+    assert encoder.fingerprint != made.base.inference.fingerprint
     loaded = transformers.AutoModel.from_pretrained(out)  # an ordinary model, without adapters
     assert not any("lora" in name for name, _ in loaded.named_parameters())
 
@@ -209,7 +209,7 @@ def test_one_training_follows_another(golden: Path, tmp_path: Path) -> None:
     assert (bundles.read(own).method, bundles.read(own).max_tokens) == ("cot_bert", bundles.read(second).max_tokens)
     other = trainer.train(TrainingConfig("cosent", f"{second}#mean", **usual), pairs, tmp_path / "other").folder
     assert bundles.read(other).method == "mean" and (other / "modules.json").is_file()
-    with pytest.raises(UsageError, match=r"saved with the way it is read, so max_tokens cannot be chosen"):
+    with pytest.raises(UsageError, match=r"saved with its own reading, so max_tokens cannot be chosen"):
         trainer.train(TrainingConfig("cosent", f"{second}#max_tokens=32", **usual), pairs, tmp_path / "never")
 
 

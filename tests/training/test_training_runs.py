@@ -111,7 +111,7 @@ def test_every_method_says_what_it_does_and_needs_as_the_documents_do() -> None:
 
 def test_without_pytorch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"pip install 'semsearch\[train\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install .*\[train\]"):
         training_methods()
 
 
@@ -159,7 +159,7 @@ def test_what_is_no_model_of_the_hub_is_neither_fetched_nor_removed(
     assert not Encoder.is_local("hf:owner/name") and not Encoder.is_local("bge-small-en-v1.5#mean")
     assert Encoder.pull("default") is None
     for name in ("nosuch", "./folder"):
-        with pytest.raises(UsageError, match="no model of the hub"):
+        with pytest.raises(UsageError, match="not a model of the hub"):
             Encoder.pull(name)
     with pytest.raises(UsageError, match="part of semsearch"):
         Encoder.remove("default")
