@@ -35,12 +35,13 @@ from semsearch.search.searcher import Searcher, parse_filter
 from semsearch.search.snippets import Snippet, snippets
 from semsearch.stores import drivers
 from semsearch.stores.protocol import StoreReader, StoreWriter
-from semsearch.stores.records import Facet, StoredPassage
+from semsearch.stores.records import StoredPassage
 from semsearch.types import (
     Document,
     DocumentState,
     EncoderLike,
     EncoderProtocol,
+    Facet,
     Hit,
     JsonObject,
     Progress,

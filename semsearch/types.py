@@ -141,6 +141,26 @@ class Hit:
     parts: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A property that tells documents apart, and what a filter on it can ask.
+
+    number  from `low` to `high`; `whole` where all are integers     words  one of `values`, with their counts
+    date    from `low` to `high`, ISO days                           list   the same, of lists: each holds several
+    flag    true or false                                            text   more values than can be listed
+    `builtin` ones (loader, date) are not keys of the metadata. `documents` is how many have it.
+    """
+
+    key: str
+    kind: Literal["number", "date", "words", "list", "flag", "text"]
+    documents: int
+    builtin: bool = False
+    low: Any = None  # a number, or an ISO day
+    high: Any = None
+    whole: bool = True
+    values: tuple[tuple[str, int], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorSample:
     """Passages of an index for those who look at its space: ids (n,), unit vectors (n, d), and of each passage its

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from semsearch.errors import UnknownName
-from semsearch.prompts import BIASES
+from semsearch.prompts.prompt import BIASES
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as FastTokenizer

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import NotFound, UnknownName, UsageError
-from semsearch.prompts import MASK, SLOT, Prompt, parse
+from semsearch.prompts.prompt import MASK, SLOT, Prompt, parse
 from semsearch.types import JsonObject
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def resolve(spec: str, *, causal: bool = False) -> Template:
     >>> resolve('"[X]" means [MASK] .').method, resolve('query: [X]').method
     ('promptbert', 'mean')
     """
-    found = named(spec, causal=causal)
+    found = resolve_all(spec, causal=causal)
     if len(found) > 1:
         raise UsageError(
             f"{spec} holds {len(found)} templates.",
@@ -118,13 +118,13 @@ def resolve(spec: str, *, causal: bool = False) -> Template:
     return found[0]
 
 
-def named(spec: str, *, causal: bool = False) -> list[Template]:
+def resolve_all(spec: str, *, causal: bool = False) -> list[Template]:
     """Every template that `spec` means, as resolve() does; whether each has one slot is not looked at."""
     path, _, name = spec.rpartition(f"{SUFFIX}:")
     if path or spec.endswith(SUFFIX):
         return from_toml(path + SUFFIX if path else spec, name if path else "", causal=causal)
     if spec not in templates() and not re.fullmatch(r"[\w.-]+", spec):
-        return [drafted(spec, causal=causal)]
+        return [from_text(spec, causal=causal)]
     try:
         return [find(spec)]
     except UnknownName as error:
@@ -132,7 +132,7 @@ def named(spec: str, *, causal: bool = False) -> list[Template]:
         raise
 
 
-def drafted(text: str, *, causal: bool = False) -> Template:
+def from_text(text: str, *, causal: bool = False) -> Template:
     """The template of a text, whether or not it has one slot."""
     return _template("", {"text": text}, causal)
 
@@ -148,7 +148,7 @@ def from_toml(path: str | Path, name: str = "", *, causal: bool = False) -> list
 def to_toml(template: Template) -> str:
     """A file that holds this template alone.
 
-    >>> print(to_toml(drafted("[X] means [MASK] .")).splitlines()[0])
+    >>> print(to_toml(from_text("[X] means [MASK] .")).splitlines()[0])
     text = "[X] means [MASK] ."
     """
     told = {key: value for key, value in template.as_dict().items() if value and key not in ("name", "rules")}

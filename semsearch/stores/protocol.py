@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypedDict
 
 from semsearch.stores.filters import Filter
-from semsearch.stores.records import DocumentStamp, Entry, Facet, Origin, Source, Space, StoredPassage
-from semsearch.types import Document, JsonObject, Progress
+from semsearch.stores.records import DocumentStamp, Entry, Origin, Source, Space, StoredPassage
+from semsearch.types import Document, Facet, JsonObject, Progress
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.errors import Unreadable
 from semsearch.types import Document, JsonObject, Passage
@@ -98,26 +98,6 @@ class StoredPassage:
     title: str | None
     root: str | None
     path: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """A property that tells documents apart, and what a filter on it can ask.
-
-    number  from `low` to `high`; `whole` where all are integers     words  one of `values`, with their counts
-    date    from `low` to `high`, ISO days                           list   the same, of lists: each holds several
-    flag    true or false                                            text   more values than can be listed
-    `builtin` ones (loader, date) are not keys of the metadata. `documents` is how many have it.
-    """
-
-    key: str
-    kind: Literal["number", "date", "words", "list", "flag", "text"]
-    documents: int
-    builtin: bool = False
-    low: Any = None  # a number, or an ISO day
-    high: Any = None
-    whole: bool = True
-    values: tuple[tuple[str, int], ...] = ()
 
 
 def text_hash(text: str) -> str:

@@ -15,7 +15,8 @@ from helpers.checkpoints import copied
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from semsearch import Index, training_run
+from semsearch import Index
+from semsearch.training import training_run
 
 pytestmark = needs_chromium
 WORDS = ["diesel", "engine", "bread", "salt", "star", "planet", "river", "bridge", "winter", "cat", "dog", "music"]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from helpers.stsdata import PAIRS, tiny_sts
 
-from semsearch import base_model_of
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import geometry, pair_geometry, sts_pairs, sts_task, sts_tasks, text_geometry
+from semsearch.training import base_model_of
 from semsearch.types import Progress
 
 

@@ -12,7 +12,7 @@ from semsearch.evaluation.sts_benchmarks import Subset
 from semsearch.evaluation.templates.greedy_search import Score, scorer, search, thinned
 from semsearch.evaluation.templates.grids import GRIDS, TABLE_4, TemplateGrid
 from semsearch.prompts.library import find, resolve
-from semsearch.prompts.lint import lint
+from semsearch.prompts.linter import lint
 
 POINTS = {"means": 30, "is": 20, "This [X]": 5, '"[X]"': 7, "!": 2, "?": 1}
 

@@ -12,7 +12,7 @@ import pytest
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.models import methods
 from semsearch.prompts import Prompt
-from semsearch.prompts.library import KINDS, Template, find, named, resolve, templates, to_toml
+from semsearch.prompts.library import KINDS, Template, find, resolve, resolve_all, templates, to_toml
 
 AGREED = """mean cls cls-pooler first-last first-last-embeddings static static-debiased promptbert promptbert-t2
 promptroberta promptroberta-t2 cot-bert cot-bert-positive cot-bert-negative cot-roberta cot-roberta-positive
@@ -117,7 +117,7 @@ def test_of_several_templates_one_is_named(tmp_path: Path) -> None:
         resolve(str(path))
     with pytest.raises(UnknownName, match="Did you mean 'two'"):
         resolve(f"{path}:tow")
-    assert [one.name for one in named(str(path))] == ["one", "two"]
+    assert [one.name for one in resolve_all(str(path))] == ["one", "two"]
 
 
 def test_a_text_that_is_no_template_is_told_how_to_write_one() -> None:

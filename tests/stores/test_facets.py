@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from semsearch import Document, Facet, Index
+from semsearch import Document, Index
+from semsearch.types import Facet
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from helpers.checkpoints import copied
 
-from semsearch import Encoder, training_methods, training_run, training_runs
+from semsearch import Encoder
 from semsearch.errors import Corrupt, MissingExtra, NotFound, UsageError
+from semsearch.training import training_methods, training_run, training_runs
 from semsearch.utils.writer_lock import PID, WriterLock, holder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "training.md"
@@ -89,7 +90,8 @@ def test_runs_are_found_the_latest_first_and_each_seed_is_one(tmp_path: Path) ->
 
 def test_reading_runs_needs_no_pytorch(tmp_path: Path) -> None:
     begun(tmp_path / "a")
-    code = "import sys, semsearch; assert semsearch.training_runs(sys.argv[1]); assert 'torch' not in sys.modules"
+    code = "import sys; from semsearch.training import training_runs as runs; assert runs(sys.argv[1])"
+    code += "; assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == 0
 
 

@@ -12,6 +12,7 @@ PUBLIC = {
     "semsearch.export",
     "semsearch.prompts",
     "semsearch.training",
+    "semsearch.types",
     "semsearch.utils.stop_words",
     "semsearch.utils.writing_systems",
 }

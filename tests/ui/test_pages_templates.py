@@ -17,8 +17,9 @@ pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Encoder, sts, templates
+from semsearch import Encoder, sts
 from semsearch.evaluation import check_template, list_runs, search_templates, sts_pairs
+from semsearch.prompts import templates
 
 PROGRAM = (
     "from semsearch_ui.shared import job_list\nfrom semsearch_ui.templates import page\njob_list.show()\npage.page()"

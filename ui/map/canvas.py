@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from semsearch import VectorSample
+from semsearch.types import VectorSample
 
 from ..shared.types import JsonObject
 from .clusters import Floats

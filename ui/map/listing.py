@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from semsearch import VectorSample
+from semsearch.types import VectorSample
 
 from ..shared import background, highlight, pool, tables, widgets
 from ..shared.format import count

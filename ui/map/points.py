@@ -10,7 +10,8 @@ from typing import TypeVar
 import numpy as np
 import streamlit as st
 
-from semsearch import Index, VectorSample
+from semsearch import Index
+from semsearch.types import VectorSample
 
 from ..shared import background, pool
 from . import clusters, projection

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import Encoder, SemsearchError, templates
+from semsearch import Encoder, SemsearchError
+from semsearch.prompts import templates
 from semsearch.training import training_methods
 
 from ..shared import background, messages, model_picker, pool, widgets

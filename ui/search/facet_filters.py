@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from semsearch import Facet
+from semsearch.types import Facet
 
 MOST_KEYS = 16
 Choice = Any  # what the widget of a facet returns: numbers, dates, words, a text, yes or no

@@ -11,7 +11,8 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
-from semsearch import Facet, Index
+from semsearch import Index
+from semsearch.types import Facet
 
 from ..shared import messages, pool
 from ..shared.messages import plain

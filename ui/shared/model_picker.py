@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from semsearch import Encoder, templates
+from semsearch import Encoder
+from semsearch.prompts import templates
 
 from . import jobs, messages, widgets
 from .messages import plain

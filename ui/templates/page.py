@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from semsearch import Encoder, templates
+from semsearch import Encoder
 from semsearch.evaluation import TemplateCheck, check_template
+from semsearch.prompts import templates
 
 from ..shared import encoder_picker, messages, tables
 from ..shared.messages import plain

@@ -14,10 +14,9 @@ from semsearch.cli.options import JsonFlag, ModelOption, TrustFlag
 from semsearch.cli.output import console
 from semsearch.errors import GateFailed, UnknownName
 from semsearch.models import methods
-from semsearch.prompts import library
-from semsearch.prompts import lint as linting
+from semsearch.prompts import library, linter
 from semsearch.prompts.library import Template
-from semsearch.prompts.lint import Finding
+from semsearch.prompts.linter import Finding
 from semsearch.types import JsonObject
 
 SENTENCE = "A man is playing a guitar."
@@ -94,9 +93,9 @@ def lint(
     whether the template suits the model.
     """
     tokenizer, kind = tokenizer_of(model, trust) if model else (None, "")
-    named = [one for each in which for one in library.named(each, causal=kind == "causal")]
+    named = [one for each in which for one in library.resolve_all(each, causal=kind == "causal")]
     checked = [replace(one, method=methods.check_name(method or one.method)) for one in named]
-    found = [(one, linting.lint(one, kind=kind, tokenizer=tokenizer, check_options=methods.make)) for one in checked]
+    found = [(one, linter.lint(one, kind=kind, tokenizer=tokenizer, check_options=methods.make)) for one in checked]
     faulty = sum(any(finding.severity == "error" for finding in findings) for _, findings in found)
     if as_json:
         console.emit({"schema": 1, "templates": [_linted(one, findings) for one, findings in found], "faulty": faulty})

@@ -11,12 +11,11 @@ from semsearch.models import bundle as bundles
 from semsearch.models import hf_config, methods, model_folders, tokenizer_files
 from semsearch.models.model_ref import Reference
 from semsearch.models.tokenization import Tokenizer
-from semsearch.prompts import library
-from semsearch.prompts import lint as linting
+from semsearch.prompts import library, linter
 
 if TYPE_CHECKING:
     from semsearch.prompts.library import Template
-    from semsearch.prompts.lint import Finding
+    from semsearch.prompts.linter import Finding
     from semsearch.types import JsonObject
 
 
@@ -35,7 +34,7 @@ class TemplateCheck:
 
 
 def check_template(
-    text: str, *, model: str | None = None, method: str = "", sentence: str = linting.SAMPLE
+    text: str, *, model: str | None = None, method: str = "", sentence: str = linter.SAMPLE
 ) -> TemplateCheck:
     """Check a template, a name of the library or a text, optionally for the tokenizer of `model`.
 
@@ -46,9 +45,9 @@ def check_template(
     """
     tokenizer, kind = tokenizer_of(model) if model else (None, "")
     known = library.templates()
-    template = known[text] if text in known else library.drafted(text, causal=kind == "causal")
+    template = known[text] if text in known else library.from_text(text, causal=kind == "causal")
     template = replace(template, method=method) if method else template
-    findings = tuple(linting.lint(template, kind=kind, tokenizer=tokenizer, check_options=methods.make))
+    findings = tuple(linter.lint(template, kind=kind, tokenizer=tokenizer, check_options=methods.make))
     try:
         example = sample(template, sentence, tokenizer)
     except UsageError:  # not exactly one slot, which is among the findings
@@ -81,7 +80,7 @@ def tokenizer_of(model: str, trust: bool = False) -> tuple[Tokenizer, str]:
     tokens = bundle.tokens or tokenizer_files.read(bundle.folder, trust=trust).tokens
     tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, tokens)
     known = None if bundle.weights.endswith(bundles.ONNX) else hf_config.is_causal(bundle.folder, trust=trust)
-    return tokenizer, linting.family(tokenizer, known)
+    return tokenizer, linter.family(tokenizer, known)
 
 
 def is_saved(reference: Reference) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any, Literal
 
-from semsearch.stores.records import Facet
+from semsearch.types import Facet
 
 MOST_VALUES = 40  # of one key, that are named; a key with more of them is asked for by a part of its text
 MOST_KEYS = 24

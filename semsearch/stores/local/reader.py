@@ -16,8 +16,8 @@ from semsearch.stores.local import facets, filter_sql, lexical, vector_caches, v
 from semsearch.stores.local.connection import DATABASE, Connection
 from semsearch.stores.local.tables import Tables
 from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
-from semsearch.stores.records import DocumentStamp, Facet, Origin, Source, Space, StoredPassage
-from semsearch.types import Document, JsonObject, Progress
+from semsearch.stores.records import DocumentStamp, Origin, Source, Space, StoredPassage
+from semsearch.types import Document, Facet, JsonObject, Progress
 from semsearch.vector_index.audit import audit
 from semsearch.vector_index.searcher import VectorSearcher
 

@@ -9,7 +9,7 @@ import pytest
 from semsearch.models import methods
 from semsearch.models.tokenization import Tokenizer
 from semsearch.prompts.library import Template, find, templates
-from semsearch.prompts.lint import Finding, family, lint, translated
+from semsearch.prompts.linter import Finding, family, lint, translated
 
 BERT = {"mask": "[MASK]", "sep": "[SEP]", "cls": "[CLS]", "pad": "[PAD]"}
 ROBERTA = {"mask": "<mask>", "sep": "</s>", "cls": "<s>", "pad": "<pad>"}

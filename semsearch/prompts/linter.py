@@ -14,11 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from semsearch.errors import UsageError
-from semsearch.prompts import MARKS, MASK, SLOT, parse
-from semsearch.prompts.library import Template, drafted, templates
+from semsearch.prompts.library import Template, from_text, templates
+from semsearch.prompts.prompt import MARKS, MASK, SLOT, parse
 
 if TYPE_CHECKING:
-    from semsearch.prompts import Prompt
+    from semsearch.prompts.prompt import Prompt
     from semsearch.types import JsonObject
 
 Severity = Literal["error", "warning", "note"]
@@ -77,7 +77,7 @@ def lint(
     ['slot', 'ending']
     """
     kind = kind or (family(tokenizer) if tokenizer else "")
-    given = drafted(template, causal=kind == "causal") if isinstance(template, str) else template
+    given = from_text(template, causal=kind == "causal") if isinstance(template, str) else template
     given = replace(given, method=method) if method else given
     if check_options and (wrong := _options(given, check_options)):
         return [wrong]

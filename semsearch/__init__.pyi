@@ -1,0 +1,33 @@
+from . import evaluation as evaluation
+from . import export as export
+from . import prompts as prompts
+from . import training as training
+from . import types as types
+from .chunking.splitter import Splitter as Splitter
+from .documents.loaders import Fields as Fields
+from .documents.walk import Rules as Rules
+from .encoders.encoder import Encoder as Encoder
+from .errors import BadFilter as BadFilter
+from .errors import Corrupt as Corrupt
+from .errors import DeviceUnavailable as DeviceUnavailable
+from .errors import EncoderMismatch as EncoderMismatch
+from .errors import GateFailed as GateFailed
+from .errors import GuardRail as GuardRail
+from .errors import Locked as Locked
+from .errors import MissingExtra as MissingExtra
+from .errors import NotFound as NotFound
+from .errors import SemsearchError as SemsearchError
+from .errors import UnknownName as UnknownName
+from .errors import Unreadable as Unreadable
+from .errors import UsageError as UsageError
+from .evaluation.sts import sts as sts
+from .index import Index as Index
+from .indexing.sources import SyncOptions as SyncOptions
+from .types import Document as Document
+from .types import Hit as Hit
+from .types import Progress as Progress
+from .types import Query as Query
+from .types import Results as Results
+from .types import SyncReport as SyncReport
+
+__version__: str

@@ -1,0 +1,14 @@
+from .library import Template as Template
+from .library import find as find
+from .library import from_text as from_text
+from .library import from_toml as from_toml
+from .library import resolve as resolve
+from .library import templates as templates
+from .library import to_toml as to_toml
+from .linter import Finding as Finding
+from .linter import lint as lint
+from .prompt import MARKS as MARKS
+from .prompt import MASK as MASK
+from .prompt import SLOT as SLOT
+from .prompt import Prompt as Prompt
+from .prompt import parse as parse

@@ -1,0 +1,83 @@
+"""Prompt: the text around a sentence, and the rules for the sentence itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from semsearch.errors import UsageError
+from semsearch.types import JsonObject
+
+SLOT = "[X]"
+MASK = "[MASK]"
+MARKS = {MASK: "mask", "[SEP]": "sep", "[CLS]": "cls", "[PAD]": "pad"}  # in a template: the tokenizer's own token
+BIASES = ("frequent", "subwords", "punctuation", "case")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Text before and after the sentence, every space counted, and the rules for the sentence.
+
+    `spaces`: runs of white space become one space. `ending` is put behind a sentence whose last character is not one
+    of `endings`, and in place of a last character that is one of `overwrite`. `quotes` is what a double quote of the
+    sentence becomes, "" leaves it. `remove` names the biases of BIASES that static embeddings are freed of.
+    """
+
+    before: str = ""
+    after: str = ""
+    ending: str = ""
+    endings: str = ""
+    overwrite: str = ""
+    quotes: str = ""
+    spaces: bool = False
+    remove: tuple[str, ...] = ()
+
+    @property
+    def masks(self) -> int:
+        """How many [MASK]s stand around the sentence.
+
+        >>> parse('"[X]" means [MASK] , in short [MASK] .').masks
+        2
+        """
+        return (self.before + self.after).count(MASK)
+
+    @property
+    def text(self) -> str:
+        """The template with its slot."""
+        return self.before + SLOT + self.after
+
+    def sentence(self, text: str) -> tuple[str, str]:
+        """The user's text under the rules, and the ending that the rules put behind it.
+
+        >>> Prompt(ending=".", endings=".?", overwrite="?", quotes="'").sentence('Is it "new"?')
+        ("Is it 'new'", '.')
+        """
+        body = " ".join(text.split()) if self.spaces else text
+        ending = self.ending if self.endings and body and body[-1] not in self.endings else ""
+        if self.quotes:
+            body = body.replace('"', self.quotes)
+        if not ending and body and body[-1] in self.overwrite:
+            body, ending = body[:-1], self.ending
+        return body, ending
+
+    def as_dict(self) -> JsonObject:
+        """`before` and `after`, and of the rules those that do something: what a manifest holds and hashes."""
+        values = asdict(self)
+        rules = {each.name: values[each.name] for each in fields(self) if values[each.name] != each.default}
+        return {"before": self.before, "after": self.after} | rules
+
+
+def parse(text: str, **rules: Any) -> Prompt:
+    """The prompt of a template with exactly one slot. Raises UsageError.
+
+    >>> parse('This sentence : "[X]" means [MASK] .').before
+    'This sentence : "'
+    """
+    count = text.count(SLOT)
+    if count != 1:
+        raise UsageError(
+            f"the template {text!r} has {count or 'no'} slots for the sentence.",
+            f"Write {SLOT} once, for example: 'This sentence : \"{SLOT}\" means {MASK} .'",
+        )
+    before, _, after = text.partition(SLOT)
+    return Prompt(before, after, **rules)
