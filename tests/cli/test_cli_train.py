@@ -252,7 +252,7 @@ def test_texts_that_are_shared_are_on_one_side_alone(cli: CommandLine, bert: Pat
     how = ("--method", "supervised", "--base", f"{bert}#mean", "--data", "pairs.tsv", "-o", "out")
     _, err = told(cli, *how, "--validation", "held-out:3")
     kept = json.loads(Path("out/run/settings.json").read_text())["examples"]["count"]
-    assert f"3 of 30 examples; {27 - kept} more share a text" in err and 21 <= kept < 27
+    assert f"3 of 30 examples; {27 - kept} more are skipped, since they share a text" in err and 21 <= kept < 27
 
 
 def test_texts_too_short_to_choose_by_are_said_to_be(cli: CommandLine, bert: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import json
 import lzma
@@ -395,3 +396,15 @@ def test_an_index_gives_the_text_of_every_passage_that_is_there(tmp_path: Path) 
         store.execute("UPDATE passages SET text = 'Another text.' WHERE id = 3")
     with Index.open(tmp_path / "notes") as index, pytest.raises(Corrupt, match="passage 3"):
         list(index.texts())
+
+
+def test_a_cell_beyond_the_limit_of_csv_is_skipped_between_tabs_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, limit = csv.field_size_limit(100_000), csv.field_size_limit
+    monkeypatch.setattr(csv, "field_size_limit", lambda *_: 0)  # else reading raises the limit of the process
+    path = written(tmp_path, "x.tsv", f"sentence1\tsentence2\na\tb\nc\t{'d' * 140_000}\ne\tf\n")
+    found = read_dataset(path)
+    limit(before)
+    assert rows(found) == [("a", "b"), ("e", "f")]
+    assert [reason.partition(" (first: ")[2] for reason in found.skipped] == ["x.tsv:3)"]

@@ -508,3 +508,9 @@ def test_a_run_goes_on_without_matplotlib(
         plot.draw(tmp_path, "a run")
     assert len(caplog.records) == 1 and "the loss is not plotted" in caplog.text
     assert not (tmp_path / "loss.png").exists()
+
+
+def test_run_folders_keep_the_keys_that_earlier_versions_wrote() -> None:
+    keys = set(Hyperparameters(batch_size=1, learning_rate=1.0).as_json())
+    assert {"batch", "rate", "tokens", "clip", "average", "trains", "serves", "learns", "fresh"} <= keys
+    assert not keys & {"batch_size", "learning_rate", "max_length", "ema_decay"}
