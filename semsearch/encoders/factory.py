@@ -18,7 +18,7 @@ from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import hub, model_folders
+from semsearch.models import hub_cache, model_folders
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.prompts import SLOT
 
@@ -144,7 +144,7 @@ def _resolved(reference: Reference, folder: Path) -> Reference:
     if reference.model in model_folders.catalogue() and not model_folders.catalogue()[reference.model].get("hub"):
         return replace(reference, template=template)
     if reference.model in model_folders.catalogue() or reference.model.startswith(HUB):
-        return replace(reference, template=template, revision=hub.commit(folder) or reference.revision)
+        return replace(reference, template=template, revision=hub_cache.commit(folder) or reference.revision)
     return replace(reference, model=str(folder.resolve()), template=template)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from semsearch import settings
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import hub, model_folders
+from semsearch.models import hub_cache, model_folders
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.types import JsonObject
 
@@ -73,6 +73,8 @@ def remove(model: str) -> int:
     Raises UsageError for anything else than a model of the hub, NotFound where it is not on this machine.
     """
     named, revision = check_local(model)
+    from semsearch.models import hub  # only where something is removed
+
     return hub.remove(named, revision)
 
 
@@ -81,7 +83,7 @@ def check_local(model: str) -> tuple[str, str]:
     named, reference = on_hub(model)
     if named is None:
         raise UsageError(f"{model} is part of semsearch.", "Only models of the hub can be removed.")
-    if not hub.known(named):
+    if not hub_cache.known(named):
         raise NotFound(f"hf:{named} is not on this machine.", "See: semsearch models list")
     return named, reference.revision
 

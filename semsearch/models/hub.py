@@ -1,7 +1,7 @@
 """Downloads from the Hugging Face hub, into the cache that every program shares.
 
 Configuration, tokenizer and safetensors are downloaded, and ONNX where encoder.json marks an exported encoder; nothing
-that is code or pickled. HF_ENDPOINT and HF_HOME set the address of the hub and the place of its cache, as usual.
+that is code or pickled. HF_ENDPOINT sets the address of the hub, as usual.
 """
 
 from __future__ import annotations
@@ -12,20 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from semsearch import settings
-from semsearch.errors import NotFound, SemsearchError, UsageError
+from semsearch.errors import NotFound, SemsearchError
+from semsearch.models.hub_cache import cache, check_name, hub_id, offline
 
-NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WANTED = ("*.json", "*.txt", "*.model", "*.safetensors", "README.md")
 EXPORTED = ("*.onnx", "*.onnx.data")
 NEVER = ("consolidated*", "original/*", "openvino/*", "onnx/*", "*.py", "*.bin", "*.msgpack", "*.h5")
 CONVERTER = "https://huggingface.co/spaces/safetensors/convert"
-
-
-def known(name: str) -> bool:
-    """Whether the cache has anything of a model."""
-    _check_name(name)
-    return _folder(name).is_dir()
 
 
 def download(name: str, revision: str = "") -> Path:
@@ -33,7 +26,7 @@ def download(name: str, revision: str = "") -> Path:
 
     Raises NotFound where it cannot be had: unknown, not allowed, no network, offline.
     """
-    _check_name(name)
+    check_name(name)
     if offline():
         raise NotFound(f"hf:{name} cannot be fetched: the network is not to be used.", "Leave out --offline.")
     from huggingface_hub import snapshot_download
@@ -58,7 +51,7 @@ def download(name: str, revision: str = "") -> Path:
 
 def remove(name: str, revision: str = "") -> int:
     """Delete a model from the cache, all of its revisions or one; the bytes that freed. Raises NotFound."""
-    _check_name(name)
+    check_name(name)
     from huggingface_hub import scan_cache_dir
 
     with _explained(name, revision):
@@ -71,43 +64,6 @@ def remove(name: str, revision: str = "") -> int:
     strategy = found.delete_revisions(*doomed)
     strategy.execute()
     return int(strategy.expected_freed_size)
-
-
-def cache() -> Path:
-    """The folder in which every program keeps what it fetched from the hub."""
-    for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
-        if os.environ.get(variable):
-            return Path(os.environ[variable]).expanduser()
-    usual = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
-    return Path(os.environ.get("HF_HOME") or usual).expanduser() / "hub"
-
-
-def commit(folder: Path) -> str:
-    """The commit that a folder of the cache holds, or ""."""
-    return folder.name if re.fullmatch(r"[0-9a-f]{40}", folder.name) else ""
-
-
-def offline() -> bool:
-    """Whether the network is off: by a flag, a setting, or HF_HUB_OFFLINE."""
-    return settings.load().offline or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
-
-
-def _folder(name: str) -> Path:
-    return cache() / f"models--{name.replace('/', '--')}"
-
-
-def snapshot(name: str, revision: str = "") -> Path | None:
-    """The folder of a revision in the cache, complete or not; None where it is absent. Never uses the network."""
-    _check_name(name)
-    folder = _folder(name)
-    wanted = revision or "main"
-    try:
-        wanted = (folder / "refs" / wanted).read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        if not re.fullmatch(r"[0-9a-f]{40}", wanted):
-            return None
-    snapshot = folder / "snapshots" / wanted
-    return snapshot if snapshot.is_dir() else None
 
 
 def check_safetensors(name: str, revision: str = "") -> None:
@@ -146,13 +102,3 @@ def _explained(name: str, revision: str) -> Iterator[None]:
         raise NotFound(
             f"{hub_id(name, revision)} could not be fetched: {detail}.", "Check the network, and try again."
         ) from error
-
-
-def _check_name(name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise UsageError(f"hf:{name} is not the name of a model.", "Use hf:owner/name, or hf:owner/name@revision.")
-
-
-def hub_id(name: str, revision: str) -> str:
-    """The reference of a model of the hub."""
-    return f"hf:{name}@{revision}" if revision else f"hf:{name}"

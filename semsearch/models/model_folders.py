@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from semsearch.errors import NotFound, SemsearchError
-from semsearch.models import bundle, hub
+from semsearch.models import bundle, hub_cache
 from semsearch.models.model_ref import HUB
 from semsearch.types import JsonObject
 
@@ -72,8 +72,8 @@ def fetch(name: str, revision: str = "") -> Path:
     """
     if (found := local(name, revision)) is not None:
         return found
-    if hub.offline():
-        model = hub.hub_id(name, revision)
+    if hub_cache.offline():
+        model = hub_cache.hub_id(name, revision)
         raise NotFound(
             f"{model} is not on this machine, and the network is not to be used.",
             f"Fetch it once without --offline: semsearch models pull {model}",
@@ -83,7 +83,7 @@ def fetch(name: str, revision: str = "") -> Path:
 
 def local(name: str, revision: str = "") -> Path | None:
     """The folder of a model of the hub that is on this machine and complete, else None. Never uses the network."""
-    folder = hub.snapshot(name, revision)
+    folder = hub_cache.snapshot(name, revision)
     try:
         if folder is not None:
             check_complete(folder)
@@ -94,6 +94,8 @@ def local(name: str, revision: str = "") -> Path | None:
 
 def pull(name: str, revision: str = "") -> Path:
     """Download the newest version of a model of the hub, or one revision of it. Raises NotFound."""
+    from semsearch.models import hub  # its client is of no use to a model that is on this machine
+
     folder = hub.download(name, revision)
     try:
         check_complete(folder)

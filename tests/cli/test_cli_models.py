@@ -117,7 +117,7 @@ def test_a_template_that_the_model_was_not_tuned_for_is_no_broken_installation(c
 
 
 def test_a_model_without_a_name_is_shown_as_such(cli: CommandLine) -> None:
-    refused(cli("embed", "a", "-m", ""), 2, "--model ''")
+    refused(cli("embed", "a", "-m", ""), 2, "'' is not a valid value for --model")
 
 
 def test_embed_takes_a_template_of_ones_own(cli: CommandLine, bert: Path) -> None:

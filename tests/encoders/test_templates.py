@@ -35,7 +35,7 @@ def test_the_whole_library_is_listed(cli: CommandLine) -> None:
     by_name = {one["name"]: one for one in found}
     assert by_name["promptbert"]["text"] == templates()["promptbert"].text["query"]
     lines = cli.ok("templates", "list").lines
-    assert lines[0].split() == ["name", "method", "for", "text"] and len(lines) == len(found) + 1
+    assert lines[0].split() == ["name", "method", "models", "text"] and len(lines) == len(found) + 1
 
 
 def test_the_list_can_be_narrowed(cli: CommandLine) -> None:
@@ -50,7 +50,7 @@ def test_show_tells_source_rules_and_what_a_sentence_becomes(cli: CommandLine) -
     found = cli.ok("templates", "show", "prompteol", "--sentence", 'Is it "new"?', "--json").json["template"]
     assert "https://arxiv.org/abs/2307.16645" in found["source"] and found["rules"]["overwrite"] == "?"
     assert found["sample"]["text"] == 'This sentence : "Is it \'new\'." means in one word:"'
-    assert "becomes" in cli.ok("templates", "show", "prompteol").out
+    assert "example " in cli.ok("templates", "show", "prompteol").out
 
 
 def test_show_with_a_model_tells_tokens_and_cost(cli: CommandLine, bert: Path) -> None:

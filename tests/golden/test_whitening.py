@@ -39,7 +39,7 @@ def test_a_power_below_one_evens_the_directions_out_in_part(arrays: Any, power: 
 
 @pytest.mark.parametrize("power", [0.0, -1.0, 1.5])
 def test_a_power_that_cannot_be_is_refused(arrays: Any, power: float) -> None:
-    with pytest.raises(UsageError, match="above 0, and at most 1"):
+    with pytest.raises(UsageError, match="above 0 and at most 1"):
         whitening.fit([arrays["wh.A"]], power=power)
 
 

@@ -153,13 +153,13 @@ def test_a_folder_that_cannot_be_renamed_is_a_sentence(home: Path, monkeypatch: 
 
 def test_the_command_line_renames_and_says_so(cli: CommandLine) -> None:
     Index.create("notes", encoder="hashing").close()
-    assert cli.ok("rename", "notes", "letters").out == "notes: letters from now on\n"
+    assert cli.ok("rename", "notes", "letters").out == "Renamed notes to letters.\n"
     told = cli.ok("rename", "letters", "notes", "--json").json
     assert (told["index"], told["before"]) == ("notes", "letters")
     assert cli("rename", "letters", "notes").code == 3
     assert cli("rename", "notes", "a/b").code == 2
-    assert cli.ok("rename", "letters", "-n", "notes").out == "notes: letters from now on\n"
-    assert cli.ok("rename", "notes").out == "letters: notes from now on\n"  # there is no other
+    assert cli.ok("rename", "letters", "-n", "notes").out == "Renamed notes to letters.\n"
+    assert cli.ok("rename", "notes").out == "Renamed letters to notes.\n"  # there is no other
     assert cli("rename", "notes", "-n", "other", "letters").code == 2
     Index.create("other", encoder="hashing").close()
     assert cli("rename", "letters").code == 2

@@ -23,7 +23,7 @@ from semsearch.cli.options import (
 from semsearch.cli.output import console
 from semsearch.encoders import local_models
 from semsearch.errors import NotFound
-from semsearch.models import hub, model_folders
+from semsearch.models import hub_cache, model_folders
 from semsearch.models.model_folders import catalogue
 
 NAMES = "A name from `models list`, a folder or hf:owner/name, each also with #TEMPLATE."
@@ -98,7 +98,7 @@ def models_rm(
 ) -> None:
     """Remove a hub model from this machine. Other programs may share it."""
     local_models.check_local(model)
-    console.confirm(f"Remove {model} from {hub.cache()}?", yes=yes)
+    console.confirm(f"Remove {model} from {hub_cache.cache()}?", yes=yes)
     console.note(f"removed {model}, {console.size(local_models.remove(model))}")
 
 
