@@ -8,7 +8,7 @@ from pathlib import Path
 
 import semsearch
 from semsearch import settings
-from semsearch.cli.options import Options
+from semsearch.cli.options import EncoderOptions, Options
 from semsearch.errors import NotFound, UnknownName, UsageError
 
 
@@ -63,41 +63,29 @@ def trusted_encoder(model: str) -> semsearch.Encoder:
 def load_encoder(
     options: Options,
     model: str | None,
-    device: str | None = None,
-    *,
-    template: str | None = None,
-    dtype: str | None = None,
-    layer: int | None = None,
-    trust: bool = False,
+    encoder: EncoderOptions,
 ) -> semsearch.Encoder:
     """The encoder that flags and settings name. Without the embedding cache, which rounds its vectors."""
-    chosen = settings.load({"model": model, "device": device, "home": options.home})
+    chosen = settings.load({"model": model, "device": encoder.device, "home": options.home})
     return semsearch.Encoder.load(
         chosen.model,
         device=chosen.device,
         threads=chosen.threads,
-        template=template,
-        dtype=dtype,
-        layer=layer,
-        trust_remote_code=trust,
+        template=encoder.template,
+        dtype=encoder.dtype,
+        layer=encoder.layer,
+        trust_remote_code=encoder.trust,
     )
 
 
 def load_encoders(
-    options: Options,
-    models: Sequence[str] | None,
-    device: str | None,
-    *,
-    template: str | None = None,
-    dtype: str | None = None,
-    layer: int | None = None,
-    trust: bool = False,
+    options: Options, models: Sequence[str] | None, encoder: EncoderOptions
 ) -> Iterator[tuple[str, semsearch.Encoder]]:
     """Each encoder under the name on the command line, loaded when its turn comes and closed after it."""
     for name in model_names(models):
-        encoder = load_encoder(options, name, device, template=template, dtype=dtype, layer=layer, trust=trust)
-        yield name, encoder
-        encoder.close()
+        loaded = load_encoder(options, name, encoder)
+        yield name, loaded
+        loaded.close()
 
 
 def model_names(models: Sequence[str] | None) -> list[str]:

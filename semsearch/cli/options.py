@@ -5,9 +5,12 @@ Nothing here imports numpy, faiss or an encoder: `semsearch --help` and shell co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -78,3 +81,40 @@ DeviceOption = Annotated[
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
 YesFlag = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")]
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderOptions:
+    """The options, besides its name, with which an encoder is loaded."""
+
+    template: TemplateOption = None
+    dtype: DtypeOption = None
+    layer: LayerOption = None
+    device: DeviceOption = None
+    trust: TrustFlag = False
+
+
+def option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with an option for each field of its dataclass parameters, whose instances it receives.
+
+    The fields declare the options, as Annotated parameters do, so that several commands share them.
+    """
+    groups: dict[str, tuple[type[Any], list[str]]] = {}  # class and field names by parameter
+    expanded: list[Parameter] = []
+    for parameter in signature(command, eval_str=True).parameters.values():
+        fields, group = [parameter], parameter.annotation
+        if isinstance(group, type) and is_dataclass(group):
+            hints = get_type_hints(group, include_extras=True)
+            declared = signature(group).parameters.values()
+            fields = [field.replace(annotation=hints[field.name]) for field in declared]
+            groups[parameter.name] = group, [field.name for field in fields]
+        expanded += [field.replace(kind=Parameter.KEYWORD_ONLY) for field in fields]
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, (group, fields) in groups.items():
+            values[name] = group(**{field: values.pop(field) for field in fields})
+        command(**values)
+
+    run.__dict__["__signature__"] = Signature(expanded)
+    return run

@@ -18,7 +18,7 @@ from semsearch.cli.doctor import findings
 from semsearch.cli.doctor.facts import Facts, gather
 from semsearch.cli.doctor.findings import Finding
 from semsearch.cli.lookup import load_encoder, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, ModelOption, Options
+from semsearch.cli.options import DeviceOption, EncoderOptions, JsonFlag, ModelOption, Options
 from semsearch.cli.output import console
 from semsearch.encoders import device as _device
 from semsearch.errors import SemsearchError
@@ -144,7 +144,7 @@ def _encoder(context: Context) -> Iterator[Finding]:
     """The encoder loads, with weights of the right sha256, runs on its device, and its vectors are meaningful."""
     import numpy as np
 
-    encoder = load_encoder(context.options, context.model, context.facts.device)
+    encoder = load_encoder(context.options, context.model, EncoderOptions(device=context.facts.device))
     yield _ran(context.facts, encoder)
     vectors = encoder.encode(SENTENCES)
     alone = np.stack([encoder.encode(text) for text in SENTENCES])

@@ -12,7 +12,7 @@ import typer
 import semsearch
 from semsearch.cli.input_files import read_texts
 from semsearch.cli.lookup import load_encoder
-from semsearch.cli.options import DeviceOption, DtypeOption, LayerOption, ModelOption, TemplateOption, TrustFlag
+from semsearch.cli.options import EncoderOptions, ModelOption, option_groups
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.types import Role
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 BATCH_SIZE = 1024  # texts that are encoded before their vectors are written
 
 
+@option_groups
 def embed(
     ctx: typer.Context,
+    *,
     text: Annotated[
         str, typer.Argument(metavar="TEXT|-|FILE", help="A text; or a file, or - for stdin, with one text per line.")
     ],
@@ -39,11 +41,7 @@ def embed(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="OUT", help="Write to this file instead of stdout.")
     ] = None,
-    template: TemplateOption = None,
-    dtype: DtypeOption = None,
-    layer: LayerOption = None,
-    device: DeviceOption = None,
-    trust: TrustFlag = False,
+    options: EncoderOptions,
 ) -> None:
     """Print the vectors of texts.
 
@@ -54,7 +52,7 @@ def embed(
     if shape == "npy" and output is None and sys.stdout.isatty():
         raise UsageError("npy cannot be printed to a terminal.", "Pass -o FILE, or pipe the output.")
     texts = read_texts(text) if text == "-" or _is_file(text) else [text]
-    encoder = load_encoder(ctx.obj, model, device, template=template, dtype=dtype, layer=layer, trust=trust)
+    encoder = load_encoder(ctx.obj, model, options)
     if shape == "npy":
         _write_npy(encoder.encode(texts, role=role), output)
         return

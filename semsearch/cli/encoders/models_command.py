@@ -10,16 +10,7 @@ import semsearch
 from semsearch import settings
 from semsearch.cli.command import Command
 from semsearch.cli.lookup import load_encoder
-from semsearch.cli.options import (
-    DeviceOption,
-    DtypeOption,
-    JsonFlag,
-    LayerOption,
-    ModelOption,
-    TemplateOption,
-    TrustFlag,
-    YesFlag,
-)
+from semsearch.cli.options import EncoderOptions, JsonFlag, ModelOption, YesFlag, option_groups
 from semsearch.cli.output import console
 from semsearch.encoders import local_models
 from semsearch.errors import NotFound
@@ -44,15 +35,13 @@ def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
 
 
 @models.command("info", cls=Command)
+@option_groups
 def models_info(
     ctx: typer.Context,
+    *,
     model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help=NAMES)] = None,
     named: ModelOption = None,
-    template: TemplateOption = None,
-    dtype: DtypeOption = None,
-    layer: LayerOption = None,
-    device: DeviceOption = None,
-    trust: TrustFlag = False,
+    options: EncoderOptions,
     as_json: JsonFlag = False,
 ) -> None:
     """Load an encoder and show its method, prompts, dimensions, precision and actual device.
@@ -63,7 +52,7 @@ def models_info(
     if remote is not None:
         _show_remote(remote, as_json)
         return
-    encoder = load_encoder(ctx.obj, model or named, device, template=template, dtype=dtype, layer=layer, trust=trust)
+    encoder = load_encoder(ctx.obj, model or named, options)
     known = {**encoder.info, "reference": encoder.reference}
     if as_json:
         console.emit({"schema": 1, "model": known})

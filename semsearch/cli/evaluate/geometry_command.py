@@ -6,27 +6,20 @@ from typing import Annotated
 
 import typer
 
-from semsearch.cli.evaluate.tasks import DataOption, FormatOption, ReportOption, check_outputs, show
+from semsearch.cli.evaluate.tasks import DataOption, ReportOptions
 from semsearch.cli.input_files import read_texts
 from semsearch.cli.lookup import load_encoders, model_names
-from semsearch.cli.options import (
-    DeviceOption,
-    DtypeOption,
-    JsonFlag,
-    LayerOption,
-    ModelsOption,
-    NameOption,
-    TemplateOption,
-    TrustFlag,
-)
+from semsearch.cli.options import EncoderOptions, ModelsOption, NameOption, option_groups
 from semsearch.errors import UsageError
 from semsearch.settings import data_folder
 
 SAMPLE = 10_000  # rows that are compared with each other: 40 s of one core at 384 dimensions
 
 
+@option_groups
 def geometry(
     ctx: typer.Context,
+    *,
     models: ModelsOption = None,
     data: DataOption = None,
     texts: Annotated[
@@ -36,22 +29,18 @@ def geometry(
     sample: Annotated[
         int, typer.Option("--sample", metavar="N", min=3, help="Draw a sample of N texts or vectors.")
     ] = SAMPLE,
-    template: TemplateOption = None,
-    dtype: DtypeOption = None,
-    layer: LayerOption = None,
-    device: DeviceOption = None,
-    trust: TrustFlag = False,
-    form: FormatOption = None,
-    report: ReportOption = None,
-    as_json: JsonFlag = False,
+    options: EncoderOptions,
+    output: ReportOptions,
 ) -> None:
     """Measure the embedding space of an encoder or of an index.
 
     Alignment, uniformity, anisotropy, effective rank, hubness and length bias, of STS-B's test pairs, of the texts in
     a file, or, with -n, of the vectors of an index.
     """
-    check_outputs(report, 1 if index is not None else len(model_names(models)))
-    if index is not None and (models or texts or data or template or dtype or layer is not None):
+    output.check(1 if index is not None else len(model_names(models)))
+    if index is not None and (
+        models or texts or data or options.template or options.dtype or options.layer is not None
+    ):
         raise UsageError(
             "-n measures the vectors of an index.",
             "Leave out -m, --texts, --data, --template, --dtype and --layer.",
@@ -59,15 +48,13 @@ def geometry(
     from semsearch.cli.evaluate import geometry_runs  # numpy, which --help does without
 
     if index is not None:
-        show([geometry_runs.of_index(ctx.obj, index, sample)], as_json=as_json, form=form, report=report)
+        output.show([geometry_runs.of_index(ctx.obj, index, sample)])
         return
     own_texts = list(dict.fromkeys(line for line in read_texts(texts) if line.strip())) if texts else []
     runs = []
-    for name, encoder in load_encoders(
-        ctx.obj, models, device, template=template, dtype=dtype, layer=layer, trust=trust
-    ):
+    for name, encoder in load_encoders(ctx.obj, models, options):
         if texts:
             runs.append(geometry_runs.of_texts(name, encoder, own_texts, texts, sample))
         else:
             runs.append(geometry_runs.of_pairs(name, encoder, data_folder(data)))
-    show(runs, as_json=as_json, form=form, report=report)
+    output.show(runs)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import semsearch
-from semsearch.cli.evaluate.tasks import Stopwatch
+from semsearch.cli.evaluate.tasks import Stopwatch, stored_encoder
 from semsearch.cli.lookup import open_index
 from semsearch.cli.options import Options
 from semsearch.evaluation import index_geometry, pair_geometry, sts_pairs, text_geometry
@@ -31,9 +30,10 @@ def of_pairs(name: str, encoder: semsearch.Encoder, data: Path) -> Run:
     shape = pair_geometry(encoder, subset.pairs, subset.gold)
     aligned, found = shape.alignment, shape.figures
     scores = {"alignment": {key: {"value": value, "pairs": count} for key, (value, count) in aligned.items()}, **found}
-    return _run(
-        name,
+    return reports.run(
+        "geometry",
         encoder,
+        asked=name,
         protocol=f"STS-B test: alignment over its pairs, uniformity over its {2 * len(subset.pairs)} sentences, the "
         f"rest over the {shape.vectors} different ones",
         scores=scores,
@@ -46,9 +46,10 @@ def of_pairs(name: str, encoder: semsearch.Encoder, data: Path) -> Run:
 def of_texts(name: str, encoder: semsearch.Encoder, texts: Sequence[str], file: str, sample: int) -> Run:
     watch = Stopwatch()
     found = text_geometry(encoder, texts, sample=sample)
-    return _run(
-        name,
+    return reports.run(
+        "geometry",
         encoder,
+        asked=name,
         protocol=f"{Path(file).name}: {found.vectors} of {found.total} different texts",
         scores=found.figures,
         table=_table(found.figures),
@@ -62,40 +63,16 @@ def of_index(options: Options, name: str, sample: int) -> Run:
     """On the stored vectors; the encoder is not loaded."""
     watch = Stopwatch()
     with open_index(options, name) as index:
-        found, space = index_geometry(index, sample), index.info()["spaces"][0]
-    encoder = str(space["encoder"]["name"])
-    return _run(
+        found, encoder = index_geometry(index, sample), stored_encoder(index)
+    return reports.run(
+        "geometry",
         encoder,
-        SimpleNamespace(info={**space["encoder"], "dim": space["dim"]}, reference=encoder),
+        asked=encoder.reference,
         protocol=f"index {name}: {found.vectors} of {found.total} stored vectors",
         scores=found.figures,
         table=_table(found.figures),
         settings={"sample": sample, "index": name},
         took_s=watch.read(),
-    )
-
-
-def _run(
-    name: str,
-    encoder: semsearch.Encoder | SimpleNamespace,
-    *,
-    protocol: str,
-    scores: Mapping[str, object],
-    table: Mapping[str, float],
-    settings: Mapping[str, object] | None = None,
-    files: Sequence[Path] = (),
-    took_s: float,
-) -> Run:
-    return reports.run(
-        "geometry",
-        encoder,
-        protocol=protocol,
-        scores=scores,
-        table=table,
-        settings=settings,
-        files=files,
-        asked=name,
-        took_s=took_s,
     )
 
 

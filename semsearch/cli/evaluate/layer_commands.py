@@ -16,6 +16,7 @@ from semsearch.cli.lookup import load_encoder, load_encoders, model_names
 from semsearch.cli.options import (
     DeviceOption,
     DtypeOption,
+    EncoderOptions,
     JsonFlag,
     ModelOption,
     ModelsOption,
@@ -65,7 +66,8 @@ def grid(
     pairs = [pair for subset in subsets.values() for pair in subset.pairs]
     gold = [score for subset in subsets.values() for score in subset.gold]
     name = model or settings.load().model
-    encoder = load_encoder(ctx.obj, name, device, template=template or _no_template(name), dtype=dtype, trust=trust)
+    options = EncoderOptions(template or _no_template(name), dtype, device=device, trust=trust)
+    encoder = load_encoder(ctx.obj, name, options)
     try:
         from semsearch.evaluation.papers import figures, layer_scores  # torch, which --help does without
     except ImportError as error:
@@ -126,7 +128,8 @@ def tokens(
     check_outputs(report, len(model_names(models)), figure)
     found: dict[str, Sequence[TokenAttribution]] = {}
     runs, watch = [], Stopwatch()
-    for name, encoder in load_encoders(ctx.obj, models, device, template=template, dtype=dtype, trust=trust):
+    options = EncoderOptions(template, dtype, device=device, trust=trust)
+    for name, encoder in load_encoders(ctx.obj, models, options):
         try:
             from semsearch.evaluation.papers import attribution  # torch
         except ImportError as error:

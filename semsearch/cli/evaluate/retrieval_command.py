@@ -12,17 +12,9 @@ import typer
 
 import semsearch
 from semsearch.chunking.splitter import Splitter
-from semsearch.cli.evaluate.tasks import FormatOption, ReportOption, Stopwatch, check_outputs, show
+from semsearch.cli.evaluate.tasks import ReportOptions, Stopwatch
 from semsearch.cli.lookup import load_encoders, model_names
-from semsearch.cli.options import (
-    DeviceOption,
-    DtypeOption,
-    JsonFlag,
-    LayerOption,
-    ModelsOption,
-    TemplateOption,
-    TrustFlag,
-)
+from semsearch.cli.options import EncoderOptions, ModelsOption, option_groups
 from semsearch.cli.output.progress import Count, counter
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import report as reports
@@ -38,8 +30,10 @@ DEPTH = 100
 Scores = dict[str, JsonObject]  # by the name of the collection
 
 
+@option_groups
 def retrieval(
     ctx: typer.Context,
+    *,
     collections: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,14 +50,8 @@ def retrieval(
     whole: Annotated[
         bool, typer.Option("--whole", help="One vector per document, truncated at the encoder's limit, as in BEIR.")
     ] = False,
-    template: TemplateOption = None,
-    dtype: DtypeOption = None,
-    layer: LayerOption = None,
-    device: DeviceOption = None,
-    trust: TrustFlag = False,
-    form: FormatOption = None,
-    report: ReportOption = None,
-    as_json: JsonFlag = False,
+    options: EncoderOptions,
+    output: ReportOptions,
 ) -> None:
     """Measure encoders on a retrieval collection in BEIR format.
 
@@ -76,13 +64,11 @@ def retrieval(
         )
     read = [Collection.read(_folder(each), split) for each in dict.fromkeys(collections)]
     _check_names(read)
-    check_outputs(report, len(model_names(models)) * (1 if mode else len(MODES)))
+    output.check(len(model_names(models)) * (1 if mode else len(MODES)))
     splitter = Splitter("none") if whole else Splitter()
     modes = (mode,) if mode else MODES
     runs: list[Run] = []
-    for name, encoder in load_encoders(
-        ctx.obj, models, device, template=template, dtype=dtype, layer=layer, trust=trust
-    ):
+    for name, encoder in load_encoders(ctx.obj, models, options):
         watch = Stopwatch()
         found: dict[Mode, Scores] = {each: {} for each in modes}
         for collection in read:
@@ -91,7 +77,7 @@ def retrieval(
                     found[each][collection.name] = scores
         took = watch.read()
         runs += [_run(name, encoder, each, scores, read, splitter, took) for each, scores in found.items()]
-    show(runs, as_json=as_json, form=form, report=report)
+    output.show(runs)
 
 
 def _check_names(read: Sequence[Collection]) -> None:

@@ -13,15 +13,7 @@ from semsearch.cli.evaluate.sts_benchmark import Benchmark
 from semsearch.cli.evaluate.tasks import Aggregation, DataOption, FigureOption, ReportOption, Task, check_outputs
 from semsearch.cli.input_files import read_pairs, read_texts
 from semsearch.cli.lookup import load_encoder, model_names
-from semsearch.cli.options import (
-    DeviceOption,
-    DtypeOption,
-    JsonFlag,
-    LayerOption,
-    ModelsOption,
-    TemplateOption,
-    TrustFlag,
-)
+from semsearch.cli.options import EncoderOptions, JsonFlag, ModelsOption, option_groups
 from semsearch.cli.output import console
 from semsearch.errors import UnknownName, UsageError
 from semsearch.evaluation.sts import StsResult
@@ -32,8 +24,10 @@ Encoders = Mapping[str, semsearch.Encoder]  # by the name on the command line
 Comparison = dict[str, float | None]  # cosine and strength
 
 
+@option_groups
 def sts(
     ctx: typer.Context,
+    *,
     a: Annotated[str | None, typer.Argument(metavar="A", help="A text, …")] = None,
     b: Annotated[str | None, typer.Argument(metavar="B", help="… and another to compare it with.")] = None,
     pairs: Annotated[
@@ -60,11 +54,7 @@ def sts(
         ),
     ] = "all",
     models: ModelsOption = None,
-    template: TemplateOption = None,
-    dtype: DtypeOption = None,
-    layer: LayerOption = None,
-    device: DeviceOption = None,
-    trust: TrustFlag = False,
+    options: EncoderOptions,
     report: ReportOption = None,
     figure: FigureOption = None,
     as_json: JsonFlag = False,
@@ -87,10 +77,7 @@ def sts(
         raise UsageError("a figure shows the pairs of one task.", "Pass --task once.")
     names = model_names(models)
     check_outputs(report, len(names), figure)
-    encoders: Encoders = {
-        name: load_encoder(ctx.obj, name, device, template=template, dtype=dtype, layer=layer, trust=trust)
-        for name in names
-    }
+    encoders: Encoders = {name: load_encoder(ctx.obj, name, options) for name in names}
     if tasks:
         benchmark = Benchmark(chosen, data_folder(data), split, aggregate)
         sts_benchmark.show(ctx.obj, benchmark, encoders, report=report, figure=figure, as_json=as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ import typer
 
 import semsearch
 from semsearch.cli.commands import EVAL
-from semsearch.cli.options import complete_index
+from semsearch.cli.options import JsonFlag, complete_index
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.evaluation import report as reports
@@ -24,10 +25,6 @@ Aggregation: TypeAlias = Literal["all", "mean", "wmean"]
 DataOption = Annotated[
     Path | None,
     typer.Option("--data", metavar="DIR", help=f"Folder of test sets, laid out as in SentEval.  [default: {DATA}]"),
-]
-Format: TypeAlias = Literal["table", "md", "json"]
-FormatOption = Annotated[
-    Format | None, typer.Option("--format", help="table, md (Markdown table) or json.  [default: table]")
 ]
 ReportOption = Annotated[
     Path | None,
@@ -50,16 +47,31 @@ def refuse_task(name: str | None) -> None:
         )
 
 
-def show(runs: Sequence[Run], *, as_json: bool, form: Format | None, report: Path | None) -> None:
-    """Write the report, if any, and print the measures."""
-    save(runs, report)
-    if as_json or form == "json":
-        console.emit({"schema": 1, "runs": list(runs)})
-    elif form == "md":
-        console.out(reports.tables(runs))
-    else:
-        heads, rows = reports.rows(runs, [run["encoder"]["asked"] or run["encoder"]["name"] for run in runs])
-        console.table(rows, heads)
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """The options of a command whose runs are printed as a table, and written as a report."""
+
+    form: Annotated[
+        Literal["table", "md", "json"] | None,
+        typer.Option("--format", help="table, md (Markdown table) or json.  [default: table]"),
+    ] = None
+    report: ReportOption = None
+    as_json: JsonFlag = False
+
+    def check(self, count: int) -> None:
+        """Raise, before hours of work, where `count` runs cannot be written."""
+        check_outputs(self.report, count)
+
+    def show(self, runs: Sequence[Run]) -> None:
+        """Write the report, if any, and print the measures."""
+        save(runs, self.report)
+        if self.as_json or self.form == "json":
+            console.emit({"schema": 1, "runs": list(runs)})
+        elif self.form == "md":
+            console.out(reports.tables(runs))
+        else:
+            heads, rows = reports.rows(runs, [run["encoder"]["asked"] or run["encoder"]["name"] for run in runs])
+            console.table(rows, heads)
 
 
 def save(runs: Sequence[Run], report: Path | None) -> None:

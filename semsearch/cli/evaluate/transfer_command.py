@@ -11,17 +11,9 @@ import typer
 
 import semsearch
 from semsearch import settings
-from semsearch.cli.evaluate.tasks import DataOption, FormatOption, ReportOption, Stopwatch, check_outputs, show
+from semsearch.cli.evaluate.tasks import DataOption, ReportOptions, Stopwatch
 from semsearch.cli.lookup import load_encoders, model_names
-from semsearch.cli.options import (
-    DeviceOption,
-    DtypeOption,
-    JsonFlag,
-    LayerOption,
-    ModelsOption,
-    TemplateOption,
-    TrustFlag,
-)
+from semsearch.cli.options import EncoderOptions, ModelsOption, option_groups
 from semsearch.cli.output.progress import Count, counter
 from semsearch.encoders.device import torch_device
 from semsearch.errors import MissingExtra
@@ -40,8 +32,10 @@ if TYPE_CHECKING:
 WINDOW = 1024  # texts between two steps of the progress bar
 
 
+@option_groups
 def transfer(
     ctx: typer.Context,
+    *,
     tasks: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,21 +52,15 @@ def transfer(
     hidden: Annotated[
         int, typer.Option("--hidden", metavar="N", min=0, help="Size of a hidden layer; 0 for none.")
     ] = 0,
-    template: TemplateOption = None,
-    dtype: DtypeOption = None,
-    layer: LayerOption = None,
-    device: DeviceOption = None,
-    trust: TrustFlag = False,
-    form: FormatOption = None,
-    report: ReportOption = None,
-    as_json: JsonFlag = False,
+    options: EncoderOptions,
+    output: ReportOptions,
 ) -> None:
     """Measure encoders on SentEval's classification tasks.
 
     Accuracy of logistic regression on the vectors, with SentEval's settings: 10 folds, Adam, batches of 64, and the
     best of four L2 penalties.
     """
-    check_outputs(report, len(model_names(models)))
+    output.check(len(model_names(models)))
     names = list(dict.fromkeys(transfer_tasks.known(each) for each in tasks or transfer_tasks.SEVEN))
     folder = data_folder(data)
     for each in names:
@@ -83,9 +71,7 @@ def transfer(
         raise MissingExtra("eval transfer", "train") from error
     protocol = (transfer.FAST if fast else transfer.FULL).with_hidden(hidden)
     runs = []
-    for name, encoder in load_encoders(
-        ctx.obj, models, device, template=template, dtype=dtype, layer=layer, trust=trust
-    ):
+    for name, encoder in load_encoders(ctx.obj, models, options):
         watch, found = Stopwatch(), []
         files: list[Path] = []
         embed, vectors = transfer.features_of(encoder)
@@ -94,10 +80,10 @@ def transfer(
             with counter(ctx.obj, f"{name}, {each}: embedding", "texts") as count:
                 known = _embedded(task, embed, count)
             with counter(ctx.obj, f"{name}, {each}: learning", "classifiers") as count:
-                found.append(transfer.run(task, known, protocol, device=_device(device), report=count))
+                found.append(transfer.run(task, known, protocol, device=_device(options.device), report=count))
             files += task.files
         runs.append(_run(name, encoder, found, protocol, files, vectors, watch.read()))
-    show(runs, as_json=as_json, form=form, report=report)
+    output.show(runs)
 
 
 def _embedded(task: TransferTask, embed: Embed, count: Count) -> Embed:

@@ -31,12 +31,17 @@ def show(report: SyncReport, options: Options, *, strict: bool, as_json: bool) -
         console.exit_with(gate)
 
 
-def _as_object(report: SyncReport, warnings: Sequence[str]) -> JsonObject:
+def document_counts(report: SyncReport) -> dict[str, int]:
+    """The number of documents that a run added, changed, skipped, …"""
     kinds = ("added", "changed", "unchanged", "moved", "deleted")
+    return {kind: getattr(report, kind) for kind in kinds} | {"skipped": len(report.skipped)}
+
+
+def _as_object(report: SyncReport, warnings: Sequence[str]) -> JsonObject:
     shown = {
         "schema": 1,
         "index": report.index,
-        "documents": {**{kind: getattr(report, kind) for kind in kinds}, "skipped": len(report.skipped)},
+        "documents": document_counts(report),
         "passages": report.passages,
         "vectors": report.vectors,
         "skipped": [asdict(item) for item in report.skipped],
@@ -47,13 +52,10 @@ def _as_object(report: SyncReport, warnings: Sequence[str]) -> JsonObject:
 
 
 def _summary(report: SyncReport) -> str:
-    counts = ", ".join(f"{getattr(report, k):,} {k}" for k in ("added", "changed", "unchanged", "moved", "deleted"))
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in document_counts(report).items())
     would = " (dry run: nothing was written)" if report.dry_run else ""
     holds = console.count(report.passages, "passage")
-    return (
-        f"{console.safe(report.index)}: {counts}, {len(report.skipped):,} skipped; "
-        f"{holds} in {report.took_s:.1f} s{would}"
-    )
+    return f"{console.safe(report.index)}: {counts}; {holds} in {report.took_s:.1f} s{would}"
 
 
 def _warnings(report: SyncReport) -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
 
 import semsearch
 from semsearch import export as exporting
@@ -14,6 +16,7 @@ from semsearch.cli.indexes.naming import index_name
 from semsearch.cli.lookup import encoder_of, existing_paths
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
+from semsearch.cli.output.index_report import document_counts
 from semsearch.cli.output.progress import sync_progress
 from semsearch.errors import UsageError
 from semsearch.export import require_packages
@@ -28,18 +31,22 @@ DTYPES = {"onnx": "fp32", "onnx-int8": "int8"}
 
 
 @dataclass(slots=True)
-class Goal:
-    """`out` is the folder of the run, `name` that of the index."""
+class FollowUp:
+    """The options that export the trained encoder, and index files with it."""
 
-    options: Options
-    out: Path
-    export: str | None
-    index: Path | None
-    name: str | None
-    data: Path | None
+    export: Annotated[
+        Literal["onnx", "onnx-int8"] | None,
+        typer.Option(help="Also export the encoder to DIR/onnx, which needs no PyTorch."),
+    ] = None
+    index: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Also index these files with the trained encoder.")
+    ] = None
+    name: Annotated[
+        str | None, typer.Option("-n", "--name", metavar="NAME", help="Name of that index.  [default: that of PATH]")
+    ] = None
 
-    def check(self, *, force: bool) -> None:
-        """Raises, before anything is trained, for what could not be done afterwards."""
+    def check(self, options: Options, out: Path, *, force: bool) -> None:
+        """Raises, before anything is trained, for what would fail afterwards. `out` is the folder of the run."""
         if self.export is not None:
             require_packages("--export")
         if self.index is None:
@@ -48,57 +55,66 @@ class Goal:
             return
         existing_paths([str(self.index)])
         if self.name is None:
-            self.name = index_name(self.options, [self.index], from_stdin=False)
-        folder = settings.index_folder(self.name, self.options.folder())
-        if settings.is_index(folder) and (force or not self._is_ours(encoder_of(folder))):
+            self.name = index_name(options, [self.index], from_stdin=False)
+        folder = settings.index_folder(self.name, options.folder())
+        if settings.is_index(folder) and (force or not _was_trained_in(out, encoder_of(folder))):
             other = "the encoder that --force replaces" if force else "another encoder"
             raise UsageError(
                 f"an index called {self.name} exists, but was built with {other}.",
                 f"Pass -n with another name, or remove it first: semsearch rm {self.name}",
             )
 
-    def reach(self, encoder: Path, *, trust: bool) -> dict[str, Any]:
-        """Export and index the encoder as asked; what came of both, None where nothing was asked."""
-        exported = None if self.export is None else self._exported(encoder, trust=trust)
-        used = Path(exported["folder"]) if exported else encoder
-        return {"export": exported, "index": None if self.index is None else self._indexed(used, self.index)}
+    def run(self, options: Options, encoder: Path, out: Path, data: Path | None, *, trust: bool) -> dict[str, Any]:
+        """Export the encoder to `out` and build the index; the JSON objects of both, None for what is not requested.
 
-    def _exported(self, encoder: Path, *, trust: bool) -> dict[str, Any]:
+        `data` is the folder of STS test sets, on which an int8 export is checked.
+        """
+        exported = indexed = None
+        if self.export is not None:
+            exported = _export(options, encoder, out, DTYPES[self.export], data, trust=trust)
+        if self.index is not None:
+            indexed = self._build(options, Path(exported["folder"]) if exported else encoder, self.index)
+        return {"export": exported, "index": indexed}
 
-        out, dtype = self.out.expanduser() / FOLDER, DTYPES[str(self.export)]
-        source = bundles.read(encoder)
-        if (out / bundles.MANIFEST).is_file():
-            there = bundles.read(out)
-            same = there.origin.get("weights_sha256") == source.weights_sha256
-            if same and there.precision == dtype:
-                return {"folder": str(out), "fingerprint": there.fingerprint, "dtype": dtype}
-        found = exporting.export(
-            str(encoder),
-            out,
-            dtype,
-            data=sts_folder(self.data, dtype),
-            force=True,
-            trust_remote_code=trust,
-            report=(lambda step: None) if self.options.quiet else console.note,
-        )
-        return {"folder": str(out), "fingerprint": found.fingerprint, "dtype": dtype}
-
-    def _indexed(self, encoder: Path, path: Path) -> dict[str, Any]:
+    def _build(self, options: Options, encoder: Path, path: Path) -> dict[str, Any]:
         assert self.name is not None
-        folder = settings.index_folder(self.name, self.options.folder())
+        folder = settings.index_folder(self.name, options.folder())
         opened = (
             semsearch.Index.open(folder)
             if settings.is_index(folder)
             else semsearch.Index.create(folder, encoder=str(encoder))
         )
-        with opened as index, sync_progress(self.options, self.name) as report:
+        with opened as index, sync_progress(options, self.name) as report:
             done: SyncReport = index.sync([path], None, report)
-        if done.skipped and not self.options.quiet:
+        if done.skipped and not options.quiet:
             console.note(f"skipped {console.count(len(done.skipped), 'item')}, see `semsearch info {self.name}`")
-        counted = ("added", "changed", "unchanged", "moved", "deleted")
-        documents = {key: getattr(done, key) for key in counted} | {"skipped": len(done.skipped)}
+        documents = document_counts(done)
         return {"name": self.name, "documents": documents, "passages": done.passages, "vectors": done.vectors}
 
-    def _is_ours(self, encoder: str) -> bool:
-        """Whether an index was built with what an earlier run of this command left."""
-        return Path(Reference.parse(encoder).model).is_relative_to(self.out.expanduser().resolve())
+
+def _export(
+    options: Options, encoder: Path, folder: Path, dtype: str, data: Path | None, *, trust: bool
+) -> dict[str, Any]:
+    """Export the encoder, unless an earlier run of the command did."""
+    out = folder.expanduser() / FOLDER
+    source = bundles.read(encoder)
+    if (out / bundles.MANIFEST).is_file():
+        there = bundles.read(out)
+        same = there.origin.get("weights_sha256") == source.weights_sha256
+        if same and there.precision == dtype:
+            return {"folder": str(out), "fingerprint": there.fingerprint, "dtype": dtype}
+    found = exporting.export(
+        str(encoder),
+        out,
+        dtype,
+        data=sts_folder(data, dtype),
+        force=True,
+        trust_remote_code=trust,
+        report=(lambda step: None) if options.quiet else console.note,
+    )
+    return {"folder": str(out), "fingerprint": found.fingerprint, "dtype": dtype}
+
+
+def _was_trained_in(out: Path, encoder: str) -> bool:
+    """Whether the reference `encoder` names the output of an earlier run of this command."""
+    return Path(Reference.parse(encoder).model).is_relative_to(out.expanduser().resolve())

@@ -1,6 +1,6 @@
-"""What `train` is told of the run itself: method, base, settings, options of the method, teacher.
+"""Plan of a `train` command: method, base, hyperparameters, options of the method, teacher.
 
-Checked before torch is imported, as far as that can be known.
+It is checked before torch is imported, as far as that is possible.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 import semsearch
 from semsearch.cli.options import Options
@@ -20,25 +22,58 @@ from semsearch.models.model_ref import Reference
 from semsearch.training import objectives, require_packages
 
 if TYPE_CHECKING:
-    from semsearch.settings import Settings as Usual
+    from semsearch.settings import Settings
     from semsearch.training import TrainingConfig
     from semsearch.training.loop import Teacher
 
-TAUGHT = "distil"
-WORDS = {"true": True, "yes": True, "false": False, "no": False}
+DISTILLATION = "distil"
+BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameters:
+    """The options for hyperparameters; each defaults to the method's own value."""
+
+    epochs: Annotated[float | None, typer.Option(metavar="E", help="Passes over the data.")] = None
+    steps: Annotated[int | None, typer.Option(metavar="N", min=1, help="Training steps, instead of epochs.")] = None
+    batch_size: Annotated[int | None, typer.Option(metavar="N", min=1, help="Examples per step.")] = None
+    learning_rate: Annotated[float | None, typer.Option(metavar="R", help="Peak learning rate.")] = None
+    warmup: Annotated[
+        float | None,
+        typer.Option(metavar="W", help="Warm-up: a share of the steps below 1, else a number of steps."),
+    ] = None
+    max_length: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Truncate texts to N tokens in training.")
+    ] = None
+    eval_every: Annotated[int | None, typer.Option(metavar="N", min=1, help="Validate every N steps.")] = None
+    grad_cache_size: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Encode N texts at a time to save memory; the loss still sees the whole batch.",
+        ),
+    ] = None
+    ema_decay: Annotated[
+        float | None,
+        typer.Option(metavar="D", help="Average the weights with this decay, for example 0.999."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One or several runs. `told` are KEY=VALUE of the method, `given` settings by name, None where nothing is said."""
+    """One or several runs.
+
+    `assignments` are options of the method as KEY=VALUE; `hyperparameters` are by name, None for the default.
+    """
 
     method: str
     base: str
     template: str | None = None
     seeds: tuple[int, ...] = (0,)
-    told: tuple[str, ...] = ()
-    dims: tuple[int, ...] = ()
-    given: Mapping[str, Any] = field(default_factory=dict)
+    assignments: tuple[str, ...] = ()
+    matryoshka_dims: tuple[int, ...] = ()
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     device: str | None = None
 
     @property
@@ -47,13 +82,13 @@ class Plan:
         return str(Reference.parse(self.base).with_(template=self.template))
 
     def check(self, out: Path, teacher: str | None, *, force: bool) -> None:
-        """Raises UnknownName, NotFound, UsageError, MissingExtra for what cannot be, whatever the data."""
+        """Raises UnknownName, NotFound, UsageError, MissingExtra for what is wrong whatever the data."""
         known = objectives.names()
         if self.method.replace("_", "-") not in known:
             raise UnknownName("training method", self.method, known)
-        if teacher is not None and self.method != TAUGHT:
-            raise UsageError(f"{self.method} has no teacher.", f"Omit --teacher, or pass --method {TAUGHT}.")
-        for word in self.told:
+        if teacher is not None and self.method != DISTILLATION:
+            raise UsageError(f"{self.method} has no teacher.", f"Omit --teacher, or pass --method {DISTILLATION}.")
+        for word in self.assignments:
             if not all(word.partition("=")):
                 raise UsageError(f"--set {word!r} has no value.", "Write --set KEY=VALUE.")
         require_packages()
@@ -63,36 +98,36 @@ class Plan:
         _check_folder(out, force=force)
 
     def jobs(self, out: Path, *, force: bool) -> list[str]:
-        """What the runs are called that are not done yet."""
+        """The names of the runs that are not finished yet."""
         if len(self.seeds) == 1:
             return [self.method]
         ends = {seed: out.expanduser() / f"seed-{seed}" / "run" / "result.json" for seed in self.seeds}
-        left = [seed for seed, end in ends.items() if force or not end.is_file()]
-        return [f"{self.method} seed {seed}" for seed in left or self.seeds]
+        unfinished = [seed for seed, end in ends.items() if force or not end.is_file()]
+        return [f"{self.method} seed {seed}" for seed in unfinished or self.seeds]
 
-    def config(self, usual: Usual) -> TrainingConfig:
-        """As semsearch.training.train takes it. Raises UnknownName, UsageError for what the method does not know."""
+    def config(self, settings: Settings) -> TrainingConfig:
+        """The configuration of the first run. Raises UnknownName, UsageError for what the method does not support."""
         from semsearch.training import TrainingConfig
 
-        given = {name: value for name, value in self.given.items() if value is not None}
+        changed = {name: value for name, value in self.hyperparameters.items() if value is not None}
         found = TrainingConfig(
             method=self.method,
             base=self.reference,
             seed=self.seeds[0],
             options=self.options(),
-            matryoshka_dims=self.dims,
-            device=usual.device,
-            threads=usual.threads,
-            **given,
+            matryoshka_dims=self.matryoshka_dims,
+            device=settings.device,
+            threads=settings.threads,
+            **changed,
         )
         found.hyperparameters()  # raises for an invalid value
         return found
 
     def options(self) -> dict[str, Any]:
-        """The method's own, each of the type of what holds where nothing is said."""
+        """The options of the method, each of the type of its default."""
         known = objectives.default_options(self.method)
         found: dict[str, Any] = {}
-        for word in self.told:
+        for word in self.assignments:
             key, _, value = word.partition("=")
             if key not in known:
                 raise UnknownName(f"option of {self.method}", key, known)
@@ -100,49 +135,48 @@ class Plan:
         return found
 
     def uses(self, columns: Sequence[str]) -> list[str]:
-        """Which columns the method reads of those there are."""
+        """The columns among these that the method reads."""
         return objectives.columns_read(self.method, columns, self.options())
 
     @property
-    def tokens(self) -> int:
-        """Of a text, that are read in training."""
-        return int(self.given.get("max_length") or objectives.load(self.method).hyperparameters.max_length)
+    def max_length(self) -> int:
+        """Tokens of a text that are read in training."""
+        return int(self.hyperparameters.get("max_length") or objectives.load(self.method).hyperparameters.max_length)
 
     @property
     def labels(self) -> Any:
-        """What the method reads as labels: none, score, class, teacher."""
+        """Kind of labels that the method reads: none, score, class, teacher."""
         return objectives.load(self.method).labels
 
 
-def teacher_of(
+def load_teacher(
     plan: Plan, name: str | None, device: str, options: Options, *, trust: bool
 ) -> tuple[Teacher | None, str]:
-    """What teaches, where the method wants it, and its name: as told, else the base averaged over its tokens."""
+    """The teacher and its name, by default the base with mean pooling; (None, "") for a method without teacher."""
     if plan.labels != "teacher":
         return None, ""
-    called = name or _usual_teacher(Reference.parse(plan.base))
-    encoder = semsearch.Encoder.load(called, device=device, trust_remote_code=trust)
+    reference = name or _default_teacher(Reference.parse(plan.base))
+    encoder = semsearch.Encoder.load(reference, device=device, trust_remote_code=trust)
     if not options.quiet:
-        console.note(f"teacher: {called}")
-    return encoder.encode, called
+        console.note(f"teacher: {reference}")
+    return encoder.encode, reference
 
 
-def _usual_teacher(base: Reference) -> str:
-    """The base under `mean`; a trained encoder as it was trained."""
-
+def _default_teacher(base: Reference) -> str:
+    """The base with mean pooling; a trained encoder as it was trained."""
     plain = replace(base, template="", layer=None, options={})
     saved = (model_folders.find(base.model, base.revision) / bundles.MANIFEST).is_file()
     return str(plain if saved else plain.with_(template="mean"))
 
 
 def _check_folder(out: Path, *, force: bool) -> None:
-    """UsageError where `out` holds what is no run; the rest of it is checked by the run itself."""
+    """UsageError where `out` contains anything but a training run; the run itself checks the rest."""
     folder = out.expanduser()
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{out} is a file.", "Name a folder: -o DIR")
-    ours = ("run", "summary.json")
+    known = ("run", "summary.json")
     there = [each.name for each in folder.iterdir()] if folder.is_dir() else []
-    if there and not any(each in ours or each.startswith("seed-") for each in there):
+    if there and not any(each in known or each.startswith("seed-") for each in there):
         raise UsageError(f"{out} is not empty and contains no training run.", "Name another folder: -o DIR")
 
 
@@ -153,7 +187,7 @@ def _typed(key: str, value: str, like: Any) -> Any:
     (False, 1.0, 8)
     """
     try:
-        return WORDS[value.lower()] if isinstance(like, bool) else type(like)(value)
+        return BOOLEANS[value.lower()] if isinstance(like, bool) else type(like)(value)
     except (KeyError, ValueError):
         wanted = {bool: "true or false", int: "a whole number", float: "a number"}[type(like)]
         raise UsageError(f"{value!r} is not a valid value for --set {key}.", f"It has to be {wanted}.") from None

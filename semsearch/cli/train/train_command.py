@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from semsearch import settings
-from semsearch.cli.options import DeviceOption, JsonFlag, Options, TemplateOption, TrustFlag
+from semsearch.cli.options import DeviceOption, JsonFlag, Options, TemplateOption, TrustFlag, option_groups
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import training_progress
-from semsearch.cli.train.data_source import Source
-from semsearch.cli.train.follow_up import Goal
-from semsearch.cli.train.plan import Plan, teacher_of
-from semsearch.cli.train.validation_source import Chooser
+from semsearch.cli.train.data_source import DataSource
+from semsearch.cli.train.follow_up import FollowUp
+from semsearch.cli.train.plan import Hyperparameters, Plan, load_teacher
+from semsearch.cli.train.validation_source import ValidationSource
 from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
-from semsearch.settings import DATA
 from semsearch.training import objectives
 
 if TYPE_CHECKING:
-    from semsearch.training import SeedsResult, TrainingResult
-
-Export = Literal["onnx", "onnx-int8"]
+    from semsearch.training import SeedsResult
 
 
+@option_groups
 def train(
     ctx: typer.Context,
+    *,
     method: Annotated[
         str,
         typer.Option(
@@ -43,35 +43,7 @@ def train(
     out: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the run and of the trained encoder.")
     ],
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="Training data: a folder, a text file, JSON lines, CSV or TSV; also .gz and .xz.",
-        ),
-    ] = None,
-    from_index: Annotated[
-        str | None, typer.Option("--from-index", metavar="NAME", help="Train on the passages of an index.")
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--columns",
-            metavar="ROLE=NAME,…",
-            help="Columns of the data by role: anchor, positive, negative, score, label.",
-        ),
-    ] = None,
-    labels: Annotated[
-        str | None, typer.Option("--labels", metavar="L,L,…", help="Labels of the data, from least to most similar.")
-    ] = None,
-    granularity: Annotated[
-        Literal["sentences", "passages"] | None,
-        typer.Option("--granularity", help="How to split documents.  [default: sentences; passages of an index]"),
-    ] = None,
-    max_samples: Annotated[
-        int | None, typer.Option("--max-samples", metavar="N", min=2, help="Train on a random sample of N examples.")
-    ] = None,
+    source: DataSource,
     template: TemplateOption = None,
     teacher: Annotated[
         str | None,
@@ -79,39 +51,7 @@ def train(
             "--teacher", metavar="MODEL", help="Teacher model of distil.  [default: the base with mean pooling]"
         ),
     ] = None,
-    epochs: Annotated[float | None, typer.Option("--epochs", metavar="E", help="Passes over the data.")] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="N", min=1, help="Training steps, instead of epochs.")
-    ] = None,
-    batch_size: Annotated[
-        int | None, typer.Option("--batch-size", metavar="N", min=1, help="Examples per step.")
-    ] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option("--learning-rate", metavar="R", help="Peak learning rate.")
-    ] = None,
-    warmup: Annotated[
-        float | None,
-        typer.Option("--warmup", metavar="W", help="Warm-up: a share of the steps below 1, else a number of steps."),
-    ] = None,
-    max_length: Annotated[
-        int | None, typer.Option("--max-length", metavar="N", min=1, help="Truncate texts to N tokens in training.")
-    ] = None,
-    eval_every: Annotated[
-        int | None, typer.Option("--eval-every", metavar="N", min=1, help="Validate every N steps.")
-    ] = None,
-    grad_cache_size: Annotated[
-        int | None,
-        typer.Option(
-            "--grad-cache-size",
-            metavar="N",
-            min=1,
-            help="Encode N texts at a time to save memory; the loss still sees the whole batch.",
-        ),
-    ] = None,
-    ema_decay: Annotated[
-        float | None,
-        typer.Option("--ema-decay", metavar="D", help="Average the weights with this decay, for example 0.999."),
-    ] = None,
+    hyperparameters: Hyperparameters,
     matryoshka_dims: Annotated[
         str | None,
         typer.Option("--matryoshka-dims", metavar="D,D,…", help="Also train vectors truncated to these dimensions."),
@@ -125,29 +65,11 @@ def train(
         str | None,
         typer.Option("--seeds", metavar="N,N,…", help="One run per seed; the best by validation score is kept."),
     ] = None,
-    told: Annotated[
+    assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the method; repeatable.")
     ] = None,
-    validation: Annotated[
-        str | None,
-        typer.Option(
-            "--validation",
-            metavar="SET",
-            help="Validation set: stsb, a file, held-out[:N] or none.  [default: stsb where available, else held-out]",
-        ),
-    ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", metavar="DIR", help=f"Folder of STS test sets.  [default: {DATA}]")
-    ] = None,
-    export: Annotated[
-        Export | None, typer.Option("--export", help="Also export the encoder to DIR/onnx, which needs no PyTorch.")
-    ] = None,
-    index: Annotated[
-        Path | None, typer.Option("--index", metavar="PATH", help="Also index these files with the trained encoder.")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("-n", "--name", metavar="NAME", help="Name of that index.  [default: that of PATH]")
-    ] = None,
+    validation: ValidationSource,
+    follow_up: FollowUp,
     force: Annotated[bool, typer.Option("--force", help="Start over if DIR contains another run.")] = False,
     trust: TrustFlag = False,
     yes: Annotated[
@@ -166,58 +88,42 @@ def train(
         base=base,
         template=template,
         seeds=_seeds(seed, seeds),
-        told=tuple(told or ()),
-        dims=_numbers(matryoshka_dims, "--matryoshka-dims") if matryoshka_dims else (),
-        given={
-            "epochs": epochs,
-            "steps": steps,
-            "batch_size": batch_size,
-            "learning_rate": learning_rate,
-            "warmup": warmup,
-            "max_length": max_length,
-            "eval_every": eval_every,
-            "ema_decay": ema_decay,
-            "grad_cache_size": grad_cache_size,
-            "precision": precision,
-        },
+        assignments=tuple(assignments or ()),
+        matryoshka_dims=_numbers(matryoshka_dims, "--matryoshka-dims") if matryoshka_dims else (),
+        hyperparameters={**asdict(hyperparameters), "precision": precision},
         device=device,
-    )  # fmt: skip
+    )
     plan.check(out, teacher, force=force)
-    source = Source(options, data, from_index, tuple(columns or ()), labels, granularity, max_samples, yes)
-    chooser = Chooser(options, validation, data_dir, yes)
-    goal = Goal(options, out, export, index, name, data_dir)
-    chooser.check()
-    goal.check(force=force)
-    examples = source.read()
-    run = plan.config(settings.load({"device": device}))
-    examples = source.fitted(examples, plan)
-    examples, judge = chooser.chosen(examples)
-    teaches, called = teacher_of(plan, teacher, run.device, options, trust=trust)
-    from semsearch.training import train as one
-    from semsearch.training import train_seeds as several
+    validation.check(yes=yes)
+    follow_up.check(options, out, force=force)
+    examples = source.read(options, yes=yes)
+    config = plan.config(settings.load({"device": device}))
+    examples = source.adapted(examples, plan, options, yes=yes)
+    examples, dev = validation.split(examples, options, yes=yes)
+    encode, teacher_name = load_teacher(plan, teacher, config.device, options, trust=trust)
+    from semsearch import training
 
-    how: dict[str, Any] = {"validation": judge, "teacher": teaches, "teacher_name": called, "force": force}
     with training_progress(options, plan.jobs(out, force=force)) as report:
-        how |= {"trust_remote_code": trust, "report": report}
+        shared: dict[str, Any] = {
+            "validation": dev,
+            "teacher": encode,
+            "teacher_name": teacher_name,
+            "force": force,
+            "trust_remote_code": trust,
+            "report": report,
+        }
         if len(plan.seeds) > 1:
-            summary = several(run, plan.seeds, examples, out, **how)
+            summary = training.train_seeds(config, plan.seeds, examples, out, **shared)
         else:
-            result = one(run, examples, out, **how)
-            summary = _alone(result)
-    _tell(plan, summary, goal.reach(summary.best.folder, trust=trust), as_json)
+            result = training.train(config, examples, out, **shared)
+            summary = training.SeedsResult((result,), result.score, None)
+    followed = follow_up.run(options, summary.best.folder, out, validation.data_dir, trust=trust)
+    _print_result(plan, summary, followed, as_json)
 
 
-def _alone(result: TrainingResult) -> SeedsResult:
-    from semsearch.training import SeedsResult
-
-    return SeedsResult((result,), result.score, None)
-
-
-def _tell(plan: Plan, summary: SeedsResult, reached: dict[str, Any], as_json: bool) -> None:
-    """What came of it, on stdout."""
-
+def _print_result(plan: Plan, summary: SeedsResult, followed: dict[str, Any], as_json: bool) -> None:
     best = summary.best
-    told = {
+    found = {
         "folder": str(best.folder),
         "method": plan.method,
         "base": plan.reference,
@@ -232,29 +138,29 @@ def _tell(plan: Plan, summary: SeedsResult, reached: dict[str, Any], as_json: bo
         "steps": best.steps,
         "seconds": round(sum(each.seconds for each in summary.results), 3),
         "fingerprint": bundles.read(best.folder).fingerprint,
-        **reached,
+        **followed,
     }
     if as_json:
-        console.emit({"schema": 1, "train": told})
+        console.emit({"schema": 1, "train": found})
         return
-    console.pairs(_lines(told))
+    console.pairs(_readable(found))
 
 
-def _lines(told: dict[str, Any]) -> dict[str, str]:
-    """The same for a person."""
-    lines = {key: str(told[key]) for key in ("folder", "method", "base")}
-    each = told["seeds"]
-    if told["score"] is not None:
-        spread = f" ± {told['deviation']:.2f}, {len(each)} seeds" if told["deviation"] is not None else ""
-        lines["score"] = f"{told['score']:.2f}{spread}: {told['measure']}"
-    if len(each) > 1 and told["score"] is not None:
+def _readable(found: dict[str, Any]) -> dict[str, str]:
+    """The lines of the result for a person."""
+    lines = {key: str(found[key]) for key in ("folder", "method", "base")}
+    each = found["seeds"]
+    if found["score"] is not None:
+        spread = f" ± {found['deviation']:.2f}, {len(each)} seeds" if found["deviation"] is not None else ""
+        lines["score"] = f"{found['score']:.2f}{spread}: {found['measure']}"
+    if len(each) > 1 and found["score"] is not None:
         lines["seeds"] = ", ".join(f"{one['seed']}: {one['score']:.2f}" for one in each)
-    lines["step"] = f"{told['step']:,} of {told['steps']:,}, {console.duration(told['seconds'])}"
-    lines["fingerprint"] = told["fingerprint"]
-    if told["export"]:
-        lines["export"] = told["export"]["folder"]
-    if told["index"]:
-        lines["index"] = f"{told['index']['name']}, {console.count(told['index']['passages'], 'passage')}"
+    lines["step"] = f"{found['step']:,} of {found['steps']:,}, {console.duration(found['seconds'])}"
+    lines["fingerprint"] = found["fingerprint"]
+    if found["export"]:
+        lines["export"] = found["export"]["folder"]
+    if found["index"]:
+        lines["index"] = f"{found['index']['name']}, {console.count(found['index']['passages'], 'passage')}"
     return lines
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from semsearch.cli.encoders.template_search import check_split
 from semsearch.cli.options import Options
@@ -20,89 +22,98 @@ STSB, HELD_OUT, NONE = "stsb", "held-out", "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Chooser:
-    """`told`: stsb, a file, held-out[:N], none; None for STS-B dev where it is known, else a slice of the data."""
+class ValidationSource:
+    """The options that choose the validation set. By default STS-B dev if available, else held-out examples."""
 
-    options: Options
-    told: str | None
-    folder: Path | None
-    yes: bool
+    validation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SET",
+            help="Validation set: stsb, a file, held-out[:N] or none.  [default: stsb where available, else held-out]",
+        ),
+    ] = None
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help=f"Folder of STS test sets.  [default: {DATA}]")
+    ] = None
 
-    def check(self) -> None:
-        """Raises NotFound, UsageError, GuardRail for what cannot be, whatever the data."""
-        self._held_out()
-        if self.told is None or self.told in (STSB, NONE) or self.told.partition(":")[0] == HELD_OUT:
+    def check(self, *, yes: bool) -> None:
+        """Raises NotFound, UsageError, GuardRail for what is wrong whatever the training data."""
+        if self.validation in (None, STSB, NONE) or self._held_out() is not None:
             return
-
-        path = Path(self.told).expanduser()
+        assert self.validation is not None
+        path = Path(self.validation).expanduser()
         if not path.exists():
-            raise NotFound(f"{self.told} does not exist.", f"Name a file, or write {STSB}, {HELD_OUT}[:N] or {NONE}.")
-        check_split(path, "an encoder", yes=self.yes)
+            raise NotFound(
+                f"{self.validation} does not exist.", f"Name a file, or write {STSB}, {HELD_OUT}[:N] or {NONE}."
+            )
+        check_split(path, "an encoder", yes=yes)
 
-    def chosen(self, examples: Dataset) -> tuple[Dataset, Validation | None]:
-        """The examples that are left to train on, and what judges; says which on stderr."""
-        left, dev, told = self._chosen(examples)
-        if not self.options.quiet:
-            console.note(f"validation: {told}")
-        return left, dev
+    def split(self, examples: Dataset, options: Options, *, yes: bool) -> tuple[Dataset, Validation | None]:
+        """The examples that remain for training, and the validation set; its description goes to stderr."""
+        remaining, dev, description = self._split(examples, yes=yes)
+        if not options.quiet:
+            console.note(f"validation: {description}")
+        return remaining, dev
 
-    def _chosen(self, examples: Dataset) -> tuple[Dataset, Validation | None, str]:
+    def _split(self, examples: Dataset, *, yes: bool) -> tuple[Dataset, Validation | None, str]:
         count = self._held_out()
-        if self.told == NONE:
+        if self.validation == NONE:
             return examples, None, "none; the last checkpoint is kept"
-        if self.told == STSB or (self.told is None and self._stsb_is_known()):
+        if self.validation == STSB or (self.validation is None and self._stsb_is_available()):
             return examples, self._stsb(), "STS-B dev"
-        if self.told is None or count is not None:
-            return self._slice(examples, count or 0)
+        if self.validation is None or count is not None:
+            return self._hold_out(examples, count or 0)
         from semsearch.training import read_dataset, validation_of
 
-        path = Path(self.told)
-        dev = validation_of(read_dataset(path, yes=self.yes), path.name)
+        path = Path(self.validation)
+        dev = validation_of(read_dataset(path, yes=yes), path.name)
         return examples, dev, dev.measure
 
-    def _slice(self, examples: Dataset, count: int) -> tuple[Dataset, Validation | None, str]:
+    def _hold_out(self, examples: Dataset, count: int) -> tuple[Dataset, Validation | None, str]:
         from semsearch.training.validation import default_held_out, hold_out
 
         count = count or default_held_out(len(examples))
         try:
-            left, dev = hold_out(examples, count)
+            remaining, dev = hold_out(examples, count)
         except UsageError as error:
-            if self.told is not None:
+            if self.validation is not None:
                 raise
             return examples, None, f"none, because {error.message} The last checkpoint is kept."
-        alike = len(examples) - len(left) - count
-        more = f"; {alike:,} more are skipped, since they share a text with them" if alike else ""
-        return left, dev, f"{dev.measure}: {count:,} of {len(examples):,} examples{more}"
+        overlapping = len(examples) - len(remaining) - count
+        more = f"; {overlapping:,} more are skipped, since they share a text with them" if overlapping else ""
+        return remaining, dev, f"{dev.measure}: {count:,} of {len(examples):,} examples{more}"
 
     def _held_out(self) -> int | None:
         """N of held-out:N, 0 of held-out; None for anything else. Raises UsageError."""
-        word, colon, number = (self.told or "").partition(":")
+        word, colon, number = (self.validation or "").partition(":")
         if word != HELD_OUT:
             return None
         if colon and not (number.isdecimal() and int(number) > 1):
-            raise UsageError(f"--validation {self.told} holds out no examples.", "Write --validation held-out:200")
+            raise UsageError(
+                f"--validation {self.validation} holds out no examples.", "Write --validation held-out:200"
+            )
         return int(number or 0)
 
     def _stsb(self) -> Validation:
         from semsearch.evaluation import sts_pairs
         from semsearch.training import SimilarityValidation
 
-        place = self.folder or os.environ.get(DATA)
-        if not place:
+        folder = self.data_dir or os.environ.get(DATA)
+        if not folder:
             raise UsageError("the folder of STS-B is not known.", f"Pass --data-dir DIR, or set {DATA}.")
         try:
-            dev = sts_pairs("stsb", Path(place), "dev")["dev"]
+            dev = sts_pairs("stsb", Path(folder), "dev")["dev"]
         except NotFound as error:  # other commands have another flag for it
             raise NotFound(error.message, "Pass the folder that contains STS/ and SICK/: --data-dir DIR.") from error
         return SimilarityValidation(dev.pairs, dev.gold)
 
-    def _stsb_is_known(self) -> bool:
-        if self.folder is None and not os.environ.get(DATA):
+    def _stsb_is_available(self) -> bool:
+        if self.data_dir is None and not os.environ.get(DATA):
             return False
         try:
             self._stsb()
         except NotFound:
-            if self.folder is not None:
+            if self.data_dir is not None:
                 raise
             return False
         return True
