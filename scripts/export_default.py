@@ -1,4 +1,4 @@
-"""Make semsearch/models/default: all-MiniLM-L6-v2 with mean pooling as one ONNX file, checked against torch.
+"""Make semsearch/models/assets/default: all-MiniLM-L6-v2 with mean pooling as one ONNX file, checked against torch.
 
     python scripts/export_default.py                        the int8 encoder that ships, in place
     python scripts/export_default.py --dtype fp32 -o DIR    the same encoder in full precision
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("SEMSEARCH_DATA", HERE.parents[1] / "shared" / "data"))
-SHIPPED = HERE.parent / "semsearch" / "models" / "default"
+SHIPPED = HERE.parent / "semsearch" / "models" / "assets" / "default"
 MAX_TOKENS = 256  # the length all-MiniLM-L6-v2 was trained and published with
 MASKED = -10_000.0  # added to the attention to padding: exp() of it is 0 in every precision, and fp16 can hold it
 VARIANTS: dict[str, dict[str, Any]] = {

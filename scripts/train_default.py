@@ -1,7 +1,7 @@
 """Train the CoT-BERT encoder that semsearch ships, on all-MiniLM-L6-v2, stage by stage.
 
     python scripts/train_default.py -o DIR                       the recipe, and its exports in DIR/fp32 and DIR/int8
-    python scripts/train_default.py -o DIR --ship                the same, and int8 into semsearch/models/cot-minilm
+    python scripts/train_default.py -o DIR --ship                and int8 into semsearch/models/assets/cot-minilm
     python scripts/train_default.py -o DIR --trial supervise     one stage that was tried and left out, after the recipe
                                                                  (or after one of its stages: --after distil)
     python scripts/train_default.py -o DIR --score               every encoder in DIR: STS-B dev, SciFact train
@@ -54,7 +54,7 @@ MEAN = f"{BASE}#max_tokens=256,template=mean"  # what is measured beside the stu
 STATIC = DATA / "weights" / "potion-base-4m-int8"
 SEED = 0
 NAME = "cot-minilm"
-SHIPPED = HERE.parent / "semsearch" / "models" / NAME
+SHIPPED = HERE.parent / "semsearch" / "models" / "assets" / NAME
 LICENCE, SOURCE = "Apache-2.0", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2"
 POWER = 0.2  # of the whitening at the end. STS-B dev: 86.67 without, 86.81 at 0.1, 86.84 at 0.2 and 0.3, 86.82 at 0.4
 

@@ -18,6 +18,7 @@ import numpy as np
 from semsearch.errors import UsageError
 from semsearch.evaluation import sts
 from semsearch.training.datasets.dataset import ANCHOR, POSITIVE, Dataset
+from semsearch.utils.writing_systems import EAST_ASIAN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +32,7 @@ ROUNDING = 1e-6  # of the cosine of two float32 rows: smaller differences are ti
 MAX_HELD_OUT, FRACTION = 500, 10  # a tenth of the examples, at most as many as are scored in seconds
 SMALL, SMALL_FRACTION = 20, 4  # of little data a quarter, so that a score depends on more than a few texts
 SEED = 0  # independent of the run's seed, so that several seeds are scored on the same examples
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_WORD = re.compile(rf"[{EAST_ASIAN}]|[^\s{EAST_ASIAN}]+")
 
 
 class Validation(Protocol):
