@@ -102,8 +102,10 @@ class Index:
 
         Raises UsageError where one exists, unless `exist_ok`, which opens it.
         """
+        if splitter is not None and not isinstance(splitter, Splitter):
+            raise UsageError(f"splitter is of type {type(splitter).__name__}.", "Pass Splitter(size=…, overlap=…).")
         folder = settings.index_folder(name, home)
-        if exist_ok and settings.is_index(folder):
+        if exist_ok and drivers.load().exists(folder):
             return cls.open(folder, encoder=encoder)
         model = Encoder.from_settings(encoder) if isinstance(encoder, str) else as_encoder(encoder)
         recipe = {"encoder": model.reference, "splitter": asdict(splitter or Splitter()), "backend": backend}
@@ -147,7 +149,7 @@ class Index:
     @staticmethod
     def names(home: Path | None = None) -> list[str]:
         """The indexes of the home of indexes, sorted."""
-        return settings.names(home)
+        return drivers.load().names(settings.home(home))
 
     @staticmethod
     def folder(name: str | Path, home: Path | None = None) -> Path:
@@ -413,6 +415,7 @@ class Index:
         if dry_run:
             return IndexWriter.dry_run(self._reader, self._space, self._encoder)
         if not self._writers:
+            self._reader.version()  # raises where the index is closed
             _ = self._encoder.model
             self._writers.append(IndexWriter(drivers.load().open_writer(self.path), self._space, self._encoder))
         return self._writers[0]

@@ -88,7 +88,7 @@ def index_folder(name: str | Path, home: Path | None = None) -> Path:
         return Path(name).expanduser()
     if not name or name.startswith((".", "-")) or not name.isprintable():
         raise UsageError(f"{name!r} cannot be the name of an index.", "Use letters, digits, '-' and '_', or a path.")
-    return (home or _usual_home()) / name
+    return (Path(home) if home else _usual_home()) / name
 
 
 def names(home: Path | None = None) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.encoders.base import BaseEncoder, as_encoder
 from semsearch.encoders.encoder import Encoder
-from semsearch.errors import EncoderMismatch
+from semsearch.errors import EncoderMismatch, NotFound
 from semsearch.types import EncoderLike, JsonObject, TruncationStats
 
 if TYPE_CHECKING:
@@ -102,7 +102,16 @@ class LazyEncoder(BaseEncoder):
 
     def _load(self) -> _Loaded:
         running = self._recorded if self._wanted is None else self._wanted
-        model = Encoder.from_settings(running) if isinstance(running, str) else as_encoder(running)
+        try:
+            model = Encoder.from_settings(running) if isinstance(running, str) else as_encoder(running)
+        except NotFound as error:
+            if self._wanted is not None:
+                raise
+            raise NotFound(
+                f"index {self._index} was built with the encoder {running!r}, which cannot be loaded by name: "
+                f"{error.message}",
+                "Pass the encoder: Index.open(NAME, encoder=ENCODER), or -m MODEL on the command line.",
+            ) from error
         if model.fingerprint == self.fingerprint:
             return _Loaded(model, model.embedded, replace(model.truncation))
         changed = isinstance(running, str) and running == self._recorded

@@ -49,12 +49,13 @@ class IndexWriter:
 
     def add(self, documents: Iterable[Document]) -> SyncReport:
         """See `Index.add`."""
+        if isinstance(documents, Document):
+            raise UsageError("add() takes several documents.", "Put it in a list: add([document]).")
         with self._run() as run:
             for document in documents:
                 if not isinstance(document, Document):
                     raise UsageError(
-                        f"a value of type {type(document).__name__} was given where a Document is wanted.",
-                        "Write Document(id, text).",
+                        f"add() takes Document objects, not {type(document).__name__}.", "Write Document(id, text)."
                     )
                 stamp = self._reader.stamps([document.id]).get(document.id)
                 if stamp is not None and stamp.source is not None:

@@ -17,6 +17,12 @@ class StoreDriver(Protocol):
     def create(self, location: Path, fill: Callable[[StoreWriter], None] | None = None, /) -> StoreWriter:
         """A new store with what `fill` writes, or nothing. Raises UsageError where something is there already."""
 
+    def exists(self, location: Path, /) -> bool:
+        """Whether a store is at `location`."""
+
+    def names(self, home: Path, /) -> list[str]:
+        """The stores directly below `home`, sorted."""
+
     def open_reader(self, location: Path, /) -> StoreReader:
         """Raises NotFound, Corrupt."""
 

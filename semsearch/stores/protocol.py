@@ -188,9 +188,6 @@ class StoreReader(Protocol):
     def audit(self, space: int, *, sample: int, k: int) -> JsonObject:
         """Recall and speed of dense search against exact search, on stored vectors."""
 
-    def backup(self, file: Path) -> None:
-        """Write the whole store to one file."""
-
 
 class StoreWriter(Protocol):
     """A store that is open for writing. What returns outside `transaction()` is on disk for good."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from semsearch.errors import Unreadable
+from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, JsonObject, Passage
 
 if TYPE_CHECKING:
@@ -125,11 +125,21 @@ def to_json(value: object) -> str:
 
 
 def check_document(document: Document) -> None:
-    """Raise Unreadable, with the reason, for a document that a store cannot keep exactly.
+    """Raise Unreadable, with the reason, for a document that cannot be stored exactly; UsageError for a wrong type.
 
     An unpaired surrogate is no character: UTF-8 has no form for it, and neither SQLite nor a tokenizer takes
-    it. NUL and every other character are kept.
+    it. NUL and every other character can be stored.
     """
+    for name, value, expected in (
+        ("id", document.id, str),
+        ("text", document.text, str),
+        ("title", document.title or "", str),
+        ("metadata", document.metadata, Mapping),
+    ):
+        if not isinstance(value, expected):
+            raise UsageError(
+                f"the {name} of a Document must be a {expected.__name__}, not {type(value).__name__}: {value!r:.60}."
+            )
     if not document.id:
         raise Unreadable("its id is empty")
     metadata = to_json(dict(document.metadata))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from semsearch.stores.local.backup import dump, restore
-from semsearch.stores.local.folder import create, remove, rename
+from semsearch.stores.local.folder import create, exists, names, remove, rename
 from semsearch.stores.local.reader import LocalReader
 from semsearch.stores.local.sqlite import check_installation
 from semsearch.stores.local.writer import LocalWriter
@@ -14,6 +14,8 @@ __all__ = [
     "check_installation",
     "create",
     "dump",
+    "exists",
+    "names",
     "open_reader",
     "open_writer",
     "remove",

@@ -25,6 +25,7 @@ from semsearch.stores.local.reader import LocalReader
 from semsearch.stores.local.tables import Tables
 from semsearch.stores.local.verify import verify
 from semsearch.stores.local.writer import LocalWriter
+from semsearch.stores.protocol import StoreReader
 from semsearch.utils.atomic_write import sync_file, sync_folder
 from semsearch.utils.writer_lock import LOCK, PID, WriterLock
 
@@ -36,11 +37,13 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same index gives the same file
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, KeyError, TypeError)
 
 
-def dump(reader: LocalReader, file: Path) -> None:
+def dump(reader: StoreReader, file: Path) -> None:
     """Write all that a store holds at this moment to `file`, in place of what was there.
 
     The copy is verified first: Corrupt for a store that could not be restored. Needs room for the copy beside `file`.
     """
+    if not isinstance(reader, LocalReader):
+        raise UsageError(f"{reader.name} is no local store ({type(reader).__name__}).", "Dump it with its own driver.")
     with _workplace(file, "dumping") as place:
         Tables(reader.connection).copy_to(place / DATABASE)
         with LocalWriter.open(place) as copy:

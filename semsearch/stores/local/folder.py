@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from semsearch import settings
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.stores.local import schema, sqlite
 from semsearch.stores.local.connection import DATABASE, Connection
@@ -40,6 +41,16 @@ def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None) -> L
         except BaseException:
             lock.release()
             raise
+
+
+def exists(folder: Path) -> bool:
+    """Whether `folder` holds a store."""
+    return settings.is_index(folder)
+
+
+def names(home: Path) -> list[str]:
+    """The stores in folders directly below `home`, sorted."""
+    return settings.names(home)
 
 
 def remove(folder: Path) -> list[str]:

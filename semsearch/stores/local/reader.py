@@ -215,7 +215,7 @@ def _ids(allowed: Allowed | None) -> Ids | None:
         return None
     if not isinstance(allowed, AllowedIds):
         raise UsageError(
-            f"a filter of another store ({type(allowed).__name__}) was given.", "Call `allowed` of this one."
+            f"this filter was compiled by another store ({type(allowed).__name__}).", "Call `allowed` of this store."
         )
     return allowed.ids
 

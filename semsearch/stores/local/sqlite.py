@@ -137,6 +137,8 @@ def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
         return Corrupt(f"{folder} is damaged: {said}.", REPAIR)
     if kind in _BUSY:
         return Locked(f"{folder} is held by another program ({said}).", "Close it and try again.")
+    if "closed database" in said:
+        return SemsearchError(f"index {folder.name} is closed.", "Open it again.")
     if kind == sqlite3.SQLITE_FULL:
         return SemsearchError(
             f"{folder}: the disk is full; the last batch was not written, all before it is safe.",

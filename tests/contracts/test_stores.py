@@ -1,0 +1,869 @@
+"""The contract of stores: what `stores.protocol` promises, for every store there is and for the one in memory."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.filter_model import Row, holds, random_metadata, trees
+from helpers.memory_store import MemoryDriver
+from helpers.stores import DIM, entry, source, vectors_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from semsearch import Document, Index, Query, Splitter
+from semsearch.errors import Corrupt, Locked, NotFound, SemsearchError, UnknownName, Unreadable, UsageError
+from semsearch.search.searcher import parse_filter
+from semsearch.stores import drivers
+from semsearch.stores.drivers import StoreDriver
+from semsearch.stores.filters import And, Compare, Contains, Exists, Field, Filter, Not, Or
+from semsearch.stores.protocol import StoreReader, StoreWriter
+from semsearch.stores.records import Entry, Space, meta_hash, text_hash
+from semsearch.types import Mark, Passage, Progress
+
+DAY_NS = 1_706_659_200 * 10**9  # 2024-01-31 00:00 UTC
+SLOW_FIXTURE = [HealthCheck.function_scoped_fixture]
+
+
+@dataclass
+class Place:
+    """A driver and folders for stores of its own."""
+
+    driver: StoreDriver
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self._made = 0
+
+    def new(self, documents: int = 0) -> tuple[StoreWriter, Space]:
+        """A new store with one space and `documents` documents of two passages."""
+        self._made += 1
+        writer = self.driver.create(self.folder / f"store-{self._made}")
+        space = writer.add_space("fingerprint", "stand-in", DIM, {"name": "stand-in"})
+        entries = [entry(f"d{n}", f"Engine number {n} runs. Bread needs salt {n}") for n in range(documents)]
+        writer.replace(entries, space.id)
+        return writer, space
+
+
+@pytest.fixture(scope="module", params=[*drivers.names(), "memory"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    driver = MemoryDriver() if request.param == "memory" else drivers.load(request.param)
+    return Place(driver, tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture
+def made(place: Place) -> Iterator[tuple[StoreWriter, Space]]:
+    """A store of four documents."""
+    writer, space = place.new(4)
+    with writer:
+        yield writer, space
+
+
+def contents(reader: StoreReader) -> dict[str, list[str]]:
+    """{document: its passages in order}, read the way a search reads them."""
+    return {uri: [one.text for one in reader.passages(reader.passage_ids(uri))] for uri, _ in reader.titles()}
+
+
+def all_ids(reader: StoreReader) -> list[int]:
+    return [key for uri, _ in reader.titles() for key in reader.passage_ids(uri).tolist()]
+
+
+def matrix(reader: StoreReader, space: int) -> tuple[np.ndarray, np.ndarray]:
+    parts = list(reader.vectors(space))
+    return np.concatenate([ids for ids, _ in parts]), np.concatenate([rows for _, rows in parts])
+
+
+# ---- documents
+
+texts = st.text(alphabet=st.characters(codec="utf-8"), max_size=30)
+atoms = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+values = st.recursive(
+    atoms | texts, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3)
+)
+marks = st.builds(Mark, st.integers(0, 30), st.none() | st.integers(1, 9), st.none() | texts)
+documents = st.builds(
+    Document,
+    st.sampled_from(["a", "ä/日本.md", "nul\0", " "]),
+    texts,
+    st.dictionaries(texts, values, max_size=3),
+    st.none() | texts,
+    st.lists(marks, max_size=3).map(lambda drawn: tuple(sorted(drawn, key=lambda mark: mark.start))),
+    st.booleans(),
+)
+
+
+@pytest.fixture(scope="module")
+def shared(place: Place) -> Iterator[tuple[StoreWriter, Space]]:
+    """One store for many random examples."""
+    writer, space = place.new()
+    with writer:
+        yield writer, space
+
+
+@given(documents)
+@settings(max_examples=60, deadline=None)
+def test_a_document_comes_back_exactly(shared: tuple[StoreWriter, Space], document: Document) -> None:
+    writer, space = shared
+    whole = [Passage(0, len(document.text), document.text, 3, 2, "heading")]
+    writer.replace([Entry(document, None, whole, vectors_of([document.text]))], space.id)
+    assert writer.reader.document(document.id) == document
+    stored = writer.reader.passages(writer.reader.passage_ids(document.id))[0]
+    assert (stored.document, stored.text, stored.title) == (document.id, document.text, document.title)
+    assert (stored.page, stored.line, stored.heading, stored.metadata) == (3, 2, "heading", document.metadata)
+    stamp = writer.reader.stamps([document.id, "unknown"])
+    assert [(each.sha256, each.meta_sha256) for each in stamp.values()] == [
+        (text_hash(document.text), meta_hash(document.title, document.metadata))
+    ]
+
+
+def test_an_unknown_document_is_none(made: tuple[StoreWriter, Space]) -> None:
+    reader = made[0].reader
+    assert reader.document("unknown") is None
+    assert len(reader.passage_ids("unknown")) == 0
+    assert reader.stamps(["unknown"]) == {}
+    with pytest.raises(NotFound):
+        reader.source_of("unknown")
+
+
+def test_replace_is_an_upsert_and_writing_twice_changes_nothing(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    writer.replace([entry("d1", "Other words. And more. And yet more")], space.id)
+    once, counts = contents(writer.reader), writer.reader.counts()
+    assert once["d1"] == ["Other words", "And more", "And yet more"]
+    writer.replace([entry("d1", "Other words. And more. And yet more")], space.id)
+    assert (contents(writer.reader), writer.reader.counts()) == (once, counts)
+    assert counts == {"documents": 4, "passages": 9, "vectors": {space.id: 9}}
+
+
+def test_of_two_entries_with_one_id_the_last_counts(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    writer.replace([entry("d1", "First"), entry("d1", "Second")], space.id)
+    assert contents(writer.reader)["d1"] == ["Second"]
+
+
+def test_a_passage_id_is_never_used_twice(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    seen = set(all_ids(writer.reader))
+    for change in range(3):
+        writer.replace([entry("d1", f"Version {change}. More of it")], space.id)
+        now = set(writer.reader.passage_ids("d1").tolist())
+        assert not now & seen
+        seen |= now
+        writer.delete(["d1"])
+    with pytest.raises(ZeroDivisionError), writer.transaction():
+        writer.replace([entry("d1", "Gone again")], space.id)
+        raise ZeroDivisionError
+    writer.replace([entry("d1", "Here")], space.id)
+    assert min(writer.reader.passage_ids("d1").tolist()) > max(seen)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        (replace(entry("bad", "Text"), document=Document("bad", "Text", title="a lone \ud800 surrogate")), Unreadable),
+        (entry("bad", "NaN", metadata={"x": float("nan")}), Unreadable),
+        (entry("", "No id"), Unreadable),
+        (replace(entry("bad", "Two. Passages"), vectors=vectors_of(["one"])), SemsearchError),
+        (replace(entry("bad", "Wide"), vectors=vectors_of(["Wide"], DIM + 1)), SemsearchError),
+        (replace(entry("bad", "Text"), passages=[Passage(0, 4, "Else")]), SemsearchError),
+        (replace(entry("bad", "Text"), source=99), NotFound),
+    ],
+)
+def test_an_entry_that_cannot_be_stored_leaves_the_store_as_it_was(
+    made: tuple[StoreWriter, Space], bad: Entry, error: type[Exception]
+) -> None:
+    writer, space = made
+    before, version = contents(writer.reader), writer.reader.version()
+    with pytest.raises(error):
+        writer.replace([entry("good", "Good text"), bad], space.id)
+    assert (contents(writer.reader), writer.reader.version()) == (before, version)
+
+
+def test_delete_counts_the_documents_that_were_there(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    gone = writer.reader.passage_ids("d2")
+    assert writer.delete(["d2", "unknown", "d0"]) == 2
+    assert writer.delete(["d2"]) == 0
+    assert sorted(contents(writer.reader)) == ["d1", "d3"]
+    assert writer.reader.passages(gone) == [] and writer.reader.owners(gone.tolist()) == {}
+    assert not set(gone.tolist()) & set(writer.reader.vector_ids(space.id).tolist())
+
+
+def test_rename_leaves_passages_and_vectors_alone(made: tuple[StoreWriter, Space]) -> None:
+    writer, _ = made
+    ids = writer.reader.passage_ids("d1")
+    writer.rename("d1", "new")
+    writer.rename("new", "new")
+    assert writer.reader.passage_ids("new").tolist() == ids.tolist()
+    assert {one.document for one in writer.reader.passages(ids)} == {"new"}
+    assert writer.reader.document("d1") is None
+    with pytest.raises(NotFound):
+        writer.rename("d1", "other")
+    with pytest.raises(UsageError):
+        writer.rename("new", "d2")
+
+
+def test_refresh_changes_metadata_and_title_only(made: tuple[StoreWriter, Space]) -> None:
+    writer, _ = made
+    before, ids = writer.reader.document("d1"), writer.reader.passage_ids("d1")
+    assert before is not None
+    writer.refresh("d1", {"year": 2024}, "Title")
+    assert writer.reader.document("d1") == replace(before, metadata={"year": 2024}, title="Title")
+    assert writer.reader.passage_ids("d1").tolist() == ids.tolist()
+    assert writer.reader.stamps(["d1"])["d1"].meta_sha256 == meta_hash("Title", {"year": 2024})
+    with pytest.raises(NotFound):
+        writer.refresh("unknown", {}, None)
+    with pytest.raises(Unreadable):
+        writer.refresh("d1", {"x": float("inf")}, None)
+
+
+def test_documents_are_listed_by_id_in_pieces(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    key = writer.put_source(source("deep/b.md", mtime_ns=7))
+    writer.replace([entry("a-file", "Text of a file", source=key, metadata={"k": [1]}, title="T")], space.id)
+    listed = writer.reader.documents()
+    assert [each["id"] for each in listed] == ["a-file", "d0", "d1", "d2", "d3"]
+    assert listed[0] == {
+        "id": "a-file", "title": "T", "passages": 1, "size": 14, "mtime": 7, "loader": "text", "metadata": {"k": [1]},
+        "root": "/notes", "path": "deep/b.md"
+    }  # fmt: skip
+    assert {each["mtime"] for each in listed[1:]} == {None}
+    assert [each["id"] for each in writer.reader.documents(limit=2, offset=1)] == ["d0", "d1"]
+    assert [each["id"] for each in writer.reader.documents(ids=["d3", "d1", "unknown"])] == ["d1", "d3"]
+    assert [each["id"] for each in writer.reader.documents(path="deep/")] == ["a-file"]
+    assert writer.reader.titles() == [("a-file", "T"), *((f"d{n}", None) for n in range(4))]
+
+
+# ---- sources
+
+
+def test_a_source_has_one_id_and_its_documents(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    reader = writer.reader
+    key = writer.put_source(source("a.md", mtime_ns=5))
+    assert writer.put_source(source("a.md", mtime_ns=6)) == key
+    other = writer.put_source(source("b.md"))
+    assert other != key
+    writer.replace([entry("z", "Zed", source=key), entry("y", "Why", source=key)], space.id)
+    assert reader.sources() == {
+        ("/notes", "a.md"): replace(source("a.md", mtime_ns=6), id=key),
+        ("/notes", "b.md"): replace(source("b.md"), id=other),
+    }
+    assert reader.documents_of(key) == ["z", "y"] and reader.documents_of(other) == []
+    assert reader.document_counts() == {key: 2}
+    assert reader.source_of("z") == replace(source("a.md", mtime_ns=6), id=key)
+    assert reader.source_of("d0") is None
+    assert reader.stamps(["z"])["z"].source == key
+    assert [tuple(each) for each in reader.origins(["z", "unknown"])] == [("z", "/notes", "a.md", 6, 10)]
+    assert sorted(each.document for each in reader.origins()) == ["d0", "d1", "d2", "d3", "y", "z"]
+    assert next(each for each in reader.origins() if each.document == "d0")[1:] == (None, None, None, None)
+
+
+def test_a_source_moves_with_its_documents_and_drops_with_them(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    key, other = writer.put_source(source("a.md")), writer.put_source(source("b.md"))
+    writer.replace([entry("z", "Zed", source=key)], space.id)
+    writer.move_source(key, source("c.md", mtime_ns=9))
+    assert writer.reader.source_of("z") == replace(source("c.md", mtime_ns=9), id=key)
+    (passage,) = writer.reader.passages(writer.reader.passage_ids("z"))
+    assert (passage.root, passage.path) == ("/notes", "c.md")
+    with pytest.raises(UsageError):
+        writer.move_source(key, source("b.md"))
+    with pytest.raises(NotFound):
+        writer.move_source(9999, source("d.md"))
+    assert writer.drop_sources([key, other, 9999]) == 1
+    assert writer.reader.sources() == {} and writer.reader.document("z") is None
+    assert writer.reader.counts()["documents"] == 4
+
+
+# ---- transactions and snapshots
+
+
+def test_a_transaction_is_written_whole_or_not_at_all(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    before = contents(writer.reader)
+    with pytest.raises(ZeroDivisionError), writer.transaction():
+        writer.delete(["d0"])
+        writer.put_source(source())
+        writer.set_recipe({"x": 1})
+        writer.add_run({"n": 1})
+        writer.replace([entry("new", "New text")], space.id)
+        assert sorted(contents(writer.reader)) == ["d1", "d2", "d3", "new"]
+        raise ZeroDivisionError
+    assert contents(writer.reader) == before
+    assert (writer.reader.sources(), writer.reader.recipe(), list(writer.reader.runs())) == ({}, {}, [])
+    assert writer.reader.counts() == {"documents": 4, "passages": 8, "vectors": {space.id: 8}}
+
+
+def test_an_inner_transaction_that_fails_is_undone_alone(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    with writer.transaction():
+        writer.delete(["d0"])
+        with pytest.raises(ZeroDivisionError), writer.transaction():
+            writer.delete(["d1", "d2"])
+            raise ZeroDivisionError
+        with writer.transaction():
+            writer.replace([entry("new", "New text")], space.id)
+    assert sorted(contents(writer.reader)) == ["d1", "d2", "d3", "new"]
+
+
+def test_every_commit_raises_the_version_once(place: Place, made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    with place.driver.open_reader(writer.reader.location) as reader:
+        before = reader.version()
+        with writer.transaction():
+            writer.delete(["d0"])
+            writer.replace([entry("new", "New text")], space.id)
+            assert reader.version() == before
+        assert reader.version() == before + 1 == writer.reader.version()
+        writer.rename("new", "newer")
+        assert reader.version() == before + 2
+
+
+def test_a_snapshot_is_of_one_moment(place: Place, made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    query = vectors_of(["New text"])
+    with place.driver.open_reader(writer.reader.location) as reader:
+        with reader.snapshot():
+            before, version, counts = contents(reader), reader.version(), reader.counts()
+            writer.replace([entry("new", "New text")], space.id)
+            writer.delete(["d0"])
+            with reader.snapshot():
+                assert (contents(reader), reader.version(), reader.counts()) == (before, version, counts)
+            assert (contents(reader), reader.version()) == (before, version)
+            assert len(reader.lexical("New", 5).ids) == 0
+            assert reader.dense(space.id, query, 1).cosines[0, 0] < 0.99
+        assert sorted(contents(reader)) == ["d1", "d2", "d3", "new"]
+        assert reader.dense(space.id, query, 1).cosines[0, 0] > 0.99
+        assert len(reader.lexical("New", 5).ids) == 1
+
+
+# ---- opening and closing
+
+
+def test_one_writer_at_a_time_and_readers_beside_it(place: Place, made: tuple[StoreWriter, Space]) -> None:
+    writer, _ = made
+    location = writer.reader.location
+    with pytest.raises(Locked):
+        place.driver.open_writer(location)
+    with pytest.raises(Locked):
+        place.driver.rename(location, location.with_name("renamed"))
+    with pytest.raises(Locked):
+        place.driver.remove(location)
+    writer.close()
+    with place.driver.open_writer(location) as again, place.driver.open_reader(location) as reader:
+        again.delete(["d0"])
+        assert reader.counts()["documents"] == 3
+
+
+def test_what_is_closed_says_so(place: Place, made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    reader = place.driver.open_reader(writer.reader.location)
+    assert (reader.name, reader.location) == (writer.reader.location.name, writer.reader.location)
+    reader.close()
+    writer.close()
+    calls: list[Callable[[], object]] = [
+        reader.counts, reader.version, reader.info, reader.titles, lambda: reader.allowed(Exists(Field(("x",)))),
+        lambda: reader.lexical("engine", 3), lambda: reader.dense(space.id, vectors_of(["x"]), 3), writer.reader.counts,
+        lambda: writer.delete(["d0"]), lambda: writer.replace([entry("x", "X")], space.id),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(SemsearchError, match="is closed") as caught:
+            call()
+        assert "database" not in str(caught.value) and "SQL" not in str(caught.value)
+
+
+def test_a_store_is_created_filled_renamed_and_removed(place: Place) -> None:
+    here, there = place.folder / "home" / "here", place.folder / "home" / "there"
+    with pytest.raises(NotFound):
+        place.driver.open_reader(here)
+    with pytest.raises(ZeroDivisionError):
+        place.driver.create(here, lambda writer: _fail())
+    assert not place.driver.exists(here)
+    place.driver.create(here, lambda writer: writer.set_recipe({"x": [1]})).close()
+    assert place.driver.exists(here) and place.driver.names(here.parent) == ["here"]
+    with pytest.raises(UsageError):
+        place.driver.create(here)
+    place.driver.rename(here, there)
+    assert place.driver.names(here.parent) == ["there"]
+    with place.driver.open_reader(there) as reader:
+        assert (reader.name, reader.recipe()) == ("there", {"x": [1]})
+    assert place.driver.remove(there) == []
+    assert not place.driver.exists(there)
+    for call in (place.driver.remove, place.driver.open_writer, lambda gone: place.driver.rename(gone, here)):
+        with pytest.raises(NotFound):
+            call(there)
+    assert place.driver.check_installation()
+
+
+def _fail() -> None:
+    raise ZeroDivisionError
+
+
+def test_a_dump_restores_everything(place: Place, made: tuple[StoreWriter, Space], tmp_path: Path) -> None:
+    writer, space = made
+    key = writer.put_source(source())
+    writer.replace([entry("file", "Text of a file", source=key, metadata={"k": "v"})], space.id)
+    writer.set_recipe({"splitter": {"size": 3}})
+    writer.set_background(space.id, [0.1, 0.2], 9)
+    writer.delete(["d1"])
+    target = place.folder / "restored"
+    with place.driver.open_reader(writer.reader.location) as reader:
+        place.driver.dump(reader, tmp_path / "dump")
+        place.driver.restore(tmp_path / "dump", target)
+        with place.driver.open_reader(target) as copy:
+            assert contents(copy) == contents(reader) and all_ids(copy) == all_ids(reader)
+            assert (copy.recipe(), copy.spaces(), copy.sources()) == (
+                reader.recipe(),
+                reader.spaces(),
+                reader.sources(),
+            )
+            for ours, theirs in zip(matrix(copy, space.id), matrix(reader, space.id), strict=True):
+                assert np.array_equal(ours, theirs)
+    with pytest.raises(UsageError):
+        place.driver.restore(tmp_path / "dump", target)
+    with pytest.raises(NotFound):
+        place.driver.restore(tmp_path / "none", place.folder / "other")
+    (tmp_path / "dump").write_bytes(b"{ no dump")
+    with pytest.raises(Corrupt):
+        place.driver.restore(tmp_path / "dump", place.folder / "other")
+    place.driver.remove(target)
+
+
+# ---- dense search
+
+
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_dense_search_is_what_comparing_with_every_vector_gives(big: tuple[StoreWriter, Space], data: Any) -> None:
+    writer, space = big
+    reader = writer.reader
+    ids, rows = matrix(reader, space.id)
+    k = data.draw(st.integers(1, 50), label="k")
+    queries = vectors_of(data.draw(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3)))
+    years = data.draw(st.none() | st.integers(-1, 12), label="below")
+    allowed = None if years is None else reader.allowed(Compare(Field(("year",)), "<", years))
+    here = np.full(len(ids), True) if years is None else np.isin(ids, _of_years(reader, years))
+    assert allowed is None or len(allowed) == here.sum()
+    found = reader.dense(space.id, queries, k, allowed, exact=data.draw(st.booleans()))
+    assert found.ids.shape == found.cosines.shape == (len(queries), k)
+    for at, cosines in enumerate(queries @ rows.T):
+        known = dict(zip(ids[here].tolist(), cosines[here].tolist(), strict=True))
+        best = sorted(known.values(), reverse=True)[:k]
+        count = len(best)
+        assert found.cosines[at, :count].tolist() == pytest.approx(best, abs=1e-5)
+        assert [known[key] for key in found.ids[at, :count].tolist()] == pytest.approx(best, abs=1e-5)
+        assert len(set(found.ids[at, :count].tolist())) == count
+        assert (found.ids[at, count:] == -1).all() and np.isneginf(found.cosines[at, count:]).all()
+
+
+@pytest.fixture(scope="module")
+def big(place: Place) -> Iterator[tuple[StoreWriter, Space]]:
+    """A store of 12 documents with a year and three passages each."""
+    writer, space = place.new()
+    writer.replace([entry(f"d{n}", f"A {n}. B {n}. C {n}", metadata={"year": n}) for n in range(12)], space.id)
+    with writer:
+        yield writer, space
+
+
+def _of_years(reader: StoreReader, below: int) -> list[int]:
+    return [key for n in range(12) if n < below for key in reader.passage_ids(f"d{n}").tolist()]
+
+
+def test_dense_search_refuses_the_wrong_width_and_the_filter_of_another_store(
+    made: tuple[StoreWriter, Space],
+) -> None:
+    writer, space = made
+
+    class Foreign:
+        def __len__(self) -> int:
+            return 1
+
+    with pytest.raises(SemsearchError):
+        writer.reader.dense(space.id, vectors_of(["x"], DIM + 1), 3)
+    with pytest.raises(UsageError):
+        writer.reader.dense(space.id, vectors_of(["x"]), 3, Foreign())
+    with pytest.raises(UsageError):
+        writer.reader.lexical("engine", 3, Foreign())
+
+
+def test_vectors_come_by_id_in_pieces(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    reader = writer.reader
+    ids, rows = matrix(reader, space.id)
+    assert ids.tolist() == sorted(all_ids(reader)) == reader.vector_ids(space.id).tolist()
+    assert reader.highest_id(space.id) == ids[-1]
+    assert rows.dtype == np.float32 and np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-3)
+    assert rows == pytest.approx(vectors_of([one.text for one in reader.passages(ids)]), abs=1e-3)
+    pieces = list(reader.vectors(space.id, chunk=3))
+    assert [len(piece) for piece, _ in pieces] == [3, 3, 2]
+    assert np.array_equal(np.concatenate([part for _, part in pieces]), rows)
+    assert (
+        np.concatenate([piece for piece, _ in reader.vectors(space.id, after=int(ids[4]))]).tolist() == ids[5:].tolist()
+    )
+    some = np.array([ids[6], ids[2], 9999], dtype=np.int64)
+    assert np.concatenate([piece for piece, _ in reader.vectors(space.id, ids=some)]).tolist() == [ids[2], ids[6]]
+    assert list(reader.vectors(space.id, ids=some, after=int(ids[6]))) == []
+    with pytest.raises(NotFound):
+        list(reader.vectors(999))
+
+
+# ---- filters
+
+
+@pytest.fixture(scope="module")
+def drawn(place: Place) -> Iterator[tuple[StoreReader, dict[str, dict[str, Any]]]]:
+    """Sixty documents of random metadata."""
+    metadata = random_metadata(60)
+    writer, space = place.new()
+    writer.replace([entry(name, "text", metadata=meta) for name, meta in metadata.items()], space.id)
+    with writer:
+        yield writer.reader, metadata
+
+
+@given(trees)
+@settings(max_examples=100, deadline=None)
+def test_a_filter_lets_through_what_its_meaning_says(
+    drawn: tuple[StoreReader, dict[str, dict[str, Any]]], tree: Filter
+) -> None:
+    reader, metadata = drawn
+    expected = sorted(name for name, meta in metadata.items() if holds(tree, Row(meta)))
+    assert reader.allowed_documents(tree) == expected
+    allowed = reader.allowed(tree)
+    assert allowed is not None and len(allowed) == len(expected)
+    found = reader.dense(1, vectors_of(["q"]), 60, allowed)
+    passing = [key for key in found.ids[0].tolist() if key >= 0]
+    assert sorted(one.document for one in reader.passages(passing)) == expected
+
+
+@pytest.fixture(scope="module")
+def files(place: Place) -> Iterator[StoreWriter]:
+    """Files of one day, a document without a file, and pages and headings."""
+    writer, space = place.new()
+    keys = [writer.put_source(source(path, mtime_ns=DAY_NS + 12 * 3600 * 10**9)) for path in ("a.md", "deep/b.txt")]
+    dated = entry("deep/b.txt", "Bee. Page two", source=keys[1], metadata={"date": "2023-05-06T10:00"})
+    pages = [replace(dated.passages[0], page=1, heading="One"), replace(dated.passages[1], page=2, heading="Two")]
+    own = entry("own", "Of its own", metadata={"date": "2024-01-31"})
+    writer.replace([entry("a.md", "Ay", source=keys[0], title="Über"), replace(dated, passages=pages), own], space.id)
+    with writer:
+        yield writer
+
+
+@pytest.mark.parametrize(
+    ("where", "path", "expected"),
+    [
+        ("date = 2024-01-31", None, ["a.md", "own"]),
+        ("date < 2024", None, ["deep/b.txt"]),
+        ("date = 2023-05-06T10:00", None, ["deep/b.txt"]),
+        ("mtime = 2024-01", None, ["a.md", "deep/b.txt"]),
+        ("mtime exists", None, ["a.md", "deep/b.txt"]),
+        ("not mtime >= 2024-02", None, ["a.md", "deep/b.txt", "own"]),
+        ("mtime > 2024-01-31", None, []),
+        ('"date" exists', None, ["deep/b.txt", "own"]),
+        ("page = 2", None, ["deep/b.txt"]),
+        ("page > 2", None, []),
+        ("heading like 't%'", None, ["deep/b.txt"]),
+        ("title contains 'BER'", None, ["a.md"]),
+        ("title contains 'über'", None, []),
+        ("loader = text and size <= 2", None, ["a.md"]),
+        ("document in (own, 'a.md')", None, ["a.md", "own"]),
+        ("path like '%.txt'", None, ["deep/b.txt"]),
+        ("path ~ '*.md'", None, ["a.md"]),
+        (None, "deep/", ["deep/b.txt"]),
+        (None, "/notes/deep", ["deep/b.txt"]),
+        ("date exists", "*.md", ["a.md"]),
+    ],
+)
+def test_builtin_fields_are_those_of_the_file_and_the_passage(
+    files: StoreWriter, where: str | None, path: str | None, expected: list[str]
+) -> None:
+    condition = parse_filter(where, path)
+    assert condition is not None
+    assert files.reader.allowed_documents(condition) == expected
+
+
+def test_a_filter_on_a_page_lets_single_passages_through(files: StoreWriter) -> None:
+    allowed = files.reader.allowed(parse_filter("page = 2", None))
+    (passage,) = files.reader.passages([int(key) for key in files.reader.lexical("page two bee", 9, allowed).ids])
+    assert (passage.text, passage.page) == ("Page two", 2)
+
+
+def test_an_unknown_key_is_an_error_unless_it_may_be_missing(made: tuple[StoreWriter, Space], place: Place) -> None:
+    reader, year = made[0].reader, Field(("yaer",))
+    made[0].refresh("d0", {"year": 1}, None)
+    for tree in (Compare(year, "=", 1), Not(Contains(year, "x")), Or((Exists(year), Compare(year, ">", 0)))):
+        for call in (reader.allowed, reader.allowed_documents):
+            with pytest.raises(UnknownName, match="year"):
+                call(tree)
+    assert reader.allowed_documents(Exists(year)) == []
+    assert reader.allowed_documents(And((Not(Exists(year)), Exists(Field(("year",)))))) == ["d0"]
+    empty, _ = place.new()
+    with empty:
+        assert empty.reader.allowed_documents(Compare(year, "=", 1)) == []
+
+
+def test_must_asks_for_every_entry_and_for_words_in_a_row(made: tuple[StoreWriter, Space]) -> None:
+    reader = made[0].reader
+    assert reader.allowed(None) is None
+
+    def passing(*must: str, tree: Filter | None = None) -> int:
+        allowed = reader.allowed(tree, must)
+        assert allowed is not None
+        return len(allowed)
+
+    assert (passing("engine"), passing("ENGINE", "2"), passing("engine number"), passing("number engine")) == (
+        4,
+        1,
+        4,
+        0,
+    )
+    assert (passing("engine", "bread"), passing("nowhere")) == (0, 0)
+    made[0].refresh("d0", {"year": 1}, None)
+    assert passing("engine", tree=Exists(Field(("year",)))) == 1
+    with pytest.raises(UsageError):
+        reader.allowed(None, ["engine", "…"])
+
+
+# ---- lexical search
+
+
+def test_lexical_search_finds_passages_by_any_of_the_words(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    writer.replace([entry("tea", "Green tea with milk. Black tea. Salt water")], space.id)
+    found = writer.reader.lexical("tea MILK unicorn", 10)
+    texts = [one.text for one in writer.reader.passages(found.ids)]
+    assert texts == ["Green tea with milk", "Black tea"]
+    assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True) and (found.scores > 0).all()
+    assert len(found.coverage) == 2 and ((found.coverage > 0) & (found.coverage <= 1)).all()
+    assert found.coverage[0] > found.coverage[1]
+    assert len(writer.reader.lexical("tea milk", 1).ids) == 1
+    salty = writer.reader.allowed(None, ["water"])
+    (only,) = writer.reader.passages(writer.reader.lexical("salt", 10, salty).ids)
+    assert only.text == "Salt water"
+
+
+@pytest.mark.parametrize("text", ["", "…", "unicorn", '"', "AND OR NOT", "engine*\0"])
+def test_odd_queries_find_nothing_or_something_and_never_fail(made: tuple[StoreWriter, Space], text: str) -> None:
+    found = made[0].reader.lexical(text, 5)
+    assert len(found.ids) == len(found.scores) == len(found.coverage)
+    assert len(made[0].reader.lexical(text, 0).ids) == 0
+
+
+@given(st.text(max_size=30), st.text(max_size=12))
+@settings(max_examples=40, deadline=None)
+def test_highlights_are_ascending_slices(shared: tuple[StoreWriter, Space], text: str, query: str) -> None:
+    spans = shared[0].reader.highlight(text, query)
+    flat = [offset for span in spans for offset in span]
+    assert flat == sorted(flat) and all(0 <= start < end <= len(text) for start, end in spans)
+
+
+def test_highlights_are_the_words_of_the_query(made: tuple[StoreWriter, Space]) -> None:
+    text = "Tea, black TEA; no coffee."
+    assert [text[start:end] for start, end in made[0].reader.highlight(text, "tea coffee")] == ["Tea", "TEA", "coffee"]
+    assert made[0].reader.highlight(text, "unicorn") == ()
+
+
+# ---- facets, recipe, runs, spaces
+
+
+def test_facets_tell_the_documents_apart(place: Place) -> None:
+    writer, space = place.new()
+    with writer:
+        key = writer.put_source(source(mtime_ns=DAY_NS))
+        other = writer.put_source(replace(source("b.pdf", mtime_ns=DAY_NS + 86_400 * 10**9), loader="pdf"))
+        rows = [
+            {"year": 2020, "lang": "en", "tags": ["x", "y"], "same": "s", "draft": True},
+            {"year": 2024, "lang": "de", "tags": ["x"], "same": "s", "draft": False},
+        ]
+        sources = (key, other)
+        writer.replace([entry(f"d{n}", "T", source=sources[n], metadata=meta) for n, meta in enumerate(rows)], space.id)
+        found = {each.key: each for each in writer.reader.facets()}
+    assert set(found) == {"loader", "date", "year", "lang", "tags", "draft"}
+    assert {name for name, each in found.items() if each.builtin} == {"loader", "date"}
+    assert (found["year"].kind, found["year"].low, found["year"].high, found["year"].whole) == (
+        "number",
+        2020,
+        2024,
+        True,
+    )
+    assert (found["lang"].kind, found["lang"].values) == ("words", (("de", 1), ("en", 1)))
+    assert (found["tags"].kind, found["tags"].values) == ("list", (("x", 2), ("y", 1)))
+    assert (found["draft"].kind, found["draft"].documents) == ("flag", 2)
+    assert found["date"].low < found["date"].high
+
+
+def test_texts_come_by_passage_id(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    writer.replace([entry("d0", "Later. Last")], space.id)
+    ordered = writer.reader.passages(sorted(all_ids(writer.reader)))
+    assert list(writer.reader.texts()) == [one.text for one in ordered]
+    assert list(writer.reader.texts())[-2:] == ["Later", "Last"]
+
+
+def test_passages_come_in_the_order_asked_for(made: tuple[StoreWriter, Space]) -> None:
+    reader = made[0].reader
+    ids = all_ids(reader)[::-1]
+    assert [one.id for one in reader.passages([*ids, 9999])] == ids
+    owners = reader.owners([*ids, 9999])
+    assert sorted(owners) == sorted(ids) and len(set(owners.values())) == 4
+    first = reader.passage_ids("d0").tolist()
+    assert len({owners[key] for key in first}) == 1
+
+
+def test_recipe_and_runs_are_recorded(made: tuple[StoreWriter, Space]) -> None:
+    writer, _ = made
+    writer.set_recipe({"a": 1, "b": {"c": [1, None]}})
+    writer.set_recipe({"b": {"c": [2]}})
+    assert writer.reader.recipe() == {"b": {"c": [2]}}
+    for n in range(105):
+        writer.add_run({"n": n})
+    assert [run["n"] for run in writer.reader.runs()] == list(range(104, 4, -1))
+
+
+def test_a_space_is_known_by_its_fingerprint(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    assert writer.add_space("fingerprint", "stand-in", DIM, {"name": "stand-in"}) == space
+    other = writer.add_space("other", "second", 3, {"background": [0.5]})
+    assert writer.reader.spaces() == [space, other] and other.id != space.id
+    assert other.null_distribution == (0.5,)
+    writer.set_background(other.id, np.array([0.1, 0.2]), 7)
+    found = writer.reader.spaces()[1]
+    assert (found.background, found.background_count, found.null_distribution) == ((0.1, 0.2), 7, (0.1, 0.2))
+    assert writer.reader.counts()["vectors"] == {space.id: 8, other.id: 0}
+    assert writer.reader.highest_id(other.id) == 0 and len(writer.reader.vector_ids(other.id)) == 0
+
+
+def test_info_has_what_an_index_reports(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    writer.set_recipe({"encoder": "x"})
+    info = writer.reader.info()
+    assert set(info) >= {"name", "path", "documents", "passages", "vectors", "bytes", "recipe", "spaces", "last_run"}
+    assert (info["documents"], info["passages"], info["vectors"], info["last_run"]) == (4, 8, 8, None)
+    assert info["recipe"] == {"encoder": "x"}
+    (one,) = info["spaces"]
+    assert set(one) >= {"encoder", "dim", "vectors", "backend", "why", "cache", "newer_than_cache"}
+    assert (one["encoder"]["fingerprint"], one["dim"], one["vectors"]) == (space.fingerprint, DIM, 8)
+
+
+# ---- is it sound
+
+
+def test_a_sound_store_has_no_problems_and_progress_may_stop_the_check(made: tuple[StoreWriter, Space]) -> None:
+    seen: list[Progress] = []
+    assert made[0].reader.verify(seen.append) == []
+    assert seen
+
+    def stop(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made[0].reader.verify(stop)
+
+
+def test_maintenance_changes_no_answer(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    writer.delete(["d2"])
+    queries = vectors_of(["one", "two"])
+
+    def answers() -> list[Any]:
+        dense, lexical = writer.reader.dense(space.id, queries, 5), writer.reader.lexical("engine 3", 5)
+        return [dense.ids.tolist(), dense.cosines.round(4).tolist(), lexical.ids.tolist(), contents(writer.reader)]
+
+    before = answers()
+    writer.update_vector_index(space.id, "auto")
+    writer.update_vector_index(space.id, "auto", force=True)
+    writer.compact()
+    assert answers() == before
+    assert writer.reader.verify(lambda _: None) == []
+
+
+def test_an_audit_says_how_many_queries_it_asked_and_what_was_found(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    report = writer.reader.audit(space.id, sample=5, k=2)
+    assert set(report) >= {"queries", "k", "recall", "recall_filtered", "ms", "ms_exact", "plan"}
+    assert (report["queries"], report["k"], report["recall"]) == (5, 2, 1.0)
+
+
+# ---- an index over any store
+
+
+FILES = {
+    "engines.md": "# Engines\n\nDiesel engines ignite by compression.\n\nPetrol engines need a spark.\n",
+    "kitchen/bread.txt": "Bread needs flour, water, salt and time. Sourdough needs more of it.\n",
+    "kitchen/tea.txt": "Green tea is steamed. Black tea is oxidised before it dries.\n",
+    "music.txt": "A violin has four strings. A guitar mostly has six.\n",
+}
+
+
+def used(driver: StoreDriver, monkeypatch: pytest.MonkeyPatch, home: Path, folder: Path) -> list[object]:
+    """Everything that an index says while it is created, filled, searched and emptied."""
+    monkeypatch.setattr(drivers, "load", lambda name="local": driver)
+    said: list[object] = []
+
+    def note(*queries: Query | str, **fields: Any) -> None:
+        for found in index.search(list(queries), **fields):
+            said.append(
+                (found.query.mode, [(hit.document, hit.text, round(hit.scores.get("cosine", 0), 3)) for hit in found])
+            )
+
+    with Index.create("notes", encoder="hashing", home=home, splitter=Splitter(size=20, overlap=0)) as index:
+        said.append(index.sync(folder).added)
+        report = index.add(
+            [Document("own", "Yeast makes bread rise.", {"year": 2024}), Document("b", "Ice.", {"year": 1})]
+        )
+        said.append((report.added, report.passages, len(index)))
+        note("bread and water", "tea", "strings of a guitar", mode="semantic", k=4)
+        note("bread", "tea", k=3, where="path ~ kitchen/", mode="semantic")
+        note("bread rises", k=5, where="year > 2000", mode="hybrid")
+        for mode in ("keyword", "hybrid"):
+            said.append(sorted({hit.document for hit in index.search("sourdough oxidised violin", mode=mode, k=4)})[:4])
+        said.append([hit.document for hit in index.similar("kitchen/bread.txt", k=2)])
+        said.append(
+            [
+                (each.start, each.end, each.words)
+                for each in index.snippets(index.search("violin", mode="semantic", k=1))
+            ]
+        )
+        said += [index.get("own"), len(index.passages("engines.md")), index.matching(words=["kitchen"]), index.states()]
+        said.append({each.key for each in index.facets()})
+        (folder / "music.txt").unlink()
+        (folder / "kitchen" / "bread.txt").rename(folder / "bread.txt")
+        report = index.sync()
+        said.append((report.deleted, report.moved, report.added, report.unchanged))
+        said.append([each["id"] for each in index.documents()])
+        said.append(index.add_files([("c.txt", io.BytesIO(b"Cold rain."))]).added)
+        said.append((index.delete(["own", "unknown"]), len(index), index.verify()))
+        said.append(len(index.sample_vectors(3).ids))
+        said.append({key: index.info()[key] for key in ("name", "documents", "passages", "vectors", "recipe")})
+        index.compact()
+        index.rebuild("exact")
+        note("tea", mode="semantic", k=2)
+        index.dump(home / "dump")
+    with Index.create("notes", encoder="hashing", home=home, exist_ok=True) as again:
+        said.append(len(again))
+    Index.restore(home / "dump", "copy", home=home).close()
+    said.append(Index.names(home))
+    Index.rename("copy", "other", home)
+    said += [Index.names(home), Index.remove("other", home), Index.names(home)]
+    return said
+
+
+def test_an_index_says_the_same_over_any_store(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = []
+    for driver in (place.driver, drivers.load("local")):
+        home, folder = tmp_path / f"home-{len(said)}", tmp_path / "files"
+        for name, text in FILES.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        (folder / "bread.txt").unlink(missing_ok=True)
+        home.mkdir()
+        said.append(used(driver, monkeypatch, home, folder))
+        monkeypatch.undo()
+        monkeypatch.chdir(tmp_path)
+    assert said[0] == said[1]

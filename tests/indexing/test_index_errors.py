@@ -1,0 +1,88 @@
+"""Mistakes in calls of `Index`: each error says what is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from semsearch import Document, Index, Splitter
+from semsearch.encoders.base import BaseEncoder
+from semsearch.errors import NotFound, SemsearchError, UsageError
+
+
+class Constant(BaseEncoder):
+    """An encoder that no registry knows."""
+
+    name, fingerprint, dim = "constant", "0123456789", 4
+
+    def encode(self, texts: Any, /, *, role: str) -> np.ndarray:
+        return np.tile(np.eye(1, 4, dtype=np.float32), (len(texts), 1))
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (["x"], "Document objects, not str"),
+        (Document("a", "b"), "in a list"),
+        ([Document(5, "w")], "id of a Document must be a str, not int: 5"),  # type: ignore[arg-type]
+        ([Document("a", None)], "text of a Document must be a str, not NoneType"),  # type: ignore[arg-type]
+        ([Document("a", "b", title=1)], "title of a Document must be a str, not int"),  # type: ignore[arg-type]
+        ([Document("a", "b", 3)], "metadata of a Document must be a Mapping, not int"),  # type: ignore[arg-type]
+    ],
+)
+def test_add_says_what_it_takes(tmp_path: Path, documents: Any, message: str) -> None:
+    with Index.create(tmp_path / "one", encoder="hashing") as index:
+        with pytest.raises(UsageError, match=message):
+            index.add(documents)
+        assert len(index) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"encoder": object()}, "not an encoder"), ({"splitter": 3}, r"Pass Splitter\(")]
+)
+def test_create_says_what_it_takes_and_makes_nothing(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Index.create(tmp_path / "one", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_home_may_be_a_text(tmp_path: Path) -> None:
+    Index.create("one", encoder="hashing", home=str(tmp_path), splitter=Splitter(size=20)).close()  # type: ignore[arg-type]
+    assert Index.names(tmp_path) == ["one"]
+
+
+def test_an_index_of_a_custom_encoder_asks_for_it(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "one", encoder=Constant()) as index:
+        index.add([Document("a", "b")])
+    with Index.open(tmp_path / "one") as index, pytest.raises(NotFound, match=r"'constant'.*encoder=ENCODER"):
+        index.search("b")
+    with Index.open(tmp_path / "one", encoder=Constant()) as index:
+        assert len(index.search("b")) == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda index: index.search("b"),
+        lambda index: index.info(),
+        lambda index: len(index),
+        lambda index: index.add([Document("c", "d")]),
+        lambda index: index.delete(["a"]),
+        lambda index: index.compact(),
+        lambda index: index.sync(),
+    ],
+)
+@pytest.mark.parametrize("written", [True, False])
+def test_a_closed_index_says_that_it_is_closed(tmp_path: Path, call: Callable[[Index], object], written: bool) -> None:
+    with Index.create(tmp_path / "one", encoder="hashing") as index:
+        index.add([Document("a", "b")])
+    if not written:
+        index = Index.open(tmp_path / "one")
+        index.close()
+    with pytest.raises(SemsearchError, match=r"^index one is closed\. Open it again\.$"):
+        call(index)
+    Index.remove(tmp_path / "one")  # nobody has taken the lock
