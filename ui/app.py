@@ -7,13 +7,13 @@ from pathlib import Path
 import streamlit as st
 
 # Streamlit runs this file as a script, which is in no package
+from semsearch_ui import job_list
 from semsearch_ui.compare import page as compare
 from semsearch_ui.documents import page as documents
 from semsearch_ui.evaluate import page as evaluate
 from semsearch_ui.map import page as space_map
 from semsearch_ui.models import page as models_page
 from semsearch_ui.search import page as search
-from semsearch_ui.shared import job_list
 from semsearch_ui.templates import page as templates_page
 
 STYLE = """<style>

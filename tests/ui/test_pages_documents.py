@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Fields, Index, Progress, Rules, Splitter, SyncOptions
 
-PAGE = "from semsearch_ui.documents import page\nfrom semsearch_ui.shared import job_list\njob_list.show()\npage.page()"
+PAGE = "from semsearch_ui.documents import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
 HOSTILE = "<img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$.md"
 DOCUMENTS = [
     Document("cars/diesel.txt", "A diesel engine ignites fuel. It has no spark.", {"year": 1990}, title="The diesel"),

@@ -29,9 +29,7 @@ from semsearch.evaluation import (
     sts_task,
 )
 
-PROGRAM = (
-    "from semsearch_ui.evaluate import page\nfrom semsearch_ui.shared import job_list\njob_list.show()\npage.page()"
-)
+PROGRAM = "from semsearch_ui.evaluate import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$"
 DOCUMENTS = [
     Document("diesel.txt", "A diesel engine ignites fuel by compression. It has no spark plug at all."),

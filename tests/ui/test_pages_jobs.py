@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from semsearch import Progress, SemsearchError
 from semsearch_ui.shared import background, jobs
 
-PAGE = "from semsearch_ui.shared import job_list\njob_list.show()"
+PAGE = "from semsearch_ui import job_list\njob_list.show()"
 
 
 @pytest.fixture(autouse=True)

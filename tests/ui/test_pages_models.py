@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Encoder, Index
 
-PAGE = "from semsearch_ui.models import page\nfrom semsearch_ui.shared import job_list\njob_list.show()\npage.page()"
+PAGE = "from semsearch_ui.models import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
 HOSTILE = "<b>x"
 
 

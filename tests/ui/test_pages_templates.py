@@ -21,9 +21,7 @@ from semsearch import Encoder, sts
 from semsearch.evaluation import check_template, list_runs, search_templates, sts_pairs
 from semsearch.prompts import templates
 
-PROGRAM = (
-    "from semsearch_ui.shared import job_list\nfrom semsearch_ui.templates import page\njob_list.show()\npage.page()"
-)
+PROGRAM = "from semsearch_ui import job_list\nfrom semsearch_ui.templates import page\njob_list.show()\npage.page()"
 KEY = ("Templates",)
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [l](javascript:alert(3)) :red[r] $x$"
 PAIRS = "a red car\ta red car\t5\na red car\ta red cart\t3\na diesel engine\ta bowl of soup\t0.5\n"

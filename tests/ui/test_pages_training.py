@@ -22,7 +22,7 @@ from semsearch import Index
 from semsearch.errors import MissingExtra
 from semsearch.utils.writer_lock import WriterLock
 
-PAGE = "from semsearch_ui.models import page\nfrom semsearch_ui.shared import job_list\njob_list.show()\npage.page()"
+PAGE = "from semsearch_ui.models import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
 METHODS = [
     {
         "name": "simcse",

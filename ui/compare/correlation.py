@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 
 import streamlit as st
 
-from ..shared import charts, encoder_picker, score_groups, tables
+from ..shared import charts, encoder_picker, tables
 from ..shared.format import count
 from ..shared.messages import plain
 from ..shared.pairs import Pair
+from . import score_groups
 from .pair_scores import Scored
 
 ACROSS = 2
@@ -68,7 +70,8 @@ def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], known: Sequence[int]
     where = dict(zip(known, predictions, strict=True))
     dots = [{"gold": pairs[at].gold, "stretched": round(where[at], 4)} for at in shown]
     subtitle = f"predictions by gold score: cosines of {min(cosines):.2f} … {max(cosines):.2f} scaled to 0 … 1"
-    return charts.by_gold(dots, score_groups.boxes(gold, predictions), encoder_picker.short_name(name), subtitle)
+    boxes = [asdict(box) for box in score_groups.boxes(gold, predictions)]
+    return charts.by_gold(dots, boxes, encoder_picker.short_name(name), subtitle)
 
 
 def _clicked(key: str, name: str) -> None:

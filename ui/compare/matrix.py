@@ -9,7 +9,7 @@ import streamlit as st
 
 from ..shared import charts, encoder_picker, messages
 from ..shared.messages import plain
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import one_pair, pair_scores
 
 MOST = 30

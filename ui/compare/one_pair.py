@@ -11,7 +11,7 @@ from semsearch.evaluation import token_attribution
 from ..shared import charts, encoder_picker, messages, tables
 from ..shared.messages import plain
 from ..shared.pairs import Pair
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import mask_view, pair_scores
 
 COLUMNS = {

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ..shared import encoder_picker
-from ..shared.urls import URL
+from ..shared import encoder_picker, widgets
 from . import matrix, pair_table
 
+MOST = 6  # encoders
 KINDS = {"sentences": matrix.show, "pairs": pair_table.show}
 
 
 def page() -> None:
     """The page."""
     st.title("Compare")
-    kind = st.segmented_control(
-        "Compare",
-        list(KINDS),
-        default="sentences",
-        required=True,
-        key="kind",
-        bind=URL,
-        label_visibility="collapsed",
-        help="Sentences: each with every other. Pairs: two by two, also with human scores.",
-    )
-    KINDS[kind or "sentences"](encoder_picker.chosen())
+    hint = "Sentences: each with every other. Pairs: two by two, also with human scores."
+    kind = widgets.choice("Compare", list(KINDS), "kind", hint, titled=False)
+    KINDS[kind](encoder_picker.several("m", MOST))

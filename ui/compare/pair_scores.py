@@ -19,7 +19,7 @@ from ..shared.encoder_picker import failure, short_name
 from ..shared.format import count
 from ..shared.messages import plain
 from ..shared.pairs import Pair
-from ..shared.recent import RecentDict
+from .recent import RecentDict
 from .uploaded_pairs import PairSet
 
 WINDOW = 64  # pairs per batch: between two, a rerun or a stop takes effect

@@ -15,7 +15,7 @@ from ..shared.format import count
 from ..shared.messages import plain
 from ..shared.pairs import Pair
 from ..shared.types import JsonObject
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import correlation, one_pair, pair_scores, uploaded_pairs
 from .pair_scores import Scored
 from .uploaded_pairs import PairSet

@@ -11,7 +11,7 @@ from ..shared import pairs
 from ..shared.format import count
 from ..shared.messages import plain
 from ..shared.pairs import Pair
-from ..shared.recent import RecentDict
+from .recent import RecentDict
 
 MOST_SETS = 8
 NAME = "set"  # of the pairs, in the URL

@@ -13,7 +13,7 @@ from ..shared import index_picker, messages, pool, tables
 from ..shared.format import count, size
 from ..shared.messages import plain
 from ..shared.types import JsonObject
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import add, delete, passages, skipped
 
 ROWS = 200  # of the table at a time

@@ -10,7 +10,7 @@ import streamlit as st
 
 from semsearch import Index, SemsearchError
 
-from ..shared import messages, pool, tables
+from ..shared import messages, pool, tables, widgets
 from ..shared.format import count
 from ..shared.messages import plain
 from ..shared.types import JsonObject
@@ -41,7 +41,7 @@ def show(name: str, document: str) -> None:
             messages.info("It has no text, so nothing in it can be found.")
             return
         _warn(tokens, limit)
-        view = st.segmented_control("Show as", VIEWS, default=VIEWS[0], required=True, key="view")
+        view = widgets.choice("Show as", VIEWS, "view", bind=None)
         rows = [_row(at, each, found, tokens) for at, each in enumerate(found)]
         if view == "text":
             st.html(_html(rows[:AT_ONCE], limit))

@@ -10,11 +10,11 @@ from semsearch import Index, SemsearchError
 from semsearch.evaluation import sample_sentences, sts_pairs, sts_tasks
 from semsearch.training import base_model_of
 
-from ..shared import index_picker, jobs, messages, model_picker, pairs, widgets
+from ..shared import encoder_picker, index_picker, jobs, messages, pairs, widgets
 from ..shared.format import count
 from ..shared.messages import plain
 from ..shared.types import JsonObject
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import encoder_metrics, metric_job
 from .encoder_metrics import TITLES, Pairs
 
@@ -44,8 +44,8 @@ def tasks(_: Sequence[str]) -> None:
         format_func=lambda task: TITLES.get(task, task.upper()),
         help="Papers print the average of all seven on the test split.",
     )
-    names = model_picker.several("Encoders", "encoders", ("default", "cot-minilm"), most=MOST)
-    names = [name for name in names if model_picker.is_local(name)]
+    names = encoder_picker.several("encoders", MOST)
+    names = [name for name in names if encoder_picker.is_local(name)]
     if not chosen:
         messages.info("Choose a task.")
         return
@@ -58,16 +58,15 @@ def before_after(_: Sequence[str]) -> None:
     left, right = st.columns(2)
     with right:
         hint = "The trained encoder. Where its folder names the base model, that is offered."
-        after = model_picker.one("After", "after", hint, on_change=_choose_base)
+        after = encoder_picker.one("After", "after", hint, on_change=_choose_base)
     with left:
-        before = model_picker.one("Before", "before", "Its base model.")
+        before = encoder_picker.one("Before", "before", "Its base model.")
     base = base_model_of(after)
     if base and base != before:
         row = widgets.row()
         row.caption(plain(f"It was trained from {base}."))
         row.button("Use that as before", on_click=_choose_base)
-    source = st.segmented_control("On", SOURCES, default=SOURCES[0], required=True, key="on", bind=URL)
-    work = WORK[source or SOURCES[0]]()
+    work = WORK[widgets.choice("On", SOURCES, "on")]()
     if work is None:
         return
     if not (before and after):

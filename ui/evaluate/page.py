@@ -10,10 +10,10 @@ import streamlit as st
 
 from semsearch import Index
 
-from ..shared import index_picker, jobs, messages
+from ..shared import index_picker, jobs, messages, widgets
 from ..shared.messages import plain
 from ..shared.types import JsonObject
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import encoder_form, index_metrics, metric_job, run_table
 
 Names = Sequence[str]
@@ -31,8 +31,7 @@ class Measure:
 def page() -> None:
     """The page."""
     st.title("Evaluate")
-    chosen = st.segmented_control("Measure", list(MEASURES), default="queries", required=True, key="measure", bind=URL)
-    name = chosen or "queries"
+    name = widgets.choice("Measure", list(MEASURES), "measure")
     measure = MEASURES[name]
     with st.container(border=True):
         st.caption(measure.about)

@@ -13,7 +13,7 @@ from semsearch.types import VectorSample
 from ..shared import background, highlight, pool, tables, widgets
 from ..shared.format import count
 from ..shared.messages import plain
-from ..shared.urls import URL, search_page
+from ..shared.widgets import URL, search_page
 from . import clusters, points
 from .clusters import PAIRS
 from .points import Key, Points

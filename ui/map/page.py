@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index
 
-from ..shared import background, index_picker, messages, pool
+from ..shared import background, index_picker, messages, pool, widgets
 from ..shared.format import count
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import canvas, listing, points, projection, selection
 from .clusters import Floats
 from .points import CLUSTER, Points
@@ -40,18 +42,8 @@ def _show(name: str, row: DeltaGenerator) -> None:
         "PCA: at once, and distances mean something. UMAP: shows neighbourhoods better; of up to "
         f"{points.MOST_UMAP:,} passages, in the background."
     )
-    layout = row.segmented_control(
-        "Layout",
-        ("PCA", "UMAP"),
-        default="PCA",
-        required=True,
-        key="layout",
-        bind=URL,
-        on_change=_clear,
-        args=(selection.AREA,),
-        width="content",
-        help=hint,
-    )
+    no_area = partial(_clear, selection.AREA)
+    layout = widgets.choice("Layout", ("PCA", "UMAP"), "layout", hint, place=row, on_change=no_area)
     umap = layout == "UMAP" and projection.installed()
     on = points.sample(index, points.MOST_UMAP if umap else points.MOST)
     if len(on) < LEAST:

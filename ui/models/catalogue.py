@@ -8,10 +8,9 @@ import streamlit as st
 
 from semsearch import Encoder, SemsearchError
 
-from ..shared import background, jobs, messages, tables, widgets
+from ..shared import background, encoder_picker, jobs, messages, tables, widgets
 from ..shared.format import size
 from ..shared.messages import plain
-from ..shared.model_picker import MODELS
 from ..shared.types import JsonObject
 
 HUB = "hf:"
@@ -57,11 +56,10 @@ def show() -> None:
     st.caption(plain(f"Encoders that were trained or exported into {home}." + ("" if saved else " There is none yet.")))
     st.subheader("One of them")
     names = {each["name"]: each["name"] for each in known} | {each["path"]: each["name"] for each in saved}
-    label, hint = lambda each: str(names.get(each, each)), "Or a folder, hf:owner/name, or MODEL#TEMPLATE."
-    name = st.selectbox("Encoder", names, key="encoder", format_func=label, accept_new_options=True, help=hint)
-    if name and name.strip():
+    hint = "Or a folder, hf:owner/name, or MODEL#TEMPLATE."
+    if name := encoder_picker.box("Encoder", names, "encoder", hint, at=0):
         with messages.errors():
-            _one(name.strip(), known)
+            _one(name, known)
 
 
 def _row(entry: JsonObject) -> JsonObject:
@@ -121,7 +119,8 @@ def _facts(info: JsonObject, description: str) -> None:
 
 def _hub(model: str, size_of_it: str) -> None:
     row = widgets.row()
-    busy, here, much = jobs.busy((MODELS, model)), Encoder.is_local(model), f" ({size_of_it})" if size_of_it else ""
+    busy, here = jobs.busy((encoder_picker.MODELS, model)), Encoder.is_local(model)
+    much = f" ({size_of_it})" if size_of_it else ""
     label, args = "Download the newest" if here else "Download it", (model, "Downloading", _pull)
     hint = f"Configuration, tokenizer and safetensors from the hub{much}; never code, never pickled files."
     widgets.button(label, "download", _begin, args, place=row, key="pull", hint=hint, off=busy)
@@ -133,7 +132,7 @@ def _hub(model: str, size_of_it: str) -> None:
 
 
 def _begin(model: str, what: str, work: Callable[[str], jobs.Outcome]) -> None:
-    jobs.begin((MODELS, model), f"{what} {model}", lambda _: work(model), stoppable=False)
+    jobs.begin((encoder_picker.MODELS, model), f"{what} {model}", lambda _: work(model), stoppable=False)
 
 
 def _pull(model: str) -> jobs.Outcome:

@@ -13,7 +13,7 @@ import streamlit as st
 
 from semsearch import Encoder, Progress, SemsearchError
 
-from ..shared import jobs, messages, model_picker, pool
+from ..shared import encoder_picker, jobs, messages, pool
 from ..shared.format import size
 from ..shared.messages import plain
 from ..shared.types import JsonObject
@@ -46,7 +46,7 @@ def show() -> None:
         "Writes a PyTorch model as a folder for ONNX Runtime, which needs no PyTorch. The export is first compared "
         "with PyTorch on the same texts; where its vectors differ, nothing is written."
     )
-    _form(model_picker.torch_models())
+    _form(encoder_picker.torch_models())
     _reports([each for each in saved if each.get("runs") == "onnx"])
 
 
@@ -57,16 +57,7 @@ def _form(sources: dict[str, str]) -> None:
             "A folder of PyTorch weights, a name of the catalogue, or hf:owner/name; with #TEMPLATE it is read through "
             "that template."
         )
-        left.selectbox(
-            "Model",
-            sources,
-            None,
-            help=hint,
-            key="export.model",
-            format_func=lambda each: sources.get(each, each),
-            accept_new_options=True,
-            placeholder="A folder, a name, or MODEL#TEMPLATE",
-        )
+        encoder_picker.box("Model", sources, "export.model", hint, place=left)
         hint = f"A folder in {plain(str(Encoder.models_dir()))}, by default named after model and precision."
         right.text_input("Name of the export", key="export.name", placeholder="bert-int8", help=hint)
         st.radio("Precision", DTYPES, key="export.dtype", format_func=DTYPES.__getitem__)

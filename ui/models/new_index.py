@@ -11,7 +11,7 @@ import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError, Splitter
 
-from ..shared import jobs, messages, model_picker, pool, splitter_form
+from ..shared import encoder_picker, jobs, messages, pool, splitter_form
 from ..shared.format import count
 
 BACKENDS = ("auto", "exact", "flat", "compressed", "ivf")
@@ -21,7 +21,7 @@ ALL_OR_NOTHING = "it is created completely or not at all"
 def create() -> None:
     """A form for a name, an encoder and options."""
     saved = Encoder.list_local(Encoder.models_dir())
-    names = {str(each["name"]): model_picker.with_download(each) for each in Encoder.catalogue()}
+    names = {str(each["name"]): encoder_picker.with_download(each) for each in Encoder.catalogue()}
     names |= {each["path"]: f"{each['name']} (yours)" for each in saved if "problem" not in each}
     with st.form("create", border=False):
         left, right = st.columns(2)
@@ -30,15 +30,7 @@ def create() -> None:
             "Or the folder of a model, hf:owner/name, or MODEL#TEMPLATE, such as ~/bert#cot-bert. All documents of an "
             "index share it; another encoder needs another index."
         )
-        options = [*names]
-        right.selectbox(
-            "Encoder",
-            options,
-            key="new.encoder",
-            format_func=lambda name: str(names.get(name, name)),
-            accept_new_options=True,
-            help=hint,
-        )
+        encoder_picker.box("Encoder", names, "new.encoder", hint, place=right, at=0)
         with st.expander("Options", icon=":material/tune:"):
             _options()
         st.form_submit_button("Create it", icon=":material/add:", on_click=_create)

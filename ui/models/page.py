@@ -14,22 +14,16 @@ from ..shared import index_picker, jobs, messages, pool, tables, widgets
 from ..shared.format import count, size
 from ..shared.messages import plain
 from ..shared.types import JsonObject
-from ..shared.urls import URL
 from . import catalogue, export, new_index, rename, train
 
 Work = Callable[[Path, jobs.Report], jobs.Outcome]
-INDEXES, ENCODERS, EXPORT, TRAIN = PARTS = ("Indexes", "Encoders", "Export", "Train")
 
 
 def page() -> None:
     """The page."""
     st.title("Indexes & models")
     messages.outcome_of_click()
-    part = st.segmented_control(
-        "Part of the page", PARTS, default=INDEXES, key="part", bind=URL, required=True, label_visibility="collapsed"
-    )
-    parts = {ENCODERS: catalogue.show, EXPORT: export.show, TRAIN: train.show}
-    parts.get(part or INDEXES, _indexes)()
+    PARTS[widgets.choice("Part of the page", list(PARTS), "part", titled=False)]()
 
 
 def _indexes() -> None:
@@ -122,6 +116,7 @@ def _dump(folder: Path, _: jobs.Report) -> jobs.Outcome:
     return jobs.Outcome(f"{size(file.stat().st_size)} are ready.", file=file, keep=place)
 
 
+PARTS = {"Indexes": _indexes, "Encoders": catalogue.show, "Export": export.show, "Train": train.show}
 ACTIONS: dict[str, tuple[str, Work, str]] = {
     "Compact": (
         "compress",

@@ -12,10 +12,10 @@ from semsearch import Encoder, SemsearchError
 from semsearch.prompts import templates
 from semsearch.training import training_methods
 
-from ..shared import background, messages, model_picker, pool, widgets
+from ..shared import background, encoder_picker, messages, pool, widgets
 from ..shared.messages import plain
 from ..shared.types import JsonObject
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import commands, train_options, train_runs
 
 INDEX, PLACE, UPLOAD = SOURCES = ("An index", "A file or folder of this machine", "A file to upload")
@@ -40,18 +40,13 @@ def _form(methods: Mapping[str, JsonObject]) -> None:
     method = methods[name or names[usual]]
     st.caption(f"{plain(method['what'])} [{plain(method['source'])}]({method['url']})")
     left, right = st.columns(2)
-    bases = model_picker.torch_models()
-    left.selectbox(
-        "Base model (--base)",
-        bases,
-        None,
-        key="train.base",
-        accept_new_options=True,
-        format_func=lambda name: bases.get(name, name),
-        placeholder="~/bert-base-uncased, hf:owner/name",
-        help="The model to train: a folder of PyTorch weights, a model of the hub or one of yours. MODEL#TEMPLATE sets "
-        "the template, such as ~/bert#mean; the default is that of the method's paper.",
+    bases = encoder_picker.torch_models()
+    hint = (
+        "The model to train: a folder of PyTorch weights, a model of the hub or one of yours. MODEL#TEMPLATE sets the "
+        "template, such as ~/bert#mean; the default is that of the method's paper."
     )
+    empty = "~/bert-base-uncased, hf:owner/name"
+    encoder_picker.box("Base model (--base)", bases, "train.base", hint, place=left, empty=empty)
     hint = f"The folder is created in {plain(str(Encoder.models_dir()))}."
     right.text_input("Name of the new encoder", key="train.name", placeholder="mine", help=hint)
     _data(method)
@@ -68,7 +63,7 @@ def _form(methods: Mapping[str, JsonObject]) -> None:
 def _data(method: JsonObject) -> None:
     names = pool.names()
     sources = SOURCES if names and not method["needs"].startswith("pairs") else SOURCES[1:]
-    source = st.segmented_control("Training texts", sources, key="train.from", default=sources[0], required=True)
+    source = widgets.choice("Training texts", sources, "train.from", bind=None)
     if source == INDEX:
         st.selectbox("Index (--from-index)", names, key="train.index", help="Its passages; no labels are needed.")
     elif source == UPLOAD:

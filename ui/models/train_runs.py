@@ -16,7 +16,7 @@ from semsearch.training import TrainingRun, training_run, training_runs
 from ..shared import messages, widgets
 from ..shared.charts import BLUE, ORANGE, Chart
 from ..shared.messages import plain
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import commands
 
 ALIVE = ("starting", "running", "stopping", "ending")

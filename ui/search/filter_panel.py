@@ -16,7 +16,7 @@ from semsearch.types import Facet
 
 from ..shared import messages, pool
 from ..shared.messages import plain
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import facet_filters
 
 REUSED = 20  # facets of a changed index are reused for so many times the seconds that computing them took

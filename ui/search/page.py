@@ -11,10 +11,10 @@ import streamlit as st
 
 from semsearch import Index, Query, SemsearchError
 
-from ..shared import index_picker, messages, pool
+from ..shared import index_picker, messages, pool, widgets
 from ..shared.format import count
 from ..shared.messages import plain
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import document_view, filter_panel, footer, hits, results
 from .chips import Chip, chip
 
@@ -83,19 +83,19 @@ def _indexes(names: Sequence[str]) -> list[str]:
 def _options(text: str) -> Query:
     """What the widgets in the sidebar say."""
     hint = "semantic: by meaning. keyword: by the words themselves. hybrid: by both."
-    mode = st.segmented_control("Search by", MODES, default="hybrid", required=True, key="mode", bind=URL, help=hint)
+    mode = widgets.choice("Search by", MODES, "mode", hint)
     hint = "Off: the two rankings are fused by rank. On: a weighted sum of their scores."
     alpha = None
     if mode == "hybrid" and st.toggle("Weigh meaning against words", key="weigh", bind=URL, help=hint):
         alpha = st.slider("Words ↔ meaning", 0.0, 1.0, 0.5, 0.05, key="alpha", bind=URL)
     k = st.number_input("Hits", 1, 200, 10, key="k", bind=URL)
-    group = st.segmented_control("Show", GROUPS, default="document", required=True, key="group", bind=URL)
+    group = widgets.choice("Show", GROUPS, "group")
     hint = "How far a hit stands above unrelated texts: up to 0.5 it is no better than chance."
     strength = st.slider("Minimum strength", 0.0, 1.0, 0.0, 0.05, key="min", bind=URL, help=hint)
     path = st.text_input("Paths", key="path", bind=URL, placeholder="notes/**/*.md").strip() or None
     must = tuple(st.text_input("Must contain", key="must", bind=URL, placeholder="battery").split())
     where = st.text_input("Filter", key="where", bind=URL, placeholder="year > 2020 and lang = 'en'").strip() or None
-    chosen: dict[str, Any] = {"mode": mode, "group": group}  # of MODES and GROUPS: `required` leaves none unchosen
+    chosen: dict[str, Any] = {"mode": mode, "group": group}  # of MODES and GROUPS
     return Query(text or "", k=int(k), alpha=alpha, min_strength=strength, path=path, must=must, where=where, **chosen)
 
 

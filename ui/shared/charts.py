@@ -11,7 +11,6 @@ from typing import Any
 
 import altair as alt
 
-from .score_groups import Box
 from .types import JsonObject
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
@@ -102,13 +101,12 @@ def scatter(rows: Sequence[JsonObject], title: str, subtitle: str) -> Chart:
     return _titled(drawn, 320, title, subtitle)
 
 
-def by_gold(points: Sequence[JsonObject], boxes: Sequence[Box], title: str, subtitle: str) -> Chart:
+def by_gold(points: Sequence[JsonObject], boxes: Sequence[JsonObject], title: str, subtitle: str) -> Chart:
     """Figure 3 of CoT-BERT: predictions scaled to 0 … 1 over gold scores, and a box for each group of scores."""
     x = alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=18))
     y = alt.Y("stretched:Q", title="cosine, scaled", axis=ROOMY, scale=alt.Scale(domain=[0, 1]))
     dots = alt.Chart(alt.Data(values=list(points))).mark_circle(size=16, opacity=0.3, color=BLUE).encode(x=x, y=y)
-    values = [{name: getattr(box, name) for name in Box.__slots__} for box in boxes]
-    drawn = alt.Chart(alt.Data(values=values)).encode(
+    drawn = alt.Chart(alt.Data(values=list(boxes))).encode(
         x="at:Q",
         tooltip=[
             alt.Tooltip("at:Q", title="gold score about"),

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from . import messages, pool
-from .urls import URL
+from .widgets import URL
 
 KEY = "index"
 

@@ -67,8 +67,7 @@ def _form(model: str, kind: str, pasted: Sequence[Pair]) -> None:
 def _scored_pairs(pasted: Sequence[Pair]) -> Scored | None:
     """The pairs on which templates are chosen: never a test set."""
     left, right = st.columns([2, 1])
-    source = left.segmented_control("On", SOURCES, default=SOURCES[0], required=True, key="grid pairs")
-    if source == SOURCES[0]:
+    if widgets.choice("On", SOURCES, "grid pairs", place=left, bind=None) == SOURCES[0]:
         if not pasted:
             messages.info("Paste pairs with scores above, or choose STS-B dev.")
             return None

@@ -11,11 +11,10 @@ from semsearch import Encoder
 from semsearch.evaluation import TemplateCheck, check_template
 from semsearch.prompts import templates
 
-from ..shared import encoder_picker, messages, tables
+from ..shared import encoder_picker, messages, tables, widgets
 from ..shared.messages import plain
-from ..shared.model_picker import is_local
 from ..shared.types import JsonObject
-from ..shared.urls import URL
+from ..shared.widgets import URL
 from . import grid_search, score
 
 KINDS = ("all", "bert", "roberta", "causal")
@@ -73,16 +72,8 @@ def page() -> None:
 
 
 def _library() -> None:
-    kind = st.segmented_control(
-        "Kind of model",
-        KINDS,
-        default="all",
-        required=True,
-        key="for",
-        bind=URL,
-        help="BERT and RoBERTa read a [MASK], causal models (OPT, LLaMA) their last token.",
-    )
-    rows = library(kind or "all")
+    hint = "BERT and RoBERTa read a [MASK], causal models (OPT, LLaMA) their last token."
+    rows = library(widgets.choice("Kind of model", KINDS, "for", hint))
     names = [row["name"] for row in rows]
 
     tables.select(rows, COLUMNS, "library", lambda ticked: _look_at(names[ticked[0]]) if ticked else None)
@@ -127,22 +118,16 @@ def library(kind: str = "all") -> list[JsonObject]:
 def _model(place: DeltaGenerator) -> str:
     known = [USUAL, *(entry["name"] for entry in Encoder.catalogue() if "folder" not in entry)]
     known = [name for name in known if name != "hashing"]  # it reads no template
-    chosen = place.selectbox(
-        "Model",
-        known,
-        key="tm",
-        bind=URL,
-        accept_new_options=True,
-        placeholder="A name, or a folder",
-        help="Its tokenizer says what the template costs. A Torch model, such as the folder of a BERT, can also be "
-        "scored below; an encoder that was trained or exported has its template built in.",
+    hint = (
+        "Its tokenizer says what the template costs. A Torch model, such as the folder of a BERT, can also be scored "
+        "below; an encoder that was trained or exported has its template built in."
     )
-    return (chosen or "").strip()
+    return encoder_picker.box("Model", known, "tm", hint, place=place, at=0, bind=URL)
 
 
 def _checked(text: str, model: str) -> TemplateCheck | None:
     """The findings of the linter; without the model, where that cannot be read."""
-    if model and is_local(model):
+    if model and encoder_picker.is_local(model):
         with encoder_picker.errors_of(model):
             return _linted(text, model)
     with messages.errors():

@@ -6,8 +6,8 @@ import time
 
 import streamlit as st
 
-from . import jobs, messages, widgets
-from .messages import plain
+from .shared import jobs, messages, widgets
+from .shared.messages import plain
 
 
 def show() -> None:
