@@ -244,7 +244,7 @@ def test_commands_fetch_list_describe_and_remove(
     assert cli("models", "rm", "default", "-y").code == 2
     assert cli("models", "pull", "./folder").code == 2
     assert cli("models", "pull", "hf:owner/tiny", "--offline").code == 3
-    assert "nothing to fetch" in cli.ok("models", "pull", "default").err
+    assert "nothing to download" in cli.ok("models", "pull", "default").err
 
 
 def test_a_name_of_the_catalogue_is_read_under_its_template(
