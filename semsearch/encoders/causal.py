@@ -1,8 +1,8 @@
 """PyTorch back end for decoder networks (OPT, LLaMA, Mistral, Qwen, Gemma, GPT), on a CPU or a GPU.
 
-What a prompt puts before every sentence is run once: its keys and values serve all texts. Where it ends is read off
-whole tokenised texts, since tokens may merge across the border of prompt and sentence; a text whose tokens do not
-begin with it is run as a whole.
+The prompt's prefix is run once, and its keys and values are reused for all texts. The end of the prefix is found by
+tokenising whole texts, since tokens may merge across the border of prompt and sentence; a text whose tokens do not
+begin with the prefix is run in full.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
 from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.models.batching import Rows
@@ -21,42 +22,15 @@ from semsearch.models.methods import Batch
 from semsearch.models.networks import loading
 from semsearch.models.networks.causal import CausalNetwork, Past
 from semsearch.prompts import Prompt
-
-if TYPE_CHECKING:
-    import torch
-    from numpy.typing import NDArray
-
-    from semsearch.types import JsonObject
+from semsearch.types import JsonObject
 
 # Beginnings of a sentence that tokenizers merge with what stands before it, or that keep them from merging.
-BEGINNINGS = (
-    "a",
-    "A",
-    "the",
-    "The",
-    "1",
-    '"',
-    "'",
-    "“",
-    "(",
-    "-",
-    ".",
-    ",",
-    ":",
-    "#",
-    "/",
-    " a",
-    "\n",
-    "é",
-    "Ж",
-    "猫",
-    "😀",
-)
-MOST_PROMPTS = 16  # whose keys and values are kept; those of 60 tokens take 31 MB in a model of 7 B parameters and fp16
+BEGINNINGS = (*"aA1\"'“(-.,:#/éЖ猫😀", "the", "The", " a", "\n")
+MAX_PREFIXES = 16  # cached at a time; keys and values of 60 tokens take 31 MB in a model of 7 B parameters and fp16
 
 
 class CausalBackend(TorchBackend):
-    """A decoder network under any method that is not for encoders alone. `prefix_cache` is for speed only."""
+    """A decoder network under any method that is not limited to encoders. `prefix_cache` affects speed only."""
 
     network: CausalNetwork
 
@@ -70,17 +44,16 @@ class CausalBackend(TorchBackend):
         network: CausalNetwork | None = None,
         prefix_cache: bool = True,
     ) -> None:
-        self._reuses = prefix_cache
-        self._prefix = lru_cache(MOST_PROMPTS)(self._found_prefix)
-        self._past = lru_cache(MOST_PROMPTS)(self._computed_past)
+        self._prefix_cache = prefix_cache
         super().__init__(bundle, device=device, threads=threads, trust=trust, network=network)
 
     def clear_cache(self) -> None:
-        self._past.cache_clear()
+        self._prefix = lru_cache(MAX_PREFIXES)(self._find_prefix)
+        self._past = lru_cache(MAX_PREFIXES)(self._compute_past)
 
     @property
     def info(self) -> JsonObject:
-        """What `semsearch info` shows; `prefix_tokens` are those of each prompt that are run once for all texts."""
+        """What `semsearch info` shows; `prefix_tokens`: length of each prompt's cached prefix."""
         return {**super().info, "prefix_tokens": {role: len(self._prefix(each)) for role, each in self.prompts.items()}}
 
     def _load_network(self, bundle: Bundle, trust: bool) -> CausalNetwork:
@@ -91,8 +64,8 @@ class CausalBackend(TorchBackend):
     def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Past | None) -> Batch:
         return Batch(ids, mask, self._tokenizer.frame(prompt), past=past)
 
-    def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Past | None]]:
-        """Rows that begin with the prefix, without it; then all others."""
+    def _split_by_prefix(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Past | None]]:
+        """Rows that begin with the cached prefix, without that prefix; then all other rows."""
         prefix = self._prefix(prompt)
         size = len(prefix)
         begins = [size > 0 and len(row) > size and tuple(row[:size]) == prefix for row in rows]
@@ -101,24 +74,24 @@ class CausalBackend(TorchBackend):
         if others := [at for at, begun in enumerate(begins) if not begun]:
             yield np.array(others), [rows[at] for at in others], None
 
-    def _found_prefix(self, prompt: Prompt) -> tuple[int, ...]:
-        """The tokens that all texts begin with under `prompt`; none where they are not to be reused."""
-        if not self._reuses or self.method.kind != "causal" or not self.network.parts:
+    def _find_prefix(self, prompt: Prompt) -> tuple[int, ...]:
+        """The tokens that all texts under `prompt` begin with; empty where no prefix can be reused."""
+        if not self._prefix_cache or self.method.kind != "causal" or not self.network.parts:
             return ()
         stats = self.truncation
         before = (stats.passages, stats.tokens)
         rows = self._tokenizer.ids(BEGINNINGS, prompt)
         stats.passages, stats.tokens = before  # these are not the user's texts
-        return _common(rows)
+        return _common_prefix(rows)
 
-    def _computed_past(self, prompt: Prompt) -> Past:
+    def _compute_past(self, prompt: Prompt) -> Past:
         return self.network.past(self._prefix(prompt), getattr(self.method, "layer", -1))
 
 
-def _common(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """What all rows begin with.
+def _common_prefix(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The longest common prefix of all rows.
 
-    >>> _common([[1, 7, 5], [1, 7], [1, 7, 2, 3]])
+    >>> _common_prefix([[1, 7, 5], [1, 7], [1, 7, 2, 3]])
     (1, 7)
     """
     return tuple(column[0] for column in takewhile(lambda column: len(set(column)) == 1, zip(*rows, strict=False)))

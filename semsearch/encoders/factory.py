@@ -19,13 +19,13 @@ from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import hub_cache, model_folders
+from semsearch.models.bundle import Bundle
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.prompts import SLOT
+from semsearch.types import JsonObject
 
 if TYPE_CHECKING:
     from semsearch.encoders.torch_backend import TorchBackend
-    from semsearch.models.bundle import Bundle
-    from semsearch.types import JsonObject
 
 BACKENDS = ("auto", "onnx", "torch")
 HASHING = "hashing"

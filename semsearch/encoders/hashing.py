@@ -17,15 +17,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semsearch.encoders.base import EncoderBackend
 from semsearch.prompts import Prompt
+from semsearch.types import JsonObject, Role
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.types import JsonObject, Role, Vectors
+    from semsearch.types import Vectors
 
 WORD = re.compile(r"\w+")
 PIECES = (3, 4, 5)  # letters; Bojanowski et al. 2017 use 3 to 6

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semsearch.errors import SemsearchError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.models.batching import Rows
+from semsearch.models.batching import Rows
 
 SIGNS = (  # in messages of torch and ONNX Runtime, on a CPU or a GPU
     "out of memory",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnxruntime as ort
+from numpy.typing import NDArray
 
 from semsearch.encoders import device as _device
 from semsearch.encoders import gpu_driver, memory
@@ -28,12 +29,11 @@ from semsearch.models.bundle import Bundle
 from semsearch.models.postprocessing import TRUNCATE
 from semsearch.models.tokenization import Tokenizer
 from semsearch.prompts import Prompt
+from semsearch.types import JsonObject
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.types import JsonObject, Vectors
+    from semsearch.types import Vectors
 
 CPU_TEXTS = 8  # in a batch of fp32; 4 to 16 measured alike and fastest, 1 and 32 take 1.1 to 1.3 times as long
 CPU_TOKENS = 512

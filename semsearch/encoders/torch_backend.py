@@ -1,6 +1,4 @@
-"""Base class of the PyTorch back ends: batches of texts of similar length, bounded by their tokens, and halved when
-memory is full.
-"""
+"""Base class of the PyTorch back ends: token-limited batches of similar length, halved on full memory."""
 
 from __future__ import annotations
 
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from semsearch.encoders import device as _device
@@ -22,19 +21,18 @@ from semsearch.errors import UsageError
 from semsearch.models import methods, postprocessing
 from semsearch.models.batching import Rows, batches_by_length, pad
 from semsearch.models.bundle import Bundle
-from semsearch.models.methods import Batch, Method
+from semsearch.models.methods import Batch
 from semsearch.models.networks import loading
 from semsearch.models.networks import post as steps
+from semsearch.models.networks.causal import CausalNetwork, Past
+from semsearch.models.networks.masked import MaskedNetwork
 from semsearch.models.tokenization import Tokenizer
 from semsearch.prompts import Prompt
+from semsearch.types import JsonObject
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.models.networks.causal import CausalNetwork, Past
-    from semsearch.models.networks.masked import MaskedNetwork
-    from semsearch.types import JsonObject, Vectors
+    from semsearch.types import Vectors
 
 CPU_TOKENS = 1024  # in a batch, padding included; 512 to 2048 measured alike, 256 and 4096 slower
 GPU_TOKENS = 65_536
@@ -42,9 +40,9 @@ MAX_TEXTS = 512
 
 
 class TorchBackend(BundleBackend):
-    """Runs a bundle whose weights are safetensors. `embed` takes any prompt; `vectors` leaves their length as it is.
+    """Runs a bundle whose weights are safetensors. `embed` takes any prompt; `vectors` does not normalise.
 
-    `width` is that of the method's own vectors, `dim` what post-processing leaves of it.
+    `width` is the vector width before post-processing, `dim` the width after it.
     """
 
     runtime = "PyTorch"
@@ -59,12 +57,15 @@ class TorchBackend(BundleBackend):
         trust: bool = False,
         network: MaskedNetwork | CausalNetwork | None = None,
     ) -> None:
-        """`network`: one that is loaded already, and may go on learning; see clear_cache()."""
+        """`network` is already loaded and may be in training: call clear_cache() after its weights change."""
         if threads:
             torch.set_num_threads(threads)
         self.bundle = bundle
         self.method = methods.make(bundle.method, bundle.options)
-        _check(self.method, bundle, trust)
+        if self.method.kind != "any":
+            kind, causal = loading.architecture(bundle.folder, trust=trust)
+            methods.check_architecture(f"method {bundle.method}", self.method.kind, bundle.name, kind, causal=causal)
+        self.clear_cache()
         self.device = _device.torch_device(device)
         self.network = self._load_network(bundle, trust) if network is None else network
         self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
@@ -80,21 +81,21 @@ class TorchBackend(BundleBackend):
 
     @abstractmethod
     def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Past | None) -> Batch:
-        """What the method is given."""
+        """The input of the method for one batch."""
 
-    def _parted(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Past | None]]:
-        """Indices of rows that run together, what of them is run, and what stands before it."""
+    def _split_by_prefix(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Past | None]]:
+        """Indices of rows that run together, the tokens of each to run, and the cached prefix before them."""
         yield np.arange(len(rows)), rows, None
 
     def append_post(self, module: nn.Module, fitted: Mapping[str, Any]) -> TorchBackend:
-        """The same back end with one more post-processing step; `fitted` says on what that was fitted."""
+        """The same back end with one more post-processing step; `fitted` describes its training data."""
         changed, bundle = copy.copy(self), self.bundle
         added = replace(bundle, post=(*bundle.post, steps.step(module, fitted)), parity={}, background=())
         changed._settle(added.with_fingerprint(), nn.Sequential(*(self.post or ()), module.to(self.device)))
         return changed
 
     def truncate(self, dim: int) -> TorchBackend:
-        """The same back end with the first `dim` numbers of its vectors. Raises UsageError for more than there are."""
+        """The same back end with vectors truncated to `dim`. Raises UsageError if they are narrower."""
         if dim == self.dim:
             return self
         changed, modules = copy.copy(self), list(self.post or ())
@@ -104,20 +105,20 @@ class TorchBackend(BundleBackend):
         return changed
 
     def _settle(self, bundle: Bundle, modules: nn.Sequential) -> None:
-        """Have `modules`, the steps of `bundle`, behind the method. A step that takes nothing away is none."""
-        kept = postprocessing.settled(bundle.post, self.width)
-        if len(kept) < len(bundle.post):
-            stays = [any(step is one for one in kept) for step in bundle.post]
-            modules = nn.Sequential(*(each for each, here in zip(modules, stays, strict=True) if here))
-            bundle = replace(bundle, post=kept).with_fingerprint()
-        self.post = modules if kept else None
-        self.dim = kept[-1].dim if kept else self.width
+        """Install `modules`, the post-processing steps of `bundle`, without those that change nothing."""
+        active = postprocessing.settled(bundle.post, self.width)
+        if len(active) < len(bundle.post):
+            pairs = zip(modules, bundle.post, strict=True)
+            modules = nn.Sequential(*(module for module, step in pairs if any(step is one for one in active)))
+            bundle = replace(bundle, post=active).with_fingerprint()
+        self.post = modules if active else None
+        self.dim = active[-1].dim if active else self.width
         self.bundle = replace(bundle, dim=self.dim)
         self.name, self.fingerprint = bundle.name, bundle.fingerprint
 
     @abstractmethod
     def clear_cache(self) -> None:
-        """Drop what was computed from the weights, which have changed since."""
+        """Forget everything computed from the weights; to be called when they change."""
 
     @property
     def info(self) -> JsonObject:
@@ -126,13 +127,13 @@ class TorchBackend(BundleBackend):
         return shown | {"options": dict(self.bundle.options)}
 
     def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
-        """n texts under `prompt` -> (n, dim) float32 unit rows in their order. `batch_size` is for speed only."""
+        """n texts under `prompt` -> (n, dim) float32 unit rows in their order. `batch_size` affects speed only."""
         return unit_rows(self.vectors(texts, prompt, batch_size))
 
     def vectors(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> NDArray[np.float32]:
-        """n texts under `prompt` -> (n, dim) float32, as the method and the steps behind it give them.
+        """n texts under `prompt` -> (n, dim) float32, after post-processing, not normalised.
 
-        Raises UsageError where the prompt has not the [MASK]s that the method reads.
+        Raises UsageError if the prompt does not have as many [MASK]s as the method reads.
         """
         if self.method.masks != prompt.masks and (self.method.masks is not None or not prompt.masks):
             raise UsageError(
@@ -142,7 +143,7 @@ class TorchBackend(BundleBackend):
         rows = self._tokenizer.ids(texts, prompt)
         tokens = CPU_TOKENS if self.device == "cpu" else GPU_TOKENS
         found: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
-        for places, some, past in self._parted(rows, prompt):
+        for places, some, past in self._split_by_prefix(rows, prompt):
             lengths, most = [len(row) for row in some], batch_size or MAX_TEXTS
             for batch in batches_by_length(lengths, max_texts=most, max_tokens=tokens, pads=self.network.pads):
                 found.append((places[batch], self._run([some[at] for at in batch], prompt, past)))
@@ -152,7 +153,7 @@ class TorchBackend(BundleBackend):
         return vectors
 
     def _run(self, rows: Rows, prompt: Prompt, past: Past | None) -> NDArray[np.float32]:
-        """The vectors of one batch, which is halved where memory is full."""
+        """The vectors of one batch, which is halved when memory is full."""
         compute = partial(self._compute, prompt=prompt, past=past)
         return memory.halve_when_full(compute, rows, self.device, torch.cuda.empty_cache)
 
@@ -162,20 +163,3 @@ class TorchBackend(BundleBackend):
         vectors = self.method.embed(self.network, self._batch(ids, mask, prompt, past)).float()
         vectors = vectors if self.post is None else self.post(vectors)
         return np.asarray(vectors.cpu().numpy())
-
-
-def _check(method: Method, bundle: Bundle, trust: bool) -> None:
-    """UsageError where the method and the kind of model do not go together."""
-    if method.kind == "any":
-        return
-    kind, decodes = loading.architecture(bundle.folder, trust=trust)
-    if method.kind == "masked" and decodes:
-        raise UsageError(
-            f"method {bundle.method} reads [MASK], and {bundle.name} ({kind}) is a decoder, which has none.",
-            "Use --template prompteol, pretended-cot or knowledge-enhancement.",
-        )
-    if method.kind == "causal" and not decodes:
-        raise UsageError(
-            f"method {bundle.method} reads the last token of a decoder, and {bundle.name} ({kind}) is an encoder.",
-            "Use --template promptbert, cot-bert or mean, or a model such as OPT, LLaMA or Mistral.",
-        )

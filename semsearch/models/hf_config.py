@@ -1,7 +1,7 @@
-"""What a Hugging Face or sentence-transformers folder is, read from its configuration alone: no torch, no weights.
+"""Descriptions of Hugging Face and sentence-transformers folders, from their configuration alone: no torch, no weights.
 
-`describe` gives the bundle that the folder would be saved as: method and prompts of the template that was asked for,
-else of its modules.json, else mean pooling (PromptEOL for a decoder); lengths, tokens, and the hashes that name it.
+`describe` returns the bundle that the folder would be saved as: method and prompts of the requested template, else of
+its modules.json, else mean pooling (PromptEOL for a decoder); lengths, tokens, and the hashes that identify it.
 """
 
 from __future__ import annotations
@@ -10,25 +10,22 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import MissingExtra, NotFound, UsageError
 from semsearch.models import methods, safetensors_files, st_config, tokenizer_files
 from semsearch.models.bundle import Bundle
+from semsearch.models.model_ref import Reference
+from semsearch.models.st_config import Pipeline
+from semsearch.models.tokenizer_files import Vocabulary
 from semsearch.prompts import library
+from semsearch.prompts.library import Template
+from semsearch.types import JsonObject
 from semsearch.utils.json_files import read_object
 
-if TYPE_CHECKING:
-    from semsearch.models.model_ref import Reference
-    from semsearch.models.st_config import Pipeline
-    from semsearch.models.tokenizer_files import Vocabulary
-    from semsearch.prompts.library import Template
-
 CONFIG = "config.json"
-MOST = {False: 512, True: 2048}  # tokens of an encoder's and of a decoder's input, where nobody says otherwise
+MAX_TOKENS = {False: 512, True: 2048}  # default longest input in tokens, of an encoder and of a decoder
 OFFSET = ("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "longformer", "xlm-roberta-xl")
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "max_sequence_length")
 ENCODERS = """albert bert camembert convbert data2vec-text deberta deberta-v2 distilbert electra ernie eurobert
@@ -44,20 +41,20 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The folder of the model itself, `below` that of the pipeline; its config, and whether it is a decoder."""
+    """A model: its folder, the path of that `below` the pipeline's folder, its config, and whether it is a decoder."""
 
     folder: Path
     below: str
-    config: Mapping[str, Any]
+    config: JsonObject
     causal: bool
 
     @property
     def kind(self) -> str:
-        return str(self.config.get("model_type") or "a model of no known type")
+        return str(self.config.get("model_type") or "unknown model type")
 
 
 def check_complete(folder: Path) -> None:
-    """Raises NotFound where a file is missing that every model needs, Corrupt where one is cut short."""
+    """Raises NotFound if a file that every model needs is missing, Corrupt if one is truncated."""
     inner = _inner(folder)[0]
     safetensors_files.find(inner)
     lacking = [path for path in (inner / CONFIG, *_configs(folder)) if not path.is_file()]
@@ -68,20 +65,20 @@ def check_complete(folder: Path) -> None:
 
 
 def describe(folder: Path, reference: Reference, *, name: str = "", source: str = "", trust: bool = False) -> Bundle:
-    """The bundle that `folder` is under `reference`, with its fingerprint; `dim` is known once it runs.
+    """The bundle of `folder` as read by `reference`, with its fingerprint; `dim` is 0 until the model has run.
 
-    Raises NotFound where a file is absent, UsageError where template, options and model do not go together.
+    Raises NotFound if a file is missing, UsageError if template, options and model are incompatible.
     """
     model = _model(folder, trust)
     pipeline = st_config.read(folder) if st_config.is_pipeline(folder) and not reference.template else None
     found = safetensors_files.find(model.folder)
-    told = st_config.sizes(model.folder) if st_config.is_pipeline(folder) else {}
-    words = tokenizer_files.read(model.folder, lower=bool(told.get("do_lower_case")), trust=trust)
+    sizes = st_config.sizes(model.folder) if st_config.is_pipeline(folder) else {}
+    words = tokenizer_files.read(model.folder, lower=bool(sizes.get("do_lower_case")), trust=trust)
     base = Bundle(
         name=name or folder.resolve().name,
         method="sentence_transformer",
         dim=0,
-        max_tokens=_max_tokens(model, words, reference, told.get("max_seq_length") if pipeline else None),
+        max_tokens=_max_tokens(model, words, reference, sizes.get("max_seq_length") if pipeline else None),
         precision=_precision(model, found, reference),
         pooling="",
         layer=-1,
@@ -96,7 +93,7 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         licence=_licence(folder),
         source=source,
         tokens=words.tokens,
-        config_sha256=_run_by(model),
+        config_sha256=_config_hash(model),
         folder=folder.resolve(),
     )
     whole = _piped(base, pipeline, reference) if pipeline else _prompted(base, model, reference)
@@ -104,14 +101,14 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
 
 
 def with_template(folder: Path, reference: Reference, *, trust: bool = False) -> Reference:
-    """`reference` with the default template where it names none, so that it means the same from now on."""
+    """`reference` with the default template filled in where it names none."""
     if reference.template or st_config.is_pipeline(folder):
         return reference
     return replace(reference, template="prompteol" if _model(folder, trust).causal else "mean")
 
 
 def is_causal(folder: Path, *, trust: bool = False) -> bool:
-    """Whether the model in `folder` is a decoder. Raises NotFound where there is no model, UsageError for its code."""
+    """Whether the model in `folder` is a decoder. Raises NotFound if there is no model, UsageError if it needs code."""
     return _model(folder, trust).causal
 
 
@@ -125,18 +122,13 @@ def _model(folder: Path, trust: bool) -> _Model:
         )
     if config.get("auto_map") and not trust:
         raise UsageError(
-            f"{folder} brings code of its own ({CONFIG}: auto_map), which is not run.",
-            "If you trust whoever wrote it, say --trust-remote-code (in Python trust_remote_code=True).",
+            f"{folder} contains code of its own ({CONFIG}: auto_map), which is not run.",
+            "If you trust its author, use --trust-remote-code (in Python trust_remote_code=True).",
         )
-    if config.get("is_encoder_decoder"):
+    if config.get("is_encoder_decoder") or config.get("model_type") == "funnel":
         raise UsageError(
-            f"{folder} is an encoder and a decoder in one ({config.get('model_type')}), which is not run here.",
+            f"{folder} is not supported: {config.get('model_type')} is an encoder-decoder or shortens its sequence.",
             "Use an encoder such as BERT, or a decoder such as OPT.",
-        )
-    if config.get("model_type") == "funnel":
-        raise UsageError(
-            f"{folder} is a funnel, whose layers have fewer and fewer tokens, which is not run here.",
-            "Use another encoder, such as BERT.",
         )
     return _Model(inner, below, config, _decodes(inner, config, trust))
 
@@ -151,8 +143,8 @@ def _configs(folder: Path) -> list[Path]:
     return st_config.configs(folder) if st_config.is_pipeline(folder) else []
 
 
-def _decodes(folder: Path, config: Mapping[str, Any], trust: bool) -> bool:
-    """Whether it is a decoder; transformers is asked about kinds that are not listed here."""
+def _decodes(folder: Path, config: JsonObject, trust: bool) -> bool:
+    """Whether it is a decoder; transformers decides for model types that are not listed here."""
     kind = config.get("model_type")
     if kind in ENCODERS.split():
         return bool(config.get("is_decoder"))
@@ -166,10 +158,10 @@ def _decodes(folder: Path, config: Mapping[str, Any], trust: bool) -> bool:
 
 
 def _prompted(base: Bundle, model: _Model, reference: Reference) -> Bundle:
-    """`base` under the template that `reference` names, or the usual one."""
+    """`base` under the template that `reference` names, or the default one."""
     template = library.resolve(reference.template or ("prompteol" if model.causal else "mean"), causal=model.causal)
     methods.check_name(template.method)
-    _fitting(template, base, model)
+    _check_template(template, base, model)
     options = {**template.options, **reference.options}
     if reference.layer is not None:
         options["layer"] = reference.layer
@@ -189,59 +181,52 @@ def _piped(base: Bundle, pipeline: Pipeline, reference: Reference) -> Bundle:
     if reference.layer is not None or reference.options:
         option = "layer" if reference.layer is not None else next(iter(reference.options))
         raise UsageError(
-            f"{base.name} says itself how it is read (modules.json), so {option} cannot be chosen.",
+            f"{base.name} defines its own pooling (modules.json), so {option} cannot be chosen.",
             f"Name a template: {base.name}#mean",
         )
     return replace(base, options=pipeline.options)
 
 
-def _fitting(template: Template, base: Bundle, model: _Model) -> None:
-    """UsageError where a template and the model do not go together; a warning where they were not made for another."""
-    said = repr(template.name) if template.name else repr(template.text["passage"])
+def _check_template(template: Template, base: Bundle, model: _Model) -> None:
+    """UsageError if the template does not fit the model; a warning if it was made for another kind of encoder."""
+    label = f"the template {template.name or template.text['passage']!r}"
     if template.masks and model.causal:
         raise UsageError(
-            f"the template {said} has a [MASK], and {base.name} ({model.kind}) is a decoder, which reads none.",
+            f"{label} has a [MASK], and {base.name} ({model.kind}) is a decoder, which reads none.",
             "Use --template prompteol, pretended-cot or knowledge-enhancement.",
         )
     if template.masks and "mask" not in base.tokens:
         raise UsageError(
-            f"the template {said} has a [MASK], and the tokenizer of {base.name} has no such token.",
+            f"{label} has a [MASK], and the tokenizer of {base.name} has no such token.",
             "Use --template mean, or a model trained with masked tokens (BERT, RoBERTa).",
         )
-    if template.kinds == ("causal",) and not model.causal:
-        raise UsageError(
-            f"the template {said} is for decoders, and {base.name} ({model.kind}) is an encoder.",
-            "Use --template promptbert, cot-bert or mean, or a model such as OPT, LLaMA or Mistral.",
-        )
-    if model.causal and not {"causal", "any"} & set(template.kinds):
-        raise UsageError(
-            f"the template {said} is for encoders, and {base.name} ({model.kind}) is a decoder.",
-            "Use --template prompteol, pretended-cot, knowledge-enhancement or mean.",
-        )
+    kinds = set(template.kinds)
+    kind = "any" if "any" in kinds or {"causal"} < kinds else "causal" if "causal" in kinds else "masked"
+    methods.check_architecture(label, kind, base.name, model.kind, causal=model.causal)
     known = {"bert", "roberta"}
-    if model.kind in known and known & set(template.kinds) and model.kind not in template.kinds:
-        LOG.warning("the template %s is not for %s, and %s is one.", said, model.kind, base.name)
+    if model.kind in known and known & kinds and model.kind not in kinds:
+        LOG.warning("%s is not for %s, and %s is one.", label, model.kind, base.name)
 
 
-def _max_tokens(model: _Model, words: Vocabulary, reference: Reference, said: Any) -> int:
-    """The longest input. Raises UsageError where more is asked for than the model has positions for."""
+def _max_tokens(model: _Model, words: Vocabulary, reference: Reference, configured: int | None) -> int:
+    """The longest input in tokens. Raises UsageError if the reference asks for more than the model has positions."""
     inner = model.config.get("text_config") or {}
     places = next((int(each[key]) for each in (model.config, inner) for key in POSITIONS if each.get(key)), None)
     if places and model.kind in OFFSET:
-        places -= int(model.config.get("pad_token_id") or 1) + 1  # the rows up to the padding's are no positions
+        places -= int(model.config.get("pad_token_id") or 1) + 1  # rows up to the padding's are not positions
     wanted = reference.max_tokens
     if wanted and places and wanted > places:
         raise UsageError(
-            f"max_tokens {wanted} was asked for, and {model.folder} has {places} positions.", "Ask for less."
+            f"max_tokens is {wanted}, and {model.folder} has {places} positions.", "Choose a smaller max_tokens."
         )
     if wanted:
         return wanted
-    known = [each for each in (places, words.longest, said) if each]
-    return min(int(each) for each in (*known, *([] if said else [MOST[model.causal]])))
+    known = [each for each in (places, words.longest, configured) if each]
+    return min(int(each) for each in (*known, *([] if configured else [MAX_TOKENS[model.causal]])))
 
 
 def _precision(model: _Model, found: str, reference: Reference) -> str:
-    """fp32 for encoders, and what it was saved in for decoders, which are large; or what was asked for."""
+    """The requested precision; else fp32 for encoders, and the saved precision for decoders, which are large."""
     if reference.dtype == "int8":
         raise UsageError("int8 is for exported encoders.", "Export it: semsearch export MODEL -o DIR --dtype int8")
     if reference.dtype == "nf4" and not model.causal:
@@ -249,21 +234,21 @@ def _precision(model: _Model, found: str, reference: Reference) -> str:
     return reference.dtype or (safetensors_files.precision(model.folder, found) if model.causal else "fp32")
 
 
-def _run_by(model: _Model) -> str:
-    """The hash of what decides how the weights are run: the configuration, and the code that it brings."""
-    told = {key: value for key, value in model.config.items() if key not in NEUTRAL.split() and key[0] != "_"}
+def _config_hash(model: _Model) -> str:
+    """The hash of all that decides how the weights are run: the configuration, and the code in the folder."""
+    settings = {key: value for key, value in model.config.items() if key not in NEUTRAL.split() and key[0] != "_"}
     code = sorted(model.folder.glob("*.py")) if "auto_map" in model.config else []
-    content = json.dumps([told, [safetensors_files.sha256(each) for each in code]], sort_keys=True)
+    content = json.dumps([settings, [safetensors_files.sha256(each) for each in code]], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _below(model: _Model, name: str) -> str:
-    """A file of the model, as the pipeline's folder sees it."""
+    """The path of a file of the model relative to the pipeline's folder."""
     return str(PurePosixPath(model.below, name)) if model.below else name
 
 
 def _licence(folder: Path) -> str:
-    """What the front matter of README.md says."""
+    """The licence named in the front matter of README.md, or ""."""
     try:
         text = (folder / "README.md").read_text(encoding="utf-8", errors="replace")[:20_000]
     except OSError:

@@ -12,16 +12,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from semsearch.errors import Corrupt, UsageError
 from semsearch.models import safetensors_files
 from semsearch.prompts import Prompt
-from semsearch.types import JsonObject
+from semsearch.types import JsonObject, Role
 from semsearch.utils.json_files import read_object
-
-if TYPE_CHECKING:
-    from semsearch.types import Role
 
 MODULES = "modules.json"
 CONFIG = "config_sentence_transformers.json"

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+
+from tokenizers import Tokenizer as FastTokenizer
 
 from semsearch.errors import UnknownName
 from semsearch.prompts.prompt import BIASES
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer as FastTokenizer
 
 PIECE = "##"  # WordPiece: a token that goes on with a word
 WORD = "Ġ"  # byte-level BPE: a token that begins one

@@ -15,14 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.prompts.prompt import MASK, SLOT, Prompt, parse
-from semsearch.types import JsonObject
-
-if TYPE_CHECKING:
-    from semsearch.types import Role
+from semsearch.types import JsonObject, Role
 
 HERE = Path(__file__).parent
 SUFFIX = ".toml"

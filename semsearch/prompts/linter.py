@@ -11,15 +11,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from semsearch.errors import UsageError
 from semsearch.prompts.library import Template, from_text, templates
-from semsearch.prompts.prompt import MARKS, MASK, SLOT, parse
-
-if TYPE_CHECKING:
-    from semsearch.prompts.prompt import Prompt
-    from semsearch.types import JsonObject
+from semsearch.prompts.prompt import MARKS, MASK, SLOT, Prompt, parse
+from semsearch.types import JsonObject
 
 Severity = Literal["error", "warning", "note"]
 CheckOptions: TypeAlias = "Callable[[str, JsonObject], object]"

@@ -171,7 +171,7 @@ def test_what_is_wrong_with_a_folder_is_one_line(cli: CommandLine, bert: Path, g
 
 def test_code_runs_by_a_flag_only(cli: CommandLine, bert: Path, notes: Path) -> None:
     rewrite(bert / "config.json", auto_map={"AutoModel": "modeling_mine.Mine"})
-    refused(cli("embed", "a", "-m", "bert#mean"), 2, "brings code of its own", "--trust-remote-code")
+    refused(cli("embed", "a", "-m", "bert#mean"), 2, "contains code of its own", "--trust-remote-code")
     refused(cli("index", notes, "-n", "notes", "-m", "bert#mean"), 2, "--trust-remote-code")
     (bert / "modeling_mine.py").write_text("from transformers import BertModel\nclass Mine(BertModel):\n    pass\n")
     trusting = "--trust-remote-code"

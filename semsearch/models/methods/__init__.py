@@ -1,8 +1,8 @@
 """One encoder method per file: how hidden states become the vector of a text.
 
-`methods/<name>.py` has a frozen dataclass `Method`, whose fields are the method's options; what it does in `embed` is
-trained, run in Torch and traced for ONNX alike, so that there is no second implementation. Its prompts are data, in
-semsearch.prompts. Which templates use which method is said there.
+`methods/<name>.py` has a frozen dataclass `Method`, whose fields are the method's options; its `embed`
+serves training, inference in PyTorch and the ONNX export alike, so there is no second implementation. The templates
+that use a method are data, in semsearch.prompts.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from semsearch.utils.options import check_options
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from semsearch.models.networks.causal import Past
     from semsearch.models.tokenization import PromptTokens
 
 
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
 class Batch:
     """Texts under one prompt: ids and mask (n, t), padded on the right, and the prompt's own tokens.
 
-    `bias` (l, h) is the vector of the prompt around l = 0, 1, … tokens of nothing; without it, a method that takes
-    it away computes the rows it needs, with gradients. `past` holds the keys and values of a prefix that every row
-    shares; ids and mask are then what follows it. Only methods of kind "causal" are given one.
+    `bias` (l, h) is the vector of the empty prompt for sentence lengths l = 0, 1, …; without it, a method that
+    subtracts it computes the rows it needs, with gradients. `past` holds the keys and values of a prefix that every
+    row shares; ids and mask are then those after it. It is set for methods of kind "causal" only.
     """
 
     ids: Tensor
     mask: Tensor
     frame: PromptTokens
     bias: Tensor | None = None
-    past: Any = None
+    past: Past | None = None
 
     @property
     def lengths(self) -> Tensor:
@@ -48,7 +49,8 @@ class Method(Protocol):
     """`kind`: "masked" runs on encoders alone, "causal" on decoders alone, "any" on both.
 
     `masks`: how many [MASK]s its prompt needs; None for one or more, 0 for a prompt without. `needs` names parts of
-    the checkpoint: transform, decoder, pooler, prompt, folders of modules. `denoises`: whether a bias is taken away.
+    the checkpoint: transform, decoder, pooler, prompt, folders of modules. `denoises`: whether
+    it subtracts the prompt's bias.
     """
 
     kind: ClassVar[str]
@@ -60,22 +62,22 @@ class Method(Protocol):
     @property
     def denoises(self) -> bool: ...
     def embed(self, network: Any, batch: Batch) -> Tensor:
-        """(n, d), differentiable, not of length 1."""
+        """(n, d), differentiable, not normalised."""
         ...
 
     def bias(self, network: Any, frame: PromptTokens, lengths: Tensor) -> Tensor:
-        """The vector of the prompt around `lengths` (l,) tokens of nothing: (l, d). Only where `denoises`."""
+        """The vector of the empty prompt for each sentence length in `lengths` (l,): (l, d). Only if `denoises`."""
         ...
 
 
 def make(name: str, options: Mapping[str, Any] | None = None) -> Method:
-    """The method called `name` with these options. Raises UnknownName for either, UsageError for a wrong value."""
+    """The method called `name` with these options. Raises UnknownName for either, UsageError for an invalid value."""
     method: Method = _class(name)(**check_options(f"method {name}", options or {}, options_of(name)))
     return method
 
 
 def check_name(name: str) -> str:
-    """`name`, where there is a method of that name. Raises UnknownName, without importing the method."""
+    """`name` itself. Raises UnknownName if no method has it; the method is not imported."""
     known = plugins.names(sys.modules[__name__])
     if name not in known:
         raise UnknownName("method", name, known)
@@ -83,8 +85,22 @@ def check_name(name: str) -> str:
 
 
 def options_of(name: str) -> JsonObject:
-    """What the method called `name` can be told, and what holds where it is not."""
+    """The options of the method called `name`, with their defaults."""
     return {field.name: field.default for field in fields(_class(name))}
+
+
+def check_architecture(what: str, kind: str, model: str, model_type: str, *, causal: bool) -> None:
+    """UsageError if `what`, a template or method of this `kind` (see Method), does not fit `model`."""
+    if kind == "masked" and causal:
+        raise UsageError(
+            f"{what} is for encoders, and {model} ({model_type}) is a decoder.",
+            "Use --template prompteol, pretended-cot, knowledge-enhancement or mean.",
+        )
+    if kind == "causal" and not causal:
+        raise UsageError(
+            f"{what} is for decoders, and {model} ({model_type}) is an encoder.",
+            "Use --template promptbert, cot-bert or mean, or a model such as OPT, LLaMA or Mistral.",
+        )
 
 
 def _class(name: str) -> Any:
@@ -92,7 +108,7 @@ def _class(name: str) -> Any:
 
 
 def chosen(option: str, value: str, choices: tuple[str, ...]) -> None:
-    """UsageError where an option's value is none of `choices`."""
+    """Raises UsageError if an option's value is not one of `choices`."""
     if value not in choices:
         listed = ", ".join(choice or "''" for choice in choices)
         raise UsageError(f"{option} cannot be {value!r}.", f"Choose from: {listed}.")

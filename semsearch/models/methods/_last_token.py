@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from torch import Tensor
 
 from semsearch.models import pooling
-from semsearch.models.methods import chosen
+from semsearch.models.methods import Batch, chosen
 from semsearch.models.methods._plain import Plain
+from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from semsearch.models.methods import Batch
-    from semsearch.models.networks.causal import CausalNetwork
 
 
 @dataclass(frozen=True, slots=True)

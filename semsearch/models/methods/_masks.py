@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
+from torch import Tensor, nn
 
 from semsearch.errors import SemsearchError
-from semsearch.models.networks.masked import Inputs
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from semsearch.models.methods import Batch, Method
-    from semsearch.models.networks.masked import MaskedNetwork
-    from semsearch.models.tokenization import PromptTokens
+from semsearch.models.methods import Batch, Method
+from semsearch.models.networks.masked import Inputs, MaskedNetwork
+from semsearch.models.tokenization import PromptTokens
 
 
 def bias_of(method: Method, network: MaskedNetwork, batch: Batch) -> Tensor:

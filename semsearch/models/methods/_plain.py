@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-if TYPE_CHECKING:
-    from torch import Tensor
+from torch import Tensor
 
-    from semsearch.models.tokenization import PromptTokens
+from semsearch.models.tokenization import PromptTokens
 
 
 class Plain:

@@ -7,19 +7,14 @@ pooler, supervised ones after it. SG-OPT, Kim et al. 2021, https://arxiv.org/abs
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from torch import Tensor
 
 from semsearch.models import pooling
-from semsearch.models.methods import chosen
+from semsearch.models.methods import Batch, chosen
 from semsearch.models.methods._masks import part
 from semsearch.models.methods._plain import Plain
-from semsearch.models.networks.masked import Inputs
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from semsearch.models.methods import Batch
-    from semsearch.models.networks.masked import MaskedNetwork
+from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 
 @dataclass(frozen=True, slots=True)

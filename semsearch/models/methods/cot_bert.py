@@ -11,22 +11,17 @@ a template of one [MASK], which is half of the paper's (table 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
+from torch import Tensor
 
 from semsearch.models import pooling
-from semsearch.models.methods import chosen
+from semsearch.models.methods import Batch, chosen
 from semsearch.models.methods._masks import bias_of, shifted, without_bias
 from semsearch.models.methods._plain import Plain
-from semsearch.models.networks.masked import Inputs
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from semsearch.models.methods import Batch
-    from semsearch.models.networks.masked import MaskedNetwork
-    from semsearch.models.tokenization import PromptTokens
+from semsearch.models.networks.masked import Inputs, MaskedNetwork
+from semsearch.models.tokenization import PromptTokens
 
 
 @dataclass(frozen=True, slots=True)

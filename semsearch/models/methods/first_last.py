@@ -8,18 +8,13 @@ BERT-base there. `first="embeddings"` takes the embedding output, as PromptBERT'
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from semsearch.models.methods import chosen
+from torch import Tensor
+
+from semsearch.models.methods import Batch, chosen
 from semsearch.models.methods._plain import Plain
-from semsearch.models.networks.masked import Inputs
+from semsearch.models.networks.masked import Inputs, MaskedNetwork
 from semsearch.models.pooling import mean_pool
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from semsearch.models.methods import Batch
-    from semsearch.models.networks.masked import MaskedNetwork
 
 FIRST = {"layer": 1, "embeddings": 0}
 

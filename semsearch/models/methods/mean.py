@@ -6,17 +6,13 @@ Source: Sentence-BERT, Reimers and Gurevych 2019, https://arxiv.org/abs/1908.100
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from torch import Tensor
+
+from semsearch.models.methods import Batch
 from semsearch.models.methods._plain import Plain
-from semsearch.models.networks.masked import Inputs
+from semsearch.models.networks.masked import Inputs, MaskedNetwork
 from semsearch.models.pooling import mean_pool
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from semsearch.models.methods import Batch
-    from semsearch.models.networks.masked import MaskedNetwork
 
 
 @dataclass(frozen=True, slots=True)

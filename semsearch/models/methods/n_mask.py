@@ -7,19 +7,15 @@ Source: Zhang et al. 2024, Pretended CoT, https://arxiv.org/abs/2404.03921, tabl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from torch import Tensor
 
 from semsearch.errors import UsageError
 from semsearch.models import pooling
-from semsearch.models.methods import chosen
+from semsearch.models.methods import Batch, chosen
 from semsearch.models.methods._plain import Plain
-from semsearch.models.networks.masked import Inputs
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from semsearch.models.methods import Batch
-    from semsearch.models.networks.masked import MaskedNetwork
+from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,22 +9,17 @@ so that a sentence with a word of the template loses it, and the opening quote k
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
+from torch import Tensor
 
 from semsearch.errors import UsageError
 from semsearch.models import pooling
-from semsearch.models.methods import chosen
+from semsearch.models.methods import Batch, chosen
 from semsearch.models.methods._plain import Plain
-from semsearch.models.networks.masked import Inputs
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from semsearch.models.methods import Batch
-    from semsearch.models.networks.masked import MaskedNetwork
-    from semsearch.models.tokenization import PromptTokens
+from semsearch.models.networks.masked import Inputs, MaskedNetwork
+from semsearch.models.tokenization import PromptTokens
 
 
 @dataclass(frozen=True, slots=True)

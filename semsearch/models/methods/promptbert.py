@@ -11,20 +11,16 @@ for [MASK], weighted by their probabilities; the released code leaves it out. It
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from torch import Tensor
 
 from semsearch.errors import UsageError
 from semsearch.models import pooling
-from semsearch.models.methods import chosen
+from semsearch.models.methods import Batch, chosen
 from semsearch.models.methods._masks import bias_of, part, shifted, without_bias
-from semsearch.models.networks.masked import Inputs
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from semsearch.models.methods import Batch
-    from semsearch.models.networks.masked import MaskedNetwork
-    from semsearch.models.tokenization import PromptTokens
+from semsearch.models.networks.masked import Inputs, MaskedNetwork
+from semsearch.models.tokenization import PromptTokens
 
 
 @dataclass(frozen=True, slots=True)

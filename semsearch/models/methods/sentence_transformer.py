@@ -8,21 +8,15 @@ among them. `include_prompt` false leaves the prompt's tokens out of the pooling
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from semsearch.errors import UsageError
 from semsearch.models import pooling
-from semsearch.models.methods import chosen
+from semsearch.models.methods import Batch, chosen
 from semsearch.models.methods._plain import Plain
-from semsearch.models.networks.masked import Inputs
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from semsearch.models.methods import Batch
-    from semsearch.models.networks.masked import MaskedNetwork
+from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 POOLED = {
     "mean": pooling.mean_pool,

@@ -7,18 +7,14 @@ Source: PromptBERT, Jiang et al. 2022, https://arxiv.org/abs/2201.04337, tables 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
+from semsearch.models.methods import Batch
 from semsearch.models.methods._plain import Plain
+from semsearch.models.networks.masked import MaskedNetwork
 from semsearch.models.pooling import mean_pool
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from semsearch.models.methods import Batch
-    from semsearch.models.networks.masked import MaskedNetwork
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from semsearch.models.bundle import Bundle
 from semsearch.models.st_config import CONFIG, MODULES, NORMALIZE, POOLINGS
 from semsearch.prompts import Prompt
 from semsearch.types import JsonObject
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from semsearch.models.bundle import Bundle
 
 SIZES = "sentence_bert_config.json"
 TYPES = "sentence_transformers.models."  # every version of that library knows its modules by these names

@@ -11,10 +11,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -24,9 +25,6 @@ from semsearch.models.bundle import Bundle
 from semsearch.models.networks.flow import Flow
 from semsearch.models.networks.parts import WEIGHTS
 from semsearch.types import JsonObject
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 CONFIG = "config.json"
 

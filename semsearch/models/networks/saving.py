@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from safetensors.torch import save_file
 from torch import nn
 
 from semsearch.models import safetensors_files, st_config
+from semsearch.models.bundle import Bundle
 from semsearch.models.networks import adapters, loading, parts, piped
+from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import MaskedNetwork
 from semsearch.types import JsonObject
-
-if TYPE_CHECKING:
-    from semsearch.models.bundle import Bundle
-    from semsearch.models.networks.causal import CausalNetwork
 
 # what says how a text becomes tokens, whichever of it there is, and under which terms the weights may be passed on
 BESIDE = ("tokenizer*.json", "vocab.*", "merges.txt", "special_tokens_map.json", "*.model", "generation_config.json")
