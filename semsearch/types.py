@@ -24,6 +24,7 @@ Mode: TypeAlias = Literal["hybrid", "semantic", "keyword"]
 Group: TypeAlias = Literal["document", "passage"]
 Metadata: TypeAlias = Mapping[str, Any]  # JSON values only
 JsonObject: TypeAlias = dict[str, Any]  # as `json` reads and writes it
+JsonMapping: TypeAlias = Mapping[str, Any]  # a JSON object that is only read
 DocumentState: TypeAlias = Literal["current", "changed", "unfinished", "gone", "unseen", "kept"]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from semsearch.models.networks.causal import CausalNetwork, Past
 from semsearch.models.networks.masked import MaskedNetwork
 from semsearch.models.tokenization import Tokenizer
 from semsearch.prompts import Prompt
-from semsearch.types import JsonObject
+from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class TorchBackend(BundleBackend):
         """Indices of rows that run together, the tokens of each to run, and the cached prefix before them."""
         yield np.arange(len(rows)), rows, None
 
-    def append_post(self, module: nn.Module, fitted: Mapping[str, Any]) -> TorchBackend:
+    def append_post(self, module: steps.Fitted, fitted: JsonMapping) -> TorchBackend:
         """The same back end with one more post-processing step; `fitted` describes its training data."""
         changed, bundle = copy.copy(self), self.bundle
         added = replace(bundle, post=(*bundle.post, steps.step(module, fitted)), parity={}, background=())

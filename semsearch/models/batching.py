@@ -1,4 +1,4 @@
-"""Batches of token rows: texts of similar length together, padded to the longest of them."""
+"""Batches of token rows: texts of similar length, padded to the longest of each batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def batches_by_length(
     """Indices of texts in batches, the longest texts first.
 
     A batch has at most `max_texts` texts and, padded to its longest, `max_tokens` tokens; one text always fits.
-    Without `pads`, for a network whose vectors depend on padding, a batch has texts of one length only.
+    Without `pads`, a batch has texts of one length only, for networks whose vectors depend on padding.
     """
     sizes = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-sizes, kind="stable")

@@ -1,8 +1,8 @@
 """A saved encoder: one folder with encoder.json, weights and tokenizer, and the fingerprint of its vector space.
 
-The fingerprint is computed from everything that decides what vector a text gets: method, prompts with every space,
+The fingerprint is computed from everything that determines the vector of a text: method, prompts with every space,
 hashes of weights, their configuration and the tokenizer, pooling, layer, longest input, post-processing, normalisation
-and precision class. It is stored, and computed again on reading.
+and precision class. It is stored, and verified on reading.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
 
 from semsearch.errors import Corrupt, NotFound
 from semsearch.models import postprocessing as post
@@ -20,7 +19,7 @@ from semsearch.models import safetensors_files as weights
 from semsearch.models.model_ref import Reference
 from semsearch.models.postprocessing import Step
 from semsearch.prompts import MARKS, Prompt
-from semsearch.types import JsonObject, Role
+from semsearch.types import JsonMapping, JsonObject, Role
 
 FORMAT = 1
 MANIFEST = "encoder.json"
@@ -33,12 +32,12 @@ IDENTITY = ("method", "pooling", "layer", "max_tokens", "normalize", "precision"
 class Bundle:
     """The manifest of a saved encoder. `parity` are figures measured at export, against the full-precision model.
 
-    `post` is what is done to the vector that the method gives, and `dim` what is left of it then.
-    `options` are what the method was told beyond its defaults, `tokens` the tokenizer's own mask, sep, cls and pad.
-    `config_sha256` is that of what the model's configuration says of how its weights are run.
-    `origin` holds the sha256 of the weights and of the tokenizer that an export was made from, and the operators and
-    the opset of its graph. `background`: ascending quantiles of the cosine of unrelated texts, p = 0 … 1 in equal
-    steps. `weights` is an ONNX file, or the safetensors file (or the index of several) of a Hugging Face folder.
+    `post` lists the post-processing steps of the method's vectors, and `dim` is the width after them. `options` are
+    those of the method that differ from its defaults, `tokens` the tokenizer's own mask, sep, cls and pad.
+    `config_sha256` covers the part of the model's configuration that decides how its weights are run. `origin` has the
+    sha256 of the weights and the tokenizer that an export was made from, and the operators and the opset of its graph.
+    `background`: ascending quantiles of the cosine of unrelated texts, p = 0 … 1 in equal steps. `weights` is an ONNX
+    file, or the safetensors file (or the index of several) of a Hugging Face folder.
     """
 
     name: str
@@ -56,20 +55,20 @@ class Bundle:
     tokenizer_sha256: str
     licence: str
     source: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: JsonMapping = field(default_factory=dict)
     tokens: Mapping[str, str] = field(default_factory=dict)
     config_sha256: str = ""
-    origin: Mapping[str, Any] = field(default_factory=dict)
+    origin: JsonMapping = field(default_factory=dict)
     fingerprint: str = ""
-    parity: Mapping[str, Any] = field(default_factory=dict)
+    parity: JsonMapping = field(default_factory=dict)
     background: tuple[float, ...] = ()
     post: tuple[Step, ...] = ()
     folder: Path = field(default=Path(), compare=False)
 
     def with_fingerprint(self) -> Bundle:
-        """The same bundle with the fingerprint that follows from its parts.
+        """The same bundle with its fingerprint computed.
 
-        An fp32 export was proven equal to what it was made from, so the hashes of that count; any other has its own.
+        An fp32 export is verified to equal its source, so it has the hashes of the source; any other has its own.
         """
         proven = self.origin if self.precision == "fp32" else {}
         parts: JsonObject = {key: getattr(self, key) for key in IDENTITY}
@@ -88,9 +87,9 @@ class Bundle:
         return replace(self, fingerprint=hashlib.sha256(canonical.encode()).hexdigest()[:16])
 
     def truncate(self, dim: int | None) -> Bundle:
-        """The same encoder with the first `dim` numbers of each vector; None is all. Raises UsageError for too many.
+        """The same encoder with vectors truncated to `dim`; None leaves them. Raises UsageError if they are narrower.
 
-        What was measured of the whole vector does not hold for it.
+        Parity and background are dropped, since they were measured on whole vectors.
         """
         if dim is None or dim == self.dim:
             return self
@@ -99,16 +98,16 @@ class Bundle:
         return replace(cut, dim=dim if self.dim else 0).with_fingerprint()
 
     def path(self, which: str) -> Path:
-        """The file of `weights` or `tokenizer`, once its bytes are checked.
+        """The verified file of `weights` or `tokenizer`.
 
-        A tokenizer that was converted lies elsewhere, under the hash of what it was made from. Raises Corrupt where
-        the sha256 is off, and NotFound where the file is absent.
+        A converted tokenizer lies in the user's cache, under the hash of its source. Raises Corrupt if the sha256
+        differs, and NotFound if the file is missing.
         """
         path = self.folder / str(getattr(self, which))
         if Path(getattr(self, which)).is_absolute():
             return path
         try:
-            found = sha256(path) if path.suffix == ONNX else self._identity(path)
+            found = weights.hashed(path) if path.suffix == ONNX else self._identity(path)
         except OSError as error:
             raise NotFound(f"the encoder {self.name} lacks its {which}: {path}.", _AGAIN) from error
         if found != getattr(self, f"{which}_sha256"):
@@ -116,7 +115,7 @@ class Bundle:
         return path
 
     def _identity(self, path: Path) -> str:
-        """The hash of a tokenizer, or of weights and what goes with them: a pipeline's modules, a learned prompt."""
+        """The hash of a tokenizer, or of the weights with a pipeline's modules and a learned prompt."""
         if path != self.folder / self.weights:
             return weights.identity(path)
         behind = (self.folder / name for name in self.options.get("then", ()) if (self.folder / name).is_dir())
@@ -124,15 +123,16 @@ class Bundle:
         return weights.combine_hashes([weights.identity(path), *modules, *weights.of_prompt(self.folder, self.method)])
 
     def describe(self, device: str, provider: str) -> JsonObject:
-        """What `semsearch info` shows of it where it runs on `device` by `provider`."""
+        """What `semsearch info` shows of this encoder when it runs on `device` with `provider`."""
         shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "licence", "source")
         prompts = {role: [prompt.before, prompt.after] for role, prompt in self.prompts.items()}
-        behind = {"post": post.told(self.post)} if self.post else {}
-        told = {key: getattr(self, key) for key in shown} | behind
-        return told | {"device": device, "provider": provider, "prompts": prompts}
+        facts = {key: getattr(self, key) for key in shown}
+        if self.post:
+            facts["post"] = [str(step) for step in self.post]
+        return facts | {"device": device, "provider": provider, "prompts": prompts}
 
     def files(self) -> list[Path]:
-        """What has to be there beside the manifest."""
+        """The files that the encoder needs beside its manifest."""
         fitted = [] if self.weights.endswith(ONNX) else [at for at, step in enumerate(self.post) if step.sha256]
         behind = [f"{post.FOLDER}/{at}/{file}" for at in fitted for file in ("config.json", weights.WHOLE)]
         return [self.folder / name for name in (self.weights, self.tokenizer, *self.origin.get("files", {}), *behind)]
@@ -142,7 +142,7 @@ _AGAIN = "Install semsearch again, or copy the encoder's folder again."
 
 
 def read(folder: Path) -> Bundle:
-    """The bundle saved in `folder`. Raises NotFound where it has no manifest, and Corrupt for a damaged one."""
+    """The bundle saved in `folder`. Raises NotFound if it has no manifest, and Corrupt if that is damaged."""
     if not (folder / MANIFEST).is_file():
         raise NotFound(
             f"{folder} is not an encoder: it has no {MANIFEST}.",
@@ -154,12 +154,14 @@ def read(folder: Path) -> Bundle:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"{folder / MANIFEST} cannot be read: {error}.", _AGAIN) from error
     if bundle.with_fingerprint().fingerprint != bundle.fingerprint:
-        raise Corrupt(f"{folder / MANIFEST} was changed: its parts do not make up {bundle.fingerprint}.", _AGAIN)
+        raise Corrupt(
+            f"{folder / MANIFEST} was changed: it does not match the fingerprint {bundle.fingerprint}.", _AGAIN
+        )
     return bundle
 
 
 def write(bundle: Bundle, folder: Path) -> Bundle:
-    """Write the manifest of `bundle`, with its fingerprint, into `folder`, where weights and tokenizer lie."""
+    """Write the manifest of `bundle`, with its fingerprint, into `folder`, which has its weights and tokenizer."""
     complete = replace(bundle, folder=folder).with_fingerprint()
     content = {"format": FORMAT, **{key: value for key, value in asdict(complete).items() if key != "folder"}}
     content["prompts"] = {role: prompt.as_dict() for role, prompt in complete.prompts.items()}
@@ -169,7 +171,7 @@ def write(bundle: Bundle, folder: Path) -> Bundle:
 
 
 def sha256(path: Path) -> str:
-    """Hash of a file, as a manifest names it."""
+    """The hash of a file as a manifest records it."""
     return weights.hashed(path)
 
 
@@ -180,12 +182,8 @@ def _parse(content: JsonObject, folder: Path) -> Bundle:
     unknown = set(content) - {each.name for each in fields(Bundle)}
     if unknown:
         raise ValueError(f"it has unknown keys {sorted(unknown)}")
-    content["prompts"] = {role: _prompt(**prompt) for role, prompt in content["prompts"].items()}
+    prompts = content["prompts"].items()
+    content["prompts"] = {role: Prompt(**{**one, "remove": tuple(one.get("remove", ()))}) for role, one in prompts}
     content["background"] = tuple(content["background"])
     content["post"] = tuple(Step(**step) for step in content.get("post", ()))
     return Bundle(**{**content, "folder": folder})
-
-
-def _prompt(remove: list[str] | tuple[str, ...] = (), **parts: Any) -> Prompt:
-    """A prompt as JSON holds it."""
-    return Prompt(remove=tuple(remove), **parts)

@@ -1,7 +1,7 @@
-"""Downloads from the Hugging Face hub, into the cache that every program shares.
+"""Downloads from the Hugging Face hub, into the cache shared with other programs.
 
-Configuration, tokenizer and safetensors are downloaded, and ONNX where encoder.json marks an exported encoder; nothing
-that is code or pickled. HF_ENDPOINT sets the address of the hub, as usual.
+Configuration, tokenizer and safetensors are downloaded, and ONNX if encoder.json marks an exported encoder; never code
+or pickles. HF_ENDPOINT sets the address of the hub, as usual.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ CONVERTER = "https://huggingface.co/spaces/safetensors/convert"
 
 
 def download(name: str, revision: str = "") -> Path:
-    """Download the newest version of a model, or one revision, with progress on stderr; the folder it is in.
+    """Download the newest version of a model, or one revision, with progress on stderr; its folder.
 
-    Raises NotFound where it cannot be had: unknown, not allowed, no network, offline.
+    Raises NotFound if it is unknown, access is denied, or the network is off or fails.
     """
     check_name(name)
     if offline():
-        raise NotFound(f"hf:{name} cannot be fetched: the network is not to be used.", "Leave out --offline.")
+        raise NotFound(f"hf:{name} cannot be downloaded in offline mode.", "Leave out --offline.")
     from huggingface_hub import snapshot_download
 
     def fetch(more: tuple[str, ...]) -> Path:
@@ -50,7 +50,7 @@ def download(name: str, revision: str = "") -> Path:
 
 
 def remove(name: str, revision: str = "") -> int:
-    """Delete a model from the cache, all of its revisions or one; the bytes that freed. Raises NotFound."""
+    """Delete a model from the cache, all of its revisions or one; the number of bytes freed. Raises NotFound."""
     check_name(name)
     from huggingface_hub import scan_cache_dir
 
@@ -67,7 +67,7 @@ def remove(name: str, revision: str = "") -> int:
 
 
 def check_safetensors(name: str, revision: str = "") -> None:
-    """Raises NotFound where the hub has pickled weights of a model and no others."""
+    """Raises NotFound if the hub has only pickled weights of a model."""
     from huggingface_hub import HfApi
 
     with _explained(name, revision):
@@ -76,17 +76,17 @@ def check_safetensors(name: str, revision: str = "") -> None:
     if pickled and not any(file.endswith(".safetensors") for file in files):
         raise NotFound(
             f"{hub_id(name, revision)} has pickled weights only ({pickled[0]}), which are not read.",
-            f"Have it converted at {CONVERTER} and use hf:{name}@refs/pr/N, or convert it in a folder of its own.",
+            f"Convert it at {CONVERTER} and use hf:{name}@refs/pr/N, or convert a local copy.",
         )
 
 
 @contextmanager
 def _explained(name: str, revision: str) -> Iterator[None]:
-    """Errors of the hub, its client or its cache as NotFound with one line."""
+    """Errors of the hub, its client or its cache, raised as NotFound with a one-line message."""
     from huggingface_hub import errors
 
     reasons: tuple[tuple[type[Exception], str, str], ...] = (
-        (errors.GatedRepoError, "is for those who accepted its terms", "Accept them on its page, then: hf auth login"),
+        (errors.GatedRepoError, "requires accepting its terms", "Accept them on its page, then: hf auth login"),
         (errors.RepositoryNotFoundError, "is not on the hub, or is private", "Check the spelling, or: hf auth login"),
         (errors.RevisionNotFoundError, "has no such revision", "Name a branch, a tag or a commit."),
     )
@@ -100,5 +100,5 @@ def _explained(name: str, revision: str) -> Iterator[None]:
                 raise NotFound(f"{hub_id(name, revision)} {reason}.", fix) from error
         detail = " ".join(str(error.__cause__ or error).split())[:200] or type(error).__name__
         raise NotFound(
-            f"{hub_id(name, revision)} could not be fetched: {detail}.", "Check the network, and try again."
+            f"{hub_id(name, revision)} could not be downloaded: {detail}.", "Check the network and try again."
         ) from error

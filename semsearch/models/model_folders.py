@@ -1,6 +1,6 @@
 """Model folders: found by a name of the catalogue, an id of the hub, or a path.
 
-A model of the hub that is on this machine is never looked up again; `models pull` asks for a newer version.
+A downloaded model of the hub is used without asking the hub again; `models pull` fetches the newest version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ASSETS = Path(__file__).parent / "assets"
 def find(name: str | Path, revision: str = "") -> Path:
     """The folder of the model called `name`: a name of the catalogue, hf:owner/name, or a path.
 
-    A model of the hub is downloaded where it is absent. Raises NotFound, with similar names.
+    A model of the hub is downloaded if necessary. Raises NotFound, which suggests similar names.
     """
     entry = catalogue().get(str(name), {})
     if entry.get("folder"):
@@ -66,16 +66,16 @@ def catalogue() -> dict[str, JsonObject]:
 
 
 def fetch(name: str, revision: str = "") -> Path:
-    """The folder of a model of the hub (owner/name), downloaded where it is absent.
+    """The folder of a model of the hub (owner/name), downloaded if necessary.
 
-    Raises NotFound where it cannot be had: unknown, not allowed, no network, offline.
+    Raises NotFound if it is unknown, access is denied, or the network is off or fails.
     """
     if (found := local(name, revision)) is not None:
         return found
     if hub_cache.offline():
         model = hub_cache.hub_id(name, revision)
         raise NotFound(
-            f"{model} is not on this machine, and the network is not to be used.",
+            f"{model} is not on this machine and cannot be downloaded in offline mode.",
             f"Fetch it once without --offline: semsearch models pull {model}",
         )
     return pull(name, revision)
@@ -106,14 +106,11 @@ def pull(name: str, revision: str = "") -> Path:
 
 
 def check_complete(folder: Path) -> None:
-    """Raises NotFound where a file is missing without which the model does not run, Corrupt for a damaged one.
-
-    A download may have been cut off.
-    """
+    """Raises NotFound if a required file is missing, as after an interrupted download, Corrupt if one is damaged."""
     if (folder / bundle.MANIFEST).is_file():
         missing = [file for file in bundle.read(folder).files() if not file.is_file()]
         if missing:
-            raise NotFound(f"{folder} lacks {missing[0].relative_to(folder)}.", "Copy or fetch the whole encoder.")
+            raise NotFound(f"{folder} lacks {missing[0].relative_to(folder)}.", "Copy or download the whole encoder.")
         return
     from semsearch.models import hf_config  # the template library, which the default encoder does not need
 

@@ -1,25 +1,24 @@
-"""Reference: one string that names a model and how it is read, wherever a model may be named.
+"""References: one string that names a model and how it is read.
 
     MODEL                                    default, a catalogue name, a folder, hf:owner/name[@revision]
     MODEL#TEMPLATE                           bert-base#cot-bert        ./bert#query: [X]
     MODEL#key=value,…,template=TEMPLATE      ./opt#dtype=bf16,layer=-2,template=prompteol
 
 TEMPLATE is a name of the library, a TOML file, or a text with [X]. `template=` comes last and takes all that follows;
-so does a text with [X]. Other keys: dtype, layer, max_tokens, dim (the first numbers of a vector that are kept),
+so does a text with [X]. Other keys: dtype, layer, max_tokens, dim (vectors are truncated to it),
 revision, and the options of the method.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from semsearch.errors import UsageError
 from semsearch.prompts import SLOT
-from semsearch.types import JsonObject
+from semsearch.types import JsonMapping, JsonObject
 
 HUB = "hf:"
 KEY = re.compile(r"([A-Za-z_]\w*)=")
@@ -27,11 +26,12 @@ NUMBER = re.compile(r"-?\d+")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8", "nf4")
 ALSO = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "4bit": "nf4", "int4": "nf4"}
 WORDS = {"true": True, "false": False}
+Value: TypeAlias = str | int | bool
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A model and how it is read. "" and None: whatever the model or the template says. `options` are the method's."""
+    """A model and how it is read. "" and None leave a part to the model or template. `options` are the method's."""
 
     model: str
     template: str = ""
@@ -39,12 +39,12 @@ class Reference:
     layer: int | None = None
     max_tokens: int | None = None
     revision: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: JsonMapping = field(default_factory=dict)
     dim: int | None = None
 
     @classmethod
     def parse(cls, text: str | Path) -> Reference:
-        """The reference that `text` writes. Raises UsageError.
+        """The reference written as `text`. Raises UsageError.
 
         >>> read = Reference.parse("opt#dtype=bf16,denoise=pad,template=a, b [X]")
         >>> read.model, read.dtype, read.options, read.template
@@ -55,34 +55,34 @@ class Reference:
         model, fragment = _split(text)
         if not model:
             raise UsageError(f"{text!r} names no model.", "Write MODEL or MODEL#TEMPLATE: see semsearch models list")
-        given: JsonObject = {}
+        parts: JsonObject = {}
         while fragment:
             key, value, fragment = _next(fragment)
-            if key in given:
-                raise UsageError(f"{text!r} says {key} twice.", "Say it once.")
-            given[key] = value
-        if model.startswith(HUB) and "revision" not in given:
-            model, _, given["revision"] = model.partition("@")
-        return cls(model).with_(**given)
+            if key in parts:
+                raise UsageError(f"{text!r} sets {key} twice.", "Set it once.")
+            parts[key] = value
+        if model.startswith(HUB) and "revision" not in parts:
+            model, _, parts["revision"] = model.partition("@")
+        return cls(model).with_(**parts)
 
-    def with_(self, **given: Any) -> Reference:
-        """The same with other parts; None among them says nothing. Raises UsageError for a value that cannot be.
+    def with_(self, **parts: object) -> Reference:
+        """The same with some parts changed; None leaves a part as it is. Raises UsageError for an invalid value.
 
         >>> str(Reference("bert").with_(template="cot-bert", layer=-2, head=None))
         'bert#layer=-2,template=cot-bert'
         """
-        told = {key: value for key, value in given.items() if value is not None}
-        options = {**self.options, **told.pop("options", {})}
-        known = {key: _checked(key, told.pop(key)) for key in (*FIELDS, "model") if key in told}
-        return replace(self, **known, options={**options, **told})
+        changes: JsonObject = {key: value for key, value in parts.items() if value is not None}
+        options = {**self.options, **changes.pop("options", {})}
+        known: JsonObject = {key: _checked(key, changes.pop(key)) for key in (*FIELDS, "model") if key in changes}
+        return replace(self, **known, options={**options, **changes})
 
     def __str__(self) -> str:
         model = f"{self.model}@{self.revision}" if self.revision and self.model.startswith(HUB) else self.model
-        told = {key: getattr(self, key) for key in ("dtype", "layer", "max_tokens", "dim", "revision")}
+        values = {key: getattr(self, key) for key in ("dtype", "layer", "max_tokens", "dim", "revision")}
         if model != self.model:
-            told["revision"] = ""
-        told |= dict(sorted(self.options.items()))
-        parts = [f"{key}={_written(value)}" for key, value in told.items() if value not in ("", None)]
+            values["revision"] = ""
+        values |= dict(sorted(self.options.items()))
+        parts = [f"{key}={_written(value)}" for key, value in values.items() if value not in ("", None)]
         if not parts and self.template and _plain(self.template):
             return f"{model}#{self.template}"
         parts += [f"template={self.template}"] if self.template else []
@@ -90,7 +90,7 @@ class Reference:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The model and what is behind its #. A folder's name may hold a # itself."""
+    """The model and the fragment after its #. A folder's name may contain a # itself."""
     places = [at for at, letter in enumerate(text) if letter == "#"]
     if not places or _is_folder(text):
         return text, ""
@@ -101,11 +101,11 @@ def _split(text: str) -> tuple[str, str]:
 def _is_folder(path: str) -> bool:
     try:
         return Path(path).expanduser().is_dir()
-    except (OSError, ValueError):  # a template can be too long for a file's name, or hold a NUL
+    except (OSError, ValueError):  # a template can be too long for a file name, or contain a NUL
         return False
 
 
-def _next(fragment: str) -> tuple[str, Any, str]:
+def _next(fragment: str) -> tuple[str, Value, str]:
     """Key and value of the first part of `fragment`, and the rest."""
     found = KEY.match(fragment)
     if found is None and SLOT in fragment:
@@ -119,12 +119,12 @@ def _next(fragment: str) -> tuple[str, Any, str]:
     return found[1], value if found[1] in ("dtype", "revision") else _read(value), rest
 
 
-def _read(value: str) -> Any:
+def _read(value: str) -> Value:
     """A whole number, true or false, else the text."""
     return int(value) if NUMBER.fullmatch(value) else WORDS.get(value, value)
 
 
-def _written(value: Any) -> str:
+def _written(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -133,15 +133,13 @@ def _plain(template: str) -> bool:
     return _next(template) == ("template", template, "")
 
 
-def _checked(key: str, value: Any) -> Any:
+def _checked(key: str, value: object) -> object:
     right, wanted = FIELDS.get(key, (str, "a text"))
-    value = ALSO.get(value, value) if key == "dtype" else value
-    wrong = not isinstance(value, right) or isinstance(value, bool)
-    if (
-        wrong
-        or (key in ("max_tokens", "dim") and int(value) < 1)
-        or (key == "dtype" and value not in ("", *PRECISIONS))
-    ):
+    if key == "dtype" and isinstance(value, str):
+        value = ALSO.get(value, value)
+    too_small = key in ("max_tokens", "dim") and isinstance(value, int) and value < 1
+    unknown = key == "dtype" and value not in ("", *PRECISIONS)
+    if not isinstance(value, right) or isinstance(value, bool) or too_small or unknown:
         raise UsageError(f"{key} cannot be {value!r}.", f"It has to be {wanted}.")
     return value
 

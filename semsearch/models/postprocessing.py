@@ -1,21 +1,19 @@
-"""What a bundle does to the vector that its method gives, before that gets length 1: post-processing, step by step.
+"""Post-processing: the steps between the method's vectors and normalisation, as a bundle lists them.
 
-    whitening   Su et al. 2021, https://arxiv.org/abs/2103.15316: no direction varies more than another
-    flow        Li et al. 2020, https://arxiv.org/abs/2011.05864: an invertible network makes of them a Gaussian
-    truncate    the first numbers alone, of an encoder trained for it (Kusupati et al. 2022, Matryoshka)
+    whitening   Su et al. 2021, https://arxiv.org/abs/2103.15316: the same variance in every direction
+    flow        Li et al. 2020, https://arxiv.org/abs/2011.05864: an invertible map to a Gaussian
+    truncate    Kusupati et al. 2022, Matryoshka: the first components, of an encoder trained for it
 
-In Torch the steps lie in post/0, post/1 … of the encoder's folder and are run by networks.post; an exported graph holds
-them itself. They are part of the fingerprint: vectors before and after cannot be compared.
+In PyTorch the steps lie in post/0, post/1 … of the encoder's folder and are run by networks.post; an exported graph
+contains them. They are part of the fingerprint: vectors before and after cannot be compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from semsearch.errors import UsageError
-from semsearch.types import JsonObject
+from semsearch.types import JsonMapping, JsonObject
 
 WHITENING, FLOW, TRUNCATE = "whitening", "flow", "truncate"
 FITTED = (WHITENING, FLOW)
@@ -24,16 +22,16 @@ FOLDER = "post"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step, which gives `dim` numbers. `sha256` names its weights; `fitted` says what it was fitted on."""
+    """One step with output width `dim`. `sha256` is that of its weights; `fitted` describes its training data."""
 
     kind: str
     dim: int
     sha256: str = ""
-    fitted: Mapping[str, Any] = field(default_factory=dict)
+    fitted: JsonMapping = field(default_factory=dict)
 
     @property
     def identity(self) -> JsonObject:
-        """What of it decides a vector."""
+        """The part of a step that determines vectors."""
         return {"kind": self.kind, "dim": self.dim, "sha256": self.sha256}
 
     def __str__(self) -> str:
@@ -44,21 +42,21 @@ Steps = tuple[Step, ...]
 
 
 def truncate(steps: Steps, dim: int, width: int) -> Steps:
-    """`steps`, and of what they give the first `dim` numbers. `width` is what they give, or 0 where it is not known.
+    """`steps` followed by truncation to `dim`. `width` is their output width, 0 if unknown.
 
-    Raises UsageError where there are fewer.
+    Raises UsageError if `dim` exceeds it.
     """
     check(dim, width)
     if dim == width:
         return steps
-    kept = steps[:-1] if steps and steps[-1].kind == TRUNCATE else steps
-    return (*kept, Step(TRUNCATE, dim))
+    others = steps[:-1] if steps and steps[-1].kind == TRUNCATE else steps
+    return (*others, Step(TRUNCATE, dim))
 
 
 def settled(steps: Steps, width: int) -> Steps:
-    """`steps` behind a method that gives `width` numbers, without those that take nothing away.
+    """`steps` after a method of output width `width`, without truncations that change nothing.
 
-    Raises UsageError where more numbers are to be kept than there are.
+    Raises UsageError if a truncation is wider than its input.
     """
     found: list[Step] = []
     for step in steps:
@@ -71,14 +69,6 @@ def settled(steps: Steps, width: int) -> Steps:
 
 
 def check(dim: int, width: int) -> None:
-    """UsageError where a vector of `width` numbers has no first `dim`; a width of 0 is not known yet."""
+    """UsageError if `dim` exceeds `width`; a width of 0 is unknown."""
     if width and dim > width:
-        raise UsageError(f"{dim} numbers are to be kept of a vector, and it has {width}.", f"Keep {width} or fewer.")
-
-
-def told(steps: Sequence[Step]) -> list[str]:
-    """
-    >>> told([Step("whitening", 256), Step("truncate", 64)])
-    ['whitening 256', 'truncate 64']
-    """
-    return [str(step) for step in steps]
+        raise UsageError(f"vectors of width {width} cannot be truncated to {dim}.", f"Choose a dim of {width} or less.")

@@ -86,10 +86,10 @@ def _parsed(text: str, where: Path) -> JsonObject:
 
 def _converted(folder: Path, trust: bool) -> str:
     try:
-        from semsearch.models.networks.tokenizers import converted
+        from semsearch.models.networks.loading import convert_tokenizer
     except ImportError as error:
         raise MissingExtra(f"the tokenizer of {folder}, which has no {WHOLE},", "train") from error
-    return converted(folder, trust=trust)
+    return convert_tokenizer(folder, trust=trust)
 
 
 def _amended(content: JsonObject, config: Mapping[str, Any], *, lower: bool) -> list[str]:

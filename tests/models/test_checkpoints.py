@@ -608,5 +608,5 @@ def test_a_configuration_that_does_not_fit_the_weights_says_where(golden: Path, 
     folder = Path(shutil.copytree(golden / "models" / "tiny-bert", tmp_path / "bert"))
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 48}))
-    with pytest.raises(NotFound, match=r"is saved as \(\d+.*config.json makes it \(\d+"):
+    with pytest.raises(NotFound, match=r"has shape \(\d+.*in the weights and \(\d+"):
         Encoder.load(folder, template="mean", device="cpu")

@@ -160,7 +160,7 @@ def test_offline_says_what_is_missing_and_asks_nobody(server: Hub, tiny: Path, m
         monkeypatch.setenv(variable, "1")
         with pytest.raises(NotFound, match=r"owner/tiny is not on this machine.*models pull hf:owner/tiny"):
             model_folders.fetch("owner/tiny")
-        with pytest.raises(NotFound, match="is not to be used"):
+        with pytest.raises(NotFound, match="in offline mode"):
             model_folders.pull("owner/tiny")
         monkeypatch.delenv(variable)
     assert server.asked == []
@@ -183,9 +183,9 @@ def test_a_download_that_was_cut_off_is_no_model(server: Hub, tiny: Path) -> Non
     [
         (404, "RepoNotFound", "is not on the hub, or is private"),
         (401, "RepoNotFound", "is not on the hub, or is private"),
-        (403, "GatedRepo", "accepted its terms"),
+        (403, "GatedRepo", "accepting its terms"),
         (404, "RevisionNotFound", "has no such revision"),
-        (500, "", "could not be fetched"),
+        (500, "", "could not be downloaded"),
     ],
 )
 def test_what_the_hub_refuses_is_one_line(server: Hub, status: int, code: str, said: str) -> None:
@@ -197,7 +197,7 @@ def test_what_the_hub_refuses_is_one_line(server: Hub, status: int, code: str, s
 
 def test_a_hub_that_does_not_answer_is_one_line(server: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
-    with pytest.raises(NotFound, match="could not be fetched") as caught:
+    with pytest.raises(NotFound, match="could not be downloaded") as caught:
         model_folders.fetch("owner/tiny")
     assert "\n" not in str(caught.value)
 

@@ -167,5 +167,5 @@ def test_what_is_no_model_of_the_hub_is_neither_fetched_nor_removed(
         Encoder.remove("default")
     with pytest.raises(NotFound, match="not on this machine"):
         Encoder.remove("hf:owner/name")
-    with pytest.raises(NotFound, match="network is not to be used"):
+    with pytest.raises(NotFound, match="cannot be downloaded in offline mode"):
         Encoder.pull("hf:owner/name")

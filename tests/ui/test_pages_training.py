@@ -439,7 +439,7 @@ def test_a_model_that_is_not_here_is_not_loaded_and_cannot_be_fetched_offline(ho
     until = time.monotonic() + 60
     while jobs.busy(key) and time.monotonic() < until:
         time.sleep(0.05)
-    assert "the network is not to be used" in said(again(page))
+    assert "cannot be downloaded in offline mode" in said(again(page))
 
 
 def test_an_encoder_that_cannot_be_read_is_a_sentence_and_hides_no_other(home: Path) -> None:

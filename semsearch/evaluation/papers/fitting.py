@@ -23,10 +23,10 @@ from semsearch.models import postprocessing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from torch import nn
 
     from semsearch.encoders.base import BaseEncoder
     from semsearch.encoders.torch_backend import TorchBackend
+    from semsearch.models.networks.post import Fitted
     from semsearch.types import JsonObject
 
 WINDOW = 1024  # texts per window of the encoding
@@ -96,7 +96,7 @@ class _VectorStream:
                 reported = time.monotonic()
 
 
-def _whitening(vectors: _VectorStream, fit: Fit) -> tuple[nn.Module, JsonObject]:
+def _whitening(vectors: _VectorStream, fit: Fit) -> tuple[Fitted, JsonObject]:
     from semsearch.models.networks.post import Whitening  # torch, which checking an export does without
 
     found = whitening.fit(vectors, fit.dim, fit.power)
@@ -104,7 +104,7 @@ def _whitening(vectors: _VectorStream, fit: Fit) -> tuple[nn.Module, JsonObject]
     return Whitening.of(found.mean, found.kernel), details
 
 
-def _flow(vectors: _VectorStream, fit: Fit) -> tuple[nn.Module, JsonObject]:
+def _flow(vectors: _VectorStream, fit: Fit) -> tuple[Fitted, JsonObject]:
     from semsearch.evaluation.papers import flow_fitting  # torch
 
     parts = list(vectors)

@@ -1,5 +1,5 @@
-"""Hugging Face models as what methods need of them: words, hidden states of chosen layers, and tokens that are read.
+"""Hugging Face models behind the interface of methods: word embeddings, hidden states of a layer or at positions.
 
-masked.py runs encoders (BERT, RoBERTa and any other), causal.py decoders with a prefix that is computed once,
-loading.py makes either from a folder. All of it is torch; nothing here knows of prompts or tokenizers.
+masked.py runs encoders (BERT, RoBERTa and any other), causal.py decoders with a cached prefix, loading.py makes either
+from a folder. All of it is PyTorch; nothing here depends on prompts or tokenizers.
 """

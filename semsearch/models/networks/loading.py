@@ -1,6 +1,5 @@
-"""From a folder of safetensors to a network, through transformers. Nothing pickled is read, no code of the folder runs.
-
-`trust_remote_code` stays off unless a caller says otherwise for this very call.
+"""Networks loaded from folders of safetensors, through transformers. No pickle is read, and no code in the folder runs
+unless the caller sets `trust` for that call.
 """
 
 from __future__ import annotations
@@ -10,11 +9,12 @@ import logging
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import transformers
 from torch import nn
+from transformers import PreTrainedModel
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.models.networks import parts
@@ -27,12 +27,18 @@ POOLER = "pooler"
 HEADS = ("transform", "decoder", "pooler", "prompt")  # what `needs` may name beside folders of modules
 
 
+class _AutoClass(Protocol):
+    """AutoModel, AutoModelForMaskedLM, or the class of a model."""
+
+    def from_pretrained(self, *args: Any, **options: Any) -> Any: ...
+
+
 def masked(
     folder: Path, *, needs: Collection[str] = (), precision: str = "fp32", device: str = "cpu", trust: bool = False
 ) -> MaskedNetwork:
-    """The encoder in `folder`, in evaluation mode. `needs` names the parts of its checkpoint that are wanted.
+    """The encoder in `folder`, in evaluation mode. `needs` names the required parts of its checkpoint.
 
-    Raises UsageError where the checkpoint has no such head, NotFound where there is no model.
+    Raises UsageError if the checkpoint has no such head, NotFound if there is no model.
     """
     spare = () if POOLER in needs else (POOLER,)
     if "transform" in needs or "decoder" in needs:
@@ -45,7 +51,7 @@ def masked(
     if POOLER in needs:
         heads[POOLER] = _pooler(model, folder)
     if hasattr(model, POOLER):
-        model.pooler = nn.Identity()  # what it gives is not read; not every model does without
+        model.pooler = nn.Identity()  # its output is not used, and not every model runs without one
     prompt = parts.prompt(folder, DTYPES[precision]) if "prompt" in needs else None
     then = {name: parts.module(folder / name, DTYPES[precision]) for name in needs if name not in HEADS}
     network = MaskedNetwork(model, **heads, prompt=prompt, then=then)
@@ -71,46 +77,52 @@ def causal(
 
 
 def architecture(folder: Path, *, trust: bool = False) -> tuple[str, bool]:
-    """The model type of `folder`, and whether it is a decoder: trained on what comes next, with nothing to fill in."""
+    """The model type of `folder`, and whether it is a decoder: a causal language model and no masked one."""
     try:
         config = transformers.AutoConfig.from_pretrained(home(folder), trust_remote_code=trust)
     except (OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise NotFound(f"{folder} cannot be loaded as a model: {reason}", "Check the folder's files.") from error
+        raise _unreadable(folder, error) from error
     kind = type(config)
     decodes = kind in transformers.MODEL_FOR_CAUSAL_LM_MAPPING and kind not in transformers.MODEL_FOR_MASKED_LM_MAPPING
     return str(config.model_type), decodes or bool(getattr(config, "is_decoder", False))
 
 
 def home(folder: Path) -> Path:
-    """Where the model itself lies: old sentence-transformers folders have a folder for it."""
+    """The folder of the model itself: a subfolder in old sentence-transformers folders."""
     inner = [] if (folder / "config.json").is_file() else sorted(folder.glob("0_*/config.json"))
     return inner[0].parent if inner else folder
 
 
 def _four_bit(device: str) -> JsonObject:
-    """Weights as the authors quantise them: nf4, twice, computed with in fp32."""
+    """Double nf4 quantisation with computation in fp32, as in the papers' code."""
     for package in ("bitsandbytes", "accelerate"):
         if importlib.util.find_spec(package) is None:
             raise SemsearchError(
                 f"4-bit weights (nf4) need the package {package}, which is not installed.",
                 "pip install bitsandbytes accelerate, or use --dtype bf16.",
             )
-    told = transformers.BitsAndBytesConfig(  # type: ignore[no-untyped-call]
+    config = transformers.BitsAndBytesConfig(  # type: ignore[no-untyped-call]
         load_in_4bit=True,
         bnb_4bit_quant_type="nf4",
         bnb_4bit_use_double_quant=True,
         bnb_4bit_compute_dtype=torch.float32,
     )
-    return {"quantization_config": told, "device_map": {"": device}}
+    return {"quantization_config": config, "device_map": {"": device}}
 
 
 def load_pretrained(
-    kind: Any, folder: Path, precision: str, *, trust: bool = False, spare: Collection[str] = (), **options: Any
-) -> Any:
-    """`kind.from_pretrained(folder)` with safetensors only, quietly, with an error that says what to do.
+    kind: _AutoClass | type[PreTrainedModel],
+    folder: Path,
+    precision: str,
+    *,
+    trust: bool = False,
+    spare: Collection[str] = (),
+    **options: object,
+) -> PreTrainedModel:
+    """`kind.from_pretrained(folder)` with safetensors only, without progress bars.
 
-    A part of the model that the checkpoint lacks would be random: that is refused too, unless it is one of `spare`.
+    Raises NotFound if it cannot be loaded, and SemsearchError if the checkpoint lacks a part of the model, which would
+    be random, unless that is one of `spare`.
     """
     if (dtype := DTYPES.get(precision)) is None:
         raise UsageError(
@@ -118,41 +130,41 @@ def load_pretrained(
         )
     with quiet():
         try:
-            model, told = kind.from_pretrained(
+            model, report = kind.from_pretrained(
                 folder,
                 dtype=dtype,
                 use_safetensors=True,
                 trust_remote_code=trust,
                 output_loading_info=True,
-                ignore_mismatched_sizes=True,  # told below, in one line
+                ignore_mismatched_sizes=True,  # reported below, in one line
                 **options,
             )
         except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise NotFound(f"{folder} cannot be loaded as a model: {reason}", "Check the folder's files.") from error
-    if wrong := sorted(told["mismatched_keys"]):
+            raise _unreadable(folder, error) from error
+    if wrong := sorted(report["mismatched_keys"]):
         name, saved, wanted = wrong[0]
         raise NotFound(
-            f"{folder}: {name} is saved as {tuple(saved)}, and config.json makes it {tuple(wanted)}.",
+            f"{folder}: {name} has shape {tuple(saved)} in the weights and {tuple(wanted)} by config.json.",
             "Use the config.json that belongs to these weights.",
         )
-    known = [name for name in told["missing_keys"] if not name.endswith("position_ids")]
+    known = [name for name in report["missing_keys"] if not name.endswith("position_ids")]
     missing = [name for name in known if name.partition(".")[0] not in spare]
     if missing:
         raise SemsearchError(
             f"{folder} lacks {len(missing)} parts of the model, {sorted(missing)[0]} among them: they would be random.",
             "Use the whole checkpoint, or a method that does without them.",
         )
-    return model
+    loaded: PreTrainedModel = model
+    return loaded
 
 
-def _pooler(model: Any, folder: Path) -> nn.Module:
-    """Linear and Tanh on the first token, as the checkpoint has them."""
+def _pooler(model: nn.Module, folder: Path) -> nn.Module:
+    """The checkpoint's Linear and Tanh on the first token."""
     pooler: Any = getattr(model, POOLER, None)
     if hasattr(pooler, "dense") and hasattr(pooler, "activation"):
         return nn.Sequential(pooler.dense, pooler.activation)
     if isinstance(pooler, nn.Linear):  # ALBERT
-        return nn.Sequential(pooler, model.pooler_activation)
+        return nn.Sequential(pooler, model.get_submodule("pooler_activation"))
     raise UsageError(f"{folder} has no pooler.", "Use a checkpoint that was trained with one.")
 
 
@@ -164,13 +176,37 @@ def _language_head(whole: Any, needs: Collection[str]) -> dict[str, nn.Module]:
         transform = nn.Sequential(whole.lm_head.dense, nn.GELU(), whole.lm_head.layer_norm)
         decoder = whole.lm_head.decoder
     else:
-        raise UsageError(f"{type(whole).__name__} has no head that is taken apart here.", "Use a BERT or a RoBERTa.")
+        raise UsageError(
+            f"{type(whole).__name__} has no supported masked-language-model head.", "Use a BERT or a RoBERTa."
+        )
     return {name: part for name, part in (("transform", transform), ("decoder", decoder)) if name in needs}
+
+
+def convert_tokenizer(folder: Path, *, trust: bool = False) -> str:
+    """The tokenizer.json of the vocabulary files in `folder`. Raises NotFound if they cannot be converted."""
+    load = transformers.AutoTokenizer.from_pretrained
+    try:
+        with quiet():
+            text: str = load(folder, local_files_only=True, trust_remote_code=trust).backend_tokenizer.to_str()
+    except Exception as error:  # a missing package, a broken file, an unknown kind: each has its own class
+        raise NotFound(
+            f"the tokenizer of {folder} cannot be converted: {_first_line(error)}",
+            "Add its tokenizer.json; a sentencepiece model needs: pip install sentencepiece protobuf",
+        ) from error
+    return text
+
+
+def _unreadable(folder: Path, error: Exception) -> NotFound:
+    return NotFound(f"{folder} cannot be loaded as a model: {_first_line(error)}", "Check the folder's files.")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the progress bars and reports of transformers; what matters of them is raised."""
+    """Disable the progress bars and reports of transformers; errors are raised all the same."""
     verbosity = transformers.logging.get_verbosity()
     bars = transformers.logging.is_progress_bar_enabled()
     transformers.logging.set_verbosity(logging.ERROR)

@@ -1,8 +1,9 @@
-"""Small parts beside a model: learned prompts, and the modules of a sentence-transformers folder behind the pooling."""
+"""Learned prompts, and the modules after the pooling in a sentence-transformers folder."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import torch
@@ -26,9 +27,9 @@ def prompt(folder: Path, dtype: torch.dtype) -> Tensor:
 
 
 def module(folder: Path, dtype: torch.dtype) -> nn.Module:
-    """The module saved in `folder`, by what its configuration says: a dense layer or a layer norm.
+    """The module saved in `folder`: a dense layer or a layer norm.
 
-    Raises NotFound where a file is absent, SemsearchError where it is another kind of module.
+    Raises NotFound if a file is missing, SemsearchError for another kind of module.
     """
     try:
         config: JsonObject = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -36,16 +37,15 @@ def module(folder: Path, dtype: torch.dtype) -> nn.Module:
     except OSError as error:
         raise NotFound(f"the module {folder} lacks {Path(error.filename or WEIGHTS).name}.", _CONVERT) from error
     if "dimension" in config:
-        made: nn.Module = nn.Sequential(nn.LayerNorm(config["dimension"]))
-        names = {"norm": "0"}
+        made, name = nn.Sequential(nn.LayerNorm(config["dimension"])), "norm"
     else:
         linear = nn.Linear(config["in_features"], config["out_features"], bias=config.get("bias", True))
-        made, names = nn.Sequential(linear, _activation(config, folder)), {"linear": "0"}
-    made.load_state_dict({_renamed(key, names): value for key, value in weights.items()})
+        made, name = nn.Sequential(linear, _activation(config, folder)), "linear"
+    made.load_state_dict({re.sub(rf"^{name}\.", "0.", key): value for key, value in weights.items()})
     return made.to(dtype)
 
 
-_CONVERT = "A folder with pickled weights (pytorch_model.bin) has to be saved anew with safetensors."
+_CONVERT = "A folder with pickled weights (pytorch_model.bin) has to be saved again with safetensors."
 
 
 def _activation(config: JsonObject, folder: Path) -> nn.Module:
@@ -53,8 +53,3 @@ def _activation(config: JsonObject, folder: Path) -> nn.Module:
     if name not in ACTIVATIONS:
         raise SemsearchError(f"the module {folder} has the activation {name}.", f"Known are {', '.join(ACTIVATIONS)}.")
     return ACTIVATIONS[name]()
-
-
-def _renamed(key: str, names: dict[str, str]) -> str:
-    head, _, tail = key.partition(".")
-    return f"{names.get(head, head)}.{tail}"

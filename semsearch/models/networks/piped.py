@@ -1,7 +1,7 @@
-"""What sentence-transformers needs in a folder to read it as we do: modules.json, the pooling, the longest input.
+"""Files that make sentence-transformers compute the same vectors: modules.json, the pooling, the longest input.
 
-Only for what that library can do: mean pooling and [CLS] of the last layer without a text around the sentence, and its
-own pipelines. A folder under another method gets no modules.json: it would be read in another way, without a sign.
+They are written only for what that library supports: mean pooling and [CLS] of the last layer without a prompt, and its
+own pipelines. With any other method it would silently compute other vectors, so there is no modules.json.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from semsearch.models.bundle import Bundle
 from semsearch.models.st_config import CONFIG, MODULES, NORMALIZE, POOLINGS
@@ -19,25 +18,25 @@ from semsearch.prompts import Prompt
 from semsearch.types import JsonObject
 
 SIZES = "sentence_bert_config.json"
-TYPES = "sentence_transformers.models."  # every version of that library knows its modules by these names
-PLAIN = {"mean": "mean", "cls": "cls"}  # method -> what sentence-transformers calls that pooling
+TYPES = "sentence_transformers.models."  # prefix of module names, the same in every version
+PLAIN = {"mean": "mean", "cls": "cls"}  # method -> pooling of sentence-transformers
 
 
 def save(bundle: Bundle, width: int, out: Path) -> None:
-    """Write what is said of the network of `width` numbers in `out`, where `bundle` can be read by that library."""
+    """Write the files for a network of hidden width `width` into `out`, if the library supports `bundle`."""
     if bundle.method == "sentence_transformer":
         options = bundle.options
         _write(bundle, options["pooling"], options["then"], width, out, whole=options.get("include_prompt", True))
         if (bundle.folder / CONFIG).is_file():  # its prompts
             shutil.copy(bundle.folder / CONFIG, out)
-    elif bundle.method in PLAIN and _alone(bundle):
+    elif bundle.method in PLAIN and _is_plain(bundle):
         _write(bundle, (PLAIN[bundle.method],), (NORMALIZE,), width, out)
 
 
-def _alone(bundle: Bundle) -> bool:
-    """Whether the last layer is read, with nothing around the sentence and nothing behind it.
+def _is_plain(bundle: Bundle) -> bool:
+    """Whether the last layer is read, without prompt and head.
 
-    That library leaves runs of white space as they are, which WordPiece does not see.
+    That library does not collapse white space, which makes no difference to WordPiece.
     """
     usual = {"layer": -1, "head": ""}
     plain = all(replace(prompt, spaces=False) == Prompt() for prompt in bundle.prompts.values())
@@ -55,7 +54,7 @@ def _write(
     ]
     pooling: JsonObject = {"word_embedding_dimension": width, "include_prompt": whole}
     pooling |= {key: way in ways for key, way in POOLINGS.items()}
-    if [way for way in POOLINGS.values() if way in ways] != list(ways):  # newer folders say in which order
+    if [way for way in POOLINGS.values() if way in ways] != list(ways):  # newer folders state the order
         pooling["pooling_mode"] = list(ways)
     for path in paths:
         (out / path).mkdir(exist_ok=True)
@@ -65,12 +64,12 @@ def _write(
 
 
 def _kind(name: str, out: Path) -> str:
-    """The class of a module behind the pooling, which lies in `out` already."""
+    """The class of a module after the pooling; its files are in `out` already."""
     if name == NORMALIZE:
         return "Normalize"
     config = json.loads((out / name / "config.json").read_text(encoding="utf-8"))
     return "LayerNorm" if "dimension" in config else "Dense"
 
 
-def _put(file: Path, content: Any) -> None:
+def _put(file: Path, content: object) -> None:
     file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

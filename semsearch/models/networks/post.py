@@ -1,8 +1,8 @@
-"""The steps of post-processing in Torch: fitted modules, read from an encoder's folder and written into one.
+"""Post-processing steps in PyTorch: fitted modules, loaded from an encoder's folder and saved into one.
 
-    post/0/config.json, post/0/model.safetensors     the first step; one that only truncates has no files
+    post/0/config.json, post/0/model.safetensors     the first step; truncation has no files
 
-All of it is computed in float32, whatever the encoder runs in: whitening divides by spreads that half precision blurs.
+All steps compute in float32, whatever the precision of the encoder: whitening divides by small standard deviations.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from semsearch.models import postprocessing
 from semsearch.models.bundle import Bundle
 from semsearch.models.networks.flow import Flow
 from semsearch.models.networks.parts import WEIGHTS
-from semsearch.types import JsonObject
+from semsearch.types import JsonMapping, JsonObject
 
 CONFIG = "config.json"
 
@@ -41,7 +41,7 @@ class Whitening(nn.Module):
         self.register_buffer("kernel", torch.zeros(dim, keeps))
 
     @classmethod
-    def of(cls, mean: NDArray[Any], kernel: NDArray[Any]) -> Whitening:
+    def of(cls, mean: NDArray[np.floating], kernel: NDArray[np.floating]) -> Whitening:
         """mean (d,) and kernel (d, k), in float32."""
         made = cls(*kernel.shape)
         made.load_state_dict({name: torch.from_numpy(np.array(each, dtype=np.float32))
@@ -54,7 +54,7 @@ class Whitening(nn.Module):
 
 
 class Truncation(nn.Module):
-    """The first `dim` numbers."""
+    """The first `dim` components."""
 
     kind = "truncate"
 
@@ -66,16 +66,17 @@ class Truncation(nn.Module):
         return vectors[:, : self.dim]
 
 
-FITTED: Mapping[str, Any] = {"whitening": Whitening, "flow": Flow}
+Fitted: TypeAlias = Whitening | Flow
+FITTED: Mapping[str, type[Fitted]] = {"whitening": Whitening, "flow": Flow}
 
 
-def step(module: Any, fitted: Mapping[str, Any]) -> postprocessing.Step:
-    """What a bundle says of a fitted module. `fitted`: on what, and what came of it."""
+def step(module: Fitted, fitted: JsonMapping) -> postprocessing.Step:
+    """The manifest entry of a fitted module. `fitted` describes its training data and result."""
     return postprocessing.Step(module.kind, module.dim, identity(module), dict(fitted))
 
 
-def identity(module: Any) -> str:
-    """The sha256 of what a module computes: its configuration and its numbers, not how a file lays them out."""
+def identity(module: Fitted) -> str:
+    """The sha256 of a module's configuration and parameters, whatever their layout in a file."""
     digest = hashlib.sha256(json.dumps([module.kind, module.config], sort_keys=True).encode())
     for name, value in sorted(module.state_dict().items()):
         numbers = value.detach().cpu().contiguous().numpy()
@@ -85,7 +86,7 @@ def identity(module: Any) -> str:
 
 
 def load_steps(bundle: Bundle, device: str) -> nn.Sequential:
-    """The steps of `bundle`, one after the other. Raises NotFound, and Corrupt where one is not what was written."""
+    """The steps of `bundle`, in order. Raises NotFound, and Corrupt if one was changed."""
     modules = [_load_step(bundle, at, one) for at, one in enumerate(bundle.post)]
     return nn.Sequential(*modules).to(device).train(False).requires_grad_(False)
 
@@ -93,11 +94,11 @@ def load_steps(bundle: Bundle, device: str) -> nn.Sequential:
 def save(modules: nn.Sequential, out: Path) -> None:
     """Write the steps into the folder of an encoder."""
     for at, module in enumerate(modules):
-        if isinstance(module, Truncation):
+        if not isinstance(module, Whitening | Flow):
             continue
         folder = out / postprocessing.FOLDER / str(at)
         folder.mkdir(parents=True)
-        content = {"kind": module.kind, **module.config}  # type: ignore[dict-item]
+        content = {"kind": module.kind, **module.config}
         (folder / CONFIG).write_text(json.dumps(content) + "\n", encoding="utf-8")
         save_file({name: value.contiguous() for name, value in module.state_dict().items()}, folder / WEIGHTS)
 
@@ -108,11 +109,11 @@ def _load_step(bundle: Bundle, at: int, one: postprocessing.Step) -> nn.Module:
     folder = bundle.folder / postprocessing.FOLDER / str(at)
     try:
         config: JsonObject = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        made: nn.Module = FITTED[config.pop("kind")](**config)
+        made = FITTED[config.pop("kind")](**config)
         made.load_state_dict(load_file(folder / WEIGHTS))
     except OSError as error:
         raise NotFound(f"the encoder {bundle.name} lacks its {one.kind}: {folder}.", _AGAIN) from error
-    except Exception as error:  # json, safetensors, a missing key, a wrong shape: each has a class of its own
+    except Exception as error:  # json, safetensors, a missing key, a wrong shape: each has its own class
         raise Corrupt(f"the {one.kind} of encoder {bundle.name} cannot be read: {folder}.", _AGAIN) from error
     if identity(made) != one.sha256:
         raise Corrupt(f"the {one.kind} of encoder {bundle.name} is not what was written: {folder}.", _AGAIN)

@@ -1,34 +1,32 @@
-"""From a network back to a folder of safetensors that transformers, and `networks.loading`, can read."""
+"""Saved networks: folders of safetensors that transformers and `networks.loading` can read."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 from safetensors.torch import save_file
-from torch import nn
+from torch import Tensor, nn
 
 from semsearch.models import safetensors_files, st_config
 from semsearch.models.bundle import Bundle
 from semsearch.models.networks import adapters, loading, parts, piped
-from semsearch.models.networks.causal import CausalNetwork
+from semsearch.models.networks.adapters import Network
 from semsearch.models.networks.masked import MaskedNetwork
-from semsearch.types import JsonObject
 
-# what says how a text becomes tokens, whichever of it there is, and under which terms the weights may be passed on
+# files copied along where they exist: the tokenizer, and the licence of the weights
 BESIDE = ("tokenizer*.json", "vocab.*", "merges.txt", "special_tokens_map.json", "*.model", "generation_config.json")
 TERMS = ("LICENSE*", "LICENCE*", "NOTICE*")
-ADAPTER = "adapter"  # a folder: beside the model, transformers would add adapters that are added already
+ADAPTER = "adapter"  # a subfolder: beside the model, transformers would add the merged adapters again
 
 
-def save(network: MaskedNetwork | CausalNetwork, bundle: Bundle, out: Path) -> None:
+def save(network: Network, bundle: Bundle, out: Path) -> None:
     """Write config.json and model.safetensors into `out`, and beside them the learned prompt and the modules.
 
-    `bundle` says how the network is read, and lies in the folder that it was loaded from: tokenizer and terms come
-    along. Where sentence-transformers can read it in that way, it is told how (networks.piped). Adapters are added to
-    the weights, so that the folder is an ordinary model; alone they go into `out`/adapter.
+    `bundle` describes method and prompts; tokenizer and licence are copied from its folder. If sentence-transformers
+    supports that method, its files are written too (networks.piped). Adapters are merged into the weights, so that
+    the folder is an ordinary model, and also saved alone in `out`/adapter.
     """
     source, home = bundle.folder, (bundle.folder / bundle.weights).parent
     (whole,) = network.whole
@@ -50,7 +48,7 @@ def save(network: MaskedNetwork | CausalNetwork, bundle: Bundle, out: Path) -> N
 
 
 def clear(folder: Path) -> None:
-    """Take away what `save` wrote into `folder`, so that nothing of an earlier encoder is read as part of a new one."""
+    """Delete what `save` wrote into `folder`, so that no file of an earlier encoder is read as part of a new one."""
     for pattern in ("*.safetensors", "*.index.json", "config*.json", *BESIDE, st_config.MODULES, piped.SIZES):
         for file in folder.glob(pattern):
             file.unlink()
@@ -59,21 +57,22 @@ def clear(folder: Path) -> None:
             shutil.rmtree(inner.parent)
 
 
-def _pooler(network: Any) -> JsonObject:
-    """Names and values of Linear and Tanh, as transformers has them."""
-    linear = network.pooler[0] if network.pooler is not None else None
-    before = "pooler." if network.model.config.model_type == "albert" else "pooler.dense."
-    return {} if linear is None else {before + name: value for name, value in linear.state_dict().items()}
+def _pooler(network: Network) -> dict[str, Tensor]:
+    """The pooler's parameters under the names of transformers."""
+    if not isinstance(network.pooler, nn.Sequential):
+        return {}
+    prefix = "pooler." if network.model.config.model_type == "albert" else "pooler.dense."
+    return {prefix + name: value for name, value in network.pooler[0].state_dict().items()}
 
 
-def _prefix(network: Any) -> str:
-    """What stands before the names of the encoder's own parameters: "" or "bert."."""
+def _prefix(network: Network) -> str:
+    """The prefix of the encoder's parameter names in its checkpoint: "" or "bert."."""
     (whole,) = network.whole
     return "" if whole is network.model else f"{whole.base_model_prefix}."
 
 
 def _save_module(module: nn.Module, source: Path, out: Path) -> None:
-    """A dense layer or a layer norm, under the names it was read by."""
+    """Write a dense layer or a layer norm under the parameter names of its source."""
     out.mkdir(parents=True, exist_ok=True)
     shutil.copy(source / "config.json", out)
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
