@@ -117,7 +117,7 @@ def load_pretrained(
     *,
     trust: bool = False,
     spare: Collection[str] = (),
-    **options: object,
+    **options: Any,
 ) -> PreTrainedModel:
     """`kind.from_pretrained(folder)` with safetensors only, without progress bars.
 
