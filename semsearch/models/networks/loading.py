@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -130,7 +130,8 @@ def load_pretrained(
         )
     with quiet():
         try:
-            model, report = kind.from_pretrained(
+            load: Callable[..., Any] = kind.from_pretrained
+            model, report = load(
                 folder,
                 dtype=dtype,
                 use_safetensors=True,
