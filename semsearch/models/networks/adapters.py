@@ -25,7 +25,7 @@ NAME = "default"  # peft's name of the only adapter of a layer
 PREFIX = "base_model.model."  # of parameter names in peft's files
 
 
-def add(network: Network, *, rank: int, alpha: int, dropout: float) -> None:
+def add(network: Any, *, rank: int, alpha: int, dropout: float) -> None:
     """Put an adapter of float32 beside every linear layer of the model under `network`; everything else is frozen."""
     from peft import LoraConfig, inject_adapter_in_model  # seconds: only where it is used
 
