@@ -468,7 +468,7 @@ def test_a_download_holds_every_pair_and_the_correlations() -> None:
 
 
 def test_boxes_stand_for_whole_scores_and_for_even_groups_of_another_scale() -> None:
-    from semsearch_ui.compare.score_groups import boxes
+    from semsearch_ui.compare.correlation import boxes
 
     assert [(box.at, box.count) for box in boxes([0.4, 0.6, 3.5, 5], [0, 0.2, 0.4, 1])] == [
         (0, 1),

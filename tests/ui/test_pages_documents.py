@@ -310,7 +310,7 @@ def test_a_job_uses_the_encoder_that_the_open_index_has_loaded(home: Path, monke
 
 
 def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_stored(notes: Path, home: Path) -> None:
-    from semsearch_ui.documents import sync_job
+    from semsearch_ui.documents import add
     from semsearch_ui.shared import jobs
 
     many = home / "many"
@@ -327,7 +327,7 @@ def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_store
             told(at)
 
         with Index.open("notes", encoder="hashing") as index:
-            return sync_job.outcome(index.sync(many, None, step))
+            return add.outcome(index.sync(many, None, step))
 
     jobs.start("notes", "Adding a folder", work)
     assert stored.wait(60)

@@ -1,18 +1,23 @@
-"""Agreement with human scores: Spearman and Pearson, and two charts per encoder. A point opens its pair."""
+"""Agreement with human scores: Spearman and Pearson, and two charts per encoder. A point opens its pair.
+
+One chart groups the predictions by gold score, as figure 3 of CoT-BERT does (https://arxiv.org/abs/2309.11143): cosines
+are scaled to 0 … 1. On the scale of STS, 0 … 5, a box collects the scores nearest to a whole number; any other scale is
+divided into six even groups.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 
+import numpy as np
 import streamlit as st
 
 from ..shared import charts, encoder_picker, tables
-from ..shared.format import count
-from ..shared.messages import plain
+from ..shared.messages import count, plain
 from ..shared.pairs import Pair
-from . import score_groups
 from .pair_scores import Scored
 
 ACROSS = 2
@@ -20,6 +25,8 @@ DRAWN = 2_000  # points of one chart
 MEASURES = ("spearman", "pearson")
 CLICKED = "clicked"  # the encoder in whose chart the pair was chosen
 Found = Mapping[str, Scored]
+WHOLE = range(6)  # STS: 0 … 5
+STEPS = len(WHOLE) - 1
 
 
 def show(pairs: Sequence[Pair], found: Found) -> None:
@@ -66,12 +73,12 @@ def _scatter(name: str, one: Scored, pairs: Sequence[Pair], shown: Sequence[int]
 
 def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], known: Sequence[int], shown: Sequence[int]) -> charts.Chart:
     cosines, gold = [one.cosines[at] for at in known], [pairs[at].gold or 0.0 for at in known]
-    predictions = score_groups.scaled(cosines)
+    predictions = scaled(cosines)
     where = dict(zip(known, predictions, strict=True))
     dots = [{"gold": pairs[at].gold, "stretched": round(where[at], 4)} for at in shown]
     subtitle = f"predictions by gold score: cosines of {min(cosines):.2f} … {max(cosines):.2f} scaled to 0 … 1"
-    boxes = [asdict(box) for box in score_groups.boxes(gold, predictions)]
-    return charts.by_gold(dots, boxes, encoder_picker.short_name(name), subtitle)
+    drawn = [asdict(box) for box in boxes(gold, predictions)]
+    return charts.by_gold(dots, drawn, encoder_picker.short_name(name), subtitle)
 
 
 def _clicked(key: str, name: str) -> None:
@@ -94,3 +101,53 @@ def _chosen(name: str, one: Scored, pairs: Sequence[Pair]) -> None:
         st.markdown(f"**Pair {number}** · {plain(' · '.join(part for part in parts if part))}")
         st.markdown(f"1 {plain(pair.first)}  \n2 {plain(pair.second)}")
         st.markdown("[Details](#one-pair)")
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The predictions of the pairs with about this score: quartiles, and whiskers of 1.5 of their distance."""
+
+    at: float
+    count: int
+    least: float
+    low: float
+    middle: float
+    high: float
+    most: float
+
+
+def scaled(cosines: Sequence[float]) -> list[float]:
+    """Cosines as 0 (the lowest) … 1 (the highest).
+
+    >>> scaled([0.5, 0.75, 1.0])
+    [0.0, 0.5, 1.0]
+    """
+    low, high = min(cosines), max(cosines)
+    return [(cosine - low) / (high - low) if high > low else 0.0 for cosine in cosines]
+
+
+def group(scores: Sequence[float]) -> list[float]:
+    """The score at the centre of each one's group.
+
+    >>> group([0.2, 2.5, 4.8]), group([0, 0.1, 0.95, 1])
+    ([0.0, 3.0, 5.0], [0.0, 0.2, 1.0, 1.0])
+    """
+    low, high = min(scores), max(scores)
+    if low >= WHOLE[0] and high <= WHOLE[-1] and high - low > 1:
+        return [float(math.floor(score + 0.5)) for score in scores]
+    step = (high - low) / STEPS or 1.0
+    return [round(low + step * math.floor((score - low) / step + 0.5), 9) for score in scores]
+
+
+def boxes(scores: Sequence[float], predictions: Sequence[float]) -> list[Box]:
+    """A box for each group of scores, the lowest scores first."""
+    of = np.asarray(group(scores))
+    values = np.asarray(predictions, dtype=np.float64)
+    return [_box(float(at), values[of == at]) for at in np.unique(of)]
+
+
+def _box(at: float, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Box:
+    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
+    reach = 1.5 * (high - low)
+    inside = values[(values >= low - reach) & (values <= high + reach)]
+    return Box(at, len(values), float(inside.min()), low, middle, high, float(inside.max()))

@@ -31,7 +31,7 @@ def show(chosen: Mapping[str, Encoder], texts: tuple[str, str]) -> None:
             try:
                 vectors = mask_vectors(encoder, texts)
             except SemsearchError as error:
-                messages.info(plain(encoder_picker.failure(name, error)))
+                messages.info(encoder_picker.failure(name, error))
                 continue
             st.markdown(f"**{plain(encoder_picker.short_name(name))}**")
             tables.show(cosines(encoder, texts, vectors), COLUMNS)
@@ -78,11 +78,11 @@ def _words(name: str, encoder: Encoder, texts: Sequence[str]) -> None:
     except SemsearchError as error:
         base = base_model_of(name)
         if not _is_local(base):
-            messages.info(plain(encoder_picker.page_wording(error)))
+            messages.info(encoder_picker.page_wording(error))
             return
         found = fill_mask(encoder, texts, WORDS, head=base)
         head = f"by the head of its base model {encoder_picker.short_name(base)}, which was not trained with it"
-    st.caption(plain(f"The likeliest words at each [MASK], {head}. Percent of the whole vocabulary."))
+    messages.caption(f"The likeliest words at each [MASK], {head}. Percent of the whole vocabulary.")
     columns = {
         f"{place} · sentence {side + 1}": [f"{word.token}  {100 * word.probability:.1f} %" for word in found[side][at]]
         for at, place in enumerate(places(len(found[0])))

@@ -8,7 +8,6 @@ from itertools import islice
 import streamlit as st
 
 from ..shared import charts, encoder_picker, messages
-from ..shared.messages import plain
 from ..shared.widgets import URL
 from . import one_pair, pair_scores
 
@@ -54,7 +53,7 @@ def _maps(found: Mapping[str, Cells], texts: Sequence[str]) -> None:
         return
     base, cells = next(iter(found.items()))
     st.subheader("Where encoders differ")
-    st.caption(plain(f"The cosine minus that of {encoder_picker.short_name(base)}: orange is higher, blue is lower."))
+    messages.caption(f"The cosine minus that of {encoder_picker.short_name(base)}: orange is higher, blue is lower.")
     differences = {
         f"{encoder_picker.short_name(name)} − {encoder_picker.short_name(base)}": [
             [b - a for a, b in zip(row, other, strict=True)] for row, other in zip(cells, others, strict=True)

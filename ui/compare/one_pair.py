@@ -61,10 +61,10 @@ def _tokens(chosen: dict[str, Encoder], texts: tuple[str, str]) -> None:
             try:
                 found = [token_attribution(encoder, text) for text in texts]
             except SemsearchError as error:
-                messages.info(plain(encoder_picker.failure(name, error)))
+                messages.info(encoder_picker.failure(name, error))
                 continue
             for number, (place, parts) in enumerate(zip(st.columns(2), found, strict=True), 1):
                 core = 100 * sum(part.share for part in parts if part.core)
                 label = f"{encoder_picker.short_name(name)}, sentence {number}"
-                place.caption(plain(f"{label}: content words have {core:.0f} %"))
+                messages.caption(f"{label}: content words have {core:.0f} %", place)
                 place.altair_chart(charts.tokens(parts))

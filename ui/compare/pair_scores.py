@@ -16,11 +16,9 @@ from semsearch.evaluation import pearson, rankdata, spearman
 
 from ..shared import jobs
 from ..shared.encoder_picker import failure, short_name
-from ..shared.format import count
-from ..shared.messages import plain
+from ..shared.messages import count, plain
 from ..shared.pairs import Pair
-from .recent import RecentDict
-from .uploaded_pairs import PairSet
+from .uploaded_pairs import PairSet, RecentDict
 
 WINDOW = 64  # pairs per batch: between two, a rerun or a stop takes effect
 AT_ONCE = 200  # pairs that are measured without a job

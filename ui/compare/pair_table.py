@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
@@ -11,8 +10,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from semsearch import Encoder
 
 from ..shared import encoder_picker, jobs, messages, tables, widgets
-from ..shared.format import count
-from ..shared.messages import plain
+from ..shared.messages import count, plain
 from ..shared.pairs import Pair
 from ..shared.types import JsonObject
 from ..shared.widgets import URL
@@ -132,8 +130,7 @@ def _listed(rows: Sequence[JsonObject], order: Sequence[int], found: Found) -> N
         columns[f"off {name}"] = off if has_gold else None
 
     def choose(ticked: list[int]) -> None:
-        if ticked:
-            st.session_state["pair"] = order[ticked[0]] + 1
+        st.session_state["pair"] = order[ticked[0]] + 1
 
     st.caption("Click the left edge of a row to look at the pair below.")
     names = [f"{what} {name}" for what in ("off", "cosine", "strength") for name in found]
@@ -142,13 +139,11 @@ def _listed(rows: Sequence[JsonObject], order: Sequence[int], found: Found) -> N
 
 
 def _downloads(rows: Sequence[JsonObject], found: Found) -> None:
-    """Both files are written when they are given for: 20,000 pairs take a while."""
     row = widgets.row()
-    row.download_button("JSON", lambda: _json(rows, found), "pairs.json", "application/json", on_click="ignore")
-    text = lambda: tables.to_csv(rows, list(rows[0]))  # noqa: E731
-    row.download_button("CSV", text, "pairs.csv", "text/csv", on_click="ignore")
+    tables.download("JSON", "pairs.json", lambda: _json(rows, found), place=row)
+    tables.download("CSV", "pairs.csv", lambda: tables.to_csv(rows, list(rows[0])), place=row)
 
 
 def _json(rows: Sequence[JsonObject], found: Found) -> str:
     whole = {name: {"spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()}
-    return json.dumps({"schema": 1, "models": whole, "pairs": rows}, ensure_ascii=False, indent=1)
+    return tables.to_json({"schema": 1, "models": whole, "pairs": rows})

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections import OrderedDict
 from dataclasses import dataclass
+from typing import TypeVar
 
 import streamlit as st
 
 from ..shared import pairs
-from ..shared.format import count
-from ..shared.messages import plain
+from ..shared.messages import count, plain
 from ..shared.pairs import Pair
-from .recent import RecentDict
 
 MOST_SETS = 8
 NAME = "set"  # of the pairs, in the URL
@@ -19,6 +19,30 @@ EXAMPLE = """sentence1,sentence2,score
 A plane is taking off.,An air plane is taking off.,5
 A man is playing a large flute.,A man is playing a flute.,3.8"""
 BOX, FILE = "pairs", "file"
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class RecentDict(OrderedDict[K, V]):
+    """A dict of at most `size` items: setting one makes it the newest, and the oldest goes.
+
+    >>> recent = RecentDict[str, int](2)
+    >>> recent["a"], recent["b"], recent["a"], recent["c"] = 1, 2, 3, 4
+    >>> dict(recent)
+    {'a': 3, 'c': 4}
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        while len(self) > self.size:
+            self.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)

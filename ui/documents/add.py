@@ -1,4 +1,7 @@
-"""Bringing an index up to date: its sources, another folder, dropped files, everything again."""
+"""Bringing an index up to date: its sources, another folder, dropped files, everything again or split otherwise.
+
+Each is a job in the background; searching works meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import SyncOptions
+from semsearch import SemsearchError, Splitter, SyncOptions, SyncReport
 
-from ..shared import jobs, messages, pool, tables, widgets
-from ..shared.format import count
-from ..shared.messages import plain
+from ..shared import jobs, messages, pool, splitter_form, tables, widgets
+from ..shared.messages import count
 from ..shared.types import JsonObject
-from . import read_options, resplit, sync_job
+from . import read_options
 
+MOST_NAMED = 20  # of what a dry run would skip
 UPLOAD_STOPPED = "The files that were added so far stay. Drop the others again."
 
 
@@ -27,7 +30,7 @@ def controls(name: str, info: JsonObject) -> None:
     paths, busy = [source["path"] for source in sources], jobs.busy(name)
     _update_buttons(name, info["documents"], busy=busy, has_sources=bool(paths))
     more = " …" if len(paths) > 3 else ""
-    st.caption(plain(f"Sources: {', '.join(paths[:3])}{more}" if paths else "No folder is a source yet."))
+    messages.caption(f"Sources: {', '.join(paths[:3])}{more}" if paths else "No folder is a source yet.")
     left, right = st.columns(2)
     with left.expander("Add a folder", icon=":material/create_new_folder:"):
         _folder(name, busy)
@@ -35,7 +38,7 @@ def controls(name: str, info: JsonObject) -> None:
         _files(name, busy)
     with st.expander("Sources and chunking", icon=":material/tune:"):
         _sources(sources)
-        resplit.form(name, info, busy)
+        _chunking(name, info, busy)
 
 
 def _update_buttons(name: str, documents: int, *, busy: bool, has_sources: bool) -> None:
@@ -62,7 +65,7 @@ def _update_buttons(name: str, documents: int, *, busy: bool, has_sources: bool)
 
 
 def _update(name: str, what: str, options: SyncOptions) -> None:
-    sync_job.begin(name, what, (), replace(options, prune=not st.session_state.get("keep gone", False)))
+    _begin(name, what, (), replace(options, prune=not st.session_state.get("keep gone", False)))
 
 
 def _folder(name: str, busy: bool) -> None:
@@ -91,7 +94,7 @@ def _add_folder(name: str, *, dry_run: bool = False) -> None:
         return
     options = replace(read_options.options("add", st.session_state), dry_run=dry_run)
     what = "Preview of a new folder" if dry_run else "Adding a folder"
-    sync_job.begin(name, what, (Path(path).expanduser(),), options)
+    _begin(name, what, (Path(path).expanduser(),), options)
 
 
 def _files(name: str, busy: bool) -> None:
@@ -116,7 +119,7 @@ def _add_files(name: str) -> None:
     def work(report: jobs.Report) -> jobs.Outcome:
         with pool.open_copy(name) as index:
             files = ((each, io.BytesIO(content)) for each, content in uploads)
-            return sync_job.outcome(index.add_files(files, report, options))
+            return outcome(index.add_files(files, report, options))
 
     jobs.begin(name, f"Adding {count(len(uploads), 'file')}", work, about=UPLOAD_STOPPED)
 
@@ -126,3 +129,53 @@ def _sources(sources: Sequence[JsonObject]) -> None:
         rows = [{"source": each["path"], "options": read_options.as_flags(each)} for each in sources]
         tables.show(rows, {"source": tables.WIDE, "options": tables.WIDE})
         st.caption("To change the options of a source, add it again.")
+
+
+def _chunking(name: str, info: JsonObject, busy: bool) -> None:
+    """Splitter, size and overlap as they are, to be changed."""
+    splitter, key = Splitter(**info["recipe"]["splitter"]), f"cut {name}"
+    limit = (info["spaces"] or [{"encoder": {}}])[0]["encoder"].get("max_tokens", 0)
+    reads = f" The encoder reads {limit:,} tokens of a passage." if 0 < limit < 100_000 else ""
+    with st.form(key, border=False):
+        splitter_form.fields(key, splitter, size_help=f"At most.{reads}")
+        st.caption(
+            f"All {count(info['documents'], 'document')} are split and embedded again: passages of two sizes in "
+            "one index would not compete fairly. Searching works meanwhile."
+        )
+        args = (name, splitter)
+        st.form_submit_button("Split everything again", on_click=_resplit, args=args, disabled=busy)
+
+
+def _resplit(name: str, before: Splitter) -> None:
+    with messages.refusing():
+        splitter = splitter_form.chosen(f"cut {name}")
+        if splitter == before:
+            raise SemsearchError(
+                "Documents are split like that already.", "Change something first, or re-index everything."
+            )
+        _begin(name, "Splitting everything again", (), SyncOptions(splitter=splitter))
+
+
+def _begin(name: str, what: str, paths: Sequence[Path], options: SyncOptions) -> None:
+    """Begin it; without `paths` for the sources of the index."""
+
+    def work(report: jobs.Report) -> jobs.Outcome:
+        with pool.open_copy(name) as index:
+            return outcome(index.sync(paths, options, report))
+
+    jobs.begin(name, what, work, about="Nothing is written." if options.dry_run else "")
+
+
+def outcome(report: SyncReport) -> jobs.Outcome:
+    """What a run did to the documents, or would do, in a sentence; a dry run names what it would skip."""
+    kinds = ("added", "changed", "moved", "deleted", "unchanged")
+    counts, skipped = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds), len(report.skipped)
+    if report.dry_run:
+        named = [f"skipped: {each.path}: {each.reason}" for each in report.skipped[:MOST_NAMED]]
+        named += [f"and {skipped - MOST_NAMED:,} more skipped"] if skipped > MOST_NAMED else []
+        text = f"Nothing was written. It would be: {counts}, {skipped:,} skipped."
+        return jobs.Outcome(text, (*report.warnings, *named))
+    text = f"{counts}; {report.passages:,} passages in all, {report.took_s:.1f} s."
+    if skipped:
+        text += f" {skipped:,} skipped: the page Documents says why."
+    return jobs.Outcome(text, report.warnings)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from ..shared import jobs, pool, widgets
-from ..shared.format import count
-from ..shared.messages import plain
+from ..shared.messages import count, plain
 
 MOST_NAMED = 5  # documents in the confirmation
 

@@ -10,8 +10,7 @@ import streamlit as st
 from semsearch import Index
 
 from ..shared import index_picker, messages, pool, tables
-from ..shared.format import count, size
-from ..shared.messages import plain
+from ..shared.messages import count, size
 from ..shared.types import JsonObject
 from ..shared.widgets import URL
 from . import add, delete, passages, skipped
@@ -54,7 +53,7 @@ def page() -> None:
     with messages.errors():
         index = pool.index(name)
         info = index.info()
-        st.caption(plain(_summary(info)))
+        messages.caption(_summary(info))
         add.controls(name, info)
         skipped.show(index)
         _documents(name, index, info["documents"])
@@ -85,16 +84,9 @@ def _documents(name: str, index: Index, total: int) -> None:
     st.caption(f"{count(len(found), 'document')}{per_page}. Tick rows to see passages or to delete.")
     key = f"table {name} {at} {filters} {index.version}"
     tables.select(rows(index, ids), COLUMNS, key, lambda ticked: choose(ids, ticked), many=True)
-    st.download_button(
-        f"CSV ({len(found):,})",
-        lambda: tables.to_csv(rows(index, found), list(rows(index, found[:1])[0])),
-        f"{name}.csv",
-        "text/csv",
-        icon=":material/download:",
-        key="csv",
-        on_click="ignore",
-        help="All pages of the table, as a file that a spreadsheet opens without running a formula.",
-    )
+    hint = "All pages of the table, as a file that a spreadsheet opens without running a formula."
+    write = lambda: tables.to_csv(rows(index, found), list(rows(index, found[:1])[0]))  # noqa: E731
+    tables.download(f"CSV ({len(found):,})", f"{name}.csv", write, hint=hint)
     if "chosen" in st.session_state:
         st.session_state["chosen"] = [each for each in st.session_state["chosen"] if each in ids]
     chosen = st.multiselect("Chosen", ids, key="chosen", bind=URL, placeholder="Tick rows above, or type a name here")

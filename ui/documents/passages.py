@@ -11,8 +11,7 @@ import streamlit as st
 from semsearch import Index, SemsearchError
 
 from ..shared import messages, pool, tables, widgets
-from ..shared.format import count
-from ..shared.messages import plain
+from ..shared.messages import count, plain
 from ..shared.types import JsonObject
 
 MOST_COUNTED = 1_000  # passages whose tokens are counted: some tenths of a second
@@ -36,7 +35,7 @@ def show(name: str, document: str) -> None:
         tokens = _tokens(index, [each["text"] for each in found])
         limit = (info["spaces"] or [{"encoder": {}}])[0]["encoder"].get("max_tokens", NO_LIMIT)
         st.subheader(plain(document))
-        st.caption(plain(_summary(info["recipe"].get("splitter", {}), found, tokens)))
+        messages.caption(_summary(info["recipe"].get("splitter", {}), found, tokens))
         if not found:
             messages.info("It has no text, so nothing in it can be found.")
             return

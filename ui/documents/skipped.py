@@ -26,9 +26,7 @@ def show(index: Index) -> None:
         found = [row for row in rows if _matches(row, words.casefold().split(), why)]
         st.caption(f"{len(found):,} of {len(rows):,}" + (f", the first {MOST:,} shown" if len(found) > MOST else ""))
         tables.show(found[:MOST], {"why": tables.WIDE})
-        label, icon, key = f"CSV ({len(found):,})", ":material/download:", "skipped.csv"
-        write = lambda: tables.to_csv(found, ["what", "why"])  # noqa: E731
-        st.download_button(label, write, key, "text/csv", icon=icon, key=key, on_click="ignore")
+        tables.download(f"CSV ({len(found):,})", "skipped.csv", lambda: tables.to_csv(found, ["what", "why"]))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)  # shared and only read

@@ -6,19 +6,17 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from semsearch import Index, SemsearchError
-from semsearch.evaluation import sample_sentences, sts_pairs, sts_tasks
+from semsearch import Index
+from semsearch.evaluation import sample_sentences, sts_pairs
 from semsearch.training import base_model_of
 
 from ..shared import encoder_picker, index_picker, jobs, messages, pairs, widgets
-from ..shared.format import count
-from ..shared.messages import plain
+from ..shared.messages import count
 from ..shared.types import JsonObject
 from ..shared.widgets import URL
 from . import encoder_metrics, metric_job
 from .encoder_metrics import TITLES, Pairs
 
-DATA = "SEMSEARCH_DATA"
 SPLITS = ("test", "dev", "train")
 SOURCES = ("STS-B test pairs", "your own pairs", "sentences of an index")
 LEAST = 3  # texts for a geometry
@@ -27,12 +25,12 @@ MOST = 8  # encoders
 
 def tasks(_: Sequence[str]) -> None:
     """Which tasks, which encoders."""
-    if not _has_data():
-        return
     left, right = st.columns([3, 1])
     hint = "STS-B and SICK-R have all three; choose models on dev, report test."
     split = right.selectbox("Split", SPLITS, key="split", bind=URL, help=hint)
-    there = sts_tasks(split=split)
+    there = pairs.public_sets(split)
+    if not there:
+        return
     chosen = left.pills(
         "Tasks",
         there,
@@ -64,7 +62,7 @@ def before_after(_: Sequence[str]) -> None:
     base = base_model_of(after)
     if base and base != before:
         row = widgets.row()
-        row.caption(plain(f"It was trained from {base}."))
+        messages.caption(f"It was trained from {base}.", row)
         row.button("Use that as before", on_click=_choose_base)
     work = WORK[widgets.choice("On", SOURCES, "on")]()
     if work is None:
@@ -84,7 +82,7 @@ def _choose_base() -> None:
 
 
 def _of_stsb() -> metric_job.Work | None:
-    if not _has_data():
+    if not pairs.public_sets("test"):
         return None
     (subset,) = sts_pairs("stsb").values()
     return _of_pairs(subset.pairs, subset.gold, SOURCES[0])
@@ -96,9 +94,7 @@ def _of_own() -> metric_job.Work | None:
     if file is None:
         st.caption("The file is read in memory; only its figures are saved.")
         return None
-    found = pairs.read(pairs.decoded(file.getvalue()))
-    if lacking := sum(pair.gold is None for pair in found):
-        raise SemsearchError(f"{lacking} of {len(found)} pairs have no score.", pairs.WRITE)
+    found = pairs.read_scored(pairs.decoded(file.getvalue()))
     st.caption(f"{count(len(found), 'pair')}, {sum((pair.gold or 0) > 4 for pair in found):,} of them alike.")
     both = tuple((pair.first, pair.second) for pair in found)
     return _of_pairs(both, [pair.gold or 0.0 for pair in found], file.name)
@@ -126,20 +122,3 @@ def _of_pairs(both: Pairs, gold: Sequence[float], source: str) -> metric_job.Wor
 
 
 WORK = dict(zip(SOURCES, (_of_stsb, _of_own, _of_index), strict=True))
-
-
-def _has_data() -> bool:
-    """Whether the test sets are there; where not, the page says what to set."""
-    try:
-        sts_tasks()
-    except SemsearchError as error:
-        messages.info(
-            plain(
-                f"{messages.capitalized(error.message)} The variable {DATA} names the folder of public test sets, in "
-                "SentEval's layout (STS/ and SICK/). Set it, and start these pages again:"
-            ),
-            icon="folder_off",
-        )
-        st.code(f"{DATA}=~/senteval/data semsearch ui", language="sh")
-        return False
-    return True

@@ -10,7 +10,7 @@ from semsearch.evaluation import save_run
 
 from ..shared import jobs, messages, widgets
 from ..shared.encoder_picker import short_name
-from ..shared.format import count
+from ..shared.messages import count
 from ..shared.types import JsonObject
 
 KEY = ("Evaluate",)  # one at a time: a second job would spoil the times of the first

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
@@ -65,11 +64,10 @@ def _missed(newest: JsonObject) -> None:
 
 
 def _downloads(found: Mapping[str, JsonObject], flat: Sequence[JsonObject], measure: str) -> None:
-    text = json.dumps({"schema": 1, "runs": list(found.values())}, ensure_ascii=False, indent=1)
-    name, icon = f"runs-{measure.replace(' ', '-')}", ":material/download:"
-    row = widgets.row()
-    row.download_button("JSON", text, f"{name}.json", "application/json", icon=icon)
-    row.download_button("CSV", tables.to_csv(flat, list(flat[0])), f"{name}.csv", "text/csv", icon=icon)
+    name, row = f"runs-{measure.replace(' ', '-')}", widgets.row()
+    write = lambda: tables.to_json({"schema": 1, "runs": list(found.values())})  # noqa: E731
+    tables.download("JSON", f"{name}.json", write, place=row)
+    tables.download("CSV", f"{name}.csv", lambda: tables.to_csv(flat, list(flat[0])), place=row)
 
 
 def _delete(found: Mapping[str, JsonObject]) -> None:

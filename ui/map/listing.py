@@ -10,9 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from semsearch.types import VectorSample
 
-from ..shared import background, highlight, pool, tables, widgets
-from ..shared.format import count
-from ..shared.messages import plain
+from ..shared import background, highlight, messages, pool, tables, widgets
+from ..shared.messages import count, plain
 from ..shared.widgets import URL, search_page
 from . import clusters, points
 from .clusters import PAIRS
@@ -30,7 +29,7 @@ def chosen(name: str, on: Points, rows: Sequence[int], heading: str, *, alike: b
     if alike:
         words = _words(on.key, tuple(rows), on.sample)
         row = widgets.row()
-        row.caption(plain(f"{counted}, the most central first" + (f". Distinctive words: {words}" if words else "")))
+        messages.caption(f"{counted}, the most central first" + (f". Distinctive words: {words}" if words else ""), row)
         hint = f"Searches for passages like the {min(MOST_STARTS, len(rows))} most central ones."
         _search_link(row, name, on, rows[:MOST_STARTS], "Search for similar passages", hint)
     elif len(rows) > 1:

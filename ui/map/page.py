@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from semsearch import Index
 
 from ..shared import background, index_picker, messages, pool, widgets
-from ..shared.format import count
+from ..shared.messages import count
 from ..shared.widgets import URL
 from . import canvas, listing, points, projection, selection
 from .clusters import Floats

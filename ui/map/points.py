@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -39,6 +40,9 @@ class Points:
         return len(self.sample)
 
 
+BY_KEY: Any = {Points: attrgetter("key")}  # how caches tell points apart
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Colours:
     """The group of each point, -1 for the grey ones, or its number, NaN where there is none."""
@@ -66,14 +70,10 @@ def _sample(key: Key, _index: Index) -> VectorSample:
     return _index.sample_vectors(key[-1], letters=LETTERS)
 
 
+@st.cache_data(max_entries=16, show_spinner=False, hash_funcs=BY_KEY)
 def pca(points: Points) -> tuple[Floats, float]:
     """Positions (n, 2) along the two principal components; the share of the variance that they explain."""
-    return _pca(points.key, points.sample)
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _pca(key: Key, _sample: VectorSample) -> tuple[Floats, float]:
-    return principal(_sample.vectors)
+    return principal(points.sample.vectors)
 
 
 def principal(vectors: Floats) -> tuple[Floats, float]:
@@ -114,8 +114,8 @@ def colours(points: Points, index: Index, way: str, k: int) -> Colours:
         found = background.result(key, work, "Computing clusters …")
         return found or Colours(way, codes=np.full(len(points), -1, np.int64))
     if way == FOLDER:
-        return _folders(points.key, points.sample)
-    return _values(points.key, *_kinds(pool.state(index), index)[way], points.sample)
+        return _folders(points)
+    return _values(points, *_kinds(pool.state(index), index)[way])
 
 
 def _clusters(vectors: Floats, texts: Sequence[str], k: int) -> Colours:
@@ -123,14 +123,14 @@ def _clusters(vectors: Floats, texts: Sequence[str], k: int) -> Colours:
     return Colours(CLUSTER, tuple(clusters.names(texts, codes)), codes)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _folders(key: Key, _sample: VectorSample) -> Colours:
-    return grouped(FOLDER, folders(_sample.documents))
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_KEY)
+def _folders(points: Points) -> Colours:
+    return grouped(FOLDER, folders(points.sample.documents))
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _values(key: Key, name: str, kind: str, _sample: VectorSample) -> Colours:
-    values = [each.get(name) for each in _sample.metadata]
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_KEY)
+def _values(points: Points, name: str, kind: str) -> Colours:
+    values = [each.get(name) for each in points.sample.metadata]
     if kind in ("number", "date"):
         return Colours(name, numbers=tuple(_year(one) if kind == "date" else _number(one) for one in values))
     return grouped(name, [NOTHING if value is None else str(value) for value in values])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
 from semsearch import Encoder, SemsearchError
 
 from ..shared import background, encoder_picker, jobs, messages, tables, widgets
-from ..shared.format import size
-from ..shared.messages import plain
+from ..shared.messages import size
 from ..shared.types import JsonObject
 
 HUB = "hf:"
@@ -53,7 +52,7 @@ def show() -> None:
         tables.show(
             [_saved_row(each) for each in saved], {"name": tables.NAME, "on disk": SMALL_BYTES, "dev": VALIDATION}
         )
-    st.caption(plain(f"Encoders that were trained or exported into {home}." + ("" if saved else " There is none yet.")))
+    messages.caption(f"Encoders that were trained or exported into {home}." + ("" if saved else " There is none yet."))
     st.subheader("One of them")
     names = {each["name"]: each["name"] for each in known} | {each["path"]: each["name"] for each in saved}
     hint = "Or a folder, hf:owner/name, or MODEL#TEMPLATE."
@@ -94,7 +93,7 @@ def _one(name: str, known: Sequence[JsonObject]) -> None:
             _facts(info, entry.get("description", ""))
     else:
         about = f"{entry['description']}. Licence {entry['licence']}, {entry['size']}. " if entry else ""
-        st.caption(plain(f"{about}It is not on this machine."))
+        messages.caption(f"{about}It is not on this machine.")
 
 
 def _info(name: str) -> JsonObject:
@@ -107,7 +106,7 @@ def _info(name: str) -> JsonObject:
 
 def _facts(info: JsonObject, description: str) -> None:
     if description:
-        st.caption(plain(description))
+        messages.caption(description)
     rows = [{"what": label, "value": str(info[key])} for key, label in FACTS.items() if info.get(key) not in (None, "")]
     for role, (before, after) in info.get("prompts", {}).items():
         if before or after:
@@ -121,27 +120,22 @@ def _hub(model: str, size_of_it: str) -> None:
     row = widgets.row()
     busy, here = jobs.busy((encoder_picker.MODELS, model)), Encoder.is_local(model)
     much = f" ({size_of_it})" if size_of_it else ""
-    label, args = "Download the newest" if here else "Download it", (model, "Downloading", _pull)
+    label = "Download the newest" if here else "Download it"
     hint = f"Configuration, tokenizer and safetensors from the hub{much}; never code, never pickled files."
-    widgets.button(label, "download", _begin, args, place=row, key="pull", hint=hint, off=busy)
+    widgets.button(label, "download", encoder_picker.fetch, (model,), place=row, key="pull", hint=hint, off=busy)
     if not here:
         return
     sure = row.checkbox("Other programs share it", key=f"sure {model}", help="Tick this to remove it.")
-    off, args = busy or not sure, (model, "Removing", _remove)
-    widgets.button("Remove it from this machine", "delete", _begin, args, place=row, key="rm", off=off)
+    off = busy or not sure
+    widgets.button("Remove it from this machine", "delete", _remove, (model,), place=row, key="rm", off=off)
 
 
-def _begin(model: str, what: str, work: Callable[[str], jobs.Outcome]) -> None:
-    jobs.begin((encoder_picker.MODELS, model), f"{what} {model}", lambda _: work(model), stoppable=False)
+def _remove(model: str) -> None:
+    def work(_: jobs.Report) -> jobs.Outcome:
+        try:
+            return jobs.Outcome(f"{size(Encoder.remove(model))} are free again.")
+        except OSError as error:
+            why = f"It could not be removed: {error.strerror or error}."
+            raise SemsearchError(why, "Check the permissions.") from None
 
-
-def _pull(model: str) -> jobs.Outcome:
-    folder = Encoder.pull(model)
-    return jobs.Outcome("It is part of semsearch." if folder is None else f"Downloaded to {folder}")
-
-
-def _remove(model: str) -> jobs.Outcome:
-    try:
-        return jobs.Outcome(f"{size(Encoder.remove(model))} are free again.")
-    except OSError as error:
-        raise SemsearchError(f"It could not be removed: {error.strerror or error}.", "Check the permissions.") from None
+    jobs.begin((encoder_picker.MODELS, model), f"Removing {model}", work, stoppable=False)

@@ -14,8 +14,7 @@ import streamlit as st
 from semsearch import Encoder, Progress, SemsearchError
 
 from ..shared import encoder_picker, jobs, messages, pool
-from ..shared.format import size
-from ..shared.messages import plain
+from ..shared.messages import plain, size
 from ..shared.types import JsonObject
 from . import commands
 

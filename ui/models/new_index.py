@@ -12,7 +12,7 @@ import streamlit as st
 from semsearch import Encoder, Index, SemsearchError, Splitter
 
 from ..shared import encoder_picker, jobs, messages, pool, splitter_form
-from ..shared.format import count
+from ..shared.messages import count
 
 BACKENDS = ("auto", "exact", "flat", "compressed", "ivf")
 ALL_OR_NOTHING = "it is created completely or not at all"

@@ -11,8 +11,7 @@ import streamlit as st
 from semsearch import Index, SemsearchError
 
 from ..shared import index_picker, jobs, messages, pool, tables, widgets
-from ..shared.format import count, size
-from ..shared.messages import plain
+from ..shared.messages import count, size
 from ..shared.types import JsonObject
 from . import catalogue, export, new_index, rename, train
 
@@ -42,7 +41,7 @@ def _indexes() -> None:
     with st.expander("Restore a dump, or copy an index from another folder", icon=":material/unarchive:"):
         new_index.restore()
     home = Index.folder("x").parent.absolute()
-    st.caption(plain(f"Indexes in {home}. For those of another home: semsearch --home DIR ui"))
+    messages.caption(f"Indexes in {home}. For those of another home: semsearch --home DIR ui")
 
 
 def _row(name: str) -> JsonObject:
@@ -79,7 +78,7 @@ def _index(name: str, info: JsonObject) -> None:
     for space in info["spaces"]:
         encoder, vectors = space["encoder"], count(space["vectors"], "vector")
         encoded = f"{encoder['name']}, {space['dim']} dimensions, fingerprint {encoder['fingerprint'][:12]}"
-        st.caption(plain(f"{encoded} · {vectors}, {_backend(space)}: {space['why'].rstrip('.')} · {split}"))
+        messages.caption(f"{encoded} · {vectors}, {_backend(space)}: {space['why'].rstrip('.')} · {split}")
     row = st.container(horizontal=True)
     for label, (icon, work, hint) in ACTIONS.items():
         off = jobs.busy(name)

@@ -7,8 +7,7 @@ import streamlit as st
 from semsearch import Index, SemsearchError
 
 from ..shared import jobs, messages, pool
-from ..shared.format import count, size
-from ..shared.messages import plain
+from ..shared.messages import count, plain, size
 from ..shared.types import JsonObject
 
 

@@ -23,22 +23,14 @@ TEXTS = {
     ),
     "labels": ("Labels (--labels)", "2,1,0", "The labels of the data, the least similar first."),
     "teacher": ("Teacher (--teacher)", "the base, averaged", "For distil: the model whose vectors are learned."),
-    "matryoshka-dims": (
-        "Shorter vectors (--matryoshka-dims)",
-        "64,128",
-        "Dimensions to which vectors can be cut.",
-    ),
+    "matryoshka-dims": ("Shorter vectors (--matryoshka-dims)", "64,128", "Dimensions to which vectors can be cut."),
     "seeds": ("Several seeds (--seeds)", "0,1,2", "One run for each, one after the other, in place of the seed above."),
 }
 NUMBERS = {
     "max-length": ("Max length in tokens (--max-length)", 1, "Longer texts are cut in training."),
     "max-samples": ("Max samples (--max-samples)", 2, "Drawn at random."),
     "eval-every": ("Steps between scores (--eval-every)", 1, "On the validation data."),
-    "grad-cache-size": (
-        "Texts in memory (--grad-cache-size)",
-        1,
-        "The loss still sees the whole batch.",
-    ),
+    "grad-cache-size": ("Texts in memory (--grad-cache-size)", 1, "The loss still sees the whole batch."),
 }
 SHARES = {"warmup": "Warm-up (--warmup)", "ema-decay": "Decay of averaged weights (--ema-decay)"}
 UNITS = {"": "default", "sentences": "sentences", "passages": "passages"}

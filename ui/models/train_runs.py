@@ -101,7 +101,7 @@ def _head(folder: Path, run: TrainingRun | None, state: str) -> None:
         else:
             st.markdown(f"{ICONS[state]} {status}")
         if run:
-            st.caption(plain(_settings(run)))
+            messages.caption(_settings(run))
         if state == "failed":
             messages.error(commands.error(owner))
         row = st.container(horizontal=True)
@@ -109,12 +109,13 @@ def _head(folder: Path, run: TrainingRun | None, state: str) -> None:
             hint = (
                 "Ends after the current step, and after a score that is being measured; saves its state to be resumed."
             )
-            off, args = state != "running" and run is not None, (folder, run)
-            widgets.button("Stop", "stop", _stop, args, place=row, key="train.stop", hint=hint, off=off)
+            stop, off = messages.refusing()(commands.stop), state != "running" and run is not None
+            widgets.button("Stop", "stop", stop, (folder, run), place=row, key="train.stop", hint=hint, off=off)
         elif state in ("stopped", "failed") and commands.command_of(owner):
             label = "Resume" if run else "Try again"
             hint = "Runs the same command again: it continues where the run has stopped."
-            widgets.button(label, "play_arrow", _resume, (owner,), place=row, key="train.again", hint=hint)
+            begin, args = messages.refusing()(commands.begin), (owner, commands.command_of(owner))
+            widgets.button(label, "play_arrow", begin, args, place=row, key="train.again", hint=hint)
         elif state == "stopped":
             st.caption("It was begun on the command line. Type the same command again to resume it.")
 
@@ -207,13 +208,3 @@ def _command(folder: Path) -> None:
             st.code(commands.as_typed(arguments), language=None, wrap_lines=True)
             if lines:
                 st.code("\n".join(lines), language=None, wrap_lines=True)
-
-
-def _stop(folder: Path, run: TrainingRun | None) -> None:
-    with messages.refusing():
-        commands.stop(folder, run)
-
-
-def _resume(folder: Path) -> None:
-    with messages.refusing():
-        commands.begin(folder, commands.command_of(folder))

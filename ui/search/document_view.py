@@ -7,7 +7,6 @@ import streamlit as st
 from semsearch import Hit, Index, SemsearchError
 
 from ..shared import highlight, messages, pool, widgets
-from ..shared.messages import plain
 
 AROUND = 6_000  # characters shown before and after the passage: a book of a megabyte would stop the browser
 OPEN, PAGE, TO_DRAW = "open hit", "page shown", "page to draw"
@@ -59,7 +58,7 @@ def _text(index: str, hit: Hit) -> None:
     text = pool.index(index).get(hit.document)["text"]
     first, last = max(0, hit.start - AROUND), min(len(text), hit.end + AROUND)
     with st.container(height=HEIGHT):
-        st.caption(plain(hit.path) + (f" · page {hit.page}" if hit.page else ""))
+        messages.caption(hit.path + (f" · page {hit.page}" if hit.page else ""))
         st.html(highlight.passage(text[first:last], (0, 0), [(hit.start - first, hit.end - first)], whole=True))
         st.html(SCROLL, unsafe_allow_javascript=True)
 
@@ -70,7 +69,7 @@ def _picture(index: str, hit: Hit) -> None:
     try:
         png, page, pages = _drawn(pool.state(opened), hit.document, _page(hit), opened)
     except SemsearchError as error:
-        messages.info(plain(f"The page cannot be shown: {error}"), icon="hide_image")
+        messages.info(f"The page cannot be shown: {error}", icon="hide_image")
         return
     with st.container(border=True):
         st.image(png, width="stretch", alt=f"page {page} of {pages}")

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import json
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
 from semsearch import Query
 
 from ..shared import messages, pool, tables, widgets
-from ..shared.format import count
+from ..shared.messages import count
 from ..shared.types import JsonObject
 from . import filter_panel, hits, results
 from .results import Answer, Found
 
 FIELDS = ("id", "document", "path", "line", "page", "heading", "strength", "score", "text")
 COLUMNS = ("rank", "index", "id", "title", *FIELDS[1:8], "cosine", "bm25", "text")
+
+LOOSER: dict[str, tuple[JsonObject, JsonObject]] = {  # fields of the query, and values of its widgets
+    "the minimum strength": ({"min_strength": 0.0}, {"min": 0.0}),
+    "the filters": ({"where": None, "path": None}, {"where": "", "path": ""}),
+    "the required words": ({"must": ()}, {"must": ""}),
+    "the limit to keywords": ({"mode": "hybrid"}, {"mode": "hybrid"}),
+}
 
 
 def nothing_found(query: Query, names: Sequence[str]) -> None:
@@ -40,32 +48,15 @@ def nothing_found(query: Query, names: Sequence[str]) -> None:
 
 def _looser(query: Query, names: Sequence[str]) -> dict[str, tuple[Query, Callable[[], None]]]:
     """What can be left out: the query without it, and what resets its widgets."""
+    fields, values = (dict(ChainMap(*(each[at] for each in LOOSER.values()))) for at in (0, 1))
+    every = {**LOOSER, "all of these": (fields, values)}
+    return {what: (replace(query, **looser), partial(_reset, reset, names)) for what, (looser, reset) in every.items()}
 
-    def strength() -> None:
-        st.session_state["min"] = 0.0
 
-    def filters() -> None:
-        st.session_state["where"] = st.session_state["path"] = ""
+def _reset(values: JsonObject, names: Sequence[str]) -> None:
+    st.session_state.update(values)
+    if "where" in values:
         filter_panel.clear(names)
-
-    def words() -> None:
-        st.session_state["must"] = ""
-
-    def mode() -> None:
-        st.session_state["mode"] = "hybrid"
-
-    def everything() -> None:
-        for reset in (strength, filters, words, mode):
-            reset()
-
-    hybrid = replace(query, mode="hybrid")
-    return {
-        "the minimum strength": (replace(query, min_strength=0.0), strength),
-        "the filters": (replace(query, where=None, path=None), filters),
-        "the required words": (replace(query, must=()), words),
-        "the limit to keywords": (hybrid, mode),
-        "all of these": (replace(hybrid, min_strength=0.0, where=None, path=None, must=()), everything),
-    }
 
 
 def show(answer: Answer) -> None:
@@ -74,8 +65,8 @@ def show(answer: Answer) -> None:
     row = widgets.row()
     row.caption(" · ".join([hit_count, _encoding(answer), f"searched in {took:.1f} ms", *_devices(answer)]))
     rows = [record(each) for each in answer.found]
-    row.download_button("JSON", json.dumps(rows, ensure_ascii=False, indent=1), "hits.json", "application/json")
-    row.download_button("CSV", tables.to_csv(rows, COLUMNS), "hits.csv", "text/csv")
+    tables.download("JSON", "hits.json", lambda: tables.to_json(rows), place=row)
+    tables.download("CSV", "hits.csv", lambda: tables.to_csv(rows, COLUMNS), place=row)
 
 
 def _took(answer: Answer, part: str) -> float:

@@ -44,7 +44,7 @@ def card(each: Found, query: Query, *, several: bool, lead: str = "") -> None:
     with st.container(border=True):
         left, right = st.columns([5, 2], vertical_alignment="center")
         left.markdown(f"**{lead or f'{each.rank}.'} {plain(_title(each))}**")
-        left.caption(plain((f"{each.index} · " if several else "") + f"{_source(hit)}{_place(hit)}"))
+        messages.caption((f"{each.index} · " if several else "") + f"{_source(hit)}{_place(hit)}", left)
         if hit.strength is not None:
             right.progress(min(1.0, max(0.0, hit.strength)), text=f"strength {hit.strength:.2f}")
         right.caption(_scores(hit))
@@ -114,7 +114,7 @@ def _actions(each: Found) -> None:
             shown = st.session_state.get(UNFOLDED) == (kind, each.index, hit.id)
             icon, key = f"unfold_{'less' if shown else 'more'}", f"{kind} {name}"
             widgets.button(label, icon, _unfold, (kind, each), place=row, key=key, kind="tertiary")
-    row.caption(plain(each.chip))
+    messages.caption(each.chip, row)
 
 
 def _open_button(place: DeltaGenerator, each: Found) -> None:
@@ -149,7 +149,7 @@ def _unfolded(each: Found, query: Query) -> None:
             with st.container(border=True):
                 row = widgets.row()
                 strength = "" if found.hit.strength is None else f" · strength {found.hit.strength:.2f}"
-                row.caption(plain(f"{found.hit.path}{_place(found.hit)}{strength} · {found.chip}"))
+                messages.caption(f"{found.hit.path}{_place(found.hit)}{strength} · {found.chip}", row)
                 _open_button(row, found)
                 st.html(results.html(found, query))
                 document_view.show(found.index, found.hit)

@@ -12,8 +12,7 @@ import streamlit as st
 from semsearch import Index, Query, SemsearchError
 
 from ..shared import index_picker, messages, pool, widgets
-from ..shared.format import count
-from ..shared.messages import plain
+from ..shared.messages import count, plain
 from ..shared.widgets import URL
 from . import document_view, filter_panel, footer, hits, results
 from .chips import Chip, chip

@@ -18,7 +18,6 @@ from semsearch import Encoder, SemsearchError
 from semsearch.prompts import templates
 
 from . import jobs, messages, pool, widgets
-from .messages import plain
 from .widgets import URL
 
 MODELS = "Models"  # the key of jobs that fetch and remove one
@@ -145,17 +144,19 @@ def is_local(name: str, place: str = "") -> bool:
     size = f" ({entry['size']})" if entry.get("size") else ""
     row = widgets.row()
     if jobs.busy((MODELS, model)):
-        row.caption(plain(f"{name}{size} is being downloaded and will be used as soon as it is complete."))
+        messages.caption(f"{name}{size} is being downloaded and will be used as soon as it is complete.", row)
         return False
-    row.caption(plain(f"{name}{size} is not on this machine; it can be downloaded from the Hugging Face hub."))
-    row.button("Download and use it", key=f"fetch {place} {name}", on_click=_fetch, args=(model,))
+    messages.caption(f"{name}{size} is not on this machine; it can be downloaded from the Hugging Face hub.", row)
+    row.button("Download and use it", key=f"fetch {place} {name}", on_click=fetch, args=(model,))
     return False
 
 
-def _fetch(model: str) -> None:
+def fetch(model: str) -> None:
+    """Download a model in the background: the body of a click."""
+
     def work(_: jobs.Report) -> jobs.Outcome:
-        Encoder.pull(model)
-        return jobs.Outcome("Downloaded.")
+        folder = Encoder.pull(model)
+        return jobs.Outcome("It is part of semsearch." if folder is None else f"Downloaded to {folder}")
 
     jobs.begin((MODELS, model), f"Downloading {model}", work, stoppable=False)
 

@@ -122,9 +122,7 @@ def start(
     """Begin work on an index, or of a key. Raises SemsearchError while other work on it runs."""
     jobs, place, job = _jobs(), _place(key), Job(key, what, stoppable, announced, about)
     with jobs.lock:
-        before = jobs.of.get(place)
-        if before and before.state == "running":
-            raise SemsearchError(_is_busy(before), "Wait for it, or stop it first.")
+        check_idle(key)
         jobs.of.pop(place, None)  # the newest comes last
         jobs.of[place] = job
         finished = [each for each, other in jobs.of.items() if isinstance(each, tuple) and other.state != "running"]
@@ -140,11 +138,8 @@ begin = messages.refusing()(start)  # as the body of a click
 def check_idle(key: Key) -> None:
     """Raises SemsearchError while work on it runs."""
     if (job := last(key)) and job.state == "running":
-        raise SemsearchError(_is_busy(job), "Wait for it, or stop it first.")
-
-
-def _is_busy(job: Job) -> str:
-    return f"{job.name} is busy: {job.what[:1].lower()}{job.what[1:]} is still running."
+        what = f"{job.name} is busy: {job.what[:1].lower()}{job.what[1:]} is still running."
+        raise SemsearchError(what, "Wait for it, or stop it first.")
 
 
 def busy(key: Key) -> bool:

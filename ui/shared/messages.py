@@ -1,4 +1,4 @@
-"""Messages on a page: notes, warnings and errors with their icons, and texts of documents escaped for Markdown."""
+"""Texts of a page: notes, warnings and errors with icons, texts of documents escaped for Markdown, numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import log10
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -17,6 +18,7 @@ Place = DeltaGenerator | None  # where a message is drawn; None: where the page 
 MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$&\"'^=@/")
 # remark-gfm makes links of addresses even where their signs are escaped, unless a character stands within them.
 ADDRESS = re.compile(r"(?:https?|www)(?=\\[:.])|\\@", re.IGNORECASE)
+UNITS = ("B", "kB", "MB", "GB", "TB")
 WORD_JOINER = "\u2060"  # has no width
 # An error that opens with one of these becomes a sentence; one that opens with a name leaves it as it is spelled.
 OPENING = re.compile(r"(?:a|an|cannot|could|it|line|no|nothing|one|only|the|there|this|unknown)\b")
@@ -28,9 +30,28 @@ def plain(text: str) -> str:
     return " ".join(ADDRESS.sub(rf"\g<0>{WORD_JOINER}", escaped).split("\n"))
 
 
+def size(number: float) -> str:
+    """A number of bytes.
+
+    >>> size(0), size(999), size(1_500_000)
+    ('0 B', '999 B', '1.5 MB')
+    """
+    power = min(int(log10(max(number, 1))) // 3, len(UNITS) - 1)
+    return f"{number / 1000**power:.{min(power, 1)}f} {UNITS[power]}"
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> count(1, "document"), count(1200, "document")
+    ('1 document', '1,200 documents')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def info(text: str, place: Place = None, icon: str = "info") -> None:
-    """A note in Markdown."""
-    (place or st).info(text, icon=f":material/{icon}:")
+    """A note in plain text."""
+    (place or st).info(plain(text), icon=f":material/{icon}:")
 
 
 def warning(text: str, place: Place = None) -> None:
@@ -46,6 +67,11 @@ def error(text: str, place: Place = None) -> None:
 def success(text: str, place: Place = None) -> None:
     """Good news in plain text."""
     (place or st).success(plain(text), icon=":material/check:")
+
+
+def caption(text: str, place: Place = None) -> None:
+    """Small print in plain text."""
+    (place or st).caption(plain(text))
 
 
 def capitalized(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Pairs of sentences as people write and paste them.
+"""Pairs of sentences: the public test sets, and pairs as people write and paste them.
 
 sentence1,sentence2,score            CSV, also with ; or |; the heading and the score can be left out
 sentence1<TAB>sentence2<TAB>score    TSV: a quotation mark is a quotation mark
@@ -16,10 +16,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from semsearch import SemsearchError
+import streamlit as st
 
+from semsearch import SemsearchError
+from semsearch.evaluation import sts_tasks
+
+from . import messages
 from .types import JsonObject
 
+DATA = "SEMSEARCH_DATA"
 MOST = 20_000
 SUFFIXES = ("csv", "tsv", "txt", "jsonl", "ndjson")  # of files that are offered for upload
 SIDES = (
@@ -39,6 +44,19 @@ class Pair:
     first: str
     second: str
     gold: float | None = None
+
+
+def public_sets(split: str) -> Sequence[str]:
+    """The STS tasks on this machine that have this split; none, with a note on what to set, where no test set is."""
+    try:
+        return sts_tasks(split=split)
+    except SemsearchError as error:
+        why = f"{messages.capitalized(error.message)} The variable {DATA} names the folder of public test sets, in "
+        messages.info(
+            f"{why}SentEval's layout (STS/ and SICK/). Set it, and start these pages again:", icon="folder_off"
+        )
+        st.code(f"{DATA}=~/senteval/data semsearch ui", language="sh")
+        return ()
 
 
 def decoded(content: bytes) -> str:
@@ -72,6 +90,14 @@ def read(text: str) -> list[Pair]:
         found.append(pair)
         if len(found) > MOST:
             raise SemsearchError(f"There are more than {MOST:,} pairs.", "Use fewer, or: semsearch sts --pairs FILE")
+    return found
+
+
+def read_scored(text: str) -> list[Pair]:
+    """The same, where every pair must have a score. Raises SemsearchError."""
+    found = read(text)
+    if lacking := sum(pair.gold is None for pair in found):
+        raise SemsearchError(f"{lacking} of {len(found)} pairs have no score.", WRITE)
     return found
 
 

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
-from semsearch import Progress, SemsearchError
-from semsearch.evaluation import list_runs, save_run, search_templates, sts_pairs, sts_tasks, template_grid
+from semsearch import Progress
+from semsearch.evaluation import list_runs, save_run, search_templates, sts_pairs, template_grid
 
-from ..shared import encoder_picker, jobs, messages, runs, tables, widgets
-from ..shared.format import count
-from ..shared.messages import plain
+from ..shared import encoder_picker, jobs, messages, pairs, runs, tables, widgets
+from ..shared.messages import count
 from ..shared.pairs import Pair
 
 KEY = ("Templates",)
@@ -72,12 +71,7 @@ def _scored_pairs(pasted: Sequence[Pair]) -> Scored | None:
             messages.info("Paste pairs with scores above, or choose STS-B dev.")
             return None
         return _scored(((pair.first, pair.second, pair.gold or 0.0) for pair in pasted), f"{len(pasted)} pairs")
-    try:
-        sts_tasks(split="dev")
-    except SemsearchError as error:
-        why = messages.capitalized(error.message)
-        text = f"{why} Set SEMSEARCH_DATA to the folder that contains STS/, and start these pages again."
-        messages.info(plain(text), icon="folder_off")
+    if not pairs.public_sets("dev"):
         return None
     (subset,) = sts_pairs("stsb", split="dev").values()
     size = len(subset.pairs)
@@ -127,9 +121,7 @@ def _results() -> None:
     rows = known[st.selectbox("Saved searches", range(len(known)), format_func=label, key=key)].get("rows", [])
     if not rows:
         return
-    tables.select(
-        rows, COLUMNS, "tried templates", lambda ticked: _use(rows[ticked[0]]["template"]) if ticked else None
-    )
+    tables.select(rows, COLUMNS, "tried templates", lambda ticked: _use(rows[ticked[0]]["template"]))
     row = widgets.row()
     hint, args = "Puts it into the box above.", (rows[0]["template"],)
     widgets.button("Use the best one", "check", _use, args, place=row, key="use the best", hint=hint)

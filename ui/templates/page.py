@@ -74,9 +74,7 @@ def page() -> None:
 def _library() -> None:
     hint = "BERT and RoBERTa read a [MASK], causal models (OPT, LLaMA) their last token."
     rows = library(widgets.choice("Kind of model", KINDS, "for", hint))
-    names = [row["name"] for row in rows]
-
-    tables.select(rows, COLUMNS, "library", lambda ticked: _look_at(names[ticked[0]]) if ticked else None)
+    tables.select(rows, COLUMNS, "library", lambda ticked: _look_at(rows[ticked[0]]["name"]))
     st.caption(f"{len(rows)} templates. Click the left edge of a row to look at it below.")
 
 

@@ -55,10 +55,7 @@ def show(text: str, model: str, checked: TemplateCheck | None) -> list[Pair]:
 
 def scored_pairs(text: str) -> list[Pair]:
     """Pairs that all have a score, two or more, or none at all. Raises SemsearchError."""
-    found = pairs.read(text)
-    lacking = sum(pair.gold is None for pair in found)
-    if lacking:
-        raise SemsearchError(f"{lacking} of {len(found)} pairs have no score.", pairs.WRITE)
+    found = pairs.read_scored(text)
     if len(found) == 1:
         raise SemsearchError("One pair has no order.", "Paste two pairs or more.")
     if len(found) > MOST:
@@ -73,22 +70,15 @@ def _scored(text: str, model: str, found: Sequence[Pair], checked: TemplateCheck
         if scores is None:
             return
         cost = (checked.sample or {}).get("cost")
-        row = {
-            "template": text,
-            "model": model,
-            "pairs": len(found),
-            "spearman": scores["spearman"],
-            "pearson": scores["pearson"],
-            "tokens": cost,
-        }
+        correlations = {name: scores[name] for name in ("spearman", "pearson")}
+        row = {"template": text, "model": model, "pairs": len(found), **correlations, "tokens": cost}
         tried = st.session_state.setdefault(TRIED, [])
         if row not in tried:
             tried.append(row)
-        first, second, third = st.columns(3)
-        for place, name in ((first, "spearman"), (second, "pearson")):
-            value = scores[name]
+        *places, last = st.columns(3)
+        for place, (name, value) in zip(places, correlations.items(), strict=True):
             place.metric(f"{name.capitalize()}, %", "none" if value is None else f"{value:.2f}")
-        third.metric("Tokens of the template", cost or "?")
+        last.metric("Tokens of the template", cost or "?")
         if scores["spearman"] is None:
             st.caption("A correlation needs scores and cosines that are not all the same.")
         rows = [
