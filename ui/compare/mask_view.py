@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from semsearch import Encoder, SemsearchError
 from semsearch.evaluation import fill_mask, mask_vectors
 from semsearch.training import base_model_of
+from semsearch.types import JsonObject
 
 from ..shared import encoder_picker, messages, tables
 from ..shared.messages import plain
-from ..shared.types import JsonObject
 
 Floats = NDArray[np.float32]
 WORDS = 8

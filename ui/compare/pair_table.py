@@ -8,11 +8,11 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from semsearch import Encoder
+from semsearch.types import JsonObject
 
 from ..shared import encoder_picker, jobs, messages, tables, widgets
 from ..shared.messages import count, plain
 from ..shared.pairs import Pair
-from ..shared.types import JsonObject
 from ..shared.widgets import URL
 from . import correlation, one_pair, pair_scores, uploaded_pairs
 from .pair_scores import Scored

@@ -13,10 +13,10 @@ from pathlib import Path
 import streamlit as st
 
 from semsearch import SemsearchError, Splitter, SyncOptions, SyncReport
+from semsearch.types import JsonObject
 
 from ..shared import jobs, messages, pool, splitter_form, tables, widgets
 from ..shared.messages import count
-from ..shared.types import JsonObject
 from . import read_options
 
 MOST_NAMED = 20  # of what a dry run would skip

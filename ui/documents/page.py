@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from semsearch import Index
+from semsearch.types import JsonObject
 
 from ..shared import index_picker, messages, pool, tables
 from ..shared.messages import count, size
-from ..shared.types import JsonObject
 from ..shared.widgets import URL
 from . import add, delete, passages, skipped
 

@@ -9,10 +9,10 @@ from itertools import pairwise
 import streamlit as st
 
 from semsearch import Index, SemsearchError
+from semsearch.types import JsonObject
 
 from ..shared import messages, pool, tables, widgets
 from ..shared.messages import count, plain
-from ..shared.types import JsonObject
 
 MOST_COUNTED = 1_000  # passages whose tokens are counted: some tenths of a second
 AT_ONCE = 50  # in the browser

@@ -8,8 +8,7 @@ from typing import Any
 import streamlit as st
 
 from semsearch import Fields, Rules, SyncOptions
-
-from ..shared.types import JsonObject
+from semsearch.types import JsonObject
 
 KINDS = {
     "auto": "auto: each file by its suffix",

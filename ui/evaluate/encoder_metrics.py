@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from semsearch import Encoder, Progress
 from semsearch.evaluation import pair_geometry, sts_task, text_geometry
+from semsearch.types import JsonObject
 
 from ..shared import jobs, runs
 from ..shared.encoder_picker import short_name
-from ..shared.types import JsonObject
 from .metric_job import part
 
 TITLES = {"stsb": "STS-B", "sickr": "SICK-R"}  # as tables write them; the others in capitals

@@ -18,9 +18,9 @@ from semsearch.evaluation import (
     read_queries,
     sample_sentences,
 )
+from semsearch.types import JsonObject
 
 from ..shared import runs
-from ..shared.types import JsonObject
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")

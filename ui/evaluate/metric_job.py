@@ -7,11 +7,11 @@ from typing import cast
 
 from semsearch import Progress, SemsearchError
 from semsearch.evaluation import save_run
+from semsearch.types import JsonObject
 
 from ..shared import jobs, messages, widgets
 from ..shared.encoder_picker import short_name
 from ..shared.messages import count
-from ..shared.types import JsonObject
 
 KEY = ("Evaluate",)  # one at a time: a second job would spoil the times of the first
 FINE = 1_000  # steps of the bar for each thing that is measured

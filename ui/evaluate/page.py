@@ -9,10 +9,10 @@ from functools import partial
 import streamlit as st
 
 from semsearch import Index
+from semsearch.types import JsonObject
 
 from ..shared import index_picker, jobs, messages, widgets
 from ..shared.messages import plain
-from ..shared.types import JsonObject
 from ..shared.widgets import URL
 from . import encoder_form, index_metrics, metric_job, run_table
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from semsearch.types import JsonObject
+
 from ..shared import messages, runs, tables
 from ..shared.encoder_picker import short_name
 from ..shared.messages import plain
-from ..shared.types import JsonObject
 
 MOST = 10  # queries that differ most
 MEANING = {  # of a figure: which way is better (0: nearer to 0), and what it says

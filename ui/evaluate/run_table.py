@@ -8,9 +8,9 @@ import streamlit as st
 
 from semsearch import SemsearchError
 from semsearch.evaluation import delete_run, list_runs
+from semsearch.types import JsonObject
 
 from ..shared import messages, runs, tables, widgets
-from ..shared.types import JsonObject
 from . import metric_job, run_comparison
 from .run_comparison import Row
 

@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from semsearch.types import VectorSample
+from semsearch.types import JsonObject, VectorSample
 
-from ..shared.types import JsonObject
 from .clusters import Floats
 from .points import NOTHING, OTHERS, Colours, Key, Points
 

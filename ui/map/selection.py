@@ -10,7 +10,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..shared.types import JsonObject
+from semsearch.types import JsonObject
+
 from .clusters import Floats
 from .points import OTHERS, Colours, Points
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from semsearch import Encoder, SemsearchError
+from semsearch.types import JsonObject
 
 from ..shared import background, encoder_picker, jobs, messages, tables, widgets
 from ..shared.messages import size
-from ..shared.types import JsonObject
 
 HUB = "hf:"
 FACTS = {

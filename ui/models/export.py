@@ -12,10 +12,10 @@ from pathlib import Path
 import streamlit as st
 
 from semsearch import Encoder, Progress, SemsearchError
+from semsearch.types import JsonObject
 
 from ..shared import encoder_picker, jobs, messages, pool
 from ..shared.messages import plain, size
-from ..shared.types import JsonObject
 from . import commands
 
 KEY = "Export"

@@ -9,10 +9,10 @@ from pathlib import Path
 import streamlit as st
 
 from semsearch import Index, SemsearchError
+from semsearch.types import JsonObject
 
 from ..shared import index_picker, jobs, messages, pool, tables, widgets
 from ..shared.messages import count, size
-from ..shared.types import JsonObject
 from . import catalogue, export, new_index, rename, train
 
 Work = Callable[[Path, jobs.Report], jobs.Outcome]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from semsearch import Index, SemsearchError
+from semsearch.types import JsonObject
 
 from ..shared import jobs, messages, pool
 from ..shared.messages import count, plain, size
-from ..shared.types import JsonObject
 
 
 def controls(name: str, info: JsonObject) -> None:

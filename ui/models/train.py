@@ -11,10 +11,10 @@ import streamlit as st
 from semsearch import Encoder, SemsearchError
 from semsearch.prompts import templates
 from semsearch.training import training_methods
+from semsearch.types import JsonObject
 
 from ..shared import background, encoder_picker, messages, pool, widgets
 from ..shared.messages import plain
-from ..shared.types import JsonObject
 from ..shared.widgets import URL
 from . import commands, train_options, train_runs
 

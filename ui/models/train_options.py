@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from semsearch import SemsearchError
-
-from ..shared.types import JsonObject
+from semsearch.types import JsonObject
 
 TEXTS = {
     "validation": (

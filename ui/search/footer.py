@@ -10,10 +10,10 @@ from functools import partial
 import streamlit as st
 
 from semsearch import Query
+from semsearch.types import JsonObject
 
 from ..shared import messages, pool, tables, widgets
 from ..shared.messages import count
-from ..shared.types import JsonObject
 from . import filter_panel, hits, results
 from .results import Answer, Found
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import altair as alt
 
-from .types import JsonObject
+from semsearch.types import JsonObject
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 

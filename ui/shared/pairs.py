@@ -20,9 +20,9 @@ import streamlit as st
 
 from semsearch import SemsearchError
 from semsearch.evaluation import sts_tasks
+from semsearch.types import JsonObject
 
 from . import messages
-from .types import JsonObject
 
 DATA = "SEMSEARCH_DATA"
 MOST = 20_000

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from .types import JsonObject
+from semsearch.types import JsonObject
 
 UNNAMED = ("sha256", "k", "unit", "aggregate")  # settings that nobody chose
 

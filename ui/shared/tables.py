@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_types import ColumnConfig
 
-from .types import JsonObject
+from semsearch.types import JsonObject
 
 Columns = Mapping[str, ColumnConfig | str | None]
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet may take for the start of a formula

@@ -10,10 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 from semsearch import Encoder
 from semsearch.evaluation import TemplateCheck, check_template
 from semsearch.prompts import templates
+from semsearch.types import JsonObject
 
 from ..shared import encoder_picker, messages, tables, widgets
 from ..shared.messages import plain
-from ..shared.types import JsonObject
 from ..shared.widgets import URL
 from . import grid_search, score
 

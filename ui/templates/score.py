@@ -10,10 +10,10 @@ import streamlit as st
 
 from semsearch import Encoder, SemsearchError, sts
 from semsearch.evaluation import TemplateCheck
+from semsearch.types import JsonObject
 
 from ..shared import background, encoder_picker, messages, pairs
 from ..shared.pairs import Pair
-from ..shared.types import JsonObject
 
 TRIED = "templates tried"
 MOST = 2_000  # pairs
