@@ -15,27 +15,23 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import BinaryIO, Self, Unpack, overload
+from typing import TYPE_CHECKING, BinaryIO, Self, Unpack, overload
 
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
-from semsearch.documents import page_image
-from semsearch.documents.page_image import PageImage
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.encoder import Encoder
 from semsearch.encoders.lazy import LazyEncoder
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound, UsageError
-from semsearch.indexing import file_status, sources
-from semsearch.indexing.sources import SyncOptions
-from semsearch.indexing.writer import IndexWriter
+from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import sampling
 from semsearch.search.query_check import make_query
 from semsearch.search.searcher import Searcher, parse_filter
 from semsearch.search.snippets import Snippet, snippets
 from semsearch.stores import drivers
 from semsearch.stores.protocol import StoreReader, StoreWriter
-from semsearch.stores.records import StoredPassage
+from semsearch.stores.records import Space, StoredPassage
 from semsearch.types import (
     Document,
     DocumentState,
@@ -52,6 +48,11 @@ from semsearch.types import (
     SyncReport,
     VectorSample,
 )
+
+if TYPE_CHECKING:
+    from semsearch.documents.page_image import PageImage
+    from semsearch.indexing.sources import SyncOptions
+    from semsearch.indexing.writer import IndexWriter
 
 
 def _silent(_: Progress) -> None:
@@ -117,7 +118,7 @@ class Index:
 
         writer = drivers.load().create(folder, fill)
         index = cls(drivers.load().open_reader(folder), model, owns_encoder=isinstance(encoder, str))
-        index._writers.append(IndexWriter(writer, index._space, index._encoder))
+        index._writers.append(_index_writer(writer, index._space, index._encoder))
         return index
 
     @classmethod
@@ -280,6 +281,8 @@ class Index:
         in the index, and every update reads it again. "gone": it is not there. "unseen": its whole folder is away, or
         may not be looked into. "kept": no file is followed.
         """
+        from semsearch.indexing import file_status  # loads the write side, as below
+
         return file_status.states(self._reader, ids)
 
     def passages(self, document: str) -> list[JsonObject]:
@@ -302,6 +305,8 @@ class Index:
         Only from the very file that was indexed. Raises NotFound where it is gone or another by now, UsageError where
         the document was read from no PDF, Unreadable where PDFium fails or takes longer than half a minute.
         """
+        from semsearch.documents import page_image  # 15 ms: subprocess
+
         return page_image.page_image(self._reader.source_of(document), document, page, width)
 
     def texts(self) -> Iterator[str]:
@@ -372,9 +377,8 @@ class Index:
         What they hold gets the ids that `sync` would give it, and replaces what has them. What cannot be read is in
         the report's `skipped`. Of `options`, `kind` and `fields` say how to read them, and `force` and `dry_run` hold.
         """
-        chosen = options or SyncOptions()
         with self._turn:
-            return self._writer(chosen.dry_run).add_files(list(files), chosen, progress)
+            return self._writer(options is not None and options.dry_run).add_files(list(files), options, progress)
 
     def sync(
         self,
@@ -387,10 +391,9 @@ class Index:
         Raises NotFound for a path that is not there, GuardRail for `/` and the like, Locked.
         """
         wanted = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
-        chosen = options or SyncOptions()
         with self._turn:
-            sources.update(wanted, chosen, self._reader.recipe())  # may refuse, so before the lock is taken
-            return self._writer(chosen.dry_run).sync(wanted, chosen, progress)
+            self._writer(dry_run=True).plan(wanted, options)  # may refuse, so before the lock is taken
+            return self._writer(options is not None and options.dry_run).sync(wanted, options, progress)
 
     def delete(self, ids: Iterable[str], progress: Callable[[Progress], None] = _silent) -> int:
         """Take documents out of the index; how many there were. All go at once: where `progress` raises, none does.
@@ -413,12 +416,18 @@ class Index:
     def _writer(self, dry_run: bool = False) -> IndexWriter:
         """The writer; the first call takes the lock. Raises Locked, and EncoderMismatch before anything is written."""
         if dry_run:
-            return IndexWriter.dry_run(self._reader, self._space, self._encoder)
+            return _index_writer(DryRunWriter(self._reader), self._space, self._encoder)
         if not self._writers:
             self._reader.version()  # raises where the index is closed
             _ = self._encoder.model
-            self._writers.append(IndexWriter(drivers.load().open_writer(self.path), self._space, self._encoder))
+            self._writers.append(_index_writer(drivers.load().open_writer(self.path), self._space, self._encoder))
         return self._writers[0]
+
+
+def _index_writer(writer: StoreWriter, space: Space, encoder: EncoderProtocol) -> IndexWriter:
+    from semsearch.indexing.writer import IndexWriter  # 60 ms with loaders and the walk: a search needs none of it
+
+    return IndexWriter(writer, space, encoder)
 
 
 def _passage(found: StoredPassage) -> JsonObject:

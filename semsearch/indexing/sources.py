@@ -1,6 +1,6 @@
 """Sources of an index: the files and folders it follows, how each is read, and the names that their documents get.
 
-Documents of the first folder are named by their path below it; folders beyond the first are told apart by a prefix,
+Documents of the first folder are named by their path below it; folders beyond the first are distinguished by a prefix,
 their own name.
 """
 
@@ -19,7 +19,7 @@ from semsearch.errors import NotFound, UsageError
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """How to read a folder. None stands for what the index was told the last time, else the default."""
+    """How to read a folder. None means the setting of the previous run, else the default."""
 
     rules: Rules | None = None
     kind: str | None = None
@@ -33,7 +33,7 @@ class SyncOptions:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A file or folder that the index was told to follow, and how to read it."""
+    """A file or folder that the index follows, and how to read it."""
 
     path: str
     rules: Rules = field(default_factory=Rules)
@@ -41,19 +41,19 @@ class Root:
     fields: Fields = field(default_factory=Fields)
 
     def to_json(self) -> dict[str, Any]:
-        """As the recipe keeps it."""
+        """The form in which the recipe records it."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, kept: dict[str, Any]) -> Root:
+    def from_json(cls, recorded: dict[str, Any]) -> Root:
         """Out of the recipe."""
-        rules, fields = Rules(**_with_tuples(kept["rules"])), Fields(**_with_tuples(kept["fields"]))
-        return cls(kept["path"], rules, kept["kind"], fields)
+        rules, fields = Rules(**_with_tuples(recorded["rules"])), Fields(**_with_tuples(recorded["fields"]))
+        return cls(recorded["path"], rules, recorded["kind"], fields)
 
 
-def _with_tuples(kept: dict[str, Any]) -> dict[str, Any]:
+def _with_tuples(recorded: dict[str, Any]) -> dict[str, Any]:
     """JSON has lists where these types have tuples."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in kept.items()}
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in recorded.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Update:
 def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) -> Update:
     """The update with these paths (none: of all that is followed) of an index with this recipe.
 
-    An index that follows nothing can be split anew too. Raises UsageError, NotFound, GuardRail.
+    An index that follows nothing can be split again too. Raises UsageError, NotFound, GuardRail.
     """
     known = Roots.of(recipe)
     alone = options.splitter is not None and not (paths or known.roots)
@@ -139,15 +139,17 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
     if not any(scope.exists() for scope in scopes):
         listed = ", ".join(str(scope) for scope in scopes)
         raise NotFound(f"none of what this index follows is there: {listed}.", "Nothing was changed.")
-    for scope in scopes:  # without a PATH what was said holds for all that is followed
+    for scope in scopes:  # without a PATH the options apply to everything that is followed
         known = roots.covering(scope)
-        told = Root(str(scope)) if known is None else known
-        told = replace(told, **{k: v for k in ("rules", "kind", "fields") if (v := getattr(options, k)) is not None})
-        if known is not None and told != known and known.path != str(scope):
+        chosen = Root(str(scope)) if known is None else known
+        chosen = replace(
+            chosen, **{k: v for k in ("rules", "kind", "fields") if (v := getattr(options, k)) is not None}
+        )
+        if known is not None and chosen != known and known.path != str(scope):
             raise UsageError(
                 f"{scope} is read as the whole of {known.path} is.",
                 f"Index {known.path} with these flags, or leave them out.",
             )
-        if told != known:
-            roots = roots.with_root(told)
+        if chosen != known:
+            roots = roots.with_root(chosen)
     return roots, scopes

@@ -18,7 +18,7 @@ from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.indexing.ingest import UNFINISHED, Ingest
 from semsearch.indexing.sources import SyncOptions
 from semsearch.indexing.tally import Tally
-from semsearch.stores.protocol import StoreReader, StoreWriter
+from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import Space
 from semsearch.types import Document, EncoderProtocol, JsonObject, Progress, Skipped, SyncReport
 
@@ -37,11 +37,6 @@ class IndexWriter:
         self._space = space
         self._encoder = encoder
         self._dry_run = isinstance(writer, DryRunWriter)
-
-    @classmethod
-    def dry_run(cls, reader: StoreReader, space: Space, encoder: EncoderProtocol) -> IndexWriter:
-        """A writer that changes nothing and takes no lock."""
-        return cls(DryRunWriter(reader), space, encoder)
 
     def close(self) -> None:
         """Close the store and release its lock."""
@@ -71,9 +66,10 @@ class IndexWriter:
         return self._report(run)
 
     def add_files(
-        self, files: Sequence[tuple[str, BinaryIO]], options: SyncOptions, progress: Callable[[Progress], None]
+        self, files: Sequence[tuple[str, BinaryIO]], options: SyncOptions | None, progress: Callable[[Progress], None]
     ) -> SyncReport:
         """See `Index.add_files`."""
+        options = options or SyncOptions()
         with self._run(force=options.force) as run:
             for done, (name, stream) in enumerate(files):
                 for item in sync.file_documents(name, stream, options.kind or "auto", options.fields or Fields()):
@@ -82,10 +78,18 @@ class IndexWriter:
             progress(Progress(len(files), len(files), "documents", "", run.ingest.written))
         return self._report(run)
 
-    def sync(self, paths: Sequence[Path], options: SyncOptions, progress: Callable[[Progress], None]) -> SyncReport:
+    def plan(self, paths: Sequence[Path], options: SyncOptions | None) -> sources.Update:
+        """What `sync` would do. Raises UsageError, NotFound, GuardRail."""
+        return sources.update(paths, options or SyncOptions(), self._reader.recipe())
+
+    def sync(
+        self, paths: Sequence[Path], options: SyncOptions | None, progress: Callable[[Progress], None]
+    ) -> SyncReport:
         """See `Index.sync`."""
-        update = sources.update(paths, options, self._reader.recipe())
-        self._record(update.recipe)  # "resplit" stays until every document has been split anew, whatever is killed
+        update = self.plan(paths, options)
+        self._record(
+            update.recipe
+        )  # "resplit" stays until every document has been split again, even if the process is killed
         splitter = Splitter(**update.recipe["splitter"])
         with self._run(force=update.options.force, splitter=splitter) as run:
             sync.sync(self._writer, update.roots, update.scopes, update.options, run.ingest, run.tally, progress)
@@ -155,7 +159,7 @@ class IndexWriter:
             run.tally.count(Skipped(item.id, error.message))
 
     def _split_anew(self, run: _Run, progress: Callable[[Progress], None]) -> None:
-        """Split the documents that came through `add` anew; their text is in the store."""
+        """Split the documents that came through `add` again; their text is in the store."""
         added = [origin.document for origin in self._reader.origins() if origin.root is None]
         for done, uri in enumerate(added):
             progress(Progress(done, len(added), "documents", uri, run.ingest.written))

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
-from semsearch.documents import loaders
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound, UsageError
 from semsearch.search import filter_parser, fusion
@@ -138,6 +137,8 @@ class Searcher:
 
     def _file_vectors(self, path: Path) -> Vectors:
         """The vectors (n, d) of a file's passages, cut as those of the index are. Raises UsageError for one without."""
+        from semsearch.documents import loaders  # 30 ms, and few queries name a file
+
         encoder, splitter = self.queries.encoder, Splitter(**self._reader.recipe()["splitter"])
         documents = [found for found in loaders.load(path) if isinstance(found, Document)]
         cut = [part.text for one in documents for part in passages(one, splitter, encoder.count_tokens)]

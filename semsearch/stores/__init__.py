@@ -1,1 +1,1 @@
-"""What keeps passages and vectors and answers questions about them. `protocol` is the seam; `local` is SQLite."""
+"""Stores of passages and vectors: the interface (`protocol`), and one package per store (`local` is SQLite)."""

@@ -1,4 +1,4 @@
-"""The seam of stores: all that search, indexing, the index and evaluation ask of what keeps passages and vectors.
+"""Protocols of a store: everything that search, indexing, `Index` and evaluation may call on one.
 
 A store is a package of `stores/` with `create`, `open_reader` and `open_writer`, which give the two protocols below.
 Nothing here speaks of SQL, files or FAISS: a filter arrives as a parsed tree and is compiled by the store to its own
@@ -92,7 +92,7 @@ class StoreReader(Protocol):
         """Counts, recipe, spaces with what serves them and why, and the last run: what `Index.info` gives."""
 
     def recipe(self) -> JsonObject:
-        """How this index is made: what `set_recipe` was given last."""
+        """How this index is made: the latest argument of `set_recipe`."""
 
     def runs(self) -> Iterator[JsonObject]:
         """The reports of the latest runs of `index`, newest first."""
@@ -179,7 +179,7 @@ class StoreReader(Protocol):
         """Where words of `query` stand in `text`, as lexical search compares words: ascending (start, end) offsets."""
 
     def facets(self) -> list[Facet]:
-        """What tells the documents apart: kind of file, date, the keys of the metadata."""
+        """The properties by which documents differ: file type, date, and the keys of their metadata."""
 
     # ---- is it sound
     def verify(self, progress: Callable[[Progress], None]) -> list[str]:
@@ -205,9 +205,9 @@ class StoreWriter(Protocol):
 
     # ---- documents
     def replace(self, entries: Sequence[Entry], space: int) -> None:
-        """Store these documents, each in place of what its id held before. Writing twice gives the same store.
+        """Store these documents, each in place of the one with the same id. Writing twice gives the same store.
 
-        Raises Unreadable for a document that cannot be kept exactly; nothing of the call is written then.
+        Raises Unreadable for a document that cannot be stored exactly; then nothing is written.
         """
 
     def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:

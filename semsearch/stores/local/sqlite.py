@@ -1,4 +1,4 @@
-"""Connections to a store, and what SQLite's errors mean to a person.
+"""Connections to a store, and how SQLite's errors are reported.
 
 `trusted_schema=OFF` and `cell_size_check=ON` because an index may come from somebody else or from a bad disk.
 Memory-mapped reading is left off: it read 10,000 vectors no faster, and an I/O error would end the process.
@@ -22,7 +22,7 @@ WAL_LIMIT = 64 * 2**20  # bytes; a WAL that grew under a long reader is cut back
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _NO_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
-REPAIR = "See what is wrong with `semsearch verify`; then restore a dump, or build the index anew."
+REPAIR = "See what is wrong with `semsearch verify`; then restore a dump, or rebuild the index."
 
 
 def connect(file: Path, mode: Literal["ro", "rw", "rwc", "immutable"]) -> sqlite3.Connection:
@@ -136,7 +136,7 @@ def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
     if kind in _CORRUPT or "Could not decode to UTF-8" in said or "malformed" in said:
         return Corrupt(f"{folder} is damaged: {said}.", REPAIR)
     if kind in _BUSY:
-        return Locked(f"{folder} is held by another program ({said}).", "Close it and try again.")
+        return Locked(f"{folder} is in use by another program ({said}).", "Close it and try again.")
     if "closed database" in said:
         return SemsearchError(f"index {folder.name} is closed.", "Open it again.")
     if kind == sqlite3.SQLITE_FULL:
@@ -148,4 +148,4 @@ def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
         return SemsearchError(f"{folder} cannot be opened or written to: {said}.", "Check its permissions.")
     if kind == sqlite3.SQLITE_IOERR:
         return SemsearchError(f"{folder}: the disk reports an error ({said}).", "Check the disk.")
-    return SemsearchError(f"{folder}: SQLite says: {said}.")
+    return SemsearchError(f"{folder}: SQLite reports: {said}.")
