@@ -60,11 +60,7 @@ def trusted_encoder(model: str) -> semsearch.Encoder:
     return semsearch.Encoder.from_settings(model, trust_remote_code=True)
 
 
-def load_encoder(
-    options: Options,
-    model: str | None,
-    encoder: EncoderOptions,
-) -> semsearch.Encoder:
+def load_encoder(options: Options, model: str | None, encoder: EncoderOptions) -> semsearch.Encoder:
     """The encoder that flags and settings name. Without the embedding cache, which rounds its vectors."""
     chosen = settings.load({"model": model, "device": encoder.device, "home": options.home})
     return semsearch.Encoder.load(

@@ -44,9 +44,7 @@ class Terminated(BaseException):
 @app.callback(invoke_without_command=True)
 def start(
     ctx: typer.Context,
-    home: Annotated[
-        Path | None, typer.Option("--home", metavar="DIR", help="Folder that contains the indexes.")
-    ] = None,
+    home: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder that contains the indexes.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no progress and no summaries.")] = False,
     verbose: Annotated[

@@ -42,8 +42,7 @@ NameOption = Annotated[
     str | None, typer.Option("-n", "--name", metavar="NAME", help=WHICH_INDEX, autocompletion=complete_index)
 ]
 NameArgument = Annotated[
-    str | None,
-    typer.Argument(metavar="[NAME]", help=WHICH_INDEX, autocompletion=complete_index, show_default=False),
+    str | None, typer.Argument(metavar="[NAME]", help=WHICH_INDEX, autocompletion=complete_index, show_default=False)
 ]
 ModelOption = Annotated[
     str | None,
@@ -55,8 +54,7 @@ ModelOption = Annotated[
     ),
 ]
 ModelsOption = Annotated[
-    list[str] | None,
-    typer.Option("-m", "--model", metavar="MODEL", help="Encoder, or MODEL#TEMPLATE; repeatable."),
+    list[str] | None, typer.Option("-m", "--model", metavar="MODEL", help="Encoder, or MODEL#TEMPLATE; repeatable.")
 ]
 TemplateOption = Annotated[
     str | None,

@@ -40,8 +40,7 @@ FIXED = {
 def ui(
     ctx: typer.Context,
     port: Annotated[
-        int | None,
-        typer.Option("--port", metavar="N", help=f"Port on {HERE}.  [default: {PORT}, or the next free one]"),
+        int | None, typer.Option(metavar="N", help=f"Port on {HERE}.  [default: {PORT}, or the next free one]")
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
     device: DeviceOption = None,

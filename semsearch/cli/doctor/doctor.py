@@ -104,7 +104,7 @@ def _providers(context: Context) -> Iterator[Finding]:
 def _on_gpu(context: Context) -> Iterator[Finding]:
     """Torch and FAISS compute on the GPU. Tried only with a GPU build and a GPU, since importing torch takes 2 s."""
     facts = context.facts
-    if facts.device == "cpu" or not (facts.driver.present or facts.asked):
+    if facts.device == "cpu" or not (facts.driver.present or facts.gpu_requested):
         return
     if "torch" in facts.builds and facts.builds["torch"].gpu:
         yield _computes(facts, "torch gpu", *_device.torch_facts(facts.device))
@@ -117,7 +117,7 @@ def _on_gpu(context: Context) -> Iterator[Finding]:
 def _computes(facts: Facts, check: str, cudnn: str, trouble: str) -> Finding:
     if trouble:
         fix = "See the findings gpu and cuda, or use --device cpu."
-        return Finding(check, "broken" if facts.asked and check == "torch gpu" else "note", trouble, fix)
+        return Finding(check, facts.severity if check == "torch gpu" else "note", trouble, fix)
     return Finding(check, "ok", "works" + (f", cuDNN {cudnn}" if cudnn else ""))
 
 

@@ -40,9 +40,14 @@ class Facts:
     device: str = "auto"
 
     @property
-    def asked(self) -> bool:
+    def gpu_requested(self) -> bool:
         """Whether a GPU was requested by name."""
         return self.device.startswith("cuda")
+
+    @property
+    def severity(self) -> str:
+        """The state of a finding about a GPU that does not work: broken if a GPU was requested, else note."""
+        return "broken" if self.gpu_requested else "note"
 
     @property
     def number(self) -> int:
@@ -50,10 +55,10 @@ class Facts:
         return int(self.device.partition(":")[2] or 0)
 
     @property
-    def meant(self) -> bool:
+    def gpu_expected(self) -> bool:
         """Whether a GPU is expected: there is one, it was requested, or wheels for one are installed."""
         chosen = any(self.builds[part].gpu for part in ("faiss", "onnxruntime") if part in self.builds)
-        return bool(self.driver.gpus) or self.asked or chosen
+        return bool(self.driver.gpus) or self.gpu_requested or chosen
 
 
 def gather(device: str) -> Facts:

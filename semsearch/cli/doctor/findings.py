@@ -27,7 +27,7 @@ class Finding:
 
 def gpu(facts: Facts) -> Iterator[Finding]:
     """The GPUs of the driver; without any, why an existing card is not among them."""
-    known, state = facts.driver, "broken" if facts.asked else "note"
+    known, state = facts.driver, facts.severity
     runs = f"driver {known.version or 'of unknown version'}" + (f" (CUDA {known.cuda})" if known.cuda else "")
     if known.gpus:
         names = ", ".join(name if n == 1 else f"{n} x {name}" for name, n in Counter(known.gpus).items())
@@ -41,7 +41,8 @@ def gpu(facts: Facts) -> Iterator[Finding]:
         fix = "Install NVIDIA's driver, or start the container with its GPUs (docker run --gpus all)."
         yield Finding("gpu", state, "there is an NVIDIA card, but its driver is not installed", fix)
     else:
-        yield Finding("gpu", "broken" if facts.asked else "ok", "none", "Use --device cpu." if facts.asked else "")
+        requested = facts.gpu_requested
+        yield Finding("gpu", "broken", "none", "Use --device cpu.") if requested else Finding("gpu", "ok", "none")
 
 
 def libraries(facts: Facts) -> Iterator[Finding]:
@@ -87,11 +88,13 @@ def _build(facts: Facts, module: str, listed: str) -> Finding:
     build = facts.builds[module]
     if build.gpu:
         return Finding(module, "ok", f"{listed}, GPU build" + (f" for CUDA {build.cuda}" if build.cuda else ""))
-    if not facts.meant or (facts.asked and not (facts.driver.present or facts.card)):  # the finding `gpu` says so
+    missing = facts.gpu_requested and not (facts.driver.present or facts.card)  # a finding of gpu() above
+    if missing or not facts.gpu_expected:
         return Finding(module, "ok", f"{listed}, CPU build")
     encoders = [facts.builds[part] for part in ("torch", "onnxruntime") if part in facts.builds]
-    state = "broken" if facts.asked and module != "faiss" and not any(one.gpu for one in encoders) else "note"
-    why = "a GPU was requested" if facts.asked else "there is a GPU" if facts.driver.gpus else "others are GPU builds"
+    state = "note" if module == "faiss" or any(one.gpu for one in encoders) else facts.severity
+    why = "there is a GPU" if facts.driver.gpus else "others are GPU builds"
+    why = "a GPU was requested" if facts.gpu_requested else why
     wheels = " ".join(facts.owners.get(module, ())) or module
     return Finding(module, state, f"{listed}, CPU build, though {why}", f"pip uninstall -y {wheels} && {GPU_EXTRA}")
 
@@ -105,7 +108,7 @@ def _driver(facts: Facts) -> Iterator[Finding]:
             fix = f"Install a driver of {DRIVERS.get(major, max(DRIVERS.values()))} or later"
             wheels = " ".join(facts.owners.get(part, ())) or part
             fix += f", or: pip uninstall -y {wheels} && {GPU_EXTRA}" if int(newest) >= MAJOR and major > MAJOR else "."
-            yield Finding("cuda", "broken" if facts.asked else "note", f"{part} is for CUDA {major}, {runs}", fix)
+            yield Finding("cuda", facts.severity, f"{part} is for CUDA {major}, {runs}", fix)
 
 
 def _majors(facts: Facts) -> Iterator[Finding]:
@@ -120,4 +123,4 @@ def _majors(facts: Facts) -> Iterator[Finding]:
 
 
 def _install(facts: Facts) -> str:
-    return GPU_EXTRA if facts.meant else install_command("cpu")
+    return GPU_EXTRA if facts.gpu_expected else install_command("cpu")

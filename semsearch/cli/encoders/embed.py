@@ -31,9 +31,7 @@ def embed(
         str, typer.Argument(metavar="TEXT|-|FILE", help="A text; or a file, or - for stdin, with one text per line.")
     ],
     model: ModelOption = None,
-    role: Annotated[
-        Role, typer.Option("--role", help="Use of the text: some encoders distinguish the two.")
-    ] = "passage",
+    role: Annotated[Role, typer.Option(help="Use of the text: some encoders distinguish the two.")] = "passage",
     shape: Annotated[
         Literal["jsonl", "npy"] | None,
         typer.Option("--format", help="Output format.  [default: jsonl, or by the suffix of OUT]"),

@@ -33,33 +33,27 @@ def export(
     out: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to create.")],
     dtype: Annotated[
         Literal["fp32", "fp16", "int8"],
-        typer.Option("--dtype", help="fp32 equals the model; int8 is the smallest, and the fastest on a CPU."),
+        typer.Option(help="fp32 equals the model; int8 is the smallest, and the fastest on a CPU."),
     ] = "fp32",
     template: TemplateOption = None,
     layer: LayerOption = None,
     dim: Annotated[
-        int | None, typer.Option("--dim", metavar="K", min=1, help="Truncate the vectors to their first K dimensions.")
+        int | None, typer.Option(metavar="K", min=1, help="Truncate the vectors to their first K dimensions.")
     ] = None,
     post: Annotated[
         Literal["whitening", "flow"] | None,
-        typer.Option("--post", help="Post-processing to append to the model, fitted on texts."),
+        typer.Option(help="Post-processing to append to the model, fitted on texts."),
     ] = None,
     fit: Annotated[
-        Path | None,
-        typer.Option("--fit", metavar="FILE", help="Texts to fit it on: a text per line, JSONL, CSV, or a folder."),
+        Path | None, typer.Option(metavar="FILE", help="Texts to fit it on: a text per line, JSONL, CSV, or a folder.")
     ] = None,
-    fit_index: Annotated[
-        str | None, typer.Option("--fit-index", metavar="NAME", help="Fit it on the passages of this index.")
-    ] = None,
-    power: Annotated[
-        float, typer.Option("--power", metavar="P", help="Strength of the whitening: 1 is full, 0.2 slight.")
-    ] = 1.0,
+    fit_index: Annotated[str | None, typer.Option(metavar="NAME", help="Fit it on the passages of this index.")] = None,
+    power: Annotated[float, typer.Option(metavar="P", help="Strength of the whitening: 1 is full, 0.2 slight.")] = 1.0,
     max_samples: Annotated[
-        int | None, typer.Option("--max-samples", metavar="N", min=1, help="Fit it on a random sample of N texts.")
+        int | None, typer.Option(metavar="N", min=1, help="Fit it on a random sample of N texts.")
     ] = None,
     to: Annotated[
-        Literal["onnx", "torch"],
-        typer.Option("--to", help="torch keeps the weights, for a GPU or for further training."),
+        Literal["onnx", "torch"], typer.Option(help="torch keeps the weights, for a GPU or for further training.")
     ] = "onnx",
     data: Annotated[
         Path | None,

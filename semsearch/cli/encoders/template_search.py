@@ -63,8 +63,7 @@ def search(
         bool, typer.Option("--full", help="Score all combinations, instead of one part after the other.")
     ] = False,
     max_samples: Annotated[
-        int | None,
-        typer.Option("--max-samples", metavar="N", min=2, help="Score on N pairs, evenly spread over the file."),
+        int | None, typer.Option(metavar="N", min=2, help="Score on N pairs, evenly spread over the file.")
     ] = None,
     template: TemplateOption = None,
     dtype: DtypeOption = None,

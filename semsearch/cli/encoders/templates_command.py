@@ -30,10 +30,9 @@ templates = typer.Typer(
 def list_(
     ctx: typer.Context,
     kind: Annotated[
-        Literal["bert", "roberta", "causal"] | None,
-        typer.Option("--kind", help="Only templates for this kind of model."),
+        Literal["bert", "roberta", "causal"] | None, typer.Option(help="Only templates for this kind of model.")
     ] = None,
-    method: Annotated[str | None, typer.Option("--method", metavar="M", help="Only templates of this method.")] = None,
+    method: Annotated[str | None, typer.Option(metavar="M", help="Only templates of this method.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List the templates of the papers: name, method, kinds of model and text."""
@@ -83,7 +82,7 @@ def lint(
     ctx: typer.Context,
     which: Annotated[list[str], typer.Argument(metavar="TEXT|FILE|NAME…", help=WHICH)],
     model: ModelOption = None,
-    method: Annotated[str, typer.Option("--method", metavar="M", help="Check it for this method.")] = "",
+    method: Annotated[str, typer.Option(metavar="M", help="Check it for this method.")] = "",
     trust: TrustFlag = False,
     as_json: JsonFlag = False,
 ) -> None:

@@ -23,12 +23,10 @@ def geometry(
     models: ModelsOption = None,
     data: DataOption = None,
     texts: Annotated[
-        str | None, typer.Option("--texts", metavar="FILE", help="Your own texts: one per line, or JSON lines.")
+        str | None, typer.Option(metavar="FILE", help="Your own texts: one per line, or JSON lines.")
     ] = None,
     index: NameOption = None,
-    sample: Annotated[
-        int, typer.Option("--sample", metavar="N", min=3, help="Draw a sample of N texts or vectors.")
-    ] = SAMPLE,
+    sample: Annotated[int, typer.Option(metavar="N", min=3, help="Draw a sample of N texts or vectors.")] = SAMPLE,
     options: EncoderOptions,
     output: ReportOptions,
 ) -> None:
@@ -42,8 +40,7 @@ def geometry(
         models or texts or data or options.template or options.dtype or options.layer is not None
     ):
         raise UsageError(
-            "-n measures the vectors of an index.",
-            "Leave out -m, --texts, --data, --template, --dtype and --layer.",
+            "-n measures the vectors of an index.", "Leave out -m, --texts, --data, --template, --dtype and --layer."
         )
     from semsearch.cli.evaluate import geometry_runs  # numpy, which --help does without
 

@@ -81,9 +81,7 @@ def eval_(
         typer.Option(metavar="F", help="File of relevance judgements: `query 0 document grade` (TREC), or BEIR."),
     ] = None,
     k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of hits per query.")] = 100,
-    mode: Annotated[
-        Mode | None, typer.Option("--mode", help="Search mode.  [default: all three, side by side]")
-    ] = None,
+    mode: Annotated[Mode | None, typer.Option(help="Search mode.  [default: all three, side by side]")] = None,
     device: DeviceOption = None,
     report: ReportOption = None,
     as_json: JsonFlag = False,

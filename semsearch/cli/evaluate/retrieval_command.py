@@ -42,11 +42,9 @@ def retrieval(
             help="Folder with corpus.jsonl, queries.jsonl and qrels/, or its name in SEMSEARCH_DATA; repeatable.",
         ),
     ] = None,
-    split: Annotated[str, typer.Option("--split", metavar="NAME", help="Judgements to use: qrels/NAME.tsv.")] = "test",
+    split: Annotated[str, typer.Option(metavar="NAME", help="Judgements to use: qrels/NAME.tsv.")] = "test",
     models: ModelsOption = None,
-    mode: Annotated[
-        Mode | None, typer.Option("--mode", help="Search mode.  [default: all three, side by side]")
-    ] = None,
+    mode: Annotated[Mode | None, typer.Option(help="Search mode.  [default: all three, side by side]")] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="One vector per document, truncated at the encoder's limit, as in BEIR.")
     ] = False,

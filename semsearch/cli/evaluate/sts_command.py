@@ -31,8 +31,7 @@ def sts(
     a: Annotated[str | None, typer.Argument(metavar="A", help="A text, …")] = None,
     b: Annotated[str | None, typer.Argument(metavar="B", help="… and another to compare it with.")] = None,
     pairs: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Pairs: a<TAB>b[<TAB>score], CSV, or JSON lines; - reads stdin."),
+        str | None, typer.Option(metavar="FILE", help="Pairs: a<TAB>b[<TAB>score], CSV, or JSON lines; - reads stdin.")
     ] = None,
     matrix: Annotated[
         str | None, typer.Option(metavar="FILE", help="Compare every line of this file with every other.")
@@ -43,14 +42,12 @@ def sts(
     ] = None,
     data: DataOption = None,
     split: Annotated[
-        Literal["train", "dev", "test"],
-        typer.Option("--split", help="Part of stsb or sickr; the other sets have only test."),
+        Literal["train", "dev", "test"], typer.Option(help="Part of stsb or sickr; the other sets have only test.")
     ] = "test",
     aggregate: Annotated[
         Aggregation,
         typer.Option(
-            "--aggregate",
-            help="How to combine subsets: all pairs joined, as in papers; their mean; or their mean weighted by size.",
+            help="How to combine subsets: all pairs joined, as in papers; their mean; or their mean weighted by size."
         ),
     ] = "all",
     models: ModelsOption = None,

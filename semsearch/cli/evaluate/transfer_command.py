@@ -49,9 +49,7 @@ def transfer(
     fast: Annotated[
         bool, typer.Option("--fast", help="SentEval's fast settings: 5 folds, RMSprop, batches of 128.")
     ] = False,
-    hidden: Annotated[
-        int, typer.Option("--hidden", metavar="N", min=0, help="Size of a hidden layer; 0 for none.")
-    ] = 0,
+    hidden: Annotated[int, typer.Option(metavar="N", min=0, help="Size of a hidden layer; 0 for none.")] = 0,
     options: EncoderOptions,
     output: ReportOptions,
 ) -> None:

@@ -84,13 +84,7 @@ def rm(
 def rename(
     ctx: typer.Context,
     first: Annotated[
-        str,
-        typer.Argument(
-            metavar="[NAME]",
-            help=WHICH_INDEX,
-            autocompletion=complete_index,
-            show_default=False,
-        ),
+        str, typer.Argument(metavar="[NAME]", help=WHICH_INDEX, autocompletion=complete_index, show_default=False)
     ],
     second: Annotated[str | None, typer.Argument(metavar="NEW", help="The new name.", show_default=False)] = None,
     named: NameOption = None,

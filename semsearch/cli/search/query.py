@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import typer
@@ -13,7 +13,7 @@ import semsearch
 from semsearch import settings
 from semsearch.cli.input_files import QueryWithId, read_queries
 from semsearch.cli.lookup import choose_index, open_index, parse_id, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, TrustFlag
+from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, TrustFlag, option_groups
 from semsearch.cli.output import console, hit_formats
 from semsearch.errors import UsageError
 from semsearch.types import Group, JsonObject, Mode, Query, Results
@@ -26,60 +26,72 @@ Where = Annotated[
 PathGlob = Annotated[
     str | None, typer.Option("--path", metavar="G", help="Only paths that match this glob: 'notes/**/*.md'.")
 ]
-MinStrength = Annotated[float, typer.Option("--min-strength", metavar="S", help="Only hits of this strength, 0 to 1.")]
-GroupBy = Annotated[Group, typer.Option("--group", help="One hit per document, or every passage.")]
-Exact = Annotated[bool, typer.Option("--exact", help="Compare with every vector, without the approximate index.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Also print scores per channel, plan, filters and times.")]
-FormatOption = Annotated[
-    hit_formats.Format,
-    typer.Option(
-        "--format",
-        help="auto: a table on a terminal, else JSON lines. CSV and TSV cells may begin with =: import them as text.",
-    ),
-]
 FailEmpty = Annotated[bool, typer.Option("--fail-empty", help="Exit 1 if there are no hits.")]
 
 
+@dataclass(frozen=True, slots=True)
+class HitOptions:
+    """The options of `query` and `similar` that select hits and print them."""
+
+    min_strength: Annotated[float, typer.Option(metavar="S", help="Only hits of this strength, 0 to 1.")] = 0.0
+    group: Annotated[Group, typer.Option(help="One hit per document, or every passage.")] = "document"
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Compare with every vector, without the approximate index.")
+    ] = False
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Also print scores per channel, plan, filters and times.")
+    ] = False
+    as_json: JsonFlag = False
+    shape: Annotated[
+        hit_formats.Format,
+        typer.Option(
+            "--format",
+            help="auto: a table on a terminal, else JSON lines. "
+            "CSV and TSV cells may begin with =: import them as text.",
+        ),
+    ] = "auto"
+
+    def output_format(self) -> hit_formats.Format:
+        """The format, which is never auto. Raises UsageError where --json and --format disagree."""
+        if self.as_json and self.shape not in ("auto", "json"):
+            raise UsageError(f"--json and --format {self.shape} exclude each other.", "Choose one.")
+        if self.as_json:
+            return "json"
+        if self.shape != "auto":
+            return self.shape
+        return "table" if sys.stdout.isatty() else "jsonl"
+
+
+@option_groups
 def query(
     ctx: typer.Context,
+    *,
     text: Annotated[
         str | None, typer.Argument(metavar="TEXT|-", help="Text to search for; - reads it from stdin.")
     ] = None,
     name: NameOption = None,
     k: Count = None,
-    mode: Annotated[
-        Mode | None, typer.Option("--mode", help="Search by meaning, by words, or both.  [default: hybrid]")
-    ] = None,
+    mode: Annotated[Mode | None, typer.Option(help="Search by meaning, by words, or both.  [default: hybrid]")] = None,
     alpha: Annotated[
         float | None, typer.Option(metavar="A", help="Weight of meaning against words, 0 to 1; replaces rank fusion.")
     ] = None,
     where: Where = None,
     path: PathGlob = None,
     more: Annotated[
-        list[str] | None,
-        typer.Option("--more", metavar="TEXT[^W]", help="Move the query towards this meaning, with weight W."),
+        list[str] | None, typer.Option(metavar="TEXT[^W]", help="Move the query towards this meaning, with weight W.")
     ] = None,
     less: Annotated[
-        list[str] | None,
-        typer.Option("--less", metavar="TEXT[^W]", help="Move the query away from this meaning, with weight W."),
+        list[str] | None, typer.Option(metavar="TEXT[^W]", help="Move the query away from this meaning, with weight W.")
     ] = None,
     must: Annotated[
-        list[str] | None,
-        typer.Option("--must", metavar="WORD", help="Only passages that contain this word; repeatable."),
+        list[str] | None, typer.Option(metavar="WORD", help="Only passages that contain this word; repeatable.")
     ] = None,
     like: Annotated[
-        list[str] | None,
-        typer.Option("--like", metavar="ID|FILE", help="Search for text like this passage, document or file."),
+        list[str] | None, typer.Option(metavar="ID|FILE", help="Search for text like this passage, document or file.")
     ] = None,
-    min_strength: MinStrength = 0.0,
-    group: GroupBy = "document",
-    exact: Exact = False,
-    explain: Explain = False,
-    as_json: JsonFlag = False,
-    shape: FormatOption = "auto",
+    hits: HitOptions,
     batch: Annotated[
-        str | None,
-        typer.Option("--batch", metavar="FILE", help="File of queries: one per line, id<TAB>text, or JSON lines."),
+        str | None, typer.Option(metavar="FILE", help="File of queries: one per line, id<TAB>text, or JSON lines.")
     ] = None,
     fail_empty: FailEmpty = False,
     device: DeviceOption = None,
@@ -98,29 +110,26 @@ def query(
         less=tuple(_weighted(one, "--less") for one in less or ()),
         must=tuple(must or ()),
         like=tuple(parse_id(one) for one in like or ()),
-        min_strength=min_strength,
-        group=group,
-        exact=exact,
+        min_strength=hits.min_strength,
+        group=hits.group,
+        exact=hits.exact,
     )
     queries = _queries(text, batch, plain)
-    shape = _shape(shape, as_json)
+    shape = hits.output_format()
     with open_index(ctx.obj, choose_index(ctx.obj, name), trust=trust) as index:
-        _answer(index, queries, shape, batch=batch is not None, explain=explain, fail_empty=fail_empty)
+        _answer(index, queries, shape, batch=batch is not None, explain=hits.explain, fail_empty=fail_empty)
 
 
+@option_groups
 def similar(
     ctx: typer.Context,
+    *,
     what: Annotated[str, typer.Argument(metavar="ID|FILE", help="Id of a passage or a document, or a file.")],
     name: NameOption = None,
     k: Count = None,
     where: Where = None,
     path: PathGlob = None,
-    min_strength: MinStrength = 0.0,
-    group: GroupBy = "document",
-    exact: Exact = False,
-    explain: Explain = False,
-    as_json: JsonFlag = False,
-    shape: FormatOption = "auto",
+    hits: HitOptions,
     fail_empty: FailEmpty = False,
     device: DeviceOption = None,
     trust: TrustFlag = False,
@@ -136,13 +145,13 @@ def similar(
         where=where,
         path=path,
         like=(parse_id(what),),
-        min_strength=min_strength,
-        group=group,
-        exact=exact,
+        min_strength=hits.min_strength,
+        group=hits.group,
+        exact=hits.exact,
     )
-    shape = _shape(shape, as_json)
+    shape = hits.output_format()
     with open_index(ctx.obj, choose_index(ctx.obj, name), trust=trust) as index:
-        _answer(index, [("1", plain)], shape, batch=False, explain=explain, fail_empty=fail_empty)
+        _answer(index, [("1", plain)], shape, batch=False, explain=hits.explain, fail_empty=fail_empty)
 
 
 def _answer(
@@ -215,13 +224,3 @@ def _weighted(argument: str, flag: str) -> tuple[str, float]:
     if not text.strip(" ^") or not 0 < weight < 1000:
         raise UsageError(f"{flag} needs a text, and a weight above 0 and below 1000.", f'Write {flag} "diesel^0.5".')
     return text, weight
-
-
-def _shape(shape: hit_formats.Format, as_json: bool) -> hit_formats.Format:
-    if as_json and shape not in ("auto", "json"):
-        raise UsageError(f"--json and --format {shape} exclude each other.", "Choose one.")
-    if as_json:
-        return "json"
-    if shape != "auto":
-        return shape
-    return "table" if sys.stdout.isatty() else "jsonl"

@@ -92,10 +92,7 @@ class DataSource:
                 raise UsageError(f"the passages of an index have no {flag[2:]}.", f"Omit {flag}.")
         with open_index(options, name) as index:
             return of_texts(
-                index.texts(),
-                f"index {name}",
-                granularity=self.granularity or "passages",
-                max_samples=self.max_samples,
+                index.texts(), f"index {name}", granularity=self.granularity or "passages", max_samples=self.max_samples
             )
 
 

@@ -39,8 +39,7 @@ class Hyperparameters:
     batch_size: Annotated[int | None, typer.Option(metavar="N", min=1, help="Examples per step.")] = None
     learning_rate: Annotated[float | None, typer.Option(metavar="R", help="Peak learning rate.")] = None
     warmup: Annotated[
-        float | None,
-        typer.Option(metavar="W", help="Warm-up: a share of the steps below 1, else a number of steps."),
+        float | None, typer.Option(metavar="W", help="Warm-up: a share of the steps below 1, else a number of steps.")
     ] = None
     max_length: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Truncate texts to N tokens in training.")
@@ -49,14 +48,11 @@ class Hyperparameters:
     grad_cache_size: Annotated[
         int | None,
         typer.Option(
-            metavar="N",
-            min=1,
-            help="Encode N texts at a time to save memory; the loss still sees the whole batch.",
+            metavar="N", min=1, help="Encode N texts at a time to save memory; the loss still sees the whole batch."
         ),
     ] = None
     ema_decay: Annotated[
-        float | None,
-        typer.Option(metavar="D", help="Average the weights with this decay, for example 0.999."),
+        float | None, typer.Option(metavar="D", help="Average the weights with this decay, for example 0.999.")
     ] = None
 
 

@@ -29,12 +29,7 @@ def train(
     ctx: typer.Context,
     *,
     method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            metavar="METHOD",
-            help=f"Training objective: {', '.join(objectives.names())}.",
-        ),
+        str, typer.Option("--method", metavar="METHOD", help=f"Training objective: {', '.join(objectives.names())}.")
     ],
     base: Annotated[
         str,
@@ -47,23 +42,19 @@ def train(
     template: TemplateOption = None,
     teacher: Annotated[
         str | None,
-        typer.Option(
-            "--teacher", metavar="MODEL", help="Teacher model of distil.  [default: the base with mean pooling]"
-        ),
+        typer.Option(metavar="MODEL", help="Teacher model of distil.  [default: the base with mean pooling]"),
     ] = None,
     hyperparameters: Hyperparameters,
     matryoshka_dims: Annotated[
-        str | None,
-        typer.Option("--matryoshka-dims", metavar="D,D,…", help="Also train vectors truncated to these dimensions."),
+        str | None, typer.Option(metavar="D,D,…", help="Also train vectors truncated to these dimensions.")
     ] = None,
     precision: Annotated[
-        Literal["fp32", "bf16"], typer.Option("--precision", help="Precision of the computation; bf16 saves memory.")
+        Literal["fp32", "bf16"], typer.Option(help="Precision of the computation; bf16 saves memory.")
     ] = "fp32",
     device: DeviceOption = None,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Random seed.  [default: 0]")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Random seed.  [default: 0]")] = None,
     seeds: Annotated[
-        str | None,
-        typer.Option("--seeds", metavar="N,N,…", help="One run per seed; the best by validation score is kept."),
+        str | None, typer.Option(metavar="N,N,…", help="One run per seed; the best by validation score is kept.")
     ] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the method; repeatable.")
