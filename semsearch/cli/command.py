@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,21 +42,13 @@ class Command(TyperCommand):
             return super().invoke(ctx)
 
 
-class WarningHandler(logging.Handler):
-    """Prints what the library logs as every other warning is printed; nothing under -q."""
-
-    def __init__(self, options: Options) -> None:
-        super().__init__(logging.WARNING)
-        self.options = options
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if not self.options.quiet:
-            console.warn([record.getMessage()])
-
-
 @contextmanager
 def _warnings(options: Options) -> Iterator[None]:
-    handler, log = WarningHandler(options), logging.getLogger("semsearch")
+    """Print what the library logs as every other warning is printed; nothing under -q."""
+    import logging  # --help does without
+
+    handler, log = logging.Handler(logging.WARNING), logging.getLogger("semsearch")
+    handler.emit = lambda record: console.warn([] if options.quiet else [record.getMessage()])  # type: ignore[method-assign]
     log.addHandler(handler)
     try:
         yield

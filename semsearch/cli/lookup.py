@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import semsearch
 from semsearch import settings
 from semsearch.cli.options import EncoderOptions, Options
-from semsearch.errors import NotFound, UnknownName, UsageError
+from semsearch.cli.output import console
+from semsearch.errors import GuardRail, NotFound, UnknownName, UsageError
 
 
 def choose_index(options: Options, *names: str | None) -> str:
@@ -101,6 +103,18 @@ def existing_paths(paths: Sequence[str]) -> list[Path]:
         if not Path(path).exists():
             raise NotFound(f"{path} does not exist.", "Check the spelling and the current folder.")
     return [Path(path) for path in paths]
+
+
+def check_split(path: Path, what: str, *, yes: bool) -> None:
+    """Raises GuardRail if `path` looks like a test set, on which `what` must not be chosen; with `yes`, only warns."""
+    if not re.search(r"(?<![a-z])test(?![a-z])", path.name.lower()):
+        return
+    if not yes:
+        raise GuardRail(
+            f"{path.name} looks like a test set: scores of {what} chosen on it are not honest.",
+            "Use the validation set, or pass -y.",
+        )
+    console.warn([f"{path.name} looks like a test set: do not report scores on it for this {what.split()[-1]}."])
 
 
 def parse_id(text: str) -> int | str:

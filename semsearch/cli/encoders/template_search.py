@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import typer
 
 from semsearch import settings
 from semsearch.cli.input_files import read_lines, read_pairs
+from semsearch.cli.lookup import check_split
 from semsearch.cli.options import (
     DeviceOption,
     DtypeOption,
@@ -29,7 +29,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
-from semsearch.errors import GuardRail, NotFound, UsageError
+from semsearch.errors import NotFound, UsageError
 from semsearch.prompts import library
 from semsearch.prompts.library import Template
 from semsearch.types import JsonObject, Progress
@@ -126,18 +126,6 @@ def _subset(data: Path, *, yes: bool) -> Subset:
         raise UsageError(f"{path}: {problem}.", "Write `text<TAB>text<TAB>score` on each line.")
     gold = tuple(score for *_, score in triples if score is not None)
     return sts_benchmarks.Subset(tuple((a, b) for a, b, _ in triples), gold)
-
-
-def check_split(path: Path, what: str, *, yes: bool) -> None:
-    """Raises GuardRail if `path` looks like a test set, on which `what` must not be chosen; with `yes`, only warns."""
-    if not re.search(r"(?<![a-z])test(?![a-z])", path.name.lower()):
-        return
-    if not yes:
-        raise GuardRail(
-            f"{path.name} looks like a test set: scores of {what} chosen on it are not honest.",
-            "Use the validation set, or pass -y.",
-        )
-    console.warn([f"{path.name} looks like a test set: do not report scores on it for this {what.split()[-1]}."])
 
 
 def _senteval(path: Path) -> list[tuple[str, str, float | None]]:

@@ -10,6 +10,8 @@ import typer
 
 import semsearch
 from semsearch.cli.evaluate.tasks import (
+    MODES,
+    ModeOption,
     ReportOption,
     Stopwatch,
     check_outputs,
@@ -81,7 +83,7 @@ def eval_(
         typer.Option(metavar="F", help="File of relevance judgements: `query 0 document grade` (TREC), or BEIR."),
     ] = None,
     k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of hits per query.")] = 100,
-    mode: Annotated[Mode | None, typer.Option(help="Search mode.  [default: all three, side by side]")] = None,
+    mode: ModeOption = None,
     device: DeviceOption = None,
     report: ReportOption = None,
     as_json: JsonFlag = False,
@@ -95,7 +97,7 @@ def eval_(
         raise UsageError("eval needs --queries and --qrels.", "See: semsearch eval --help")
     use_device(device)
     texts, judgements = dict(read_queries(queries)), read_qrels(qrels)
-    modes: Sequence[Mode] = (mode,) if mode else ("hybrid", "semantic", "keyword")
+    modes = (mode,) if mode else MODES
     check_outputs(report, len(modes))
     chosen = choose_index(ctx.obj, name, named)
     with open_index(ctx.obj, chosen) as index:

@@ -12,7 +12,7 @@ import typer
 
 import semsearch
 from semsearch.chunking.splitter import Splitter
-from semsearch.cli.evaluate.tasks import ReportOptions, Stopwatch
+from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOptions, Stopwatch
 from semsearch.cli.lookup import load_encoders, model_names
 from semsearch.cli.options import EncoderOptions, ModelsOption, option_groups
 from semsearch.cli.output.progress import Count, counter
@@ -23,7 +23,6 @@ from semsearch.evaluation.retrieval import Collection, evaluate, ranked
 from semsearch.settings import data_folder
 from semsearch.types import Document, JsonObject, Mode
 
-MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 HEADLINES = ("nDCG@10", "recall@100")  # the columns of each collection where there are several
 DEPTH = 100
 
@@ -44,7 +43,7 @@ def retrieval(
     ] = None,
     split: Annotated[str, typer.Option(metavar="NAME", help="Judgements to use: qrels/NAME.tsv.")] = "test",
     models: ModelsOption = None,
-    mode: Annotated[Mode | None, typer.Option(help="Search mode.  [default: all three, side by side]")] = None,
+    mode: ModeOption = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="One vector per document, truncated at the encoder's limit, as in BEIR.")
     ] = False,
@@ -61,10 +60,13 @@ def retrieval(
             "no collection was named.", "Pass --data FOLDER, or --data NAME for a folder in SEMSEARCH_DATA."
         )
     read = [Collection.read(_folder(each), split) for each in dict.fromkeys(collections)]
-    _check_names(read)
-    output.check(len(model_names(models)) * (1 if mode else len(MODES)))
-    splitter = Splitter("none") if whole else Splitter()
+    names = [collection.name for collection in read]
+    for name in names:
+        if names.count(name) > 1:  # they would share their columns
+            raise UsageError(f"two collections are called {name}.", "Rename a folder, or measure one at a time.")
     modes = (mode,) if mode else MODES
+    output.check(len(model_names(models)) * len(modes))
+    splitter = Splitter("none") if whole else Splitter()
     runs: list[Run] = []
     for name, encoder in load_encoders(ctx.obj, models, options):
         watch = Stopwatch()
@@ -76,14 +78,6 @@ def retrieval(
         took = watch.read()
         runs += [_run(name, encoder, each, scores, read, splitter, took) for each, scores in found.items()]
     output.show(runs)
-
-
-def _check_names(read: Sequence[Collection]) -> None:
-    """UsageError for two collections of one name, which would share their columns."""
-    names = [collection.name for collection in read]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"two collections are called {name}.", "Rename a folder, or measure one at a time.")
 
 
 def _folder(name: str) -> Path:

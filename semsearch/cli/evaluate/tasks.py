@@ -19,6 +19,7 @@ from semsearch.errors import UsageError
 from semsearch.evaluation import report as reports
 from semsearch.evaluation.report import Run
 from semsearch.settings import DATA
+from semsearch.types import Mode
 
 Task: TypeAlias = Literal["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"]
 Aggregation: TypeAlias = Literal["all", "mean", "wmean"]
@@ -30,6 +31,8 @@ ReportOption = Annotated[
     Path | None,
     typer.Option("--report", metavar="FILE.json|DIR", help="Write each run as JSON, with all that repeats it."),
 ]
+MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
+ModeOption = Annotated[Mode | None, typer.Option("--mode", help="Search mode.  [default: all three, side by side]")]
 FigureOption = Annotated[Path | None, typer.Option("--figure", metavar="FILE.png", help="Draw the result as a figure.")]
 
 

@@ -68,6 +68,7 @@ def transfer(
     except ImportError as error:
         raise MissingExtra("eval transfer", "train") from error
     protocol = (transfer.FAST if fast else transfer.FULL).with_hidden(hidden)
+    device = torch_device(settings.load({"device": options.device}).device)  # of the classifiers
     runs = []
     for name, encoder in load_encoders(ctx.obj, models, options):
         watch, found = Stopwatch(), []
@@ -78,7 +79,7 @@ def transfer(
             with counter(ctx.obj, f"{name}, {each}: embedding", "texts") as count:
                 known = _embedded(task, embed, count)
             with counter(ctx.obj, f"{name}, {each}: learning", "classifiers") as count:
-                found.append(transfer.run(task, known, protocol, device=_device(options.device), report=count))
+                found.append(transfer.run(task, known, protocol, device=device, report=count))
             files += task.files
         runs.append(_run(name, encoder, found, protocol, files, vectors, watch.read()))
     output.show(runs)
@@ -96,11 +97,6 @@ def _embedded(task: TransferTask, embed: Embed, count: Count) -> Embed:
         vectors.update(zip(some, embed(some), strict=True))
         count(start + len(some), len(texts))
     return lambda texts: np.stack([vectors[text] for text in texts])
-
-
-def _device(device: str | None) -> str:
-    """The device of the classifiers."""
-    return torch_device(settings.load({"device": device}).device)
 
 
 def _run(

@@ -13,6 +13,7 @@ from semsearch.cli.lookup import choose_index, existing_index, existing_paths, o
 from semsearch.cli.options import WHICH_INDEX, JsonFlag, NameArgument, NameOption, YesFlag, complete_index
 from semsearch.cli.output import console
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
+from semsearch.types import JsonObject
 
 CONFIRM_ABOVE = 10  # documents
 
@@ -73,10 +74,8 @@ def rm(
     folder = existing_index(ctx.obj, chosen)
     console.confirm(f"Remove index {chosen} ({folder})?", yes=yes)
     left = semsearch.Index.remove(folder)
-    if as_json:
-        console.emit({"schema": 1, "index": chosen, "removed": True})
-    elif not ctx.obj.quiet:
-        console.out(f"{console.safe(chosen)}: removed")
+    found = {"index": chosen, "removed": True}
+    console.result(found, f"{chosen}: removed", as_json=as_json, quiet=ctx.obj.quiet)
     if left:
         console.warn([f"{folder} contains other files, which were kept: {', '.join(left[:5])}"])
 
@@ -94,10 +93,8 @@ def rename(
     name, new = (None, first) if second is None else (first, second)
     folder = existing_index(ctx.obj, choose_index(ctx.obj, name, named))
     path = semsearch.Index.rename(folder, new)
-    if as_json:
-        console.emit({"schema": 1, "index": path.name, "before": folder.name, "path": str(path)})
-    elif not ctx.obj.quiet:
-        console.out(f"Renamed {console.safe(folder.name)} to {console.safe(path.name)}.")
+    found = {"index": path.name, "before": folder.name, "path": str(path)}
+    console.result(found, f"Renamed {folder.name} to {path.name}.", as_json=as_json, quiet=ctx.obj.quiet)
 
 
 def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
@@ -111,10 +108,9 @@ def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = N
         index.compact()
     with open_index(ctx.obj, chosen) as index:  # closed in between: SQLite folds its log in
         after = index.info()["bytes"]
-    if as_json:
-        console.emit({"schema": 1, "index": index.name, "bytes_before": before, "bytes": after})
-    elif not ctx.obj.quiet:
-        console.out(f"{console.safe(index.name)}: {console.size(before)} before, {console.size(after)} now")
+    found = {"index": index.name, "bytes_before": before, "bytes": after}
+    text = f"{index.name}: {console.size(before)} before, {console.size(after)} now"
+    console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
 
 
 def verify(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
@@ -161,10 +157,9 @@ def dump(
         console.confirm(f"{output} exists. Replace it?", yes=yes)
     with open_index(ctx.obj, chosen) as index:
         index.dump(output)
-    if as_json:
-        console.emit({"schema": 1, "index": index.name, "file": str(output), "bytes": output.stat().st_size})
-    elif not ctx.obj.quiet:
-        console.out(f"{console.safe(index.name)}: {console.size(output.stat().st_size)} in {console.safe(str(output))}")
+    found: JsonObject = {"index": index.name, "file": str(output), "bytes": output.stat().st_size}
+    text = f"{index.name}: {console.size(found['bytes'])} in {output}"
+    console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
 
 
 def restore(
@@ -181,10 +176,8 @@ def restore(
     chosen = name or source.name.split(".")[0]
     with semsearch.Index.restore(source, chosen, home=ctx.obj.folder()) as index:
         documents = len(index)
-    if as_json:
-        console.emit({"schema": 1, "index": index.name, "documents": documents})
-    elif not ctx.obj.quiet:
-        console.out(f"{console.safe(index.name)}: {console.count(documents, 'document')} restored")
+    text = f"{index.name}: {console.count(documents, 'document')} restored"
+    console.result({"index": index.name, "documents": documents}, text, as_json=as_json, quiet=ctx.obj.quiet)
 
 
 def _existing_documents(index: semsearch.Index, ids: Iterable[str]) -> list[str]:

@@ -12,12 +12,14 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import typer
 
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.types import JsonObject
+
+if TYPE_CHECKING:
+    from semsearch.types import JsonObject
 
 # C0 and C1 controls, line and paragraph separators, and what reverses the direction of text
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -61,6 +63,14 @@ def exit_with(error: SemsearchError) -> NoReturn:
     sys.stdout.flush()
     print_error(error)
     raise typer.Exit(error.exit_code)
+
+
+def result(found: JsonObject, text: str, *, as_json: bool, quiet: bool) -> None:
+    """Print the result of a command as a JSON object, or as a line, which `quiet` leaves out."""
+    if as_json:
+        emit({"schema": 1, **found})
+    elif not quiet:
+        out(safe(text))
 
 
 def emit_result(result: JsonObject, error: SemsearchError | None) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from semsearch.cli.encoders.template_search import check_split
-from semsearch.cli.lookup import open_index
+from semsearch.cli.lookup import check_split, open_index
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
 from semsearch.errors import UsageError

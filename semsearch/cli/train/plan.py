@@ -70,7 +70,6 @@ class Plan:
     assignments: tuple[str, ...] = ()
     matryoshka_dims: tuple[int, ...] = ()
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
-    device: str | None = None
 
     @property
     def reference(self) -> str:

@@ -82,7 +82,6 @@ def train(
         assignments=tuple(assignments or ()),
         matryoshka_dims=_numbers(matryoshka_dims, "--matryoshka-dims") if matryoshka_dims else (),
         hyperparameters={**asdict(hyperparameters), "precision": precision},
-        device=device,
     )
     plan.check(out, teacher, force=force)
     validation.check(yes=yes)
