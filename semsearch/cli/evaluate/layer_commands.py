@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -130,7 +129,7 @@ def tokens(
     for models that run in PyTorch.
     """
     check_outputs(options.report, len(model_names(models)), options.figure)
-    found: dict[str, Sequence[TokenAttribution]] = {}
+    found: dict[str, list[TokenAttribution]] = {}
     whole: dict[str, float] = {}  # the share of all core words
     runs, watch = [], Stopwatch()
     for name, encoder in load_encoders(ctx.obj, models, options.encoder()):
