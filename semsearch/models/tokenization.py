@@ -1,6 +1,6 @@
-"""Tokenization of texts under a prompt: a long sentence is truncated, its prompt never is, and truncation is counted.
+"""Tokenization of texts under a prompt. Long sentences are truncated and counted; prompts are never truncated.
 
-User input is always text: "[MASK]" in a sentence is a bracket, a word and a bracket.
+User input is always plain text: "[MASK]" in a sentence is a bracket, a word and a bracket.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from semsearch.errors import UsageError
 from semsearch.prompts import MARKS, Prompt, biases
 from semsearch.types import TruncationStats
 
-CHARACTERS_PER_TOKEN = 16  # of the part of a very long text that is tokenised first; English has 4 to 5
+CHARACTERS_PER_TOKEN = 16  # in the part of a very long text that is tokenised first; English has 4 to 5
 SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-MARGIN = 128  # tokens near the end of that part that its cut may have changed: a word has at most 100 pieces
+MARGIN = 128  # tokens near the end of that part that the split may have changed: a word has at most 100 pieces
 
 
 Part = Literal["prompt", "sentence", "both"]
@@ -32,8 +32,8 @@ PROMPT: Part = "prompt"
 class PromptTokens:
     """The token ids of a prompt around an empty sentence, special tokens included.
 
-    `mask` and `pad` are the tokenizer's ids for [MASK] and [PAD], -1 where it has none; `lead` and `trail` say how
-    many tokens it puts before and behind every text.
+    `mask` and `pad` are the ids of [MASK] and [PAD], -1 if there is none; `lead` and `trail` are the numbers of special
+    tokens before and after every text.
     """
 
     before: tuple[int, ...]
@@ -48,14 +48,14 @@ class PromptTokens:
 
 
 class Tokenizer:
-    """A tokenizer.json, and the longest input of an encoder in tokens, special ones included.
+    """A tokenizer.json with the encoder's longest input in tokens, special tokens included.
 
-    `tokens` names the tokenizer's own mask, sep, cls and pad. A prompt that needs one of them is tokenised piece by
-    piece between them, as the tokenizer itself does, so that nothing in the sentence can pass for one.
+    `tokens` names the tokenizer's own mask, sep, cls and pad. A prompt with special tokens is split at them and its
+    pieces tokenised separately, so that no text in the sentence is read as a special token.
     """
 
     def __init__(self, definition: Path | str, max_tokens: int, tokens: Mapping[str, str] | None = None) -> None:
-        """`definition` is the file, or its content as a string."""
+        """`definition` is the file, or its content."""
         content = definition if isinstance(definition, str) else definition.read_text(encoding="utf-8")
         fast = FastTokenizer.from_str(content)
         fast.no_truncation()
@@ -67,12 +67,12 @@ class Tokenizer:
         self.truncation = TruncationStats()
         self._lead, self._trail = _surroundings(fast)
         self._strips = {each.content: (each.lstrip, each.rstrip) for each in fast.get_added_tokens_decoder().values()}
-        self._split = lru_cache(64)(self._splitted)
+        self._split = lru_cache(64)(self._split_prompt)
 
     def ids(self, texts: Sequence[str], prompt: Prompt) -> list[list[int]]:
-        """Token ids of before + sentence + after, at most max_tokens each; `truncation` grows by what was left out.
+        """Token ids of before + sentence + after, at most max_tokens each; `truncation` counts the rest.
 
-        A text without any token has one of padding: no network runs on none.
+        A text without tokens becomes one [PAD], since no network runs on an empty row.
         """
         plain = [self._rewritten(clean(text), prompt) for text in texts]
         sides = [self._split(prompt.before, ending + prompt.after) for _, ending in plain]
@@ -88,9 +88,9 @@ class Tokenizer:
         ]
 
     def frame(self, prompt: Prompt) -> PromptTokens:
-        """The ids of the prompt alone. Raises UsageError where the tokenizer lacks a token that the prompt needs.
+        """The ids of the prompt alone. Raises UsageError if the tokenizer lacks a special token of the prompt.
 
-        A space before the sentence belongs to the sentence's first token, where tokens hold spaces.
+        A space before the sentence counts as part of the sentence's first token.
         """
         side = self._split(prompt.before, prompt.after)
         texts = (side.left.rstrip(), side.right)
@@ -110,17 +110,17 @@ class Tokenizer:
         return [len(e.ids) for e in self._fast.encode_batch_fast(plain, add_special_tokens=False)]
 
     def spelled(self, token: int) -> str:
-        """A token of the vocabulary as a person writes it: "##" is that of a token that goes on with a word."""
+        """The text of a token; "##" marks a token that continues a word, and ␣ stands for white space."""
         return str(self._fast.decode([token], skip_special_tokens=False)).strip() or "␣"
 
     def has(self, name: str) -> bool:
-        """Whether there is a token of its own for `name`: mask, sep, cls or pad."""
+        """Whether the tokenizer has the special token `name`: mask, sep, cls or pad."""
         return self._id(name) >= 0
 
     def parts(self, text: str, prompt: Prompt) -> list[tuple[str, Part]]:
-        """Each token of before + sentence + after, uncut, as the vocabulary writes it, and what it comes from.
+        """Each token of before + sentence + after without truncation, and its origin.
 
-        What the prompt's rules put behind the sentence counts as prompt.
+        An ending that the prompt's rules append to the sentence counts as prompt.
         """
         body, ending = self._rewritten(clean(text), prompt)
         side = self._split(prompt.before, ending + prompt.after)
@@ -138,7 +138,7 @@ class Tokenizer:
         return (left, ending) if (left := biases.removed(body, self._fast, prompt.remove)) else ("", "[PAD]")
 
     def _cut(self, text: str, size: int, side: _Sides) -> list[int]:
-        """The ids of a long text: the first `size` characters are tokenised, more where they are too few."""
+        """The ids of a long text, from its first `size` characters, or more if those are too few."""
         head = text[:size]
         joined, start, end = side.around(head)
         encoding = self._fast.encode(joined, add_special_tokens=False)
@@ -150,18 +150,18 @@ class Tokenizer:
         slot = _slot(encoding, start, end)
         if over > len(slot):
             raise UsageError(
-                f"the prompt alone has {len(encoding.ids) + len(side) - len(slot)} tokens, and this encoder reads "
+                f"the prompt alone has {len(encoding.ids) + len(side) - len(slot)} tokens, and the longest input is "
                 f"{self.max_tokens}.",
                 "Use a shorter template.",
             )
         dropped = set(slot[len(slot) - over :])
         self.truncation.passages += 1
         self.truncation.tokens += over + len(text[size:].split())
-        kept = [token for at, token in enumerate(encoding.ids) if at not in dropped]
-        return [*side.before, *kept, *side.after]
+        remaining = [token for at, token in enumerate(encoding.ids) if at not in dropped]
+        return [*side.before, *remaining, *side.after]
 
-    def _splitted(self, before: str, after: str) -> _Sides:
-        """The prompt, cut at its tokens: ids of what is far from the sentence, text of what touches it."""
+    def _split_prompt(self, before: str, after: str) -> _Sides:
+        """The prompt, split at its special tokens: ids away from the sentence, text next to it."""
         *early, left = _pieces(before)
         right, *late = _pieces(after)
         left, right = self._stripped(left, early[-1:], 1), self._stripped(right, late[:1], 0)
@@ -169,7 +169,7 @@ class Tokenizer:
         return _Sides((*self._lead, *self._fixed(early)), left, right, (*self._fixed(late), *self._trail), taken)
 
     def _fixed(self, pieces: Sequence[str]) -> list[int]:
-        """Ids of text and of the tokens in it; text beside a token that eats white space is without it."""
+        """Ids of text and special tokens; white space beside a token that strips it is removed."""
         ids: list[int] = []
         for at, piece in enumerate(pieces):
             if piece in MARKS:
@@ -180,13 +180,13 @@ class Tokenizer:
         return ids
 
     def _stripped(self, text: str, neighbour: Sequence[str], side: int) -> str:
-        """`text` without the white space that the token beside it takes: 0 the token follows, 1 it precedes."""
+        """`text` without the white space that a neighbouring token strips; side 0: it follows, 1: it precedes."""
         if not self._takes(neighbour, side):
             return text
         return text.rstrip(SPACES) if side == 0 else text.lstrip(SPACES)
 
     def _takes(self, neighbour: Sequence[str], side: int) -> bool:
-        """Whether there is a token beside a text that takes the white space between them."""
+        """Whether a neighbouring special token strips the white space between it and the text."""
         mark = neighbour[0] if neighbour else ""
         return mark in MARKS and self._strips.get(self.tokens.get(MARKS[mark], ""), (False, False))[side]
 
@@ -206,9 +206,9 @@ class Tokenizer:
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """A prompt around a sentence: ids, text that touches the sentence, the sentence, text that touches it, ids.
+    """A prompt around a sentence: ids `before`, text `left` of the sentence, text `right` of it, ids `after`.
 
-    `taken`: whether the token before and the one behind the text take white space at its ends.
+    `taken`: whether the tokens before and after the text strip white space at its ends.
     """
 
     before: tuple[int, ...]
@@ -218,11 +218,11 @@ class _Sides:
     taken: tuple[bool, bool]
 
     def __len__(self) -> int:
-        """Tokens that are the same under every sentence."""
+        """The number of tokens that do not depend on the sentence."""
         return len(self.before) + len(self.after)
 
     def around(self, sentence: str) -> tuple[str, int, int]:
-        """The text that is tokenised as one, and where in it the sentence begins and ends."""
+        """The text to tokenise, and where in it the sentence begins and ends."""
         text, size = self.left + sentence + self.right, len(self.left)
         text = text.rstrip(SPACES) if self.taken[1] else text
         gone = len(text) - len(text.lstrip(SPACES)) if self.taken[0] else 0
@@ -230,7 +230,7 @@ class _Sides:
 
 
 def clean(text: str) -> str:
-    """The text with half surrogate pairs, which no tokenizer takes, replaced by U+FFFD."""
+    """The text with lone surrogates, which no tokenizer accepts, replaced by U+FFFD."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -239,12 +239,12 @@ def clean(text: str) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Text, mark, text, mark … text: a template cut at its marks."""
+    """A template split at its marks: text, mark, text, mark … text."""
     return re.split("(" + "|".join(re.escape(mark) for mark in MARKS) + ")", text)
 
 
 def _surroundings(fast: FastTokenizer) -> tuple[list[int], list[int]]:
-    """The special tokens that the tokenizer puts before and behind every text."""
+    """The special tokens that the tokenizer adds before and after every text."""
     with_, alone = fast.encode("a").ids, fast.encode("a", add_special_tokens=False).ids
     start = next((at for at in range(len(with_)) if with_[at : at + len(alone)] == alone), 0)
     return with_[:start], with_[start + len(alone) :]
@@ -256,7 +256,7 @@ def _slot(encoding: Encoding, start: int, end: int) -> list[int]:
 
 
 def _origin(text: str, first: int, last: int, start: int, end: int) -> Part:
-    """What text[first:last] comes from, where the sentence is text[start:end]; a blank before it is no part of it."""
+    """The origin of text[first:last] if the sentence is text[start:end]; a space before it is not part of it."""
     if last <= start or first >= end:
         return PROMPT
     first += len(text[first:last]) - len(text[first:last].lstrip())

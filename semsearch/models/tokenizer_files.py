@@ -1,7 +1,7 @@
-"""The tokenizer of a Hugging Face folder: which file defines it, what its own tokens are called, and its hash.
+"""Tokenizer files of a Hugging Face folder: the defining file, its hash, and the names of special tokens.
 
-tokenizer.json is used as it is. A folder with older files only (vocab.txt, vocab.json and merges.txt, a sentencepiece
-model) is converted once, and the result kept in the user's cache; so is one that has to be amended.
+tokenizer.json is used as it is. Older files (vocab.txt, vocab.json and merges.txt, a sentencepiece model) are converted
+once into the user's cache; so is a tokenizer.json that needs an amendment.
 """
 
 from __future__ import annotations
@@ -10,31 +10,30 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from semsearch.errors import Corrupt, MissingExtra, NotFound, SemsearchError
 from semsearch.models import safetensors_files
-from semsearch.types import JsonObject
+from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils import user_cache
 from semsearch.utils.json_files import read_object
 
 WHOLE = "tokenizer.json"
 OLDER = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model")
 CONFIG, NAMED = "tokenizer_config.json", "special_tokens_map.json"
-USUAL = {  # what the tokenizers of encoders call their own tokens
+USUAL = {  # common names of special tokens
     "mask": ("[MASK]", "<mask>"),
     "sep": ("[SEP]", "</s>"),
     "cls": ("[CLS]", "<s>"),
     "pad": ("[PAD]", "<pad>"),
 }
-UNBOUNDED = 1_000_000  # tokens: model_max_length is 10^30 where nobody said one
+UNBOUNDED = 1_000_000  # tokens: model_max_length is 10^30 if it was never set
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """`file` lies in the folder or has a path of its own; `sha256` is that of the folder's files it comes from.
+    """`file` is a name in the folder or an absolute path; `sha256` is that of the source files in the folder.
 
-    `tokens`: mask, sep, cls and pad, as far as there are such. `longest` input in tokens, or None.
+    `tokens` has those of mask, sep, cls and pad that exist. `longest` input in tokens, or None.
     """
 
     file: str
@@ -49,8 +48,8 @@ def read(folder: Path, *, lower: bool = False, trust: bool = False) -> Vocabular
     files = there(folder)
     if not files:
         raise NotFound(f"{folder} has no tokenizer: no {WHOLE}.", "Copy the whole model, or name another folder.")
-    told = [folder / CONFIG] if config else []
-    identity = safetensors_files.combine_hashes(map(safetensors_files.sha256, (*files, *told)))
+    configs = [folder / CONFIG] if config else []
+    identity = safetensors_files.combine_hashes(map(safetensors_files.sha256, (*files, *configs)))
     if path.is_file():
         content = _parsed(path.read_text(encoding="utf-8"), path)
         amended = _amended(content, config, lower=lower)
@@ -92,8 +91,8 @@ def _converted(folder: Path, trust: bool) -> str:
     return convert_tokenizer(folder, trust=trust)
 
 
-def _amended(content: JsonObject, config: Mapping[str, Any], *, lower: bool) -> list[str]:
-    """What had to be changed in a tokenizer's `content`, by name."""
+def _amended(content: JsonObject, config: JsonMapping, *, lower: bool) -> list[str]:
+    """Amend a tokenizer's `content` as its configuration requires; the names of the amendments made."""
     done = []
     if lower and not _lowers(content.get("normalizer")):
         steps = [{"type": "Lowercase"}, *_listed(content.get("normalizer"), "normalizers")]
@@ -110,20 +109,20 @@ def _amended(content: JsonObject, config: Mapping[str, Any], *, lower: bool) -> 
     return done
 
 
-def _lowers(normalizer: Any) -> bool:
+def _lowers(normalizer: JsonObject | None) -> bool:
     steps = _listed(normalizer, "normalizers")
     return any(step["type"] == "Lowercase" or step.get("lowercase") is True for step in steps)
 
 
-def _listed(part: Any, key: str) -> list[Any]:
-    """A part of a tokenizer as a list of steps."""
+def _listed(part: JsonObject | None, key: str) -> list[JsonObject]:
+    """The steps of a normalizer or post-processor, which may be a sequence."""
     if part is None:
         return []
     return list(part[key]) if part.get("type") == "Sequence" else [part]
 
 
-def _begins_with(processor: Any, token: str) -> bool:
-    """Whether a post-processor puts `token` before a text."""
+def _begins_with(processor: JsonObject | None, token: str) -> bool:
+    """Whether a post-processor adds `token` before a text."""
     for step in _listed(processor, "processors"):
         first = (step.get("single") or [{}])[0]
         if first.get("SpecialToken", {}).get("id") == token or token in step.get("cls", ())[:1]:
@@ -138,35 +137,35 @@ def _before_all(token: str, number: int) -> JsonObject:
     return {"type": "TemplateProcessing", "single": [one, text], "pair": pair, "special_tokens": known}
 
 
-def _tokens(folder: Path, config: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, str]:
-    """The names of mask, sep, cls and pad: as the folder says, else the usual ones that the tokenizer has."""
-    said = read_object(folder / NAMED)
+def _tokens(folder: Path, config: JsonMapping, content: JsonMapping) -> dict[str, str]:
+    """The names of mask, sep, cls and pad: those configured, else common ones that the tokenizer has."""
+    special = read_object(folder / NAMED)
     added = {each["content"] for each in content.get("added_tokens", ())}
     found = {}
     for name, usual in USUAL.items():
-        told = _content(config.get(f"{name}_token")) or _content(said.get(f"{name}_token"))
-        token = told or next((token for token in usual if token in added), "")
+        configured = _content(config.get(f"{name}_token")) or _content(special.get(f"{name}_token"))
+        token = configured or next((token for token in usual if token in added), "")
         if token:
             found[name] = token
     return found
 
 
-def _content(token: Any) -> str:
-    """A token as a config writes it: a string, or a table with its content."""
+def _content(token: object) -> str:
+    """A token in a configuration: a string, or an object with its content."""
     found = token.get("content") if isinstance(token, dict) else token
     return found if isinstance(found, str) else ""
 
 
-def _longest(config: Mapping[str, Any]) -> int | None:
-    said = config.get("model_max_length")
-    return int(said) if isinstance(said, int | float) and 0 < said < UNBOUNDED else None
+def _longest(config: JsonMapping) -> int | None:
+    length = config.get("model_max_length")
+    return int(length) if isinstance(length, int | float) and 0 < length < UNBOUNDED else None
 
 
 def _keep(name: str, text: str) -> Path:
     path = user_cache.write(name, text.encode())
     if path is None:
         raise SemsearchError(
-            f"a converted tokenizer cannot be kept in {user_cache.folder()}.",
-            "Make room there, or let it be written to.",
+            f"a converted tokenizer cannot be stored in {user_cache.folder()}.",
+            "Free disk space there, or make it writable.",
         )
     return path

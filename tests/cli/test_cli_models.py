@@ -164,7 +164,7 @@ def test_what_is_wrong_with_a_folder_is_one_line(cli: CommandLine, bert: Path, g
     refused(cli("embed", "a", "-m", "bert#mean"), 3, "has no tokenizer")
     file = bert / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-8])
-    refused(cli("embed", "a", "-m", "bert#mean"), 1, "cut short")
+    refused(cli("embed", "a", "-m", "bert#mean"), 1, "is truncated")
     pickled(bert)
     refused(cli("embed", "a", "-m", "bert#mean"), 3, "pickled weights only", "safetensors")
 

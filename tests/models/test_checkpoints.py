@@ -187,7 +187,7 @@ def test_a_large_file_is_hashed_once_as_long_as_it_stays(bert: Path, monkeypatch
     file.write_bytes(content[:-1] + b"\1")
     os.utime(file, ns=(time, time))  # as archives do
     assert safetensors_files.sha256(file) == plain(file) and len(hashed) == 3
-    (user_cache.folder() / safetensors_files.KEPT).write_text("{broken")
+    (user_cache.folder() / safetensors_files.CACHED).write_text("{broken")
     assert safetensors_files.sha256(file) == plain(file)
 
 
