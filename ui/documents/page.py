@@ -98,7 +98,7 @@ def _documents(name: str, index: Index, total: int) -> None:
 def _filters() -> tuple[str, str, str, str]:
     """Words, path pattern, condition and state that documents must match; "" for any."""
     first, second, third, fourth = st.columns(4)
-    words = first.text_input("Title or name", key="title", bind=URL, placeholder="words of it")
+    words = first.text_input("Title or name", key="title", bind=URL, placeholder="words of the title")
     glob = second.text_input("Paths", key="glob", bind=URL, placeholder="notes/**/*.md")
     where = third.text_input("Filter", key="where", bind=URL, placeholder="year > 2020 and lang = 'en'")
     labels = list(STATES.values())

@@ -25,7 +25,7 @@ def show(measure: str) -> None:
     found = {name: run for name, run in every if run.get("measure") == measure and runs.is_sound(run)}
     st.subheader("Runs")
     if not found:
-        st.caption("There is none of this kind yet. A run is saved until you delete it.")
+        st.caption("There is no run of this kind yet. Runs are saved until you delete them.")
         return
     rows = [Row(name, run, figures) for name, run in found.items() for figures in run["rows"]]
     flat = table(rows)

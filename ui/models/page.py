@@ -12,8 +12,8 @@ from semsearch import Index, SemsearchError
 from semsearch.types import JsonObject
 
 from ..shared import index_picker, jobs, messages, pool, tables, widgets
-from ..shared.messages import count, size
-from . import catalogue, export, new_index, rename, train
+from ..shared.messages import count, plain, size
+from . import catalogue, export, new_index, train
 
 Work = Callable[[Path, jobs.Report], jobs.Outcome]
 
@@ -83,7 +83,53 @@ def _index(name: str, info: JsonObject) -> None:
     for label, (icon, work, hint) in ACTIONS.items():
         off = jobs.busy(name)
         widgets.button(label, icon, _begin, (name, label, work), place=row, key=label, hint=hint, off=off)
-    rename.controls(name, info)
+    _rename_or_remove(name, info)
+
+
+def _rename_or_remove(name: str, info: JsonObject) -> None:
+    """Renaming and removing, folded until they are wanted: done at once, where nobody writes to the index."""
+    left, right = st.columns(2)
+    icon, busy = ":material/drive_file_rename_outline:", jobs.busy(name)
+    form = left.expander("Rename this index", icon=icon).form(f"rename {name}", border=False)
+    form.text_input("New name", value=name, key=f"new name {name}")
+    form.caption("Everything in it stays. Commands and links with the old name no longer find it.")
+    form.form_submit_button("Rename it", icon=":material/check:", disabled=busy, on_click=_rename, args=(name,))
+    with right.expander("Remove this index", icon=":material/delete_forever:"):
+        documents, bytes_ = count(info["documents"], "document"), size(info["bytes"])
+        st.markdown(
+            f"Removes {plain(name)} with its {documents}, {bytes_}. The indexed files stay. This cannot be undone; a "
+            "dump made before can be restored."
+        )
+        typed = st.text_input("Type its name to remove it", key=f"remove {name}", placeholder=name)
+        off = busy or typed != name
+        st.button("Remove it", key="really remove", type="primary", disabled=off, on_click=_remove, args=(name,))
+
+
+def _rename(name: str) -> None:
+    new = st.session_state[f"new name {name}"].strip()
+    with messages.refusing():
+        if new == name:
+            raise SemsearchError(f"It is called {name} already.", "Type another name.")
+        jobs.check_idle(name)
+        pool.release(name)
+        Index.rename(name, new)
+        jobs.dismiss(name)
+        st.session_state["index"] = new  # the other pages follow
+        messages.note(f"{name} was renamed to {new}.")
+
+
+def _remove(name: str) -> None:
+    with messages.refusing():
+        jobs.check_idle(name)
+        pool.release(name)
+        try:
+            left = Index.remove(name)
+        except OSError as error:
+            raise SemsearchError(messages.sentence(error, f"Removing {name}")) from None
+        jobs.dismiss(name)
+        st.session_state["index"] = None  # rather than another one that nobody chose
+        rest = f" Other files in its folder were left: {', '.join(left[:5])}." if left else ""
+        messages.note(f"{name} was removed; the indexed files stay.{rest}")
 
 
 def _compact(folder: Path, _: jobs.Report) -> jobs.Outcome:
