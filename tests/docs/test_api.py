@@ -1,0 +1,70 @@
+"""docs/api.md lists every public name as the code has it, and its examples run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PAGE = (CHECKOUT / "docs" / "api.md").read_text(encoding="utf-8")
+EXAMPLES = sorted((CHECKOUT / "docs" / "api").glob("*.txt"))
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("api_reference", CHECKOUT / "scripts" / "api_reference.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_what_the_code_says(reference: ModuleType) -> None:
+    assert reference.page() == PAGE, "run scripts/api_reference.py"
+
+
+def test_every_public_name_is_on_the_page(reference: ModuleType) -> None:
+    headings = {line.removeprefix("### ") for line in PAGE.splitlines() if line.startswith("### ")}
+    for package in reference.PACKAGES:
+        names = set(importlib.import_module(package).__all__) - {"evaluation", "export", "prompts", "training", "types"}
+        errors = {name for name in names if f" {name} " in PAGE.partition("### Errors\n")[2].partition("### ")[0]}
+        names |= {"export"} if package == "semsearch.export" else set()
+        missing = names - headings - errors - {"SemsearchError"}
+        assert missing == set(), package
+
+
+@pytest.mark.parametrize("name", ["Index", "Encoder"])
+def test_every_public_method_is_on_the_page(name: str) -> None:
+    import semsearch
+
+    methods = {each for each in vars(getattr(semsearch, name)) if not each.startswith("_")}
+    assert {each for each in methods if f"#### {name}.{each}\n" not in PAGE} == set()
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_every_example_runs(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = doctest.testfile(str(file), module_relative=False, encoding="utf-8")
+    assert ran.attempted > 0 and ran.failed == 0
+    assert ">>>" + file.read_text(encoding="utf-8").partition(">>>")[2].rstrip() in PAGE
+
+
+def test_the_top_level_lists_public_names_only() -> None:
+    script = "import semsearch; print(sorted(set(dir(semsearch)) - set(semsearch.__all__)), semsearch.__version__)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("[] ")
+
+
+def test_every_error_is_at_the_top_level() -> None:
+    import semsearch
+    from semsearch import errors
+
+    kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+    assert kinds <= set(semsearch.__all__)
