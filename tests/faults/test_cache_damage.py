@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.opened import DenseSearch, check, open_newest, rebuild, staleness, tables
+from helpers.opened import DenseSearch, Store, check, open_newest, reader_of, rebuild, staleness, tables
 from helpers.vectorstores import add, new, some_vectors
 
 from semsearch import Document, Index
@@ -24,12 +24,6 @@ from semsearch.vector_index import cache_files, searcher
 
 Damage = Callable[[Path], None]
 KILLS = 25
-
-
-@pytest.fixture(autouse=True)
-def cached_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indexes of this size are otherwise read from the store."""
-    monkeypatch.setattr(searcher, "SMALL", -1)
 
 
 @pytest.fixture(params=["flat", "compressed", "ivf", "exact"])
@@ -76,12 +70,13 @@ def zero_the_middle(path: Path) -> None:
 DAMAGES = [flip, truncate, append, empty, zero_the_middle]
 
 
-def assert_right(store: LocalWriter, space: Space) -> dict[str, object]:
+def assert_right(store: Store, space: Space) -> dict[str, object]:
     """Every hit is alive with its true cosine, and the nearest ones are there; the plan of the search."""
     queries = some_vectors(30, seed=77)
-    ids, scores, plan = DenseSearch(store, space).search(queries, 10)
-    stored = np.concatenate([part for _, part in store.reader.vectors(space.id)])
-    known = np.concatenate([part for part, _ in store.reader.vectors(space.id)])
+    search = DenseSearch(store, space, small=-1)  # an index of this size is otherwise read from the store
+    ids, scores, plan = search.search(queries, 10)
+    stored = np.concatenate([part for _, part in reader_of(store).vectors(space.id)])
+    known = np.concatenate([part for part, _ in reader_of(store).vectors(space.id)])
     for row, values, query in zip(ids, scores, queries, strict=True):
         assert np.isin(row, known).all() and len(set(row.tolist())) == 10
         np.testing.assert_allclose(values, stored[np.searchsorted(known, row)] @ query, atol=1e-6)
@@ -141,9 +136,9 @@ def test_every_flipped_bit_is_noticed(notes: tuple[LocalWriter, Space]) -> None:
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         path.write_bytes(data)
         opened = open_newest(store, space)
-        assert opened.row != row and len(opened.warnings) == 1
+        assert opened.record != row and len(opened.warnings) == 1
     path.write_bytes(whole)
-    assert open_newest(store, space).row == row
+    assert open_newest(store, space).record == row
 
 
 def test_a_reader_that_may_not_rename_still_does_not_use_it(
@@ -164,9 +159,9 @@ def _refused(self: Path, target: Path) -> None:
 REBUILD = """
 import sys
 from pathlib import Path
+from helpers.opened import rebuild
 from helpers.vectorstores import add
-from semsearch.vector_index import cache_files as caches
-from semsearch.stores.local import create, open_reader, open_writer
+from semsearch.stores.local import open_writer
 with open_writer(Path(sys.argv[1])) as store:
     space = store.reader.spaces()[0]
     print("ready", flush=True)
