@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, BinaryIO, Self, Unpack, overload
 
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
+from semsearch.documents import page_image
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.encoder import Encoder
 from semsearch.encoders.lazy import LazyEncoder
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound, UsageError
+from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import sampling
 from semsearch.search.query_check import make_query
@@ -281,8 +283,6 @@ class Index:
         in the index, and every update reads it again. "gone": it is not there. "unseen": its whole folder is away, or
         may not be looked into. "kept": no file is followed.
         """
-        from semsearch.indexing import file_status  # loads the write side, as below
-
         return file_status.states(self._reader, ids)
 
     def passages(self, document: str) -> list[JsonObject]:
@@ -305,8 +305,6 @@ class Index:
         Only from the very file that was indexed. Raises NotFound where it is gone or another by now, UsageError where
         the document was read from no PDF, Unreadable where PDFium fails or takes longer than half a minute.
         """
-        from semsearch.documents import page_image  # 15 ms: subprocess
-
         return page_image.page_image(self._reader.source_of(document), document, page, width)
 
     def texts(self) -> Iterator[str]:

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -29,8 +30,15 @@ WIDEST_TOKEN = 16  # characters: a tokenizer may call 10,000 of them one unknown
 WIDEST_ATOM = 24  # characters, and at most as many tokens: where longer words are cut
 _CJK = EAST_ASIAN + EAST_ASIAN_SYMBOLS  # text can be cut before and after each
 _LETTER = rf"[^\s{_CJK}]"
-_ATOM = re.compile(rf"(?!\s)[{_CJK}]|{_LETTER}{{1,{WIDEST_ATOM}}}+(?!{_LETTER})|(?P<slice>{_LETTER}{{{WIDEST_ATOM}}})")
 _LINE = re.compile(r"[^\n]+")
+
+
+@cache
+def _atom() -> re.Pattern[str]:
+    """A word, or a part of a long one; compiled at first use, as it takes 10 ms and a search needs none."""
+    return re.compile(
+        rf"(?!\s)[{_CJK}]|{_LETTER}{{1,{WIDEST_ATOM}}}+(?!{_LETTER})|(?P<slice>{_LETTER}{{{WIDEST_ATOM}}})"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +160,7 @@ def _lines(text: str, unit: _Unit) -> Iterator[tuple[int, int]]:
 
 def _pieces(text: str, spans: Sequence[tuple[int, int]], size: int, count_tokens: CountTokens) -> list[_Unit]:
     """Runs of words (or CJK characters) of up to an eighth of `size`; each different word is counted once."""
-    words = list({atom.group() for start, end in spans for atom in _ATOM.finditer(text, start, end)})
+    words = list({atom.group() for start, end in spans for atom in _atom().finditer(text, start, end)})
     counts = dict(zip(words, count_tokens(words), strict=True)) if words else {}
     grain = max(1, size // 8)
     return [piece for span in spans for piece in _packed(_atoms(text, span, size, counts), grain)]
@@ -160,7 +168,7 @@ def _pieces(text: str, spans: Sequence[tuple[int, int]], size: int, count_tokens
 
 def _atoms(text: str, span: tuple[int, int], size: int, counts: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
     """(start, end, tokens) of words and parts of long words; plain tuples, as there may be millions."""
-    for atom in _ATOM.finditer(text, *span):
+    for atom in _atom().finditer(text, *span):
         start, end = atom.span()
         tokens = counts[atom.group()]
         if atom.lastgroup == "slice":  # a part of a longer word: at most one token for each letter

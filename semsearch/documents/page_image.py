@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import stat
-import subprocess
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -88,6 +87,8 @@ def _is_plain(status: os.stat_result) -> bool:
 def _rendered(content: bytes, document: str, page: int, width: int) -> PageImage:
     command = [sys.executable, "-P", "-m", "semsearch.documents.pdf_renderer", str(page), str(width)]
     failed = Unreadable(f"page {page} of {document!r} cannot be rendered.", "Read its text instead.")
+    import subprocess  # 15 ms, and every index imports this module
+
     try:
         ran = subprocess.run(command, input=content, capture_output=True, timeout=TIMEOUT, check=False)
         head, _, image = ran.stdout.partition(b"\n")

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from semsearch.documents.presence import FilePresence
-from semsearch.indexing.ingest import UNFINISHED
-from semsearch.indexing.sync import UNSURE
 from semsearch.stores.protocol import StoreReader
 from semsearch.types import DocumentState
+
+# in place of a file's size
+UNFINISHED = -1  # something of it is not in the store, so the next run reads it again
+UNSURE = -2  # the next run compares the content
 
 
 def states(reader: StoreReader, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from semsearch.chunking.splitter import Splitter, passages
+from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.tally import Decision
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import DocumentStamp, Entry, Source, Space, check_document, meta_hash, text_hash
@@ -19,7 +20,6 @@ from semsearch.types import Document, EncoderProtocol, Passage, Skipped
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-UNFINISHED = -1  # in place of a file's size: something of it is not in the store, so the next run reads it again
 PASSAGES_A_BATCH = 256  # a kill costs at most this many passages of work; larger batches were not faster
 
 

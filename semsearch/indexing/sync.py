@@ -23,7 +23,8 @@ from semsearch.documents import loaders, walk
 from semsearch.documents.loaders import Fields
 from semsearch.documents.walk import FoundFile
 from semsearch.errors import Unreadable, UsageError
-from semsearch.indexing.ingest import UNFINISHED, Ingest
+from semsearch.indexing.file_status import UNFINISHED, UNSURE
+from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.sources import Root, Roots, SyncOptions
 from semsearch.indexing.tally import Tally
 from semsearch.stores.protocol import StoreWriter
@@ -31,7 +32,6 @@ from semsearch.stores.records import Source, text_hash
 from semsearch.types import Document, Progress, Skipped
 
 _DEFAULT = Fields()
-UNSURE = -2  # in place of a file's size: the next run compares the content
 JUST_WRITTEN_NS = 2 * 10**9  # a second write within the clock's tick would leave time and size as they are
 _NUMBERED = re.compile(r"(?P<file>.*)#(?P<number>\d+)", re.DOTALL)
 

@@ -15,7 +15,8 @@ from semsearch.documents.loaders import Fields
 from semsearch.errors import SemsearchError, Unreadable, UsageError
 from semsearch.indexing import null_distribution, sources, sync
 from semsearch.indexing.dry_run import DryRunWriter
-from semsearch.indexing.ingest import UNFINISHED, Ingest
+from semsearch.indexing.file_status import UNFINISHED
+from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.sources import SyncOptions
 from semsearch.indexing.tally import Tally
 from semsearch.stores.protocol import StoreWriter
