@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from helpers.commandline import run_console
 
 from semsearch.models import methods
 from semsearch.prompts import library
@@ -23,11 +21,10 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_every_command_runs_in_order(golden: Path, tmp_path: Path) -> None:
+def test_every_command_runs_in_order(golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("SEMSEARCH_")}
+    monkeypatch.chdir(CHECKOUT)
     own = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}",
         "SEMSEARCH_HOME": str(tmp_path / "home"),
         "SEMSEARCH_CACHE": str(tmp_path / "cache.db"),
         "XDG_CACHE_HOME": str(tmp_path / "xdg"),
@@ -38,9 +35,9 @@ def test_every_command_runs_in_order(golden: Path, tmp_path: Path) -> None:
     commands = re.findall(r"^\$ (.*)$", "\n".join(blocks("console")), flags=re.MULTILINE)
     assert len(commands) >= 8
     for command in commands:
-        ran = subprocess.run(["bash", "-c", command], cwd=CHECKOUT, env=kept | own, capture_output=True, text=True)
-        assert ran.returncode == 0, f"{command}\n{ran.stderr}"
-        assert ran.stdout.strip(), command
+        ran = run_console(command, own)
+        assert ran.code == 0, f"{command}\n{ran.err}"
+        assert ran.out.strip(), command
 
 
 def test_every_template_and_option_it_names_is_there() -> None:

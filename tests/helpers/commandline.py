@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,16 @@ class Stream(io.TextIOWrapper):
     def content(self) -> bytes:
         self.flush()
         return self.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+def run_console(line: str, environment: dict[str, str]) -> Ran:
+    """A line of the documentation, `semsearch ...` with $VARIABLES, in this process: torch is imported once for all."""
+    with patch.dict(os.environ, environment):
+        for name in [name for name in os.environ if name.startswith("SEMSEARCH_") and name not in environment]:
+            del os.environ[name]
+        program, *arguments = shlex.split(os.path.expandvars(line))
+        assert program == "semsearch", line
+        return CommandLine()(*arguments)
 
 
 class CommandLine:
