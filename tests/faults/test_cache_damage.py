@@ -13,17 +13,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.opened import DenseSearch, Store, check, open_newest, reader_of, rebuild, staleness, tables
+from helpers.opened import DenseSearch, check, open_newest, reader_of, rebuild, staleness, tables
 from helpers.vectorstores import add, new, some_vectors
 
 from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.stores.local import LocalWriter, open_reader, open_writer
+from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
 from semsearch.stores.records import Space
 from semsearch.vector_index import cache_files, searcher
 
 Damage = Callable[[Path], None]
-KILLS = 25
+
+
+@pytest.fixture(autouse=True)
+def cached_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indexes of this size are otherwise read from the store."""
+    monkeypatch.setattr(searcher, "SMALL", -1)
 
 
 @pytest.fixture(params=["flat", "compressed", "ivf", "exact"])
@@ -70,11 +75,10 @@ def zero_the_middle(path: Path) -> None:
 DAMAGES = [flip, truncate, append, empty, zero_the_middle]
 
 
-def assert_right(store: Store, space: Space) -> dict[str, object]:
+def assert_right(store: LocalReader | LocalWriter, space: Space) -> dict[str, object]:
     """Every hit is alive with its true cosine, and the nearest ones are there; the plan of the search."""
     queries = some_vectors(30, seed=77)
-    search = DenseSearch(store, space, small=-1)  # an index of this size is otherwise read from the store
-    ids, scores, plan = search.search(queries, 10)
+    ids, scores, plan = DenseSearch(store, space).search(queries, 10)
     stored = np.concatenate([part for _, part in reader_of(store).vectors(space.id)])
     known = np.concatenate([part for part, _ in reader_of(store).vectors(space.id)])
     for row, values, query in zip(ids, scores, queries, strict=True):
@@ -174,13 +178,14 @@ with open_writer(Path(sys.argv[1])) as store:
 
 
 @pytest.mark.slow
-def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(25, marks=pytest.mark.long)])
+def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path, kills: int) -> None:
     store, space = new(tmp_path / "notes", 800)
     rebuild(store, space)
     store.close()
     chance = random.Random(4)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    for turn in range(KILLS):
+    for turn in range(kills):
         command = [sys.executable, "-c", REBUILD, str(store.connection.folder), str(turn)]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None and process.stdout.readline() == b"ready\n"
