@@ -50,21 +50,20 @@ class VectorSource(Protocol):
 class VectorSearcher:
     """Searches one space. Keeps the cache and the delta buffer in memory, and notices every commit.
 
-    Call it inside a snapshot of the store. small: up to so many vectors no cache is parsed, None for SMALL; subset:
-    up to so many allowed passages are compared exactly; most_buffered: bytes of vectors that the delta buffer may hold.
+    Call it inside a snapshot of the store. small: up to so many vectors no cache is parsed; subset: up to so many
+    allowed passages are compared exactly; most_buffered: bytes of vectors that the delta buffer may hold.
     """
 
     def __init__(
         self,
         source: VectorSource,
         *,
-        small: int | None = None,
+        small: int = SMALL,
         subset: int = SUBSET,
         most_buffered: int = DELTA_BYTES,
     ) -> None:
         self.source = source
-        self._small = SMALL if small is None else small
-        self._subset, self._most_buffered = subset, most_buffered
+        self._small, self._subset, self._most_buffered = small, subset, most_buffered
         self._version = -1
         self._newest: int | None = -1  # the newest cache when one was opened last
         self._cache = OpenCache()

@@ -13,22 +13,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.opened import DenseSearch, check, open_newest, reader_of, rebuild, staleness, tables
+from helpers.opened import DenseSearch, Store, check, open_newest, reader_of, rebuild, staleness, tables
 from helpers.vectorstores import add, new, some_vectors
 
 from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
+from semsearch.stores.local import LocalWriter, open_reader, open_writer
 from semsearch.stores.records import Space
 from semsearch.vector_index import cache_files, searcher
 
 Damage = Callable[[Path], None]
-
-
-@pytest.fixture(autouse=True)
-def cached_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indexes of this size are otherwise read from the store."""
-    monkeypatch.setattr(searcher, "SMALL", -1)
 
 
 @pytest.fixture(params=["flat", "compressed", "ivf", "exact"])
@@ -75,10 +69,11 @@ def zero_the_middle(path: Path) -> None:
 DAMAGES = [flip, truncate, append, empty, zero_the_middle]
 
 
-def assert_right(store: LocalReader | LocalWriter, space: Space) -> dict[str, object]:
+def assert_right(store: Store, space: Space) -> dict[str, object]:
     """Every hit is alive with its true cosine, and the nearest ones are there; the plan of the search."""
     queries = some_vectors(30, seed=77)
-    ids, scores, plan = DenseSearch(store, space).search(queries, 10)
+    search = DenseSearch(store, space, small=-1)  # an index of this size is otherwise read from the store
+    ids, scores, plan = search.search(queries, 10)
     stored = np.concatenate([part for _, part in reader_of(store).vectors(space.id)])
     known = np.concatenate([part for part, _ in reader_of(store).vectors(space.id)])
     for row, values, query in zip(ids, scores, queries, strict=True):
