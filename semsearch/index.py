@@ -21,8 +21,7 @@ from semsearch import settings
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import page_image
 from semsearch.encoders.base import as_encoder
-from semsearch.encoders.encoder import Encoder
-from semsearch.encoders.lazy import LazyEncoder
+from semsearch.encoders.lazy import LazyEncoder, load
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound, UsageError
 from semsearch.indexing import file_status
@@ -110,7 +109,7 @@ class Index:
         folder = settings.index_folder(name, home)
         if exist_ok and drivers.load().exists(folder):
             return cls.open(folder, encoder=encoder)
-        model = Encoder.from_settings(encoder) if isinstance(encoder, str) else as_encoder(encoder)
+        model = load(encoder) if isinstance(encoder, str) else as_encoder(encoder)
         recipe = {"encoder": model.reference, "splitter": asdict(splitter or Splitter()), "backend": backend}
         info = {**model.info, "background": list(model.background)}
 

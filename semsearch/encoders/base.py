@@ -38,6 +38,10 @@ class BaseEncoder(ABC):
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
         """n texts -> (n, dim) float32 unit rows in their order, (0, dim) for none."""
 
+    def close(self) -> None:
+        """Close the files that are open; by default there are none."""
+        return
+
     def count_tokens(self, texts: Sequence[str], /) -> list[int]:
         """Tokens of each text alone; by default an estimate from its length in bytes."""
         return [-(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN) for text in texts]

@@ -79,6 +79,11 @@ class VectorCache:
 
         self._try(remember)
 
+    @staticmethod
+    def rounded(vectors: Vectors) -> Vectors:
+        """Unit rows through fp16, as they come out of a cache: a text has one vector, cached or not."""
+        return unit_rows(vectors.astype(np.float16))
+
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
@@ -129,11 +134,6 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def rounded(vectors: Vectors) -> Vectors:
-    """Unit rows through fp16, as they come out of a cache: a text has one vector, cached or not."""
-    return unit_rows(vectors.astype(np.float16))
 
 
 def _keys(identity: str, texts: Sequence[str]) -> list[bytes]:

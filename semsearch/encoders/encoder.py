@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from semsearch import settings
+from semsearch.encoders import background as unrelated_texts
 from semsearch.encoders import factory, local_models
 from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.errors import MissingExtra, UnknownName, UsageError
@@ -130,10 +131,9 @@ class Encoder(BaseEncoder):
         """Quantiles of the cosine of unrelated texts, for strength; measured once for a model that has none."""
         if self._backend.background or self._backend.bundle is None:
             return self._backend.background
-        from semsearch.encoders import background
 
         prompt = self._backend.prompts["passage"]
-        return background.background(self.fingerprint, lambda texts: self._backend.embed(texts, prompt))
+        return unrelated_texts.background(self.fingerprint, lambda texts: self._backend.embed(texts, prompt))
 
     @property
     def info(self) -> JsonObject:
@@ -277,8 +277,6 @@ class Encoder(BaseEncoder):
         if self._cache is None or not cached:
             self._embedded += len(texts)
             return self._backend.embed(texts, prompt, batch_size)
-        from semsearch.encoders.embedding_cache import rounded
-
         identity = repr((self.fingerprint, *_identity(prompt)))
         known = self._cache.get(identity, texts)
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
@@ -289,7 +287,7 @@ class Encoder(BaseEncoder):
             self._embedded += len(missing)
             vectors[missing] = self._backend.embed([texts[at] for at in missing], prompt, batch_size)
             self._cache.put(identity, [texts[at] for at in missing], vectors[missing])
-        return rounded(vectors)
+        return self._cache.rounded(vectors)
 
 
 def _identity(prompt: Prompt) -> tuple[Any, ...]:

@@ -25,6 +25,8 @@ from semsearch.prompts import SLOT
 from semsearch.types import JsonObject
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from semsearch.encoders.torch_backend import TorchBackend
 
 BACKENDS = ("auto", "onnx", "torch")
@@ -96,16 +98,14 @@ def describe(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Refe
     folder = model_folders.find(reference.model, reference.revision)
     if (folder / bundles.MANIFEST).is_file():
         return _saved(folder, reference), _resolved(reference, folder)
-    from semsearch.models import hf_config  # the template library: not for the default encoder
-
     entry = model_folders.catalogue().get(reference.model, {})
     if entry.get("template") and not reference.template:
         reference = reference.with_(template=entry["template"])
-    chosen = hf_config.with_template(folder, reference, trust=trust)
+    chosen = _checkpoints().with_template(folder, reference, trust=trust)
     resolved = _resolved(chosen, folder)
     named = bool(entry) or reference.model.startswith(HUB)
     called = replace(chosen, model=reference.model if named else folder.resolve().name)
-    bundle = hf_config.describe(folder, resolved, name=str(called), source=_source(reference, entry), trust=trust)
+    bundle = _checkpoints().describe(folder, resolved, name=str(called), source=_source(reference, entry), trust=trust)
     if chosen != reference:
         how = chosen.template
         LOG.warning("no template was named: %s is read with %s. See: semsearch templates list", reference.model, how)
@@ -167,12 +167,17 @@ def _hashing(reference: Reference, device: str, backend: str) -> HashingEncoder:
     return HashingEncoder()
 
 
+def _checkpoints() -> ModuleType:
+    """What reads model folders that are not bundles."""
+    from semsearch.models import hf_config  # loads the template library, which the default encoder does not need
+
+    return hf_config
+
+
 def _torch(bundle: Bundle, trust: bool) -> type[TorchBackend]:
     """The back end for safetensors: one for encoders, one for decoders."""
-    from semsearch.models import hf_config
-
     try:
-        if hf_config.is_causal(bundle.folder, trust=trust):
+        if _checkpoints().is_causal(bundle.folder, trust=trust):
             from semsearch.encoders.causal import CausalBackend
 
             return CausalBackend

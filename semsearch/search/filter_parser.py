@@ -112,6 +112,12 @@ def parse(expression: str) -> Filter:
     return tree
 
 
+def both(where: str | None, path: str | None) -> Filter:
+    """A filter and a pattern for paths as one tree; at least one is given. Raises BadFilter."""
+    parts = [] if where is None else [parse(where)]
+    return And((*parts, *([] if path is None else [path_glob(path)])))
+
+
 def path_glob(pattern: str) -> PathGlob:
     """The test of `--path`. Raises BadFilter here, since inside SQLite's call of our function it would be swallowed."""
     _check_characters(pattern)

@@ -18,10 +18,9 @@ import numpy as np
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound, UsageError
-from semsearch.search import filter_parser, fusion
+from semsearch.search import fusion
 from semsearch.search.grouping import CollapsedHit, collapse
 from semsearch.search.query_check import check, texts_to_encode
-from semsearch.stores.filters import And, Filter
 from semsearch.stores.protocol import Allowed, Lexical, StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import Document, Hit, JsonObject, Query, Results
@@ -29,6 +28,7 @@ from semsearch.utils import calibration
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from semsearch.stores.filters import Filter
     from semsearch.types import Ids, Vectors
 
 DEPTH = 100  # candidates of each channel at least; rank 100 adds 1/160 to a fused score, rank 1 adds 1/61
@@ -226,8 +226,9 @@ def parse_filter(where: str | None, path: str | None) -> Filter | None:
     if where is None and path is None:
         return None
 
-    parts: list[Filter] = [] if where is None else [filter_parser.parse(where)]
-    return And((*parts, *([] if path is None else [filter_parser.path_glob(path)])))
+    from semsearch.search import filter_parser  # 15 ms that most queries do not need
+
+    return filter_parser.both(where, path)
 
 
 def _fuse(query: Query, channels: _Channels, lexical: Lexical | None) -> None:

@@ -15,7 +15,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypedDict
 
-from semsearch.stores.filters import Filter
 from semsearch.stores.records import DocumentStamp, Entry, Origin, Source, Space, StoredPassage
 from semsearch.types import Document, Facet, JsonObject, Progress
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from semsearch.stores.filters import Filter
     from semsearch.types import Ids, Metadata, Vectors
 
 

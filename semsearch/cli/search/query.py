@@ -11,7 +11,6 @@ import typer
 
 import semsearch
 from semsearch import settings
-from semsearch.cli.input_files import QueryWithId, read_queries
 from semsearch.cli.lookup import choose_index, open_index, parse_id, use_device
 from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, TrustFlag, option_groups
 from semsearch.cli.output import console, hit_formats
@@ -156,7 +155,7 @@ def similar(
 
 def _answer(
     index: semsearch.Index,
-    queries: Sequence[QueryWithId],
+    queries: Sequence[tuple[str, Query]],
     shape: hit_formats.Format,
     *,
     batch: bool,
@@ -183,7 +182,7 @@ def _answer(
         raise typer.Exit(1)
 
 
-def _searched(index: semsearch.Index, queries: Sequence[QueryWithId]) -> Iterator[tuple[str, Results]]:
+def _searched(index: semsearch.Index, queries: Sequence[tuple[str, Query]]) -> Iterator[tuple[str, Results]]:
     """Id and results of each query."""
     for first in range(0, len(queries), BATCH_SIZE):
         some = queries[first : first + BATCH_SIZE]
@@ -195,11 +194,13 @@ def _head(index: semsearch.Index) -> JsonObject:
     return {"index": index.name, "encoder": {"name": encoder["name"], "fingerprint": encoder["fingerprint"]}}
 
 
-def _queries(text: str | None, batch: str | None, plain: Query) -> Sequence[QueryWithId]:
+def _queries(text: str | None, batch: str | None, plain: Query) -> Sequence[tuple[str, Query]]:
     """`plain` with each text to search for. Raises UsageError where there is none, or both TEXT and --batch."""
     if batch is not None:
         if text is not None:
             raise UsageError("TEXT and --batch exclude each other.", "Put the text into the file.")
+        from semsearch.cli.input_files import read_queries  # 10 ms that a single query does not need
+
         return [(id_, replace(plain, text=one)) for id_, one in read_queries(batch)]
     if text == "-":
         text = sys.stdin.read()

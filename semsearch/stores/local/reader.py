@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import NotFound, UsageError
-from semsearch.stores.filters import Filter
-from semsearch.stores.local import facets, filter_sql, lexical, vector_caches, verify
+from semsearch.stores.local import facets, lexical, vector_caches, verify
 from semsearch.stores.local.connection import DATABASE, Connection
 from semsearch.stores.local.tables import Tables
 from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
@@ -22,6 +21,9 @@ from semsearch.vector_index.audit import audit
 from semsearch.vector_index.searcher import VectorSearcher
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from semsearch.stores.filters import Filter
     from semsearch.types import Ids, Vectors
 
 
@@ -166,13 +168,14 @@ class LocalReader:
 
     def allowed(self, condition: Filter | None, must: Sequence[str] = ()) -> AllowedIds | None:
         with self.snapshot():
-            parts = [] if condition is None else [filter_sql.allowed(self.connection.raw, condition)]
+            parts = [] if condition is None else [_filters().allowed(self.connection.raw, condition)]
             parts += [lexical.containing(self.connection.raw, must)] if must else []
         return AllowedIds(reduce(np.intersect1d, parts)) if parts else None
 
     def allowed_documents(self, condition: Filter) -> list[str]:
         with self.snapshot():
-            return filter_sql.allowed_documents(self.connection.raw, condition)
+            found: list[str] = _filters().allowed_documents(self.connection.raw, condition)
+            return found
 
     def dense(
         self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False
@@ -204,6 +207,12 @@ class LocalReader:
             return audit(VectorSearcher(vector_caches.SpaceVectors(self._tables, space)), sample=sample, k=k)
 
 
+def _filters() -> ModuleType:
+    from semsearch.stores.local import filter_sql  # 10 ms that most queries do not need
+
+    return filter_sql
+
+
 def require_store(folder: Path) -> None:
     """Raise NotFound where `folder` holds no store."""
     if not (folder / DATABASE).is_file():
@@ -227,3 +236,6 @@ def _size(folder: Path) -> int:
         with suppress(FileNotFoundError):
             total += file.stat().st_size if file.is_file() else 0
     return total
+
+
+open_reader = LocalReader.open

@@ -393,3 +393,6 @@ def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[object,
         )
         for position, passage in enumerate(entry.passages)
     ]
+
+
+open_writer = LocalWriter.open

@@ -1,0 +1,12 @@
+from .backup import dump as dump
+from .backup import restore as restore
+from .folder import create as create
+from .folder import exists as exists
+from .folder import names as names
+from .folder import remove as remove
+from .folder import rename as rename
+from .reader import LocalReader as LocalReader
+from .reader import open_reader as open_reader
+from .sqlite import check_installation as check_installation
+from .writer import LocalWriter as LocalWriter
+from .writer import open_writer as open_writer
