@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from helpers.arithmetic import UNIT
 
-from semsearch.encoders.embedding_cache import VectorCache, rounded
+from semsearch.encoders.embedding_cache import VectorCache
 from semsearch.encoders.encoder import Encoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.onnx import OnnxBackend
@@ -270,7 +270,7 @@ def test_rounding_is_the_same_whether_cached_or_not(tmp_path: Path, hashing: Has
     plain = Encoder(hashing).encode(SENTENCES)
     cached = Encoder(hashing, VectorCache(tmp_path / "cache.db", 256))
     assert np.array_equal(cached.encode(SENTENCES), cached.encode(SENTENCES))
-    assert np.array_equal(cached.encode(SENTENCES), rounded(plain))
+    assert np.array_equal(cached.encode(SENTENCES), VectorCache.rounded(plain))
     assert (cached.encode(SENTENCES) * plain).sum(axis=1).min() > 0.999999
 
 

@@ -15,7 +15,6 @@ from semsearch.cli.output import console
 from semsearch.encoders import local_models
 from semsearch.errors import NotFound
 from semsearch.models import hub_cache, model_folders
-from semsearch.models.model_folders import catalogue
 
 NAMES = "A name from `models list`, a folder or hf:owner/name, each also with #TEMPLATE."
 HUB_NAMES = "A name from `models list`, or hf:owner/name[@revision]."
@@ -93,7 +92,7 @@ def models_rm(
 
 def _show_remote(name: str, as_json: bool) -> None:
     """Print the catalogue entry of a model that is not on this machine. Raises NotFound if there is none."""
-    entry = catalogue().get(name)
+    entry = model_folders.catalogue().get(name)
     if entry is None:
         raise NotFound(f"{name} is not on this machine.", f"Download it: semsearch models pull {name}")
     known = {"name": name, "local": False, **entry}
