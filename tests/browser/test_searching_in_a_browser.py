@@ -74,7 +74,7 @@ def test_a_filter_and_a_weighted_chip_come_back_from_a_shared_url(browser: Any, 
         other.get(url)
         until(lambda: "3 hits" in text(other))
         until(lambda: first(other) == first(browser))
-        assert "number 5 ^0.5" in text(other)
+        until(lambda: "number 5 ^0.5" in text(other))
 
 
 def test_no_value_of_the_metadata_and_no_file_name_is_markup(browser: Any, server: str) -> None:
