@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -71,6 +72,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if path.startswith(begins):
                 item.add_marker(kind)
     items.sort(key=order.__getitem__)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_comes() -> None:
+    """What a library that ran in this process has changed of logging is no business of the next test."""
+    logging.disable(logging.NOTSET)
+    ours = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "semsearch"]
+    for logger in (logging.getLogger(name) for name in ours):
+        logger.disabled, logger.propagate = False, True
+        logger.setLevel(logging.NOTSET)
+    logging.root.setLevel(logging.WARNING)
 
 
 @pytest.fixture(scope="session")

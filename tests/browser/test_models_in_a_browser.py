@@ -70,13 +70,13 @@ def test_an_index_is_made_with_options_renamed_and_dumped(browser: Any, server: 
     fill(browser, "Name", "notes")
     fill(browser, "Encoder", "hashing", Keys.ENTER)
     unfold(browser, "Options")
-    fill(browser, "Tokens of a passage", "64")
+    fill(browser, "Tokens per passage", "64")
     press(browser, "Create it")
     until(lambda: "was created; add documents" in text(browser))
     with Index.open(home / "notes") as index:
         assert index.info()["recipe"]["splitter"]["size"] == 64
     unfold(browser, "Rename this index")
-    fill(browser, "Its new name", "letters")
+    fill(browser, "New name", "letters")
     press(browser, "Rename it")
     until(lambda: "notes is called letters from now on" in text(browser))
     assert Index.names(home) == ["letters"]
