@@ -78,7 +78,7 @@ def test_an_index_is_made_with_options_renamed_and_dumped(browser: Any, server: 
     unfold(browser, "Rename this index")
     fill(browser, "New name", "letters")
     press(browser, "Rename it")
-    until(lambda: "notes is called letters from now on" in text(browser))
+    until(lambda: "notes was renamed to letters" in text(browser))
     assert Index.names(home) == ["letters"]
     press(browser, "Dump")
     press(browser, "Download")
