@@ -88,9 +88,7 @@ class IndexWriter:
     ) -> SyncReport:
         """See `Index.sync`."""
         update = self.plan(paths, options)
-        self._record(
-            update.recipe
-        )  # "resplit" stays until every document has been split again, even if the process is killed
+        self._record(update.recipe)  # its "resplit" stays until all is split again, even if the process is killed
         splitter = Splitter(**update.recipe["splitter"])
         with self._run(force=update.options.force, splitter=splitter) as run:
             sync.sync(self._writer, update.roots, update.scopes, update.options, run.ingest, run.tally, progress)

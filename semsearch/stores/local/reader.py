@@ -95,7 +95,8 @@ class LocalReader:
 
     def info(self) -> JsonObject:
         with self.snapshot():
-            counts, vectors = self.counts(), self.counts()["vectors"]
+            counts = self.counts()
+            vectors = counts["vectors"]
             return {
                 "name": self.name,
                 "path": str(self.location),
