@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
+import runpy
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from helpers.commandline import run_console
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 TEXT = (CHECKOUT / "docs" / "training.md").read_text(encoding="utf-8")
@@ -27,32 +25,36 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def surroundings(tmp_path: Path, golden: Path) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("SEMSEARCH_")}
-    own = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}",
+@pytest.fixture
+def surroundings(tmp_path: Path, golden: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A home of indexes of its own, no settings, and the variables of the examples."""
+    values = {
         "SEMSEARCH_HOME": str(tmp_path / "home"),
         "SEMSEARCH_CACHE": str(tmp_path / "cache.db"),
         "XDG_CACHE_HOME": str(tmp_path / "xdg"),
         "BERT": str(golden / "models" / "tiny-bert"),
         "OUT": str(tmp_path),
     }
-    return kept | own
+    monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+    return values
 
 
-def test_every_command_runs_in_order(golden: Path, tmp_path: Path) -> None:
+def test_every_command_runs_in_order(
+    surroundings: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("torch")
+    monkeypatch.chdir(CHECKOUT)
     (pairs,) = blocks("json")
     (tmp_path / "pairs.jsonl").write_text(pairs * 2, encoding="utf-8")
     commands = re.findall(r"^\$ (.*)$", "\n".join(blocks("console")), flags=re.MULTILINE)
     assert len(commands) >= 6
     for command in commands:
-        ran = subprocess.run(
-            ["bash", "-c", command], cwd=CHECKOUT, env=surroundings(tmp_path, golden), capture_output=True, text=True
-        )
-        assert ran.returncode == 0, f"{command}\n{ran.stderr}"
-        assert ran.stdout.strip(), command
-    told = json.loads(ran.stdout)["train"]
+        ran = run_console(command, surroundings)
+        assert ran.code == 0, f"{command}\n{ran.err}"
+        assert ran.out.strip(), command
+    told = ran.json["train"]
     named = re.findall(r"`(\w+)`", TEXT.partition("under `train`,")[2].partition("\n\n")[0])
     assert set(told) == set(named)
     for name in re.findall(r"^\| `([\w./]+)`", TEXT.partition("\n| in DIR")[2], flags=re.MULTILINE):
@@ -60,16 +62,21 @@ def test_every_command_runs_in_order(golden: Path, tmp_path: Path) -> None:
         assert made == (name not in ("run/state.safetensors", "seed-N/")), name
 
 
-def test_the_python_example_runs(golden: Path, tmp_path: Path) -> None:
+def test_the_python_example_runs(
+    surroundings: dict[str, str],
+    golden: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
     shutil.copytree(CHECKOUT / "scripts" / "sample" / "cooking", tmp_path / "notes")
     shutil.copytree(golden / "models" / "tiny-bert", tmp_path / "bert")
     (code,) = blocks("python")
-    ran = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=surroundings(tmp_path, golden), capture_output=True, text=True
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.strip().endswith("tuned")
+    (tmp_path / "example.py").write_text(code, encoding="utf-8")
+    runpy.run_path("example.py")
+    assert capsys.readouterr().out.strip().endswith("tuned")
 
 
 def test_the_table_of_methods_has_each_with_the_figures_that_hold() -> None:

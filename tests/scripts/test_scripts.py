@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from helpers import declared
 
 from semsearch import Document, Encoder, Index
 from semsearch.documents.loaders import load
@@ -177,29 +178,52 @@ def test_without_venv_and_without_root_the_line_to_type_is_printed(tmp_path: Pat
     assert done.stderr.rstrip().endswith("Install that first: sudo apt-get install python3.11-venv")
 
 
-@pytest.mark.slow
-def test_a_stranger_gets_answers_from_a_clean_clone(tmp_path: Path) -> None:
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A copy of all that is tracked, with the environment of a demo that was cut short."""
     clone = tmp_path / "clone"
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     for name in tracked.stdout.split("\0"):
         if name and (CHECKOUT / name).is_file():
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(CHECKOUT / name, clone / name)
-    unset = ("PYTHONPATH", "VIRTUAL_ENV", "SEMSEARCH_HOME")
-    environment = {key: value for key, value in os.environ.items() if key not in unset}
-    environment |= {"SEMSEARCH_CACHE": str(tmp_path / "cache.db")}
     half_made = clone / ".venv-demo" / "bin"
     half_made.mkdir(parents=True)
     (half_made / "python").write_text("cut short")
-    done = subprocess.run([clone / "scripts" / "demo"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    return clone
+
+
+def run_demo(clone: Path, **variables: str) -> str:
+    """Run the demo of a clone, see that it finds the right articles, and return what it writes to stderr."""
+    unset = ("PYTHONPATH", "VIRTUAL_ENV", "SEMSEARCH_HOME")
+    environment = {key: value for key, value in os.environ.items() if key not in unset}
+    environment |= {"SEMSEARCH_CACHE": str(clone.parent / "cache.db"), **variables}
+    demo = clone / "scripts" / "demo"
+    done = subprocess.run([demo], cwd=clone.parent, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for name in DEMO.values():
         assert re.search(rf"(?m)^ +1 .*{re.escape(name)}", done.stdout), done.stdout
-    assert (found := re.search(r"\((\d+) MB, in \.venv-demo\)", done.stderr))
-    assert int(found[1]) < 450
     installed = {file.name for file in (clone / ".venv-demo").glob("lib/python*/site-packages/*")}
     assert "faiss" in installed
     assert not installed & {"torch", "transformers", "sentence_transformers"}
+    return done.stderr
+
+
+@pytest.mark.slow
+def test_the_demo_of_a_clean_clone_needs_no_more_than_is_declared(clone: Path, tmp_path: Path) -> None:
+    """All but pip itself: the environment has what pyproject.toml names, linked from this one."""
+    needed = declared.distributions(clone, "cpu", "docs")
+    python, asked = declared.stand_in(tmp_path / "tools", clone, needed)
+    said = run_demo(clone, PYTHON=str(python))
+    assert re.search(r"\(\d+ MB, in \.venv-demo\)", said)
+    assert asked.read_text().endswith(" --editable .[cpu,docs]\n")
+    assert declared.megabytes(needed) < 450
+
+
+@pytest.mark.long
+def test_a_stranger_gets_answers_from_a_clean_clone(clone: Path) -> None:
+    assert (found := re.search(r"\((\d+) MB, in \.venv-demo\)", run_demo(clone)))
+    assert int(found[1]) < 450
 
 
 # ---- the programs that measure
