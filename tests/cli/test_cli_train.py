@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from helpers.checkpoints import copied
+from helpers.checkpoints import shallow
 
 if TYPE_CHECKING:
     from helpers.commandline import CommandLine, Ran
@@ -29,7 +29,7 @@ def sentence(at: int) -> str:
 def bert(cli: CommandLine, golden: Path) -> Path:
     """./bert in the current folder."""
     pytest.importorskip("torch")
-    return copied(golden, "tiny-bert", Path("bert"))
+    return shallow(golden, "tiny-bert", Path("bert"), layers=1)
 
 
 @pytest.fixture
@@ -397,21 +397,31 @@ def test_another_run_in_the_folder_is_not_overwritten(cli: CommandLine, bert: Pa
 # Cut off
 
 
-def test_a_run_that_was_stopped_goes_on_with_the_same_command(cli: CommandLine, bert: Path, texts: Path) -> None:
+def test_a_run_that_was_stopped_goes_on_with_the_same_command(
+    cli: CommandLine, bert: Path, texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from semsearch.cli import main
+    from semsearch.training.run_folder import metrics as run_metrics
+
     how = ["train", "--method", "simcse", "--base", "bert", "--data", "texts.txt", "-o", "out", "--batch-size", "4",
            "--device", "cpu", "--validation", "none", "--eval-every", "10000", "--steps", "80"]  # fmt: skip
-    running = subprocess.Popen(
-        [sys.executable, "-m", "semsearch", *how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    metrics, ends = Path("out/run/metrics.jsonl"), time.monotonic() + 120
-    while not (metrics.is_file() and metrics.stat().st_size) and running.poll() is None:
-        assert time.monotonic() < ends
-        time.sleep(0.02)
-    running.send_signal(signal.SIGTERM)
-    out, err = running.communicate(timeout=120)
-    assert (running.returncode, out) == (128 + signal.SIGTERM, ""), err
-    assert "the same command continues the run" in err
-    reached = int(err.partition("stopped at step ")[2].split()[0])
+    append = run_metrics.append
+
+    def append_and_stop(*line: Any) -> None:
+        append(*line)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    usual = signal.signal(signal.SIGTERM, main._terminate)  # as `semsearch` does where it starts
+    try:
+        with monkeypatch.context() as changed:
+            changed.setattr(run_metrics, "append", append_and_stop)
+            ran = cli(*how)
+    finally:
+        signal.signal(signal.SIGTERM, usual)
+    assert (ran.code, ran.out) == (128 + signal.SIGTERM, ""), ran.err
+    assert "the same command continues the run" in ran.err
+    reached = int(ran.err.partition("stopped at step ")[2].split()[0])
+    metrics = Path("out/run/metrics.jsonl")
     before = metrics.read_text().splitlines()
     cli.ok(*how)
     after = metrics.read_text().splitlines()

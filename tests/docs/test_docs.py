@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from helpers.checkpoints import shallow
 from helpers.commandline import run_console
 
 from semsearch.models import methods
@@ -28,8 +29,8 @@ def test_every_command_runs_in_order(golden: Path, tmp_path: Path, monkeypatch: 
         "SEMSEARCH_HOME": str(tmp_path / "home"),
         "SEMSEARCH_CACHE": str(tmp_path / "cache.db"),
         "XDG_CACHE_HOME": str(tmp_path / "xdg"),
-        "BERT": str(golden / "models" / "tiny-bert"),
-        "OPT": str(golden / "models" / "tiny-opt"),
+        "BERT": str(shallow(golden, "tiny-bert", tmp_path / "tiny-bert", layers=1)),
+        "OPT": str(shallow(golden, "tiny-opt", tmp_path / "tiny-opt", layers=2)),
         "OUT": str(tmp_path),
     }
     commands = re.findall(r"^\$ (.*)$", "\n".join(blocks("console")), flags=re.MULTILINE)

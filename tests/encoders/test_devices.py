@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -438,31 +435,15 @@ def test_a_device_that_is_absent_ends_with_6(cli: CommandLine, model: str, devic
     assert not ran.out
 
 
-FALLING_BACK = """
-import sys
-import torch
-from semsearch.encoders import gpu_driver
-from semsearch.encoders.gpu_driver import Driver
-gpu_driver.driver = lambda: Driver(("NVIDIA H200",), "470.1", "11.4")
-torch.version.cuda = "12.8"
-from semsearch.cli.main import main
-sys.exit(main(["embed", "a", "-m", sys.argv[1], "--device", "auto"]))
-"""
-
-
-@pytest.mark.slow
-def test_auto_says_in_one_line_on_stderr_that_the_gpu_is_of_no_use(tmp_path: Path) -> None:
+def test_auto_says_in_one_line_on_stderr_that_the_gpu_is_of_no_use(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     no_gpu()
-    pytest.importorskip("torch")
-    places = {"SEMSEARCH_HOME": str(tmp_path), "SEMSEARCH_CACHE": str(tmp_path / "cache.db"), "OMP_NUM_THREADS": "1"}
-    checkout = str(Path(__file__).resolve().parents[2])
-    ran = subprocess.run(
-        [sys.executable, "-c", FALLING_BACK, str(minilm())],
-        env={**os.environ, **places, "PYTHONPATH": checkout},
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr
-    [line] = ran.stderr.splitlines()
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(gpu_driver, "driver", lambda: Driver(("NVIDIA H200",), "470.1", "11.4"))
+    monkeypatch.setattr(torch.version, "cuda", "12.8")
+    ran = cli.ok("embed", "a", "-m", minilm(), "--device", "auto")
+    [line] = ran.err.splitlines()
     assert line.startswith("warning: torch runs on the CPU: torch (CUDA 12.8) finds no GPU")
-    assert ran.stdout
+    assert ran.out
+    assert capfd.readouterr() == ("", "")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.checkpoints import shallow
 from helpers.commandline import CommandLine
 from helpers.training import TEXTS, examples
 
@@ -22,9 +23,8 @@ def test_a_trained_folder_is_exported_and_searched_with(
 ) -> None:
     from semsearch.export import export
 
-    told = TrainingConfig(
-        "cotbert", str(golden / "models" / "tiny-bert"), batch_size=4, steps=2, max_length=8, device="cpu"
-    )
+    base = shallow(golden, "tiny-bert", tmp_path / "bert", layers=1)
+    told = TrainingConfig("cotbert", str(base), batch_size=4, steps=2, max_length=8, device="cpu")
     folder = trainer.train(told, examples(), Path("mine")).folder
     trained = Encoder.load("mine", device="cpu")
     bundle = export(folder, tmp_path / "onnx")

@@ -20,7 +20,7 @@ from semsearch.models import model_folders
 
 pytestmark = pytest.mark.slow
 
-LARGE = ("sts12", "sts13", "sts14", "sts15", "sickr")  # most of all pairs
+LARGE = ("sts12", "sts13", "sts14", "sts15", "sts16", "sickr")  # nearly all pairs: the figure of STS-B is theirs too
 PUBLISHED = {  # all-MiniLM-L6-v2, mean pooling, Spearman 'all', in percent
     "sts12": 72.37,
     "sts13": 80.60,
@@ -45,16 +45,21 @@ def script(data: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def full(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Encoder:
+def graph(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The graph that torch traced of the network."""
+    return Path(script.traced(script.network_in_torch(), tmp_path_factory.mktemp("graph") / "full.onnx"))
+
+
+@pytest.fixture(scope="module")
+def full(script: ModuleType, graph: Path, tmp_path_factory: pytest.TempPathFactory) -> Encoder:
     """The default encoder in full precision, without the figures of STS-B dev, which the tests here measure."""
     folder = tmp_path_factory.mktemp("fp32")
-    script.optimise(script.traced(script.network_in_torch(), folder / "full.onnx"), folder / "model.onnx")
+    script.optimise(graph, folder / "model.onnx")
     return Encoder.load(bundles.write(script.described(folder, "fp32"), folder).folder)
 
 
-def test_the_shipped_weights_are_what_the_script_makes(script: ModuleType, tmp_path: Path) -> None:
+def test_the_shipped_weights_are_what_the_script_makes(script: ModuleType, graph: Path, tmp_path: Path) -> None:
     shipped = bundles.read(model_folders.find("default"))
-    graph = script.traced(script.network_in_torch(), tmp_path / "full.onnx")
     script.optimise(script.quantised(graph, tmp_path / "int8.onnx", script.CHOSEN), tmp_path / "model.onnx")
     again = bundles.write(script.described(tmp_path, "int8"), tmp_path)
     if shipped.parity["made_with"] == script.versions():

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from semsearch.encoders.onnx import OnnxBackend
 from semsearch.errors import Corrupt, GateFailed, NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import methods
+from semsearch.models.bundle import Bundle
 from semsearch.prompts import Prompt, parse
 from semsearch.utils import plugins
 
@@ -29,7 +31,9 @@ torch = pytest.importorskip("torch")
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxscript")
 
+from helpers.checkpoints import shallow  # noqa: E402
 from helpers.commandline import CommandLine  # noqa: E402
+from helpers.tracing import tracing_once  # noqa: E402
 
 from semsearch.export import (  # noqa: E402
     export,
@@ -84,18 +88,39 @@ def load(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
     """What runs a reference to a tiny model in Torch."""
     folder = tmp_path_factory.mktemp("models")
     for name in ("tiny-bert", "tiny-roberta", "tiny-llama", "tiny-opt", "tiny-mistral"):
-        shutil.copytree(golden / "models" / name, folder / name)
+        shallow(golden, name, folder / name, layers=2)
     models.learn_prompt(Path(shutil.copytree(folder / "tiny-bert", folder / "optiprompt")), 7)
     models.make_pipeline(Path(shutil.copytree(folder / "tiny-bert", folder / "pipeline")))
     return lambda name, **how: Encoder.load(f"{folder}/{name}", device="cpu", backend="torch", **how)
 
 
 @pytest.fixture(scope="module")
-def static(load: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+def graphs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The file of the graph that was traced of a model."""
+    folder = tmp_path_factory.mktemp("graphs")
+    return lambda name: folder / f"{name.replace('/', ' ')}.onnx"
+
+
+@pytest.fixture(scope="module")
+def exported(
+    load: Callable[..., Any], graphs: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., tuple[Any, Bundle]]:
+    """What exports a model, once in each precision and traced once for all: the encoder in Torch, and the export."""
+
+    @cache
+    def once(name: str, dtype: str = "fp32") -> tuple[Any, Bundle]:
+        encoder = load(name)
+        with tracing_once(graphs(name)):
+            return encoder, export(encoder, tmp_path_factory.mktemp("exported") / "out", dtype)
+
+    return once
+
+
+@pytest.fixture(scope="module")
+def static(exported: Callable[..., tuple[Any, Bundle]]) -> tuple[Any, Path]:
     """The export that takes least time, and what it was made from."""
-    encoder, out = load("tiny-bert#static"), tmp_path_factory.mktemp("static") / "out"
-    export(encoder, out)
-    return encoder, out
+    encoder, made = exported("tiny-bert#static")
+    return encoder, made.folder
 
 
 def test_every_method_is_exported_here() -> None:
@@ -103,31 +128,34 @@ def test_every_method_is_exported_here() -> None:
 
 
 @pytest.mark.parametrize("name", _samples())
-def test_an_export_gives_the_vectors_of_torch(name: str, load: Callable[..., Any], tmp_path: Path) -> None:
-    encoder = load(name)
-    written = export(encoder, tmp_path / "out")
-    exported = OnnxBackend(bundles.read(tmp_path / "out"), device="cpu")
-    assert exported.fingerprint == encoder.fingerprint == written.fingerprint
+def test_an_export_gives_the_vectors_of_torch(name: str, exported: Callable[..., tuple[Any, Bundle]]) -> None:
+    encoder, written = exported(name)
+    again = OnnxBackend(bundles.read(written.folder), device="cpu")
+    assert again.fingerprint == encoder.fingerprint == written.fingerprint
     wanted = encoder.encode(list(TEXTS))
-    assert np.abs(exported.encode(TEXTS) - wanted).max() < 1e-4
-    assert np.abs(np.concatenate([exported.encode([text]) for text in TEXTS]) - wanted).max() < 1e-4
-    assert np.abs(exported.embed(TEXTS, exported.prompts["query"], batch_size=3) - wanted).max() < 1e-4
+    assert np.abs(again.encode(TEXTS) - wanted).max() < 1e-4
+    assert np.abs(np.concatenate([again.encode([text]) for text in TEXTS]) - wanted).max() < 1e-4
+    assert np.abs(again.embed(TEXTS, again.prompts["query"], batch_size=3) - wanted).max() < 1e-4
     assert (written.origin["bias_rows"] > 0) == encoder.backend.method.denoises
 
 
-@pytest.mark.parametrize("name", ["tiny-bert#promptbert", pytest.param("tiny-bert#cls", marks=pytest.mark.slow)])
-def test_the_last_layer_runs_for_the_read_token_alone(name: str, load: Callable[..., Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["tiny-bert#promptbert-denoised", pytest.param("tiny-bert#cls", marks=pytest.mark.slow)]
+)
+def test_the_last_layer_runs_for_the_read_token_alone(
+    name: str, exported: Callable[..., tuple[Any, Bundle]], graphs: Callable[[str], Path]
+) -> None:
     import onnxruntime
 
-    module, example = onnx_folder.trace_inputs(load(name).backend)
-    path = graph.trace(module, example, tmp_path / "model.onnx", 256)
-    model = onnx.load(path)
+    encoder, _ = exported(name)
+    _, example = onnx_folder.trace_inputs(encoder.backend)
+    model = onnx.load(graphs(name))
     inner = [node.output[0] for node in model.graph.node if node.op_type == "Gelu"]
     model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in inner)
     session = onnxruntime.InferenceSession(model.SerializeToString())
     ids, mask = (each.numpy() for each in example)
     shapes = [each.shape for each in session.run(inner, {"input_ids": ids, "attention_mask": mask})]
-    assert shapes == [(*ids.shape, 64), (*ids.shape, 64), (len(ids), 1, 64)]
+    assert shapes == [(*ids.shape, 64), (len(ids), 1, 64)]
 
 
 def test_an_index_opens_with_the_model_and_with_its_export(static: tuple[Any, Path], tmp_path: Path) -> None:
@@ -173,14 +201,13 @@ def test_no_file_says_where_it_was_made(static: tuple[Any, Path], tmp_path: Path
 
 
 def test_the_lines_in_the_docs_need_nothing_but_onnxruntime_and_tokenizers(
-    load: Callable[..., Any], tmp_path: Path
+    exported: Callable[..., tuple[Any, Bundle]], tmp_path: Path
 ) -> None:
-    encoder = load("tiny-bert#promptbert")
-    export(encoder, tmp_path / "out")
+    encoder, made = exported("tiny-bert#promptbert-denoised")
     (code,) = re.findall(r"^```python\n(.*?)^```", DOCS.read_text(), flags=re.DOTALL | re.MULTILINE)
     forbidden = "import sys\nfor name in ('semsearch', 'torch', 'transformers', 'onnx'): sys.modules[name] = None\n"
     texts = ["A man is playing a guitar.", "A cat sleeps."]
-    command = [sys.executable, "-c", forbidden + code, str(tmp_path / "out"), *texts]
+    command = [sys.executable, "-c", forbidden + code, str(made.folder), *texts]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert np.abs(np.array(json.loads(ran.stdout)) - encoder.encode(texts)).max() < 1e-4
@@ -188,19 +215,18 @@ def test_the_lines_in_the_docs_need_nothing_but_onnxruntime_and_tokenizers(
 
 @pytest.mark.parametrize("dtype", ["fp16", "int8"])
 def test_other_precisions_are_near_smaller_and_other_spaces(
-    dtype: str, load: Callable[..., Any], tmp_path: Path
+    dtype: str, exported: Callable[..., tuple[Any, Bundle]]
 ) -> None:
-    encoder = load("tiny-bert#static")
-    small = export(encoder, tmp_path / dtype, dtype)
-    exported = Encoder.load(tmp_path / dtype)
-    assert small.precision == dtype and exported.fingerprint == small.fingerprint != encoder.fingerprint
-    near = (exported.encode(list(TEXTS)) * encoder.encode(list(TEXTS))).sum(axis=1)
+    encoder, small = exported("tiny-bert#static", dtype)
+    again = Encoder.load(small.folder)
+    assert small.precision == dtype and again.fingerprint == small.fingerprint != encoder.fingerprint
+    near = (again.encode(list(TEXTS)) * encoder.encode(list(TEXTS))).sum(axis=1)
     assert near.min() > 0.999
-    assert np.allclose(np.linalg.norm(exported.encode(list(TEXTS)), axis=1), 1, atol=1e-5)
-    held = onnx.load(tmp_path / dtype / "model.onnx").graph
+    assert np.allclose(np.linalg.norm(again.encode(list(TEXTS)), axis=1), 1, atol=1e-5)
+    held = onnx.load(small.folder / "model.onnx").graph
     read = {name for node in held.node for name in node.input}
     assert {tensor.name for tensor in held.initializer} <= read  # else every session warns of those that are not
-    weights = (tmp_path / dtype / "model.onnx").stat().st_size
+    weights = (small.folder / "model.onnx").stat().st_size
     assert weights < 0.7 * (encoder.backend.bundle.folder / "model.safetensors").stat().st_size
 
 
@@ -215,13 +241,12 @@ def test_other_precisions_are_near_smaller_and_other_spaces(
     ],
 )
 def test_a_bias_and_a_decoder_survive_other_precisions(
-    name: str, dtype: str, load: Callable[..., Any], tmp_path: Path
+    name: str, dtype: str, exported: Callable[..., tuple[Any, Bundle]]
 ) -> None:
-    encoder = load(name)
-    export(encoder, tmp_path / "out", dtype)
-    exported = Encoder.load(tmp_path / "out")
+    encoder, made = exported(name, dtype)
+    again = Encoder.load(made.folder)
     texts = [text for text in TEXTS if text]
-    assert (exported.encode(texts) * encoder.encode(texts)).sum(axis=1).min() > (0.999 if dtype == "fp16" else 0.95)
+    assert (again.encode(texts) * encoder.encode(texts)).sum(axis=1).min() > (0.999 if dtype == "fp16" else 0.95)
 
 
 def test_nothing_is_left_of_an_export_that_is_off(
@@ -290,9 +315,9 @@ def test_two_prompts_need_a_method_that_does_not_count_them(load: Callable[..., 
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
-def test_two_prompts_are_fine_where_nothing_counts_them(load: Callable[..., Any], tmp_path: Path) -> None:
-    engine = load("tiny-bert#mean").backend
+@pytest.mark.parametrize("name", ["tiny-bert#static", pytest.param("tiny-bert#mean", marks=pytest.mark.long)])
+def test_two_prompts_are_fine_where_nothing_counts_them(name: str, load: Callable[..., Any], tmp_path: Path) -> None:
+    engine = load(name).backend
     engine.prompts = {"query": Prompt(before="query: "), "passage": Prompt(before="passage: ")}
     engine.bundle = replace(engine.bundle, prompts=engine.prompts)
     exported = OnnxBackend(export_engine(engine, tmp_path / "out"), device="cpu")
@@ -312,12 +337,11 @@ def test_a_network_that_torch_cannot_follow_is_refused(load: Callable[..., Any],
         graph.trace(Branching(), onnx_folder.trace_inputs(engine)[1], tmp_path / "model.onnx", 256)
 
 
-def test_a_bundle_refuses_a_prompt_that_its_graph_is_not_for(load: Callable[..., Any], tmp_path: Path) -> None:
-    export(load("tiny-bert#promptbert-denoised"), tmp_path / "out")
-    exported = Encoder.load(tmp_path / "out")
+def test_a_bundle_refuses_a_prompt_that_its_graph_is_not_for(exported: Callable[..., tuple[Any, Bundle]]) -> None:
+    again = Encoder.load(exported("tiny-bert#promptbert-denoised")[1].folder)
     for prompt in ("query: ", 'The sentence [MASK] "'):
         with pytest.raises(UsageError, match="exported for its own prompt"):
-            exported.encode(["a"], prompt=prompt)
+            again.encode(["a"], prompt=prompt)
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "int8"])

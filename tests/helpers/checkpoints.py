@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -46,3 +47,16 @@ def without_tokenizer_json(folder: Path) -> None:
     (folder / "vocab.json").write_text(json.dumps(model["vocab"]), encoding="utf-8")
     (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *merges]) + "\n", encoding="utf-8")
     (folder / "tokenizer.json").unlink()
+
+
+def shallow(golden: Path, name: str, to: Path, layers: int) -> Path:
+    """The golden model `name` with its first `layers` layers alone: an export takes as long as there are layers."""
+    from safetensors.torch import load_file, save_file
+
+    folder = copied(golden, name, to)
+    rewrite(folder / "config.json", num_hidden_layers=layers)
+    tensors = load_file(folder / "model.safetensors")
+    numbers = {key: re.search(r"\.layers?\.(\d+)\.", key) for key in tensors}
+    first = {key: tensors[key] for key, number in numbers.items() if not number or int(number[1]) < layers}
+    save_file(first, folder / "model.safetensors", {"format": "pt"})
+    return folder

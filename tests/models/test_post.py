@@ -29,6 +29,7 @@ pytest.importorskip("onnxscript")
 
 from helpers.checkpoints import rewrite  # noqa: E402
 from helpers.commandline import CommandLine  # noqa: E402
+from helpers.tracing import tracing_once  # noqa: E402
 
 from semsearch.evaluation.papers import whitening  # noqa: E402
 from semsearch.evaluation.papers.fitting import Fit, fitted  # noqa: E402
@@ -75,9 +76,19 @@ def saved(white: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def graph(white: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for ONNX Runtime."""
+    """A folder for ONNX Runtime; beside it `traced.onnx`, what torch traced."""
     out = tmp_path_factory.mktemp("graph") / "out"
-    export(white, out)
+    with tracing_once(out.with_name("traced.onnx")):
+        export(white, out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def flow_graph(flowing: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of the flow."""
+    out = tmp_path_factory.mktemp("flow") / "out"
+    with tracing_once(out.with_name("traced.onnx")):
+        export(flowing, out)
     return out
 
 
@@ -169,26 +180,22 @@ def test_an_fp32_graph_holds_it_and_opens_the_same_indexes(white: Encoder, graph
     assert bundles.read(graph).post == white.backend.bundle.post  # type: ignore[attr-defined]
 
 
-@pytest.mark.slow
-def test_a_flow_in_a_graph_gives_what_it_gives_in_torch(flowing: Encoder, tmp_path: Path) -> None:
-    export(flowing, tmp_path / "out")
-    exported = Encoder.load(tmp_path / "out")
+def test_a_flow_in_a_graph_gives_what_it_gives_in_torch(flowing: Encoder, flow_graph: Path) -> None:
+    exported = Encoder.load(flow_graph)
     assert exported.fingerprint == flowing.fingerprint
     assert np.abs(exported.encode(list(TEXTS)) - flowing.encode(list(TEXTS))).max() < 1e-4
 
 
 @pytest.fixture(scope="module")
-def traces(white: Encoder, flowing: Encoder, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Any, Any, Path]]:
+def traces(white: Encoder, graph: Path, flowing: Encoder, flow_graph: Path) -> list[tuple[Any, Any, Path]]:
     """Of whitening and of a flow: what was traced, texts to run it with, the graph."""
-    from semsearch.export import graph as graphs
     from semsearch.export import onnx_folder
 
-    found = []
-    for at, encoder in enumerate((white, flowing)):
-        module, example = onnx_folder.trace_inputs(encoder.backend)
-        path = tmp_path_factory.mktemp("traces") / f"{at}.onnx"
-        found.append((module, example, graphs.trace(module, example, path, 64)))
-    return found
+    made = ((white, graph), (flowing, flow_graph))
+    return [
+        (*onnx_folder.trace_inputs(encoder.backend), folder.with_name("traced.onnx"))  # type: ignore[attr-defined]
+        for encoder, folder in made
+    ]
 
 
 def run(path: Path, example: Any) -> Any:
@@ -200,16 +207,16 @@ def run(path: Path, example: Any) -> Any:
 
 
 def test_a_graph_gives_what_torch_gives(traces: list[tuple[Any, Any, Path]], tmp_path: Path) -> None:
-    for module, example, path in traces:
+    for at, (module, example, path) in enumerate(traces):
         assert np.abs(run(path, example) - module(*example).detach().numpy()).max() < 1e-4
-        assert np.abs(run(precision.optimise(path, tmp_path / path.name), example) - run(path, example)).max() < 1e-4
+        assert np.abs(run(precision.optimise(path, tmp_path / f"{at}.onnx"), example) - run(path, example)).max() < 1e-4
 
 
 def test_other_precisions_leave_it_in_float32(traces: list[tuple[Any, Any, Path]], tmp_path: Path) -> None:
     """Its numbers are large where the vectors vary little; what is before it is measured by the usual gates."""
-    for module, example, full in traces:
+    for at, (module, example, full) in enumerate(traces):
         for change in (precision.to_half, precision.quantise):
-            path = change(full, tmp_path / f"{change.__name__}-{full.name}")
+            path = change(full, tmp_path / f"{change.__name__}-{at}.onnx")
             assert (run(path, example) * module(*example).detach().numpy()).sum(axis=1).min() > 0.99
             held = onnx.load(path).graph
             own = {tensor.name: tensor for tensor in held.initializer if tensor.name.startswith("post.")}
@@ -221,13 +228,13 @@ def test_other_precisions_leave_it_in_float32(traces: list[tuple[Any, Any, Path]
 
 @pytest.mark.slow
 def test_an_export_with_it_passes_or_fails_the_usual_gates(
-    white: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    white: Encoder, graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from semsearch.errors import GateFailed
     from semsearch.export import parity
 
     monkeypatch.setattr(parity, "MEAN_COSINE", 1.5)
-    with pytest.raises(GateFailed):
+    with pytest.raises(GateFailed), tracing_once(graph.with_name("traced.onnx")):
         export(white, tmp_path / "out", "int8")
     assert list(tmp_path.iterdir()) == []
 
