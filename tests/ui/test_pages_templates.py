@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from helpers.pages import again, at_home, click, ended, opened
+from helpers.pages import again, at_home, click, ended, opened, until
 from helpers.stsdata import tiny_sts
 
 pytest.importorskip("streamlit")
@@ -116,10 +115,7 @@ def test_a_model_without_a_tokenizer_is_a_sentence_and_the_linter_stands(model: 
 def scored(text: str, model: str, pairs: str = PAIRS, tried: Sequence[dict[str, Any]] = ()) -> AppTest:
     """The page with pairs in its box, and their score: AppTest cannot send back a model that is not on its list, so
     each look is at a new page."""
-    until = time.monotonic() + 60
-    while waits(page := once(text, model, pairs, tried)) and time.monotonic() < until:
-        time.sleep(0.1)
-    return page
+    return cast(AppTest, until(lambda: None if waits(page := once(text, model, pairs, tried)) else page))
 
 
 def waits(page: AppTest) -> bool:

@@ -6,13 +6,12 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.pages import again, click
+from helpers.pages import again, click, ended, until
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
@@ -98,12 +97,7 @@ def shown(part: str, **url: str) -> AppTest:
     page.query_params["part"] = part
     for name, value in url.items():
         page.query_params[name] = value
-    again(page)
-    for _ in range(50):  # what is computed beside the page
-        if not any("Loading" in each.value for each in page.info):
-            break
-        time.sleep(0.1)
-        again(page)
+    until(lambda: not any("Loading" in each.value for each in again(page).info))  # it is computed beside the page
     return page
 
 
@@ -353,11 +347,7 @@ def export(monkeypatch: pytest.MonkeyPatch, answer: object, *notes: str) -> list
 
 def exported(page: AppTest) -> str:
     """The page, once the export is done."""
-    from semsearch_ui.shared import jobs
-
-    until = time.monotonic() + 60
-    while (job := jobs.last(("Export",))) and job.state == "running" and time.monotonic() < until:
-        time.sleep(0.05)
+    ended(("Export",))
     return said(again(page))
 
 
@@ -419,11 +409,7 @@ def test_what_was_measured_of_an_export_is_kept_and_shown(home: Path) -> None:
 def test_one_encoder_is_told_in_full(home: Path) -> None:
     page = shown("Encoders")
     page.selectbox(key="encoder").set_value("hashing")
-    for _ in range(50):
-        if rows(again(page), "value"):
-            break
-        time.sleep(0.1)
-    told = {row["what"]: row["value"] for row in rows(page, "value")}
+    told = {row["what"]: row["value"] for row in until(lambda: rows(again(page), "value"))}
     assert told["Dimensions"] == "256"
     assert told["Fingerprint"]
 
@@ -436,9 +422,7 @@ def test_a_model_that_is_not_here_is_not_loaded_and_cannot_be_fetched_offline(ho
     assert "It is not on this machine" in said(again(page))
     click(page, "Download it")
     key = ("Models", "bge-small-en-v1.5")
-    until = time.monotonic() + 60
-    while jobs.busy(key) and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: not jobs.busy(key))
     assert "cannot be downloaded in offline mode" in said(again(page))
 
 
@@ -449,8 +433,6 @@ def test_an_encoder_that_cannot_be_read_is_a_sentence_and_hides_no_other(home: P
     page = shown("Encoders")
     assert "cannot be read" in rows(page, "problem")[0]["problem"]
     page.selectbox(key="encoder").set_value(str(broken))
-    until = time.monotonic() + 60
-    while not again(page).error and time.monotonic() < until:
-        time.sleep(0.1)
+    until(lambda: again(page).error)
     assert "cannot be read" in said(page)
     assert all("<b>" not in each.value.replace("\\<", "") for each in page.error)
