@@ -18,9 +18,19 @@ def server(home: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+@pytest.fixture(scope="session")
+def driver() -> Iterator[Any]:
     from chromium import browsing
 
-    with browsing() as driver:
-        yield driver
+    with browsing() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(driver: Any) -> Iterator[Any]:
+    """The one Chromium of all test files; a file begins and ends on an empty page, and with no download."""
+    for file in driver.downloads.iterdir():
+        file.unlink()
+    driver.get("about:blank")
+    yield driver
+    driver.get("about:blank")
