@@ -72,10 +72,10 @@ def of_prompt(folder: Path, method: str) -> tuple[str, ...]:
     return (hashed(learned),) if method == "optiprompt" and learned.is_file() else ()
 
 
-def sha256(path: Path) -> str:
-    """The sha256 of a file; for a large file that did not change since it was last hashed, from the cache."""
+def sha256(path: Path, *, large: int = LARGE) -> str:
+    """The sha256 of a file; of `large` bytes or more, from the cache if the file did not change since it was hashed."""
     stat = path.stat()
-    if stat.st_size < LARGE:
+    if stat.st_size < large:
         return hashed(path)
     # st_mtime and size are not enough: archives restore the time, and checkpoints of one architecture have one size
     name, stamp = str(path.resolve()), [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]

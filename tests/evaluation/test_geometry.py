@@ -14,8 +14,7 @@ RNG = np.random.default_rng(5)
 ROWS = geometry.unit(RNG.normal(size=(60, 8)) + 0.3)
 
 
-def test_pairwise_measures_are_those_of_a_plain_double_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(geometry, "BLOCK", 7 * len(ROWS))  # several blocks, the last one short
+def test_pairwise_measures_are_those_of_a_plain_double_loop() -> None:
     pairs = [(a, b) for at, a in enumerate(ROWS) for b in ROWS[:at]]
     distances = [float(((a - b) ** 2).sum()) for a, b in pairs]
     assert geometry.uniformity(ROWS) == pytest.approx(np.log(np.mean(np.exp(-2 * np.array(distances)))), rel=1e-9)
@@ -25,6 +24,18 @@ def test_pairwise_measures_are_those_of_a_plain_double_loop(monkeypatch: pytest.
         nearest = [other for other in np.argsort(-(ROWS @ row)) if other != at][:10]
         counts[nearest] += 1
     assert geometry.occurrences(ROWS).tolist() == counts.tolist()
+
+
+def test_pairwise_measures_of_several_blocks_are_those_of_the_whole_matrix() -> None:
+    rows = geometry.unit(RNG.normal(size=(2100, 8)) + 0.3)
+    assert len(rows) < geometry.BLOCK < len(rows) ** 2  # two blocks, the last one short
+    cosines = rows @ rows.T
+    below = cosines[np.tril_indices(len(rows), k=-1)]
+    assert geometry.uniformity(rows) == pytest.approx(np.log(np.mean(np.exp(-2 * (2 - 2 * below)))), rel=1e-9)
+    assert geometry.anisotropy(rows) == pytest.approx(below.mean(), rel=1e-9)
+    np.fill_diagonal(cosines, -np.inf)
+    nearest = np.argpartition(-cosines, 10, axis=1)[:, :10]
+    assert geometry.occurrences(rows).tolist() == np.bincount(nearest.ravel(), minlength=len(rows)).tolist()
 
 
 def test_hubness_is_the_skewness_that_scipy_computes() -> None:

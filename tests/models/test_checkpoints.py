@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -176,19 +177,19 @@ def test_weights_in_pieces_run_as_the_whole_does(bert: Path, tmp_path: Path) -> 
 def test_a_large_file_is_hashed_once_as_long_as_it_stays(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[Path] = []
     plain = safetensors_files.hashed
-    monkeypatch.setattr(safetensors_files, "LARGE", 1)
     monkeypatch.setattr(safetensors_files, "hashed", lambda path: hashed.append(path) or plain(path))
     file = bert / "model.safetensors"
-    first = safetensors_files.sha256(file)
-    assert safetensors_files.sha256(file) == first and len(hashed) == 1
+    sha256 = partial(safetensors_files.sha256, large=1)
+    first = sha256(file)
+    assert sha256(file) == first and len(hashed) == 1
     file.write_bytes(file.read_bytes() + b"\0")
-    assert safetensors_files.sha256(file) != first and len(hashed) == 2
+    assert sha256(file) != first and len(hashed) == 2
     time, content = file.stat().st_mtime_ns, file.read_bytes()
     file.write_bytes(content[:-1] + b"\1")
     os.utime(file, ns=(time, time))  # as archives do
-    assert safetensors_files.sha256(file) == plain(file) and len(hashed) == 3
+    assert sha256(file) == plain(file) and len(hashed) == 3
     (user_cache.folder() / safetensors_files.CACHED).write_text("{broken")
-    assert safetensors_files.sha256(file) == plain(file)
+    assert sha256(file) == plain(file)
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(bert: Path, cache: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_cache_holds_every_vector_of_its_snapshot(notes: tuple[LocalWriter, Sp
 def test_the_planner_chooses_for_auto(notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch) -> None:
     store, space = notes
     assert rebuild(store, space).backend == "flat"
-    monkeypatch.setattr(planner, "FLAT_UNTIL", 100)
+    monkeypatch.setattr(planner, "allowed_memory", lambda: 1)  # byte: too little for vectors as they are
     assert staleness(store, space) == "the cache is flat, and compressed is wanted"
     assert rebuild(store, space).backend == "compressed"
     assert staleness(store, space) is None
