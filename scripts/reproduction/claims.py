@@ -1,4 +1,4 @@
-"""What the papers say is better than what, and whether it is so in what was measured.
+"""The comparisons that the papers claim, and whether the measured figures confirm them.
 
 Runs of one seed see the same data in the same order and the same pairs, so differences are taken seed by seed. A
 difference whose mean is below the pooled sample deviation of the two is left undecided; with three seeds even a
@@ -18,12 +18,12 @@ from reproduction.tables import Cell, read
 HEAD = ("run", "against", "its figure", "the other's", "difference", "pooled deviation", "seeds above", "verdict")
 
 Verdict = Literal["holds", "does not hold", "undecided", "not measured"]
-Scores = Callable[[Cell], Sequence[float]]  # a figure a seed; one where chance has no part; none where there is none
+Scores = Callable[[Cell], Sequence[float]]  # one figure per seed; one in all without randomness; [] if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`better` against `than`. `deviation` is pooled over both, `agree` the seeds in which `better` is better."""
+    """`better` against `than`. `deviation` is pooled over both, `agree`: the seeds in which `better` is better."""
 
     better: str
     than: str
@@ -51,13 +51,13 @@ class Claim:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """One a run that it compares."""
+        """One cell for each run that it compares."""
         runs = dict.fromkeys(run for pair in self.pairs for run in pair)
         return tuple(Cell(run, "bert", self.measure) for run in runs)
 
 
 def claims() -> tuple[Claim, ...]:
-    """Those of claims.toml."""
+    """The claims of claims.toml."""
     return tuple(
         Claim(one["name"], one["source"], one["measure"], tuple((better, than) for better, than in one["pairs"]))
         for one in read("claims")["claims"]
@@ -104,10 +104,10 @@ def markdown(scores: Scores) -> str:
 def _figures(one: Comparison) -> str:
     if one.means is None:
         return "– | – | – | – | –"
-    told = f"{one.means[0]:.2f} | {one.means[1]:.2f} | {one.difference:+.2f} | {one.deviation:.2f}"
-    return f"{told} | {one.agree} of {one.seeds}"
+    figures = f"{one.means[0]:.2f} | {one.means[1]:.2f} | {one.difference:+.2f} | {one.deviation:.2f}"
+    return f"{figures} | {one.agree} of {one.seeds}"
 
 
 def _spread(figures: Sequence[float], count: int) -> Sequence[float]:
-    """A figure without a seed stands beside each of the others."""
+    """The figures; a single one, which does not depend on the seed, repeated `count` times."""
     return list(figures) * count if len(figures) == 1 else figures

@@ -1,11 +1,11 @@
-"""What is trained on and measured on, read below one folder (--data), by name.
+"""Training and test data by name, read from one folder (--data).
 
-wiki1m           wiki1m_for_simcse.txt, else wiki_sentences_1m/wiki1m.txt.xz: a sentence a line
+wiki1m           wiki1m_for_simcse.txt, else wiki_sentences_1m/wiki1m.txt.xz: one sentence per line
 nli              nli_for_simcse.csv: sent0, sent1, hard_neg
 nli-sentences    both sentences of nli
 stsb, stsb-train all sentences of STS-B, or of its train part, without labels and with repetitions
 snli             snli_dev_test: dev to train on, test to measure on
-atec bq lcqmc pawsx stsb-cn    senteval_cn/ATEC/ATEC.train.data …: two sentences and a label, tabs between
+atec bq lcqmc pawsx stsb-cn    senteval_cn/ATEC/ATEC.train.data …: two sentences and a label, separated by tabs
 nli-cn           senteval_cn/NLI/NLI.train.data, labels 0 contradiction, 1 neutral, 2 entailment
 """
 
@@ -23,12 +23,12 @@ from semsearch.training import Dataset
 
 WIKI = ("wiki1m_for_simcse.txt", "wiki_sentences_1m/wiki1m.txt.xz", "wiki_sentences_1m/wiki1m.txt")
 CHINESE = {"atec": "ATEC", "bq": "BQ", "lcqmc": "LCQMC", "pawsx": "PAWSX", "stsb-cn": "STS-B", "nli-cn": "NLI"}
-ORDER = {"contradiction": 0.0, "neutral": 1.0, "entailment": 2.0}  # CoSENT: the least alike first
+ORDER = {"contradiction": 0.0, "neutral": 1.0, "entailment": 2.0}  # CoSENT: the least similar first
 Pairs = tuple[list[tuple[str, str]], list[float]]
 
 
 def examples(name: str, data: Path, most: int = 0) -> Dataset:
-    """What is called `name`, the first `most` rows of it. Raises Absent where it is not here."""
+    """The first `most` rows of the data called `name`. Raises Absent if its file does not exist."""
     limit = most or None
     if name == "wiki1m":
         return Dataset({"anchor": list(islice(sentences(data), limit))}, source=name)
@@ -57,7 +57,7 @@ def sentences(data: Path) -> Iterator[str]:
 
 
 def labelled(name: str, data: Path, split: str) -> Pairs:
-    """Pairs of sentences with labels that are an order; split is train, valid or test. Raises Absent."""
+    """Pairs of sentences with ordered labels; split is train, valid or test. Raises Absent."""
     if name == "snli":
         return _snli(data, {"train": "dev", "test": "test"}[split])
     folder = CHINESE[name]

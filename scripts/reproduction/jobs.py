@@ -1,7 +1,7 @@
-"""What a cell of a table takes to run: the model, the method with all its settings, and the data.
+"""The job of a table's cell: the model, the method with all its settings, and the data.
 
 `full` is the paper's configuration; `small` has few steps on one small model, and shows which way a change goes, if
-any. Everything that is not said in runs.toml is the recipe of the objective.
+any. Settings that are not in runs.toml are those of the objective's recipe.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ JSON_KEYS = {
 
 
 class Absent(Exception):
-    """Why something cannot be run here."""
+    """The reason why something cannot be run here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run without its seed. `method` is "" for an untrained model, which is read under `inference_template`."""
+    """One run without its seed. `method` is "" for an untrained model, which is read with `inference_template`."""
 
     run: str
     base: str
@@ -50,27 +50,27 @@ class Job:
 
     @property
     def seeded(self) -> bool:
-        """Whether chance has a part in it."""
+        """Whether its result depends on the seed."""
         return bool(self.method or self.post == "flow")
 
     @property
-    def told(self) -> dict[str, Any]:
-        """All of it, for a JSON file."""
-        told = {key: value for key, value in asdict(self).items() if value}
-        told["settings"] = {JSON_KEYS.get(key, key): value for key, value in self.settings.items()}
-        return {JSON_KEYS.get(key, key): value for key, value in told.items() if value}
+    def as_dict(self) -> dict[str, Any]:
+        """The job as JSON."""
+        found = {key: value for key, value in asdict(self).items() if value}
+        found["settings"] = {JSON_KEYS.get(key, key): value for key, value in self.settings.items()}
+        return {JSON_KEYS.get(key, key): value for key, value in found.items() if value}
 
 
 @lru_cache(1)
 def content() -> dict[str, Any]:
-    """runs.toml, with what `like` takes over put in place."""
+    """runs.toml, with the keys that `like` refers to copied in."""
     found = read("runs")
     found["runs"] = {name: _whole(name, found["runs"]) for name in found["runs"]}
     return found
 
 
 def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
-    """The job of a cell. `models` stand in for those of runs.toml, by name. Raises Absent where there is none."""
+    """The job of a cell. `models` replace those of runs.toml, by name. Raises Absent if there is none."""
     known = content()
     base = known["bases"][cell.base]
     model = models.get(cell.base) or ("" if setting == "small" else base["model"])
@@ -82,8 +82,8 @@ def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
     run = known["runs"][name]
     usual = dict(run.get("settings", {}))
     if setting == "small":
-        kept = {key: value for key, value in usual.items() if key not in ("epochs", "eval_every")}
-        usual = {**kept, **(known["small"]["settings"] if run.get("method") else {}), **run.get("small", {})}
+        chosen = {key: value for key, value in usual.items() if key not in ("epochs", "eval_every")}
+        usual = {**chosen, **(known["small"]["settings"] if run.get("method") else {}), **run.get("small", {})}
     settings = {key: _of(value, base["kind"]) for key, value in usual.items() if key != "data"}
     return Job(
         run=cell.run,
@@ -101,7 +101,7 @@ def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
 
 
 def template(name: str) -> str:
-    """What names a template for the library: @NAME is one of templates.toml.
+    """The name of a template for the library: @NAME is one of templates.toml.
 
     >>> template("cot-bert"), template("@prefix").endswith("templates.toml:prefix")
     ('cot-bert', True)
@@ -110,7 +110,7 @@ def template(name: str) -> str:
 
 
 def reference(model: str, name: str) -> str:
-    """A model under a template, which may be one with settings before it: layer=-2,template=prompteol."""
+    """A model with a template, which may have settings before it: layer=-2,template=prompteol."""
     if not name:
         return model
     if name.startswith(OWN):
@@ -129,5 +129,5 @@ def _whole(name: str, runs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of(value: Any, kind: str) -> Any:
-    """A value that may be one by kind of model."""
+    """A value, or the one for this kind of model if there are several."""
     return value.get(kind, "") if isinstance(value, dict) else value

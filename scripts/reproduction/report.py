@@ -1,4 +1,4 @@
-"""A table as Markdown: what was published and what was measured one above the other, and why a row has no figure."""
+"""A table as Markdown: published figures above measured ones, and the reason if a row has no figure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ NONE = "–"
 
 @dataclass
 class Found:
-    """What came of a table: figures by row and column, one a seed, and reasons by row and column."""
+    """The results of a table by row and column: figures, one per seed, and reasons for missing ones."""
 
     figures: dict[tuple[int, int], list[Figure]] = field(default_factory=dict)
     reasons: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
 def markdown(table: Table, found: Found, caption: str) -> str:
-    """The table, its reasons, and what it was measured with."""
+    """The table, the reasons for missing figures, and the caption."""
     lines = [
         f"## {table.name}: {table.title}",
         "",
@@ -34,8 +34,8 @@ def markdown(table: Table, found: Found, caption: str) -> str:
         title = row.title.replace("|", "\\|")
         lines.append(f"| {title} | published | {' | '.join(_published(row))} |")
         lines.append(f"| | ours | {' | '.join(_ours(table, found, at))} |")
-    told = _reasons(table, found)
-    return "\n".join([*lines, "", *([*told, ""] if told else []), caption, ""])
+    reasons = _reasons(table, found)
+    return "\n".join([*lines, "", *([*reasons, ""] if reasons else []), caption, ""])
 
 
 def value(figures: Sequence[Figure], over: str = "mean", measure: str = "") -> str:
@@ -58,8 +58,8 @@ def value(figures: Sequence[Figure], over: str = "mean", measure: str = "") -> s
 
 def _published(row: Row) -> Iterable[str]:
     for cell, figure, deviation in zip(row.cells, row.published, row.deviations, strict=True):
-        told = value([figure], measure=cell.measure)
-        yield f"{told} ± {float(deviation):.2f}" if deviation != "" else told
+        shown = value([figure], measure=cell.measure)
+        yield f"{shown} ± {float(deviation):.2f}" if deviation != "" else shown
 
 
 def _ours(table: Table, found: Found, at: int) -> Iterable[str]:
@@ -72,7 +72,7 @@ def _ours(table: Table, found: Found, at: int) -> Iterable[str]:
 
 
 def _row_mean(found: Found, at: int, columns: int) -> list[Figure]:
-    """For each seed the mean of the columns before the last, where all of them are there."""
+    """For each seed, the mean of the columns before the last, if none is missing."""
     parts = [found.figures.get((at, column), []) for column in range(columns - 1)]
     if not all(parts) or len({len(part) for part in parts}) != 1:
         return []
@@ -80,7 +80,7 @@ def _row_mean(found: Found, at: int, columns: int) -> list[Figure]:
 
 
 def _reasons(table: Table, found: Found) -> list[str]:
-    """One line a reason, with the rows that it holds for."""
+    """One line per reason, with the rows to which it applies."""
     rows: dict[str, list[str]] = {}
     for (at, _), why in sorted(found.reasons.items()):
         titles = rows.setdefault(why, [])
@@ -93,7 +93,7 @@ def _reasons(table: Table, found: Found) -> list[str]:
 
 
 def catalogue(rows: Iterable[tuple[Table, Mapping[str, int], str]]) -> str:
-    """Every table with what it varies, how many of its cells are runs, and what those need."""
+    """Every table with what it varies, the number of its runs, and their models and data."""
     lines = ["| table | varied | rows | figures | to run | needs |", "|---|---|---|---|---|---|"]
     for table, counts, needs in rows:
         lines.append(

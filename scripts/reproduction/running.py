@@ -1,4 +1,4 @@
-"""Run a job with one seed and measure it; what was measured before with the same settings is read, not run again."""
+"""Run a job with one seed and measure it; scores of an earlier run with the same settings are read from its file."""
 
 from __future__ import annotations
 
@@ -25,68 +25,74 @@ from semsearch.errors import SemsearchError
 from semsearch.evaluation import sts_pairs
 from semsearch.training import Dataset
 
-AS_IS = -1  # the seed of what chance has no part in
+AS_IS = -1  # the seed of a job that does not depend on one
 SECONDS = "train-seconds"  # measured while training
 Scores = Mapping[str, Figure]
 
 
 @dataclass
 class Workshop:
-    """Where things are. `models` stand in for those of runs.toml, by the name of the base."""
+    """The folders and settings of all jobs. `models` replace those of runs.toml, by the name of the base."""
 
     setting: Setting
     data: Path
     out: Path
     device: str = "auto"
     models: Mapping[str, str] = field(default_factory=dict)
-    sources: set[tuple[str, str]] = field(default_factory=set)  # commit and machine of every figure that was given
+    sources: set[tuple[str, str]] = field(default_factory=set)  # commit and machine of every figure returned
 
     @property
     def ruler(self) -> Ruler:
-        told = content()[self.setting]
-        most = {"pairs": told.get("pairs", 0), "labelled": told.get("labelled", 0), "texts": told["anisotropy"]}
+        settings = content()[self.setting]
+        most = {
+            "pairs": settings.get("pairs", 0),
+            "labelled": settings.get("labelled", 0),
+            "texts": settings["anisotropy"],
+        }
         return Ruler(self.data, **most, device=self.device)
 
     def scores(self, job: Job, seed: int, measures: Iterable[str]) -> Scores:
-        """What `measures` are of this job under this seed, from its file or measured now.
+        """The `measures` of this job with this seed, from its file or measured now.
 
-        Raises Absent, with the reason, where it cannot be had here.
+        Raises Absent, with the reason, if it cannot be run here.
         """
         wanted = parts(measures)
         seed = seed if job.seeded else AS_IS
         path = self.path(job, seed)
-        told = self._told(job)
-        scores = self._read(path, told)
-        if lacking := [name for name in wanted if name not in scores]:
+        settings = self._settings(job)
+        scores = self._read(path, settings)
+        if missing := [name for name in wanted if name not in scores]:
             try:
-                scores |= self._measured(job, seed, lacking)
+                scores |= self._measured(job, seed, missing)
             except SemsearchError as error:
                 raise Absent(f"{error.message} {error.fix}".strip()) from error
-            self._write(path, job, seed, told, scores)
+            self._write(path, job, seed, settings, scores)
         return whole(scores)
 
     def known(self, job: Job, seed: int) -> Scores:
-        """The same without running anything."""
-        return whole(self._read(self.path(job, seed if job.seeded else AS_IS), self._told(job)))
+        """The scores in the file of an earlier run."""
+        return whole(self._read(self.path(job, seed if job.seeded else AS_IS), self._settings(job)))
 
-    def _read(self, path: Path, told: Mapping[str, Any]) -> dict[str, Figure]:
-        """The scores of a file whose settings are these."""
+    def _read(self, path: Path, settings: Mapping[str, Any]) -> dict[str, Figure]:
+        """The scores in a file, if its settings are the same."""
         found = read(path)
-        if found.get("settings") != told:
+        if found.get("settings") != settings:
             return {}
         self.sources.add((found["commit"], found["machine"]))
         return dict(found["scores"])
 
     def path(self, job: Job, seed: int) -> Path:
-        """One JSON a run, model and seed."""
+        """The file of a run, model and seed."""
         name = re.sub(r"[^\w.@-]+", "_", f"{job.run}--{job.base}").strip("_")
         return self.out / self.setting / f"{name}{'' if seed == AS_IS else f'--seed-{seed}'}.json"
 
-    def _told(self, job: Job) -> dict[str, Any]:
-        """What has to be the same for a figure to hold."""
-        told = {key: value for key, value in job.told.items() if key not in ("run", "base")}
+    def _settings(self, job: Job) -> dict[str, Any]:
+        """The settings under which a figure is valid."""
+        settings = {key: value for key, value in job.as_dict.items() if key not in ("run", "base")}
         small = {key: value for key, value in content()[self.setting].items() if key != "settings"}
-        result: dict[str, Any] = json.loads(json.dumps({**told, "model": Path(job.model).name, "measured on": small}))
+        result: dict[str, Any] = json.loads(
+            json.dumps({**settings, "model": Path(job.model).name, "measured on": small})
+        )
         return result
 
     def _measured(self, job: Job, seed: int, names: Collection[str]) -> dict[str, Figure]:
@@ -104,11 +110,11 @@ class Workshop:
             if name != SECONDS:
                 found[name] = self.ruler.measure(name, encoder)
         if job.method and self.setting == "small":
-            shutil.rmtree(folder)  # 90 MB that a minute makes again
+            shutil.rmtree(folder)  # 90 MB that one minute of training makes again
         return found
 
     def _trained(self, job: Job, seed: int, folder: Path) -> float:
-        """Train into `folder`, going on where it was cut off; seconds it took."""
+        """Train into `folder`, resuming an interrupted run; returns the seconds it took."""
         from semsearch.training import SimilarityValidation, TrainingConfig, train
 
         self._check_device(job)
@@ -132,7 +138,7 @@ class Workshop:
         return train(settings, examples(job.data, self.data, self._most), folder, validation=dev).seconds
 
     def _fitted(self, job: Job, seed: int, encoder: Encoder) -> tuple[Encoder, float]:
-        """The encoder with post-processing behind it, and the seconds that fitting took."""
+        """The encoder with post-processing, and the seconds that fitting took."""
         from semsearch.evaluation.papers import fitting
 
         texts = examples(job.data, self.data, self._most).columns["anchor"]
@@ -151,14 +157,14 @@ class Workshop:
             if not torch.cuda.is_available():
                 raise Absent("the full setting needs a GPU (or --device cpu, and days)")
 
-    def _write(self, path: Path, job: Job, seed: int, told: Mapping[str, Any], scores: Scores) -> None:
+    def _write(self, path: Path, job: Job, seed: int, settings: Mapping[str, Any], scores: Scores) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         record: dict[str, Any] = {
             "run": job.run,
             "base": job.base,
             "seed": None if seed == AS_IS else seed,
             "scores": dict(scores),
-            "settings": told,
+            "settings": settings,
             "commit": commit(),
             "machine": machine.caption(),
             "written": time.strftime("%Y-%m-%d %H:%M"),
@@ -170,12 +176,12 @@ class Workshop:
 
 
 def parts(measures: Iterable[str]) -> list[str]:
-    """The measures that are taken for these: of a mean its parts."""
+    """The measures with every mean replaced by its parts."""
     return list(dict.fromkeys(part for name in measures for part in MEANS.get(name, (name,))))
 
 
 def whole(scores: Scores) -> dict[str, Figure]:
-    """`scores` with the means of those that are all there, of figures with two decimals."""
+    """`scores` with the means whose parts are all present, computed from figures with two decimals."""
     found = dict(scores)
     for name, needed in MEANS.items():
         figures = [scores[part] for part in needed if part in scores]
@@ -185,7 +191,7 @@ def whole(scores: Scores) -> dict[str, Figure]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A result, or nothing where there is none."""
+    """The content of a result file; {} if it does not exist."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -200,10 +206,10 @@ def examples(name: str, data: Path, most: int) -> Dataset:
 
 @lru_cache(1)
 def commit() -> str:
-    """The commit of this checkout, "" where it is none."""
-    told = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude=*"]
+    """The commit of this checkout, "" outside of a repository."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude=*"]
     try:
-        return subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
 

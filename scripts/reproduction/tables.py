@@ -1,4 +1,4 @@
-"""The papers' tables as they are printed: rows, columns and figures, and which run gives which cell."""
+"""The papers' tables: rows, columns and figures as published, and the run of each cell."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ MEANS = {  # a measure that is the plain mean of others, each with two decimals 
     "transfer": ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc"),
 }
 
-TOP = "top-5"  # a measure of one sentence, which is the row's name
+TOP = "top-5"  # a measure of one sentence, the name of the row
 
 Figure = float | str
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One figure of a table: `run` on the model called `base`, and what is measured of it.
+    """One figure of a table: a `measure` of `run` on the model called `base`.
 
-    `run` is the name of a run or a template, and "" where nobody can run it; `over` how seeds become one figure.
+    `run` is the name of a run or a template, "" if it cannot be run; `over` is how seeds are combined into one figure.
     """
 
     run: str
@@ -37,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`cells`, `published` and `deviations` have one entry a column; a published "-" is no figure."""
+    """`cells`, `published` and `deviations` have one entry per column; a published "-" is no figure."""
 
     name: str
     group: str
@@ -62,7 +62,7 @@ class Table:
 
     @property
     def cells(self) -> Iterator[Cell]:
-        """Those that can be run."""
+        """The cells that can be run."""
         yield from (cell for row in self.rows for cell in row.cells if cell.run)
 
 
@@ -76,7 +76,7 @@ def tables() -> Mapping[str, Table]:
     found: dict[str, Table] = {}
     for paper in PAPERS:
         content = read(paper)
-        found |= {name: _table(name, content["paper"], told) for name, told in content["tables"].items()}
+        found |= {name: _table(name, content["paper"], table) for name, table in content["tables"].items()}
     return found
 
 
@@ -86,25 +86,25 @@ def read(name: str) -> dict[str, Any]:
         return tomllib.load(file)
 
 
-def _table(name: str, paper: str, told: Mapping[str, Any]) -> Table:
-    columns = tuple(told["columns"])
-    rows = tuple(_row(row, told) for row in told["rows"])
+def _table(name: str, paper: str, content: Mapping[str, Any]) -> Table:
+    columns = tuple(content["columns"])
+    rows = tuple(_row(row, content) for row in content["rows"])
     for row in rows:
         if not len(row.cells) == len(row.published) == len(row.deviations) == len(columns):
             raise ValueError(f"{name}, {row.name}: {len(columns)} columns, {len(row.published)} figures")
-    return Table(name, paper, told["title"], told["varies"], columns, rows)
+    return Table(name, paper, content["title"], content["varies"], columns, rows)
 
 
-def _row(row: Mapping[str, Any], told: Mapping[str, Any]) -> Row:
-    count = len(told["columns"])
+def _row(row: Mapping[str, Any], content: Mapping[str, Any]) -> Row:
+    count = len(content["columns"])
     run = row.get("run", "")
     runs = [run] * count if isinstance(run, str) else run
-    bases = told.get("bases") or [row.get("base", "")] * count
-    over = told.get("over") or ["mean"] * count
+    bases = content.get("bases") or [row.get("base", "")] * count
+    over = content.get("over") or ["mean"] * count
     published = tuple(row["published"])
     cells = tuple(
         Cell("" if figure == "-" else one, base, f"{TOP}:{row['name']}" if measure == TOP else measure, how)
-        for one, base, measure, how, figure in zip(runs, bases, told["measures"], over, published, strict=True)
+        for one, base, measure, how, figure in zip(runs, bases, content["measures"], over, published, strict=True)
     )
     deviations = tuple(row.get("deviations", [""] * count))
     return Row(row["name"], row.get("group", ""), cells, published, deviations, row.get("why", "" if run else OTHERS))
