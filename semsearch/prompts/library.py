@@ -1,9 +1,9 @@
-"""The template library: one TOML file per paper beside this one, and a user's own file of the same shape.
+"""The template library: one TOML file per paper in this folder, and a user's own file in the same format.
 
-A file says what holds for all of its templates at the top, and one table for each: [templates.NAME]; without such a
-table the file itself is one template, called like the file. Keys: text (one for both roles, or { query = …,
-passage = … }), method, options, kinds (bert, roberta, causal or any), rules (of Prompt; those at the top hold where
-a template does not say otherwise), description, source, where, note.
+The top level of a file applies to all of its templates; each has a table [templates.NAME]. A file without such a table
+is one template with the name of the file. Keys: text (one for both roles, or { query = …, passage = … }), method,
+options, kinds (bert, roberta, causal or any), rules (of Prompt; a template's override those of its file one by one),
+description, source, where, note.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ SUFFIX = ".toml"
 KINDS = ("bert", "roberta", "causal", "any")
 RULES = {each.name: each.default for each in fields(Prompt) if each.name not in ("before", "after")}
 KEYS = ("text", "method", "description", "options", "kinds", "rules", "source", "where", "note")
-KEY = re.compile(r"[\w-]+", re.ASCII)  # what TOML takes for a key without quotes
-USUAL = {  # whose rules hold where a template has none
+KEY = re.compile(r"[\w-]+", re.ASCII)  # a TOML key that needs no quotes
+DEFAULT_RULES = {  # by method, the template whose rules apply to a template without rules
     "promptbert": "promptbert",
     "cot_bert": "cot-bert",
     "n_mask": "masks-3",
     "prompteol": "prompteol",
     "pretended_cot": "pretended-cot",
 }
+TYPE_NAMES: Mapping[type, str] = {str: "string", dict: "table", list: "list", bool: "Boolean: true or false"}
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What is put around a text for each role, how the text is rewritten for it, and the method that reads it."""
+    """The text around a sentence for each role, the rules that rewrite the sentence, and the method that reads it."""
 
     name: str
     text: Mapping[Role, str]
@@ -52,20 +53,20 @@ class Template:
 
     @property
     def masks(self) -> int:
-        """How many [MASK]s it has, the more of its two texts."""
+        """The number of [MASK]s: the higher of its two texts."""
         return max(text.count(MASK) for text in self.text.values())
 
     @property
     def prompts(self) -> dict[Role, Prompt]:
-        """One for queries and one for passages. Raises UsageError where a text has not exactly one slot."""
+        """The prompts of queries and of passages. Raises UsageError for a text without exactly one slot."""
         return {role: parse(text, **self.rules) for role, text in self.text.items()}
 
     def as_dict(self) -> JsonObject:
-        """What JSON shows of it; `text` is one string where both roles share it."""
-        told: JsonObject = {each.name: getattr(self, each.name) for each in fields(self)}
+        """The template as JSON; `text` is one string if both roles share it."""
+        found: JsonObject = {each.name: getattr(self, each.name) for each in fields(self)}
         texts = set(self.text.values())
-        told["text"] = texts.pop() if len(texts) == 1 else dict(self.text)
-        return told | {"options": dict(self.options), "kinds": list(self.kinds), "rules": dict(self.rules)}
+        found["text"] = texts.pop() if len(texts) == 1 else dict(self.text)
+        return found | {"options": dict(self.options), "kinds": list(self.kinds), "rules": dict(self.rules)}
 
 
 @lru_cache(1)
@@ -75,14 +76,11 @@ def templates() -> Mapping[str, Template]:
     >>> templates()["promptbert"].text["passage"]
     'This sentence of "[X]" means[MASK].'
     """
-    found: dict[str, Template] = {}
-    for path in sorted(HERE.glob(f"*{SUFFIX}")):
-        found |= _of_file(path)
-    return found
+    return {name: one for path in sorted(HERE.glob(f"*{SUFFIX}")) for name, one in _of_file(path).items()}
 
 
 def find(name: str) -> Template:
-    """The library's template called `name`. Raises UnknownName with the nearest.
+    """The library's template called `name`. Raises UnknownName with similar names.
 
     >>> find("prompt-bert")
     Traceback (most recent call last):
@@ -96,27 +94,25 @@ def find(name: str) -> Template:
 
 
 def resolve(spec: str, *, causal: bool = False) -> Template:
-    """The one template that `spec` means: a name of the library, a file, NAME in a file (FILE.toml:NAME), or a text.
+    """The template named by `spec`: a name of the library, a TOML file, FILE.toml:NAME for one of several, or a text.
 
-    A text is read by the method that its [MASK]s ask for, under the rules of that method's paper; one without is
-    read by PromptEOL on a `causal` model, and averaged on others. Raises UsageError, NotFound.
+    The number of [MASK]s in a text determines its method; its rules are those of the method's paper. A text without
+    [MASK] is read by PromptEOL on a `causal` model, and averaged on others. Raises UsageError, NotFound.
 
     >>> resolve('"[X]" means [MASK] .').method, resolve('query: [X]').method
     ('promptbert', 'mean')
     """
     found = resolve_all(spec, causal=causal)
     if len(found) > 1:
-        raise UsageError(
-            f"{spec} holds {len(found)} templates.",
-            f"Say which, as FILE:NAME, with one of: {', '.join(one.name for one in found)}.",
-        )
+        names = ", ".join(one.name for one in found)
+        raise UsageError(f"{spec} holds {len(found)} templates.", f"Choose one, as FILE:NAME: {names}.")
     for text in found[0].text.values():
         parse(text)
     return found[0]
 
 
 def resolve_all(spec: str, *, causal: bool = False) -> list[Template]:
-    """Every template that `spec` means, as resolve() does; whether each has one slot is not looked at."""
+    """Every template named by `spec`, as for resolve(), but without a check that each has one slot."""
     path, _, name = spec.rpartition(f"{SUFFIX}:")
     if path or spec.endswith(SUFFIX):
         return from_toml(path + SUFFIX if path else spec, name if path else "", causal=causal)
@@ -125,17 +121,17 @@ def resolve_all(spec: str, *, causal: bool = False) -> list[Template]:
     try:
         return [find(spec)]
     except UnknownName as error:
-        error.fix += f" Or give a TOML file, or a text with {SLOT} where the sentence stands."
+        error.fix += f" Or pass a TOML file, or a text with {SLOT} in place of the sentence."
         raise
 
 
 def from_text(text: str, *, causal: bool = False) -> Template:
-    """The template of a text, whether or not it has one slot."""
+    """The template of a text, which need not have exactly one slot."""
     return _template("", {"text": text}, causal)
 
 
 def from_toml(path: str | Path, name: str = "", *, causal: bool = False) -> list[Template]:
-    """The templates of a file of the library's shape, or the one called `name`. Raises NotFound, UsageError."""
+    """The templates of a file in the library's format, or only the one called `name`. Raises NotFound, UsageError."""
     found = _of_file(Path(path).expanduser(), causal)
     if name and name not in found:
         raise UnknownName(f"template of {path}", name, found)
@@ -143,29 +139,40 @@ def from_toml(path: str | Path, name: str = "", *, causal: bool = False) -> list
 
 
 def to_toml(template: Template) -> str:
-    """A file that holds this template alone.
+    """The content of a file with this template only.
 
     >>> print(to_toml(from_text("[X] means [MASK] .")).splitlines()[0])
     text = "[X] means [MASK] ."
     """
-    told = {key: value for key, value in template.as_dict().items() if value and key not in ("name", "rules")}
-    lines = [f"{key} = {_toml(told[key])}" for key in KEYS if key in told]
-    return "\n".join([*lines, f"rules = {_toml(dict(template.rules))}", ""])
+    values = template.as_dict()
+    return "".join(f"{key} = {_toml(values[key])}\n" for key in KEYS if key == "rules" or values.get(key))
+
+
+def method_of(masks: int, *, causal: bool) -> str:
+    """The method that reads a text with this many [MASK]s."""
+    if not masks:
+        return "prompteol" if causal else "mean"
+    return {1: "promptbert", 2: "cot_bert"}.get(masks, "n_mask")
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
-        inner = ", ".join(
-            f"{key if KEY.fullmatch(key) else json.dumps(key)} = {_toml(one)}" for key, one in value.items()
-        )
+        names = (key if KEY.fullmatch(key) else json.dumps(key) for key in value)
+        inner = ", ".join(f"{name} = {_toml(one)}" for name, one in zip(names, value.values(), strict=True))
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_toml(one) for one in value)}]"
+        return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _of_file(path: Path, causal: bool = False) -> dict[str, Template]:
-    content = _read(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise NotFound(f"the template file {path} does not exist.", "Check the spelling.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        fix = "Write it as TOML, for example: text = 'query: [X]'"
+        raise UsageError(f"{path} is not a template file: {error}.", fix) from None
     alone: JsonObject = {path.stem: {}}
     tables = content.pop("templates", alone)
     if not isinstance(tables, dict) or not tables or not all(isinstance(one, dict) for one in tables.values()):
@@ -179,88 +186,61 @@ def _of_file(path: Path, causal: bool = False) -> dict[str, Template]:
     return found
 
 
-def _read(path: Path) -> JsonObject:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise NotFound(f"the template file {path} does not exist.", "Check the spelling.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise UsageError(
-            f"{path} is not a template file: {error}.", "Write it as TOML, for example: text = 'query: [X]'"
-        ) from None
-
-
 def _merged(shared: Mapping[str, Any], one: Mapping[str, Any]) -> JsonObject:
-    """What a template says over what its file says; rules go one by one."""
-    both = {**shared, **one}
-    if isinstance(shared.get("rules"), dict) and isinstance(one.get("rules"), dict):
-        both["rules"] = {**shared["rules"], **one["rules"]}
-    return both
+    """The keys of a template over those of its file, and its rules over those of its file."""
+    rules = [each["rules"] for each in (shared, one) if isinstance(each.get("rules"), dict)]
+    return {**shared, **one} | ({"rules": rules[0] | rules[1]} if len(rules) == 2 else {})
 
 
-def _template(name: str, given: Mapping[str, Any], causal: bool) -> Template:
-    """A template of what a file says, checked, with what goes without saying."""
-    _check(given)
-    text = _texts(given.get("text"))
+def _template(name: str, values: Mapping[str, Any], causal: bool) -> Template:
+    """The template of a file's values, which are checked, with defaults."""
+    _check(values)
+    text = _texts(values.get("text"))
     masks = max(one.count(MASK) for one in text.values())
-    method = given.get("method") or _method(masks, causal)
-    options = dict(given.get("options", {}))
-    if method == "n_mask":
-        options = {"count": masks, **options}
-    rules = given["rules"] if "rules" in given else _usual(method)
+    method = values.get("method") or method_of(masks, causal=causal)
+    options = {"count": masks} if method == "n_mask" else {}
+    if (rules := values.get("rules")) is None:
+        rules = templates()[DEFAULT_RULES[method]].rules if method in DEFAULT_RULES else {"spaces": True}
     return Template(
         name=name,
         text=text,
         method=method,
-        description=given.get("description", ""),
-        options=options,
-        kinds=tuple(given.get("kinds", ("any",))),
+        description=values.get("description", ""),
+        options=options | values.get("options", {}),
+        kinds=tuple(values.get("kinds", ("any",))),
         rules={key: tuple(value) if isinstance(value, list) else value for key, value in rules.items()},
-        source=", ".join(given[key] for key in ("source", "where") if given.get(key)),
-        note=given.get("note", ""),
+        source=", ".join(values[key] for key in ("source", "where") if values.get(key)),
+        note=values.get("note", ""),
     )
 
 
-def _method(masks: int, causal: bool) -> str:
-    """The method that reads a text with this many [MASK]s."""
-    if not masks:
-        return "prompteol" if causal else "mean"
-    return {1: "promptbert", 2: "cot_bert"}.get(masks, "n_mask")
-
-
-def _usual(method: str) -> Mapping[str, Any]:
-    return templates()[USUAL[method]].rules if method in USUAL else {"spaces": True}
-
-
 def _texts(value: Any) -> dict[Role, str]:
-    """The text for each role. Raises UsageError where there is none."""
-    given = {"query": value, "passage": value} if isinstance(value, str) else value
-    if not isinstance(given, dict) or given.keys() != {"query", "passage"} or set(map(type, given.values())) != {str}:
-        raise UsageError(
-            "a template needs a text.", f"Write text = '… {SLOT} …', or text = {{ query = '…', passage = '…' }}."
-        )
-    return {"query": given["query"], "passage": given["passage"]}
+    """The text for each role. Raises UsageError if there is none."""
+    texts = {"query": value, "passage": value} if isinstance(value, str) else value
+    if not isinstance(texts, dict) or texts.keys() != {"query", "passage"} or set(map(type, texts.values())) != {str}:
+        fix = f"Write text = '… {SLOT} …', or text = {{ query = '…', passage = '…' }}."
+        raise UsageError("a template needs a text.", fix)
+    return {"query": texts["query"], "passage": texts["passage"]}
 
 
-def _check(given: Mapping[str, Any]) -> None:
-    """Raises UsageError where a key is unknown, or its value of the wrong kind."""
-    for key, value in given.items():
+def _check(values: Mapping[str, Any]) -> None:
+    """Raises UsageError for an unknown key, and for a value of the wrong type."""
+    for key, value in values.items():
         if key not in KEYS and isinstance(value, dict):
-            raise UsageError(f"[{key}] is no part of a template.", f"Write [templates.{key}] above one of several.")
+            raise UsageError(f"[{key}] is not part of a template.", f"Write [templates.{key}] above one of several.")
         if key not in KEYS:
             raise UnknownName("key of a template", key, KEYS)
-        right = {"options": dict, "rules": dict, "kinds": list}.get(key, str)
-        if key != "text" and not isinstance(value, right):
-            raise UsageError(f"{key} cannot be {value!r}.", f"It is a {_CALLED[right]}.")
-    for kind in given.get("kinds", ()):
+        if key != "text":
+            _check_type(key, value, {"options": dict, "rules": dict, "kinds": list}.get(key, str))
+    for kind in values.get("kinds", ()):
         if kind not in KINDS:
             raise UnknownName("kind of model", str(kind), KINDS)
-    for rule, value in given.get("rules", {}).items():
+    for rule, value in values.get("rules", {}).items():
         if rule not in RULES:
             raise UnknownName("rule", rule, RULES)
-        wanted = list if isinstance(RULES[rule], tuple) else type(RULES[rule])
-        if not isinstance(value, wanted):
-            raise UsageError(f"the rule {rule} cannot be {value!r}.", f"It is a {_CALLED[wanted]}.")
+        _check_type(f"the rule {rule}", value, list if isinstance(RULES[rule], tuple) else type(RULES[rule]))
 
 
-_CALLED: Mapping[type, str] = {str: "string", dict: "table", list: "list", bool: "truth value: true or false"}
+def _check_type(name: str, value: object, expected: type) -> None:
+    if not isinstance(value, expected):
+        raise UsageError(f"{name} cannot be {value!r}.", f"It is a {TYPE_NAMES[expected]}.")

@@ -16,11 +16,11 @@ BIASES = ("frequent", "subwords", "punctuation", "case")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Text before and after the sentence, every space counted, and the rules for the sentence.
+    """The text before and after the sentence, with its exact spaces, and the rules for the sentence.
 
-    `spaces`: runs of white space become one space. `ending` is put behind a sentence whose last character is not one
-    of `endings`, and in place of a last character that is one of `overwrite`. `quotes` is what a double quote of the
-    sentence becomes, "" leaves it. `remove` names the biases of BIASES that static embeddings are freed of.
+    `spaces`: runs of white space become one space. `ending` is added to a sentence whose last character is not one
+    of `endings`, and replaces a last character that is one of `overwrite`. `quotes` replaces double quotes in the
+    sentence unless it is "". `remove`: the biases, of BIASES, that are removed from static embeddings.
     """
 
     before: str = ""
@@ -34,7 +34,7 @@ class Prompt:
 
     @property
     def masks(self) -> int:
-        """How many [MASK]s stand around the sentence.
+        """The number of [MASK]s around the sentence.
 
         >>> parse('"[X]" means [MASK] , in short [MASK] .').masks
         2
@@ -47,7 +47,7 @@ class Prompt:
         return self.before + SLOT + self.after
 
     def sentence(self, text: str) -> tuple[str, str]:
-        """The user's text under the rules, and the ending that the rules put behind it.
+        """The user's text after the rules, and the ending that they add to it.
 
         >>> Prompt(ending=".", endings=".?", overwrite="?", quotes="'").sentence('Is it "new"?')
         ("Is it 'new'", '.')
@@ -61,7 +61,7 @@ class Prompt:
         return body, ending
 
     def as_dict(self) -> JsonObject:
-        """`before` and `after`, and of the rules those that do something: what a manifest holds and hashes."""
+        """`before`, `after`, and the rules that differ from their defaults, as a manifest stores and hashes them."""
         values = asdict(self)
         rules = {each.name: values[each.name] for each in fields(self) if values[each.name] != each.default}
         return {"before": self.before, "after": self.after} | rules
