@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,16 @@ from semsearch.evaluation import geometry, sts, sts_benchmarks
 from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
 
-DRAWN = 2024  # the seed by which pairs are drawn
-WIKI_WORDS = 32  # of a sentence for anisotropy, in lower case, as PromptBERT's code has it
+DRAWN = 2024  # the seed with which pairs are drawn
+WIKI_WORDS = 32  # of a sentence for anisotropy, in lower case, as in PromptBERT's code
 TOP_WORDS = 5
 HIDDEN = 50  # units of the classifiers: SG, table 9, the only one of these tables that has transfer tasks
 
 
 @dataclass(frozen=True, slots=True)
 class Ruler:
-    """Measures on what is below `data`. `pairs` of each STS task, `labelled` of another test set, drawn by DRAWN, 0
-    is all; `texts`: for anisotropy."""
+    """Measures on the files in `data`, on samples drawn with DRAWN: `pairs` of each STS task, `labelled` rows of
+    another test set (0 for all), and `texts` for anisotropy."""
 
     data: Path
     pairs: int = 0
@@ -37,13 +37,13 @@ class Ruler:
     device: str = "auto"
 
     def measure(self, name: str, encoder: Encoder) -> float | str:
-        """One figure; correlations in percent. Raises Absent where what it needs is not here."""
+        """One figure; correlations in percent. Raises Absent if a file that it needs does not exist."""
         if name in sts_benchmarks.TASKS or name == "stsb-dev":
             return self._correlation(name, encoder)
         if name == "snli" or name in sources.CHINESE:
             pairs, labels = sources.labelled(name, self.data, "test")
-            kept = self._drawn(len(pairs), self.labelled)
-            return 100 * sts.spearman(sts.cosines([pairs[at] for at in kept], encoder), [labels[at] for at in kept])
+            chosen = self._drawn(len(pairs), self.labelled)
+            return 100 * sts.spearman(sts.cosines([pairs[at] for at in chosen], encoder), [labels[at] for at in chosen])
         special: dict[str, Callable[[Encoder], float | str]] = {
             "alignment-4.0": lambda one: self._alignment(one, "> 4.0"),
             "alignment-4.5": lambda one: self._alignment(one, "> 4.5"),
@@ -68,19 +68,19 @@ class Ruler:
         subsets = sts_benchmarks.sts_pairs(task, self.data, split).values()
         pairs = [pair for subset in subsets for pair in subset.pairs]
         gold = [score for subset in subsets for score in subset.gold]
-        kept = self._drawn(len(pairs), self.pairs)
-        return 100 * sts.spearman(sts.cosines([pairs[at] for at in kept], encoder), [gold[at] for at in kept])
+        chosen = self._drawn(len(pairs), self.pairs)
+        return 100 * sts.spearman(sts.cosines([pairs[at] for at in chosen], encoder), [gold[at] for at in chosen])
 
     def _drawn(self, count: int, most: int) -> list[int]:
-        """`most` of `count` places, the same ones every time; 0 is all."""
+        """`most` of `count` row numbers, the same ones every time; 0 is all."""
         if not most or most >= count:
             return list(range(count))
         return sorted(np.random.default_rng([DRAWN, count]).permutation(count)[:most].tolist())
 
     def _test(self) -> sts_benchmarks.Subset:
         (subset,) = sts_benchmarks.sts_pairs("stsb", self.data, "test").values()
-        kept = self._drawn(len(subset.pairs), 3 * self.pairs)
-        return sts_benchmarks.Subset(tuple(subset.pairs[at] for at in kept), tuple(subset.gold[at] for at in kept))
+        chosen = self._drawn(len(subset.pairs), 3 * self.pairs)
+        return sts_benchmarks.Subset(tuple(subset.pairs[at] for at in chosen), tuple(subset.gold[at] for at in chosen))
 
     def _alignment(self, encoder: Encoder, threshold: str) -> float:
         subset = self._test()
@@ -110,22 +110,22 @@ class Ruler:
         from semsearch.encoders.device import torch_device
         from semsearch.evaluation.papers import transfer, transfer_tasks
 
-        protocol = transfer.FULL.with_hidden(HIDDEN)
+        learning = replace(transfer.FULL, hidden=HIDDEN)
         task, (embed, _) = transfer_tasks.read(name, self.data), transfer.features_of(encoder)
-        return transfer.run(task, embed, protocol, device=torch_device(self.device)).accuracy
+        return transfer.run(task, embed, learning, device=torch_device(self.device)).accuracy
 
 
 def _token_anisotropy(encoder: Encoder) -> float:
     """The mean cosine between the word vectors of two tokens."""
     from semsearch.models.networks import loading
 
-    asked = Reference.parse(encoder.reference)
-    network = loading.masked(model_folders.find(asked.model, asked.revision))
+    reference = Reference.parse(encoder.reference)
+    network = loading.masked(model_folders.find(reference.model, reference.revision))
     return geometry.anisotropy(geometry.unit(network.model.get_input_embeddings().weight.detach().float().numpy()))
 
 
 def _words(encoder: Encoder, sentence: str, device: str) -> str:
-    """The likeliest words for the [MASK] behind `sentence`, with commas between (PromptBERT, table 7)."""
+    """The likeliest words for the [MASK] after `sentence`, separated by commas (PromptBERT, table 7)."""
     import torch
     from tokenizers import Tokenizer
 
@@ -134,9 +134,9 @@ def _words(encoder: Encoder, sentence: str, device: str) -> str:
     from semsearch.models import hf_config
     from semsearch.models.networks import loading
 
-    asked = Reference.parse(encoder.reference)
-    folder = model_folders.find(asked.model, asked.revision)
-    bundle = hf_config.describe(folder, asked)
+    reference = Reference.parse(encoder.reference)
+    folder = model_folders.find(reference.model, reference.revision)
+    bundle = hf_config.describe(folder, reference)
     network: Any = loading.masked(folder, needs=("transform", "decoder"), device=torch_device(device))
     vectors = MaskedBackend(bundle, device=device, network=network).vectors([sentence], bundle.prompts["passage"])
     with torch.inference_mode():

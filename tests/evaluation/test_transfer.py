@@ -152,8 +152,8 @@ def solved(features: Any, labels: Any) -> tuple[transfer.TransferResult, int]:
     texts = tuple(f"text {at}" for at in range(len(labels)))
     task = TransferTask("toy", {"all": LabelledTexts((texts,), tuple(labels.tolist()))}, ())
     calls: list[tuple[int, int]] = []
-    protocol = transfer.TransferProtocol(folds=4, classifier=QUICK, penalties=(1e-4, 1e-2))
-    result = transfer.run(task, lambda asked: features[: len(asked)], protocol, report=lambda *at: calls.append(at))
+    settings = replace(QUICK, folds=4, penalties=(1e-4, 1e-2))
+    result = transfer.run(task, lambda asked: features[: len(asked)], settings, report=lambda *at: calls.append(at))
     assert [done for done, _ in calls] == list(range(1, len(calls) + 1))
     return result, calls[-1][1]
 
@@ -192,15 +192,9 @@ def test_f1_is_that_of_the_positive_class() -> None:
 
 
 def test_the_settings_are_sentevals() -> None:
-    assert (
-        transfer.TransferProtocol(10, ClassifierSettings(0, "adam", 64, 5, 4, 200, 1111), (1e-5, 1e-4, 1e-3, 1e-2))
-        == transfer.FULL
-    )
-    assert (
-        transfer.TransferProtocol(5, ClassifierSettings(0, "rmsprop", 128, 3, 2, 200, 1111), transfer.PENALTIES)
-        == transfer.FAST
-    )
-    assert transfer.FULL.with_hidden(50).classifier.hidden == 50
+    penalties = (1e-5, 1e-4, 1e-3, 1e-2)
+    assert ClassifierSettings(0, "adam", 64, 5, 4, 200, 1111, 10, penalties) == transfer.FULL
+    assert ClassifierSettings(0, "rmsprop", 128, 3, 2, 200, 1111, 5, penalties) == transfer.FAST
 
 
 @pytest.mark.parametrize("name", SIZES)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,23 +11,19 @@ import typer
 
 import semsearch
 from semsearch import settings
-from semsearch.cli.evaluate.tasks import DataOption, ReportOptions, Stopwatch
-from semsearch.cli.lookup import load_encoders, model_names
+from semsearch.cli.evaluate.tasks import DataOption, ReportOptions, check_report, measure_each, torch_required
+from semsearch.cli.lookup import model_names
 from semsearch.cli.options import EncoderOptions, ModelsOption, option_groups
 from semsearch.cli.output.progress import Count, counter
 from semsearch.encoders.device import torch_device
-from semsearch.errors import MissingExtra
-from semsearch.evaluation import report as reports
 from semsearch.evaluation.papers import transfer_tasks
 from semsearch.evaluation.papers.transfer_tasks import TransferTask
-from semsearch.evaluation.report import Run
+from semsearch.evaluation.report import Measurement
 from semsearch.settings import data_folder
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from semsearch.evaluation.papers.transfer import Embed, TransferProtocol, TransferResult
+    from semsearch.evaluation.papers.classifier import ClassifierSettings
+    from semsearch.evaluation.papers.transfer import Embed, TransferResult
 
 WINDOW = 1024  # texts between two steps of the progress bar
 
@@ -58,76 +54,57 @@ def transfer(
     Accuracy of logistic regression on the vectors, with SentEval's settings: 10 folds, Adam, batches of 64, and the
     best of four L2 penalties.
     """
-    output.check(len(model_names(models)))
+    check_report(output.report, len(model_names(models)))
     names = list(dict.fromkeys(transfer_tasks.known(each) for each in tasks or transfer_tasks.SEVEN))
     folder = data_folder(data)
     for each in names:
         transfer_tasks.read(each, folder)  # raises for missing files before hours of work
-    try:
-        from semsearch.evaluation.papers import transfer  # torch
-    except ImportError as error:
-        raise MissingExtra("eval transfer", "train") from error
-    protocol = (transfer.FAST if fast else transfer.FULL).with_hidden(hidden)
+    with torch_required("eval transfer"):
+        from semsearch.evaluation.papers import transfer
+    learning = replace(transfer.FAST if fast else transfer.FULL, hidden=hidden)
     device = torch_device(settings.load({"device": options.device}).device)  # of the classifiers
-    runs = []
-    for name, encoder in load_encoders(ctx.obj, models, options):
-        watch, found = Stopwatch(), []
-        files: list[Path] = []
+
+    def measure(name: str, encoder: semsearch.Encoder) -> Iterator[Measurement]:
         embed, vectors = transfer.features_of(encoder)
+        found, files = [], list[Path]()
         for each in names:
             task = transfer_tasks.read(each, folder)
             with counter(ctx.obj, f"{name}, {each}: embedding", "texts") as count:
                 known = _embedded(task, embed, count)
             with counter(ctx.obj, f"{name}, {each}: learning", "classifiers") as count:
-                found.append(transfer.run(task, known, protocol, device=device, report=count))
+                found.append(transfer.run(task, known, learning, device=device, report=count))
             files += task.files
-        runs.append(_run(name, encoder, found, protocol, files, vectors, watch.read()))
-    output.show(runs)
+        yield _measurement(found, learning, files, vectors)
+
+    output.show(measure_each("transfer", ctx.obj, models, options, measure))
 
 
 def _embedded(task: TransferTask, embed: Embed, count: Count) -> Embed:
-    """An `embed` that looks up the texts of `task`, which are all embedded here, each once."""
-    import numpy as np  # --help does without
+    """An `embed` that looks up the texts of `task`, each of which is embedded here once."""
+    from semsearch.evaluation.encoding_windows import in_windows  # numpy, which --help does without
 
-    columns = (column for part in task.parts.values() for column in part.columns)
-    texts = list(dict.fromkeys(text for column in columns for text in column))
-    vectors: dict[str, NDArray[np.float32]] = {}
-    for start in range(0, len(texts), WINDOW):
-        some = texts[start : start + WINDOW]
-        vectors.update(zip(some, embed(some), strict=True))
-        count(start + len(some), len(texts))
-    return lambda texts: np.stack([vectors[text] for text in texts])
+    texts = list(dict.fromkeys(text for part in task.parts.values() for column in part.columns for text in column))
+    vectors = in_windows(embed, texts, lambda done: count(done, len(texts)), WINDOW)
+    count(len(texts), len(texts))
+    row = {text: at for at, text in enumerate(texts)}
+    return lambda some: vectors[[row[text] for text in some]]
 
 
-def _run(
-    name: str,
-    encoder: semsearch.Encoder,
-    found: Sequence[TransferResult],
-    protocol: TransferProtocol,
-    files: Sequence[Path],
-    vectors: str,
-    took_s: float,
-) -> Run:
+def _measurement(
+    found: Sequence[TransferResult], learning: ClassifierSettings, files: Sequence[Path], vectors: str
+) -> Measurement:
     from semsearch.evaluation.sts_benchmarks import average  # numpy
 
-    learning = protocol.classifier
     classifier = f"{learning.hidden} hidden units" if learning.hidden else "logistic regression"
-    description = (
-        f"SentEval's transfer tasks, accuracy in percent: {classifier}, {protocol.folds} folds, {learning.optimiser}, "
-        f"batches of {learning.batch}, on vectors {vectors}"
-    )
-    mean = "Avg." if [one.task for one in found] == list(transfer_tasks.SEVEN) else f"Avg. of {len(found)}"
     table = {one.task: one.accuracy for one in found}
     if len(found) > 1:
+        mean = "Avg." if list(table) == list(transfer_tasks.SEVEN) else f"Avg. of {len(found)}"
         table[mean] = average(list(table.values()))
-    return reports.run(
-        "transfer",
-        encoder,
-        protocol=description,
+    return Measurement(
+        protocol=f"SentEval's transfer tasks, accuracy in percent: {classifier}, {learning.folds} folds, "
+        f"{learning.optimiser}, batches of {learning.batch}, on vectors {vectors}",
         scores={one.task: asdict(one) for one in found},
         table=table,
-        settings={"folds": protocol.folds, "penalties": protocol.penalties, "vectors": vectors, **asdict(learning)},
+        settings={"vectors": vectors, **asdict(learning)},
         files=files,
-        asked=name,
-        took_s=took_s,
     )

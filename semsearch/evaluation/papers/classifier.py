@@ -1,36 +1,36 @@
 """Classifiers for transfer tasks, in PyTorch: logistic regression, or one hidden layer of sigmoids.
 
 Source: SentEval, Conneau and Kiela 2018, https://arxiv.org/abs/1803.05449, and its defaults: mini-batches, weight decay
-as the L2 penalty, early stopping on the accuracy on held-out rows. The best penalty is not known beforehand, so
-classifiers with several are trained side by side, on the same batches, each as if it were alone. Gradients are written
-out: autograd and torch.optim take five times as long for products this small. A test compares them with both.
+as the L2 penalty, early stopping on the accuracy on held-out rows. Classifiers with several penalties are trained side
+by side, on the same batches, each as if it were alone. Gradients are written out: autograd and torch.optim take five
+times as long for products this small. A test compares them with both.
 
 Letters: n rows, b of a batch, d features including a final 1, h hidden units, c classes, r penalties.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from itertools import count, pairwise
+from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 ROWS = 8192  # classified at once
+Step = Callable[[Sequence[Tensor]], None]  # updates the weights, from their gradients
 
 
 @dataclass(frozen=True, slots=True)
 class ClassifierSettings:
-    """How a classifier is trained. The held-out rows are scored after every `passes` over the training rows.
+    """How classifiers are trained; the defaults are SentEval's own settings.
 
-    Training stops at a score no better than the best after `tenacity` such scores, or after `most_passes`. `hidden`
-    is the number of hidden units; 0 is logistic regression.
+    The held-out rows are scored after every `passes` over the training rows. Training stops at a score no better than
+    the best after `tenacity` such scores, or after `most_passes`. `hidden` is the number of hidden units; 0 is logistic
+    regression. The penalty is chosen from `penalties`, by cross-validation with `folds`.
     """
 
     hidden: int = 0
@@ -40,6 +40,8 @@ class ClassifierSettings:
     passes: int = 4
     most_passes: int = 200
     seed: int = 1111
+    folds: int = 10
+    penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,7 @@ class Classifiers:
         *hidden, scores = self._forward(rows)
         wrong = (scores.softmax(-1) - targets.unsqueeze(1)) / len(rows)
         found = []
-        if hidden:
-            (units,) = hidden
+        for units in hidden:
             found.append(torch.einsum("brh,brc->rhc", units, wrong))
             inner = units[..., :-1]
             wrong = torch.einsum("brc,rhc->brh", wrong, self.weights[1][:, :-1]) * inner * (1 - inner)
@@ -132,17 +133,14 @@ def fit(
     penalties: Sequence[float],
     settings: ClassifierSettings,
 ) -> tuple[Classifiers, list[float]]:
-    """Classifiers of `rows`, each at its best pass, and the accuracy on `held_out` of each there, in 0 … 1.
-
-    If `held_out` is a share, that share of `rows` is held out.
-    """
+    """Classifiers of `rows`, each at its best pass, and its accuracy on `held_out`: rows, or a share of them."""
     rng = np.random.RandomState(settings.seed)  # SentEval's own stream: the held-out share, then one order per pass
     if isinstance(held_out, float):
-        drawn, count = rng.permutation(len(rows)), int(held_out * len(rows))
-        rows, held_out = rows.at(drawn[count:]), rows.at(drawn[:count])
+        drawn, size = rng.permutation(len(rows)), int(held_out * len(rows))
+        rows, held_out = rows.at(drawn[size:]), rows.at(drawn[:size])
     device = str(rows.features.device)
     model = Classifiers(rows.features.shape[1] - 1, classes, penalties, settings, device)
-    step = _Adam(model.weights) if settings.optimiser == "adam" else _RmsProp(model.weights)
+    step = (_adam if settings.optimiser == "adam" else _rmsprop)(model.weights)
     targets = nn.functional.one_hot(rows.classes, classes).float()
     best = [weights.clone() for weights in model.weights]
     best_accuracy = torch.full((model.count,), -1.0, dtype=torch.float64, device=device)
@@ -165,30 +163,29 @@ def fit(
     return model, best_accuracy.tolist()
 
 
-class _Adam:
+def _adam(weights: Sequence[Tensor], learning_rate: float = 1e-3) -> Step:
     """torch.optim.Adam with its defaults."""
+    means, squares = ([torch.zeros_like(each) for each in weights] for _ in range(2))
+    steps = count(1)
 
-    def __init__(self, weights: Sequence[Tensor], learning_rate: float = 1e-3) -> None:
-        self._weights, self._learning_rate, self._steps = weights, learning_rate, 0
-        self._means, self._squares = ([torch.zeros_like(each) for each in weights] for _ in range(2))
-
-    def __call__(self, gradients: Sequence[Tensor]) -> None:
-        self._steps += 1
-        first, second = 1 - 0.9**self._steps, 1 - 0.999**self._steps
-        for weights, gradient, mean, square in zip(self._weights, gradients, self._means, self._squares, strict=True):
+    def step(gradients: Sequence[Tensor]) -> None:
+        done = next(steps)
+        first, second = 1 - 0.9**done, 1 - 0.999**done
+        for each, gradient, mean, square in zip(weights, gradients, means, squares, strict=True):
             mean.lerp_(gradient, 0.1)
             square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-            weights.addcdiv_(mean, (square / second).sqrt_().add_(1e-8), value=-self._learning_rate / first)
+            each.addcdiv_(mean, (square / second).sqrt_().add_(1e-8), value=-learning_rate / first)
+
+    return step
 
 
-class _RmsProp:
+def _rmsprop(weights: Sequence[Tensor], learning_rate: float = 1e-2) -> Step:
     """torch.optim.RMSprop with its defaults."""
+    squares = [torch.zeros_like(each) for each in weights]
 
-    def __init__(self, weights: Sequence[Tensor], learning_rate: float = 1e-2) -> None:
-        self._weights, self._learning_rate = weights, learning_rate
-        self._squares = [torch.zeros_like(each) for each in weights]
-
-    def __call__(self, gradients: Sequence[Tensor]) -> None:
-        for weights, gradient, square in zip(self._weights, gradients, self._squares, strict=True):
+    def step(gradients: Sequence[Tensor]) -> None:
+        for each, gradient, square in zip(weights, gradients, squares, strict=True):
             square.mul_(0.99).addcmul_(gradient, gradient, value=0.01)
-            weights.addcdiv_(gradient, square.sqrt().add_(1e-8), value=-self._learning_rate)
+            each.addcdiv_(gradient, square.sqrt().add_(1e-8), value=-learning_rate)
+
+    return step

@@ -1,20 +1,20 @@
 """Transfer tasks: the accuracy of a classifier whose only input is the vector of a text.
 
-Source: SentEval, Conneau and Kiela 2018, https://arxiv.org/abs/1803.05449, with its settings and its roundings. A task
-without splits is cross-validated, and each fold's penalty chosen by cross-validation on the others; a task of train and
-test chooses it by cross-validation on train, one with a dev set on that. Then a classifier is trained with that
-penalty, with early stopping on a twentieth of its rows, or on the dev set. A pair of texts u, v has the features
-|u - v| and u * v.
+Source: SentEval, Conneau and Kiela 2018, https://arxiv.org/abs/1803.05449, with its settings and its roundings. The
+L2 penalty is chosen by cross-validation: on the other folds for a task without splits, which is cross-validated itself;
+on train for one with train and test; a dev set replaces it. Then a classifier is trained with that penalty, with early
+stopping on a twentieth of its rows, or on the dev set. A pair of texts u, v has the features |u - v| and u * v.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, SupportsFloat
+from typing import SupportsFloat
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semsearch.encoders import factory
 from semsearch.encoders.base import BaseEncoder
@@ -22,34 +22,14 @@ from semsearch.errors import UsageError
 from semsearch.evaluation.papers.classifier import Classifiers, ClassifierSettings, LabelledRows, fit
 from semsearch.evaluation.papers.transfer_tasks import LabelledTexts, TransferTask
 from semsearch.evaluation.sts import embed_columns
+from semsearch.types import EncoderLike
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.types import EncoderLike
-
-PENALTIES = (1e-5, 1e-4, 1e-3, 1e-2)
 HELD_OUT = 0.05  # share of the rows for early stopping, without a dev set
+FULL = ClassifierSettings()  # SentEval's own
+FAST = ClassifierSettings(folds=5, optimiser="rmsprop", batch=128, tenacity=3, passes=2)
 
 Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
 Report = Callable[[int, int], None]  # (classifiers trained, total)
-
-
-@dataclass(frozen=True, slots=True)
-class TransferProtocol:
-    """How a task is evaluated; the defaults are SentEval's own settings."""
-
-    folds: int = 10
-    classifier: ClassifierSettings = field(default_factory=ClassifierSettings)
-    penalties: tuple[float, ...] = PENALTIES
-
-    def with_hidden(self, units: int) -> TransferProtocol:
-        """The same with a hidden layer: SG's appendix has 50 units."""
-        return replace(self, classifier=replace(self.classifier, hidden=units))
-
-
-FULL = TransferProtocol()
-FAST = TransferProtocol(5, ClassifierSettings(optimiser="rmsprop", batch=128, tenacity=3, passes=2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +46,7 @@ class TransferResult:
 def features_of(encoder: EncoderLike) -> tuple[Embed, str]:
     """The function that embeds texts, and whether its vectors are "as they are" or "of length 1".
 
-    SentEval's classifiers read vectors as the network gives them. An exported encoder only gives unit rows.
+    SentEval's classifiers read the vectors of the network as they are. An exported encoder has only unit rows.
     """
     backend = factory.find_torch_backend(encoder) if isinstance(encoder, BaseEncoder) else None
     if backend is not None:
@@ -78,23 +58,19 @@ def features_of(encoder: EncoderLike) -> tuple[Embed, str]:
 def run(
     task: TransferTask,
     embed: Embed,
-    protocol: TransferProtocol = FULL,
+    settings: ClassifierSettings = FULL,
     *,
     device: str = "cpu",
     report: Report | None = None,
 ) -> TransferResult:
-    """The scores of the vectors (n, d) that `embed` gives, of any length; each text is embedded once."""
+    """The scores of the vectors (n, d) that `embed` returns, of any length; each text is embedded once."""
     parts = {part: LabelledRows.of(_features(rows, embed), rows.classes, device) for part, rows in task.parts.items()}
-    solver = _Solver(task.classes, protocol, report, _fits(task, protocol))
+    solver = _Solver(task, settings, report)
     if "all" in parts:
-        return solver.cross_validated(task.name, parts["all"])
-    if "dev" in parts:
-        penalty, dev = solver.best_penalty(parts["train"], parts["dev"])
-        held_out: LabelledRows | float = parts["dev"]
-    else:
-        penalty, dev = solver.best_penalty(parts["train"])
-        held_out = HELD_OUT
-    predicted = solver.trained(parts["train"], held_out, penalty).choices(parts["test"])[:, 0].cpu().numpy()
+        return solver.cross_validated(parts["all"])
+    train, held_out = parts["train"], parts.get("dev", HELD_OUT)
+    penalty, dev = solver.best_penalty([(train, parts["dev"])] if "dev" in parts else solver.folds(train))
+    predicted = solver.fit(train, held_out, [penalty])[0].choices(parts["test"])[:, 0].cpu().numpy()
     gold = np.asarray(task.parts["test"].classes)
     f1 = _f1(predicted, gold) if len(task.parts["test"].columns) == 2 else None
     return TransferResult(task.name, _percent((predicted == gold).mean()), dev, len(gold), f1)
@@ -118,45 +94,39 @@ def stratified(classes: Sequence[int] | NDArray[np.integer], folds: int, seed: i
 class _Solver:
     """Trains and counts the classifiers of one task."""
 
-    def __init__(self, classes: int, protocol: TransferProtocol, report: Report | None, total: int) -> None:
-        self._classes, self._protocol, self._report = classes, protocol, report
-        self._done, self._total = 0, total
+    def __init__(self, task: TransferTask, settings: ClassifierSettings, report: Report | None) -> None:
+        self._task, self._settings, self._report, self._done = task, settings, report, 0
+        folds = settings.folds
+        self._total = folds * (folds + 1) if "all" in task.parts else 2 if "dev" in task.parts else folds + 1
 
-    def cross_validated(self, name: str, rows: LabelledRows) -> TransferResult:
+    def cross_validated(self, rows: LabelledRows) -> TransferResult:
         """Every fold is tested once, by a classifier whose penalty was chosen on the other folds."""
         dev, tested = [], []
-        for places in self._folds(rows):
-            others, fold = rows.at(_without(len(rows), places)), rows.at(places)
-            penalty, score = self.best_penalty(others)
+        for others, fold in self.folds(rows):
+            penalty, score = self.best_penalty(self.folds(others))
             dev.append(score)
-            tested.append(_percent(self.trained(others, HELD_OUT, penalty).accuracy(fold)[0].item()))
-        return TransferResult(name, round(fmean(tested), 2), round(fmean(dev), 2), len(rows))
+            tested.append(_percent(self.fit(others, HELD_OUT, [penalty])[0].accuracy(fold)[0].item()))
+        return TransferResult(self._task.name, round(fmean(tested), 2), round(fmean(dev), 2), len(rows))
 
-    def best_penalty(self, rows: LabelledRows, dev: LabelledRows | None = None) -> tuple[float, float]:
-        """The penalty that does best on `dev`, or over the folds of `rows`, and its accuracy there in percent."""
-        if dev is not None:
-            parts = [(rows, dev)]
-        else:
-            parts = [(rows.at(_without(len(rows), places)), rows.at(places)) for places in self._folds(rows)]
-        found = [self._fit(train, held_out, self._protocol.penalties)[1] for train, held_out in parts]
+    def best_penalty(self, parts: Iterable[tuple[LabelledRows, LabelledRows]]) -> tuple[float, float]:
+        """The penalty with the best mean accuracy over pairs of training and held-out rows; that mean in percent."""
+        found = [self.fit(train, held_out, self._settings.penalties)[1] for train, held_out in parts]
         scores = [_percent(fmean(column)) for column in zip(*found, strict=True)]
-        return self._protocol.penalties[int(np.argmax(scores))], max(scores)
+        return self._settings.penalties[int(np.argmax(scores))], max(scores)
 
-    def trained(self, rows: LabelledRows, held_out: LabelledRows | float, penalty: float) -> Classifiers:
-        """The classifier of `rows` with that penalty."""
-        return self._fit(rows, held_out, [penalty])[0]
-
-    def _fit(
+    def fit(
         self, rows: LabelledRows, held_out: LabelledRows | float, penalties: Sequence[float]
     ) -> tuple[Classifiers, list[float]]:
-        found = fit(rows, held_out, self._classes, penalties, self._protocol.classifier)
+        found = fit(rows, held_out, self._task.classes, penalties, self._settings)
         self._done += 1
         if self._report is not None:
             self._report(self._done, self._total)
         return found
 
-    def _folds(self, rows: LabelledRows) -> list[NDArray[np.int64]]:
-        return stratified(rows.classes.cpu().numpy(), self._protocol.folds, self._protocol.classifier.seed)
+    def folds(self, rows: LabelledRows) -> Iterator[tuple[LabelledRows, LabelledRows]]:
+        """The rows outside of each fold, and those of the fold."""
+        for places in stratified(rows.classes.cpu().numpy(), self._settings.folds, self._settings.seed):
+            yield rows.at(np.delete(np.arange(len(rows)), places)), rows.at(places)
 
 
 def _features(rows: LabelledTexts, embed: Embed) -> NDArray[np.float32]:
@@ -165,17 +135,6 @@ def _features(rows: LabelledTexts, embed: Embed) -> NDArray[np.float32]:
         return sides[0]
     u, v = sides
     return np.concatenate([np.abs(u - v), u * v], axis=1)
-
-
-def _fits(task: TransferTask, protocol: TransferProtocol) -> int:
-    """How many times classifiers are trained."""
-    if "all" in task.parts:
-        return protocol.folds * (protocol.folds + 1)
-    return 2 if "dev" in task.parts else protocol.folds + 1
-
-
-def _without(size: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.delete(np.arange(size), places)
 
 
 def _percent(share: SupportsFloat) -> float:
