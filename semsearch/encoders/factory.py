@@ -62,10 +62,7 @@ def open_backend(
     return _torch(bundle, trust)(bundle, device=device, threads=threads, trust=trust), resolved
 
 
-SAFETENSORS = "Name a model with safetensors weights, such as the one that it was exported from."
-
-
-def torch_backend(encoder: BaseEncoder, use: str, fix: str = SAFETENSORS) -> TorchBackend:
+def torch_backend(encoder: BaseEncoder, use: str) -> TorchBackend:
     """The PyTorch back end of `encoder`, for its network and its method.
 
     Raises UsageError where it runs otherwise; `use` says in the error what was to be done, such as "reading layers".
@@ -76,10 +73,8 @@ def torch_backend(encoder: BaseEncoder, use: str, fix: str = SAFETENSORS) -> Tor
     semsearch.errors.UsageError: reading layers needs a model that runs in PyTorch, and hashing does not. ...
     """
     if (found := find_torch_backend(encoder)) is None:
-        raise UsageError(
-            f"{use} needs a model that runs in PyTorch, and {encoder.name} does not.",
-            fix,
-        )
+        fix = "Choose a folder or hf:owner/name with safetensors weights, if needed with a template: MODEL#cot-bert."
+        raise UsageError(f"{use} needs a model that runs in PyTorch, and {encoder.name} does not.", fix)
     return found
 
 

@@ -68,7 +68,7 @@ class TorchBackend(BundleBackend):
         self.clear_cache()
         self.device = _device.torch_device(device)
         self.network = self._load_network(bundle, trust) if network is None else network
-        self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
+        self._tokenizer = self.new_tokenizer()
         self.prompts = bundle.prompts
         self.max_tokens = bundle.max_tokens
         self.post: nn.Sequential | None = None  # float32 modules, one for each step of bundle.post
@@ -86,6 +86,10 @@ class TorchBackend(BundleBackend):
     def _split_by_prefix(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Past | None]]:
         """Indices of rows that run together, the tokens of each to run, and the cached prefix before them."""
         yield np.arange(len(rows)), rows, None
+
+    def new_tokenizer(self) -> Tokenizer:
+        """A tokenizer with truncation counts of its own."""
+        return Tokenizer(self.bundle.path("tokenizer"), self.bundle.max_tokens, self.bundle.tokens)
 
     def append_post(self, module: steps.Fitted, fitted: JsonMapping) -> TorchBackend:
         """The same back end with one more post-processing step; `fitted` describes its training data."""

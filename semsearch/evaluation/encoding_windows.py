@@ -1,4 +1,4 @@
-"""Encoding in windows of texts with a progress report before each, shared by long measurements of an encoder."""
+"""Encoding in windows of texts, with a progress report before each: for long measurements of an encoder."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ def encode_passages(
     progress: OnProgress | None = None,
     *,
     item: str = "",
-    done: int = 0,
-    total: int | None = None,
     window: int = WINDOW,
 ) -> Vectors:
-    """The vectors (n, d) of n passages. `progress` is called before every window and may raise to stop.
-
-    `done` texts of `total` were encoded by earlier calls; `item` names what is being encoded.
-    """
+    """The vectors (n, d) of n passages of `item`. `progress` is called before every window and may raise to stop."""
 
     def embed(some: Sequence[str]) -> Vectors:
         return encoder.encode(some, role="passage")
 
     if progress is None:
         return embed(texts)
-    report, size = progress, len(texts) if total is None else total
-    return in_windows(embed, texts, lambda count: report(Progress(done + count, size, "texts", item)), window)
+    report = progress
+    return in_windows(embed, texts, lambda done: report(Progress(done, len(texts), "texts", item)), window)
 
 
 def in_windows(embed: Embed, texts: Sequence[str], report: Callable[[int], None], window: int = WINDOW) -> Vectors:
-    """The vectors (n, d) that `embed` gives n texts; `report` gets the number of texts done before every window."""
+    """The vectors (n, d) that `embed` returns for n texts; `report` is called before every window with those done."""
     parts = []
     for start in range(0, len(texts) or 1, window):
         report(start)
         parts.append(embed(texts[start : start + window]))
     return np.concatenate(parts)
+
+
+def lookup(texts: Sequence[str], vectors: Vectors) -> Embed:
+    """A function that returns the vectors (m, d) of any m of these n different texts, from their vectors (n, d)."""
+    row = {text: at for at, text in enumerate(texts)}
+    return lambda some: vectors[[row[text] for text in some]]

@@ -16,7 +16,7 @@ def describe() -> dict[str, str]:
     return {
         "processor": _field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
         "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1),
-        "memory": f"{_gibibytes(_field('/proc/meminfo', 'MemTotal')):.0f} GiB",
+        "memory": f"{int(_field('/proc/meminfo', 'MemTotal').removesuffix('kB') or 0) / 2**20:.0f} GiB",
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "libraries": ", ".join(f"{name} {found}" for name in LIBRARIES if (found := version(name))),
     }
@@ -38,7 +38,3 @@ def version(name: str) -> str:
 def _field(file: str, name: str) -> str:
     lines = Path(file).read_text(encoding="utf-8").splitlines() if Path(file).is_file() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(name)), "")
-
-
-def _gibibytes(kibibytes: str) -> float:
-    return int(kibibytes.split()[0]) / 2**20 if kibibytes else 0.0

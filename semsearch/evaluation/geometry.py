@@ -1,9 +1,9 @@
 """The geometry of an embedding space: whether similar texts lie close, and how evenly all texts fill the space.
 
 Alignment and uniformity: Wang and Isola 2020, https://arxiv.org/abs/2005.10242, on rows of length 1, as SimCSE and
-CoT-BERT report them; pairs count as similar above a gold score of 4.0 (CoT-BERT) or 4.5 (Pretended CoT, section 5.1),
-and neither says whether that is strict. Anisotropy: PromptBERT, https://arxiv.org/abs/2201.04337, equation 1. Effective
-rank: Roy and Vetterli 2007, EUSIPCO. Hubness: Radovanović et al. 2010, JMLR 11.
+CoT-BERT report them; pairs count as similar above a gold score of 4.0 (CoT-BERT) or 4.5 (Pretended CoT, section 5.1);
+neither paper states whether exactly that score counts. Anisotropy: PromptBERT, https://arxiv.org/abs/2201.04337,
+equation 1. Effective rank: Roy and Vetterli 2007, EUSIPCO. Hubness: Radovanović et al. 2010, JMLR 11.
 """
 
 from __future__ import annotations
@@ -11,21 +11,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semsearch.errors import UsageError
-from semsearch.evaluation.encoding_windows import OnProgress, encode_passages
-from semsearch.evaluation.sts import spearman
+from semsearch.evaluation.encoding_windows import OnProgress, encode_passages, lookup
+from semsearch.evaluation.sts import Pair, spearman
+from semsearch.types import EncoderLike, VectorSample
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.evaluation.sts import Pair
-    from semsearch.types import EncoderLike, VectorSample
-
-    Floats: TypeAlias = NDArray[np.floating]
+Floats: TypeAlias = NDArray[np.floating]
 
 THRESHOLDS = (4.0, 4.5)
 NEIGHBOURS = 10  # Radovanović et al. use 1 to 50, and 10 in most of their tables
@@ -39,7 +35,7 @@ class EmbeddingGeometry:
     """`figures`: uniformity, anisotropy, effective_rank, hubness, length_bias of `vectors` of the `total` vectors.
 
     `alignment`: by `> 4.0`, `>= 4.0`, `> 4.5`, `>= 4.5`, of the pairs with such a gold score, and their number; NaN
-    if there is none, empty if no pairs were given.
+    if there is none, empty without pairs.
     """
 
     figures: Mapping[str, float]
@@ -64,22 +60,18 @@ def pair_geometry(
     Uniformity is over all texts including repeated ones, as in the papers; the rest is over different texts.
     `progress` is called before every 128 texts. Raises UsageError for fewer than three different texts.
     """
+    columns = [[pair[side] for pair in pairs] for side in (0, 1)]
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-    row = {text: at for at, text in enumerate(texts)}
     vectors = encode_passages(encoder, texts, progress)
-    figures = describe(vectors, _word_counts(texts))
-    left, right = (vectors[[row[pair[side]] for pair in pairs]] for side in (0, 1))
-    figures["uniformity"] = uniformity(unit(np.concatenate([left, right])))
+    left, right = map(lookup(texts, vectors), columns)
+    figures = describe(vectors, _word_counts(texts)) | {"uniformity": uniformity(unit(np.concatenate([left, right])))}
     return EmbeddingGeometry(figures, len(texts), len(texts), alignments(left, right, gold))
 
 
 def text_geometry(
     encoder: EncoderLike, texts: Sequence[str], progress: OnProgress | None = None, *, sample: int | None = None
 ) -> EmbeddingGeometry:
-    """The geometry of different texts, or of `sample` of them, always the same ones; alignment needs pairs.
-
-    Raises UsageError for fewer than three.
-    """
+    """The geometry of texts, or of a fixed `sample`, without alignment. Raises UsageError for fewer than three."""
     distinct = list(dict.fromkeys(texts))
     chosen = distinct
     if sample is not None and len(distinct) > sample:
@@ -90,10 +82,7 @@ def text_geometry(
 
 
 def index_geometry(index: SampledIndex, sample: int = SAMPLE) -> EmbeddingGeometry:
-    """The geometry of the vectors stored in an index, or of `sample` of them; no encoder is loaded.
-
-    Raises UsageError for fewer than three vectors.
-    """
+    """The geometry of a fixed `sample` of the vectors in an index. Raises UsageError for fewer than three vectors."""
     found = index.sample_vectors(sample, letters=sys.maxsize)
     if len(found) < 3:
         raise UsageError(f"{index.name} has {len(found)} vectors, which have no geometry.", "Index more documents.")
@@ -101,12 +90,9 @@ def index_geometry(index: SampledIndex, sample: int = SAMPLE) -> EmbeddingGeomet
 
 
 def describe(vectors: Floats, lengths: Sequence[int] | None = None) -> dict[str, float]:
-    """Every measure of the rows (n, d), normalised first; `lengths` (n,) are those of their texts.
-
-    Raises UsageError for fewer than three rows.
-    """
+    """Every measure of the rows (n, d); `lengths` (n,) of their texts. Raises UsageError for fewer than three rows."""
     if len(vectors) < 3:
-        raise UsageError(f"{len(vectors)} vectors have no geometry.", "Give at least three different texts.")
+        raise UsageError(f"{len(vectors)} vectors have no geometry.", "Use at least three different texts.")
     rows = unit(vectors)
     found = {
         "uniformity": uniformity(rows),
@@ -127,9 +113,8 @@ def alignments(a: Floats, b: Floats, gold: Sequence[float]) -> dict[str, tuple[f
     found: dict[str, tuple[float, int]] = {}
     for threshold in THRESHOLDS:
         for sign, chosen in ((">", scores > threshold), (">=", scores >= threshold)):
-            count = int(chosen.sum())
-            value = alignment(left[chosen], right[chosen]) if count else float("nan")
-            found[f"{sign} {threshold}"] = (value, count)
+            value = alignment(left[chosen], right[chosen]) if chosen.any() else float("nan")
+            found[f"{sign} {threshold}"] = (value, int(chosen.sum()))
     return found
 
 
@@ -165,14 +150,14 @@ def effective_rank(rows: Floats) -> float:
 
 
 def hubness(rows: Floats, k: int = NEIGHBOURS) -> float:
-    """Skewness of how often a row is among the k nearest of another: 0 is none, above 1 some rows are everywhere."""
+    """Skewness of how often rows are among the k nearest of others: 0 is none, above 1 some rows are everywhere."""
     counts = occurrences(rows, k).astype(np.float64)
     spread = counts.std()
     return float((((counts - counts.mean()) / spread) ** 3).mean()) if spread > 0 else 0.0
 
 
 def occurrences(rows: Floats, k: int = NEIGHBOURS) -> NDArray[np.int64]:
-    """How often each row of length 1 is among the k nearest of another row: (n,), k n in total."""
+    """How often each row of length 1 is among the k nearest neighbours of another row: (n,), k n in total."""
     k, counts = min(k, len(rows) - 1), np.zeros(len(rows), dtype=np.int64)
     for start, cosines in _products(rows):
         at = np.arange(len(cosines))

@@ -18,7 +18,7 @@ Lines = Iterable[tuple[int, str]]  # (line number from 1, line)
 def read_queries(lines: Lines, file: Path | str) -> list[tuple[str, str]]:
     """(id, text) of each query, from numbered lines: id<TAB>text, a text alone, or a JSON object.
 
-    An object has `_id` or `id`, and `text` or `query`. A query without an id is given its line number. Blank lines
+    An object has `_id` or `id`, and `text` or `query`. The id defaults to the line number. Blank lines
     are skipped. Raises UsageError, with `file` and line, for a line that is no query or a file without queries.
 
     >>> read_queries(enumerate(["q1\\tdiesel engines", "bread"], 1), "queries.tsv")

@@ -23,8 +23,7 @@ def sample_sentences(texts: Iterable[str], sample: int = 200, seed: int = 0) -> 
     >>> sample_sentences(["Soup needs salt and time. Bread needs yeast and time."], 1)
     ['Bread needs yeast and time.']
     """
-    rng = np.random.default_rng(seed)
-    passages = list(texts)
+    rng, passages = np.random.default_rng(seed), list(texts)
     partial: dict[str, None] = {}
     whole: dict[str, None] = {}
     for at in rng.permutation(len(passages)).tolist():

@@ -11,9 +11,10 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from semsearch.errors import NotFound, UsageError
 from semsearch.evaluation import environment
@@ -25,54 +26,46 @@ SUFFIX = ".json"
 TABLES = "report.md"  # written next to the runs of a folder
 ENCODER = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "device", "provider")
 
-REQUIRED = ("date", "encoder", "machine", "protocol", "run", "table")
-REQUIRED_PARTS = {  # what a table shows of these
-    "encoder": ("name", "fingerprint"),
-    "machine": ("processor", "cores", "memory", "system", "libraries"),
-    "table": (),
-}
+REQUIRED = (  # keys that a table needs, with a dot before those inside an object
+    *("date", "encoder.name", "encoder.fingerprint"),
+    *("machine.processor", "machine.cores", "machine.memory", "machine.system", "machine.libraries"),
+    *("protocol", "run", "table"),
+)
 
 Run: TypeAlias = JsonObject
 
 
-class DescribedEncoder(Protocol):
-    """The part of an encoder that a report records."""
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """The result of measuring an encoder, and what it was measured on.
 
-    @property
-    def info(self) -> Mapping[str, object]: ...
-    @property
-    def reference(self) -> str: ...
+    `protocol` describes how it was measured: figures of two protocols are not comparable. `row` distinguishes runs of
+    one encoder and protocol. `files` is the data read.
+    """
+
+    protocol: str
+    scores: Mapping[str, object]
+    table: Mapping[str, float | int | None]
+    settings: Mapping[str, object] = field(default_factory=dict)
+    row: Mapping[str, str] = field(default_factory=dict)
+    files: Iterable[Path] = ()
 
 
 def run(
-    kind: str,
-    encoder: DescribedEncoder,
-    *,
-    protocol: str,
-    scores: Mapping[str, object],
-    table: Mapping[str, float | int | None],
-    settings: Mapping[str, object] | None = None,
-    row: Mapping[str, str] | None = None,
-    files: Iterable[Path] = (),
-    asked: str = "",
-    took_s: float = 0.0,
+    kind: str, info: Mapping[str, object], found: Measurement, *, name: str, reference: str = "", took_s: float
 ) -> Run:
-    """The record of a run of `kind` that measured `encoder`.
-
-    `protocol` describes how it was measured: figures of two protocols are not comparable. `row` distinguishes runs of
-    one encoder and protocol. `asked` is the name by which the user chose the encoder; `files` is the data read.
-    """
-    info = {key: encoder.info[key] for key in ENCODER if key in encoder.info}
+    """The record of a run of `kind` that measured the encoder described by `info`, which the user called `name`."""
+    encoder = {key: info[key] for key in ENCODER if key in info}
     return {
         "schema": SCHEMA,
         "run": kind,
-        "protocol": protocol,
-        "encoder": {"asked": asked, **info, "reference": encoder.reference or asked},
-        "data": {name: hashed(file) for name, file in _short_names(files).items()},
-        "settings": dict(settings or {}),
-        "row": dict(row or {}),
-        "table": finite(table),
-        "scores": finite(scores),
+        "protocol": found.protocol,
+        "encoder": {"asked": name, **encoder, "reference": reference or name},
+        "data": {short: hashed(file) for short, file in _short_names(found.files).items()},
+        "settings": dict(found.settings),
+        "row": dict(found.row),
+        "table": finite(found.table),
+        "scores": finite(found.scores),
         "took_s": round(took_s, 3),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "semsearch": environment.version("semsearch"),
@@ -86,15 +79,13 @@ def write(runs: Sequence[Run], to: Path) -> list[Path]:
     Raises UsageError for several runs and one file, and for a folder that contains other JSON.
     """
     check(to, len(runs))
-    if to.suffix == SUFFIX:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        _write(to, runs[0])
-        return [to]
-    to.mkdir(parents=True, exist_ok=True)
-    saved = [to / name(each) for each in runs]
+    single = to.suffix == SUFFIX
+    (to.parent if single else to).mkdir(parents=True, exist_ok=True)
+    saved = [to if single else to / name(each) for each in runs]
     for path, each in zip(saved, runs, strict=True):
-        _write(path, each)
-    (to / TABLES).write_text(tables(read([to])) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(each, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if not single:
+        (to / TABLES).write_text(tables(read([to])) + "\n", encoding="utf-8")
     return saved
 
 
@@ -118,9 +109,7 @@ def name(each: Run) -> str:
     >>> name({"run": "sts", "protocol": "all", "encoder": {"name": "a/b", "fingerprint": "00ff"}, "data": {}})
     'sts-b-00ff-6de1df.json'
     """
-    own = json.dumps(
-        [each[key] for key in ("protocol", "data") if key in each] + [each.get("settings")], sort_keys=True
-    )
+    own = json.dumps([each["protocol"], each["data"], each.get("settings")], sort_keys=True)
     encoder = re.sub(r"[^\w.-]+", "-", each["encoder"]["name"].rpartition("/")[2]).strip("-")
     mark = hashlib.sha256(own.encode()).hexdigest()[:6]
     return f"{each['run']}-{encoder[:60]}-{each['encoder']['fingerprint'][:8]}-{mark}{SUFFIX}"
@@ -143,10 +132,10 @@ def tables(runs: Sequence[Run]) -> str:
     groups: dict[tuple[str, str], list[Run]] = {}
     for each in runs:
         groups.setdefault((each["run"], each["protocol"]), []).append(each)
-    parts = [
-        f"### {kind}\n\n{protocol}\n\n{markdown(*rows(group, [_encoder_label(each) for each in group]))}"
-        for (kind, protocol), group in groups.items()
-    ]
+    parts = []
+    for (kind, protocol), group in groups.items():
+        encoders = [f"{each['encoder']['name']} ({each['encoder']['fingerprint'][:8]})" for each in group]
+        parts.append(f"### {kind}\n\n{protocol}\n\n{markdown(*rows(group, encoders))}")
     machines = dict.fromkeys(environment.CAPTION.format(**each["machine"]) for each in runs)
     return "\n\n".join([*parts, "\n".join(f"Machine: {one}" for one in machines)])
 
@@ -201,40 +190,31 @@ def rows(runs: Sequence[Run], names: Sequence[str]) -> tuple[list[str], list[lis
     return ["encoder", *labels, *columns], cells
 
 
-def _encoder_label(each: Run) -> str:
-    return f"{each['encoder']['name']} ({each['encoder']['fingerprint'][:8]})"
-
-
-def _write(path: Path, each: Run) -> None:
-    path.write_text(json.dumps(each, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 def _read(file: Path) -> Run:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{file} cannot be read as JSON: {error}.", "Name files written by --report.") from None
-    missing = _missing_keys(found, REQUIRED) or [
-        f"{part}.{key}" for part, keys in REQUIRED_PARTS.items() for key in _missing_keys(found[part], keys)
-    ]
-    if missing:
-        raise UsageError(f"{file} is not a run: it has no {missing[0]}.", "Name files written by --report.")
+    missing = next((key for key in REQUIRED if _is_missing(found, key)), None)
+    if missing or not isinstance(found["table"], dict):
+        raise UsageError(f"{file} is not a run: it has no {missing or 'table'}.", "Name files written by --report.")
     return dict(found)
+
+
+def _is_missing(found: object, key: str) -> bool:
+    for part in key.split("."):
+        if not isinstance(found, dict) or part not in found:
+            return True
+        found = found[part]
+    return False
 
 
 def _short_names(files: Iterable[Path]) -> dict[str, Path]:
     """Each file by its folder and name, with as many parent folders as distinguish it from the others."""
     distinct = list(dict.fromkeys(file.absolute() for file in files))
 
-    def ends(parts: int) -> list[tuple[str, ...]]:
-        return [file.parts[-parts:] for file in distinct]
+    def is_unique(end: tuple[str, ...]) -> bool:
+        return sum(other.parts[-len(end) :] == end for other in distinct) == 1
 
-    def enough(file: Path) -> int:
-        return next(n for n in range(2, len(file.parts) + 2) if ends(n).count(file.parts[-n:]) == 1)
-
-    return {"/".join(file.parts[-enough(file) :]): file for file in distinct}
-
-
-def _missing_keys(found: object, keys: Sequence[str]) -> list[str]:
-    """Those of `keys` that an object lacks; all of them if it is no object."""
-    return [key for key in keys if key not in found] if isinstance(found, dict) else list(keys or ("columns",))
+    ends = [[file.parts[-size:] for size in range(2, len(file.parts) + 1)] for file in distinct]
+    return {"/".join(next(filter(is_unique, each))): file for each, file in zip(ends, distinct, strict=True)}

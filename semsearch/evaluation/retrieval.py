@@ -3,7 +3,7 @@
 Sources: the layout (`corpus.jsonl`, `queries.jsonl`, `qrels/<split>.tsv`) is BEIR's, Thakur et al. 2021,
 https://arxiv.org/abs/2104.08663. The measures are those of trec_eval, https://github.com/usnistgov/trec_eval, which
 BEIR reports: an unjudged document counts as not relevant, and a query without a relevant document scores 0. A test
-compares them with ir-measures. Left out: significance tests.
+compares them with ir-measures. Significance tests are left out.
 """
 
 from __future__ import annotations
@@ -99,10 +99,8 @@ def evaluate(
     """
     missing = [query for query in qrels if not queries.get(query, "").strip()]
     if missing:
-        raise UsageError(
-            f"{len(missing)} judged queries have no text; the first is {missing[0]!r}.",
-            "Use the queries that belong to these qrels.",
-        )
+        problem = f"{len(missing)} judged queries have no text; the first is {missing[0]!r}."
+        raise UsageError(problem, "Use the queries that belong to these qrels.")
     rankings = search([queries[query] for query in qrels])
     if len(rankings) != len(qrels):
         raise UsageError(f"search answered {len(rankings)} of {len(qrels)} queries.", "Return one ranking per query.")
@@ -144,10 +142,7 @@ def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int = 10) -> floa
 
 
 def average_precision(ranking: Sequence[str], grades: Grades, k: int = 100) -> float:
-    """Sum of the precision at the rank of each relevant document within k, over all relevant ones.
-
-    trec_eval: map_cut_k. A relevant document that is not found adds 0.
-    """
+    """Sum of the precision at the rank of each relevant document within k, over all relevant ones (map_cut_k)."""
     relevant = _relevant(grades)
     ranks = [rank for rank, document in enumerate(ranking[:k], 1) if document in relevant]
     return sum(found / rank for found, rank in enumerate(ranks, 1)) / len(relevant) if relevant else 0.0

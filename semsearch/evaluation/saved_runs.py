@@ -33,18 +33,14 @@ def save_run(run: Mapping[str, object], home: Path | None = None) -> str:
     try:
         content = json.dumps(dict(run), ensure_ascii=False, indent=1, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"the run cannot be saved as JSON: {error}.", "Use strings, finite numbers, lists and objects."
-        ) from None
+        fix = "Use strings, finite numbers, lists and objects."
+        raise UsageError(f"the run cannot be saved as JSON: {error}.", fix) from None
     atomic_write.write_text(folder / f"{name}{SUFFIX}", content + "\n")
     return name
 
 
 def list_runs(home: Path | None = None) -> dict[str, JsonObject]:
-    """Every saved run by name, oldest first. A file that cannot be read is skipped with a warning.
-
-    The values inside a run are shared between calls: do not change them.
-    """
+    """Every saved run by name, oldest first; do not change them. Unreadable files are skipped with a warning."""
     found = {}
     for file in sorted(((home or settings.home()) / FOLDER).glob(f"*{SUFFIX}")):
         if not NAME.fullmatch(file.stem):

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import UsageError
+from semsearch.evaluation.encoding_windows import Embed, lookup
+from semsearch.types import EncoderLike
 from semsearch.utils import calibration
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.types import EncoderLike, Vectors
-
-    Values: TypeAlias = Sequence[float] | NDArray[np.float64]
-
 Pair = tuple[str, str]
+Values: TypeAlias = Sequence[float] | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +49,15 @@ def sts(
     ([1.0, 0.0], 100)
     """
     if gold is not None and len(gold) != len(pairs):
-        raise UsageError(f"{len(pairs)} pairs were given with {len(gold)} gold scores.", "Give one score per pair.")
+        raise UsageError(f"there are {len(pairs)} pairs and {len(gold)} gold scores.", "Pass one score per pair.")
     loaded = Encoder.load(encoder) if isinstance(encoder, str | Path) else as_encoder(encoder)
     values = cosines(pairs, loaded)
     background = loaded.background
-    scored = gold if gold is not None and len(pairs) > 1 else None
-    return StsResult(
-        pairs=tuple((a, b) for a, b in pairs),
-        cosines=tuple(values.tolist()),
-        strengths=tuple(
-            calibration.calibrate(values, background).tolist() if len(background) else [None] * len(values)
-        ),
-        spearman=None if scored is None else 100 * spearman(values, scored),
-        pearson=None if scored is None else 100 * pearson(values, scored),
-    )
+    strengths = calibration.calibrate(values, background).tolist() if len(background) else [None] * len(values)
+    rank, linear = None, None
+    if gold is not None and len(pairs) > 1:
+        rank, linear = 100 * spearman(values, gold), 100 * pearson(values, gold)
+    return StsResult(tuple((a, b) for a, b in pairs), tuple(values.tolist()), tuple(strengths), rank, linear)
 
 
 def cosines(pairs: Sequence[Pair], encoder: EncoderLike) -> NDArray[np.float64]:
@@ -73,19 +65,17 @@ def cosines(pairs: Sequence[Pair], encoder: EncoderLike) -> NDArray[np.float64]:
     return pair_cosines(pairs, lambda texts: encoder.encode(texts, role="passage"))
 
 
-def pair_cosines(pairs: Sequence[Pair], embed: Callable[[Sequence[str]], Vectors]) -> NDArray[np.float64]:
+def pair_cosines(pairs: Sequence[Pair], embed: Embed) -> NDArray[np.float64]:
     """`cosines` for any function from texts to unit rows. A text that occurs in several pairs is embedded once."""
     left, right = embed_columns([[pair[side] for pair in pairs] for side in (0, 1)], embed)
     values = np.einsum("nd,nd->n", left, right, dtype=np.float64)
     return np.asarray(np.clip(np.nan_to_num(values), -1, 1))
 
 
-def embed_columns(columns: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Vectors]) -> list[Vectors]:
+def embed_columns(columns: Sequence[Sequence[str]], embed: Embed) -> list[NDArray[np.float32]]:
     """The vectors (n, d) of each column of n texts; every different text is embedded once."""
     texts = list(dict.fromkeys(text for row in zip(*columns, strict=True) for text in row))
-    row = {text: at for at, text in enumerate(texts)}
-    vectors = embed(texts)
-    return [vectors[[row[text] for text in column]] for column in columns]
+    return list(map(lookup(texts, embed(texts)), columns))
 
 
 def spearman(values: Values, gold: Values) -> float:

@@ -9,22 +9,18 @@ papers of this field do not do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semsearch.errors import NotFound, UnknownName, UsageError
-from semsearch.evaluation.encoding_windows import WINDOW, OnProgress, encode_passages
+from semsearch.evaluation.encoding_windows import WINDOW, OnProgress, encode_passages, lookup
 from semsearch.evaluation.sts import Pair, pair_cosines, pearson, spearman
 from semsearch.settings import data_folder
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.types import EncoderLike
+from semsearch.types import EncoderLike
 
 SUBSETS = {
     "sts12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
@@ -63,6 +59,7 @@ class TaskResult:
     pearson: Aggregate
     subsets: Mapping[str, tuple[float, float]]  # name -> (spearman, pearson)
     pairs: int
+    cosines: NDArray[np.float64] = field(compare=False, repr=False)  # (pairs,), subset after subset
 
 
 def sts_tasks(data: Path | None = None, split: str = "test") -> list[str]:
@@ -110,21 +107,17 @@ def sts_task(
     `progress` is called before every `window` texts and may raise to stop. Raises UnknownName, UsageError, NotFound.
     """
     subsets = sts_pairs(task, data, split)
-    sizes = {key: len({text for pair in subset.pairs for text in pair}) for key, subset in subsets.items()}
-    values, done, total = {}, 0, sum(sizes.values())
-    for key, subset in subsets.items():
-        embed = partial(encode_passages, encoder, progress=progress, item=task, done=done, total=total, window=window)
-        values[key] = pair_cosines(subset.pairs, embed)
-        done += sizes[key]
+    texts = list(dict.fromkeys(text for subset in subsets.values() for pair in subset.pairs for text in pair))
+    embed = lookup(texts, encode_passages(encoder, texts, progress, item=task, window=window))
+    values = {key: pair_cosines(subset.pairs, embed) for key, subset in subsets.items()}
     return aggregate(task, values, {key: subset.gold for key, subset in subsets.items()})
 
 
 def aggregate(task: str, values: Mapping[str, NDArray[np.float64]], gold: Mapping[str, Sequence[float]]) -> TaskResult:
-    """Similarities and gold scores by subset -> the task's scores in percent."""
+    """The scores of a task, in percent, from the similarities and gold scores (n,) of the pairs of each subset."""
     each = {key: (100 * spearman(values[key], gold[key]), 100 * pearson(values[key], gold[key])) for key in values}
-    all_values = np.concatenate([values[key] for key in values])
-    all_gold = np.concatenate([np.asarray(gold[key], dtype=np.float64) for key in values])
     weights = [len(gold[key]) for key in values]
+    all_values, all_gold = (np.concatenate([side[key] for key in values]) for side in (values, gold))
     ranked, linear = (
         Aggregate(
             all=100 * measure(all_values, all_gold),
@@ -133,7 +126,7 @@ def aggregate(task: str, values: Mapping[str, NDArray[np.float64]], gold: Mappin
         )
         for at, measure in enumerate((spearman, pearson))
     )
-    return TaskResult(task, spearman=ranked, pearson=linear, subsets=each, pairs=len(all_gold))
+    return TaskResult(task, ranked, linear, each, len(all_gold), all_values)
 
 
 def average(scores: Sequence[float]) -> float:

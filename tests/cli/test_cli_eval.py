@@ -228,7 +228,7 @@ def test_what_cannot_be_written_is_told_before_anything_is_measured(
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("it was measured first")
 
-    for module in ("lookup", "evaluate.sts_command", "evaluate.layer_commands"):
+    for module in ("lookup", "evaluate.sts_command"):
         monkeypatch.setattr(f"semsearch.cli.{module}.load_encoder", measured)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "package.json").write_text("{}")
@@ -272,7 +272,7 @@ def test_transfer_is_solved_from_vectors_alone(cli: CommandLine, toys: Path, tmp
 def test_without_torch_the_extra_that_has_it_is_named(
     cli: CommandLine, toys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("classifier", "transfer", "layer_scores", "attribution", "inspection"):
+    for name in ("classifier", "transfer", "layer_scores", "attribution"):
         monkeypatch.delitem(sys.modules, f"semsearch.evaluation.papers.{name}", raising=False)
         monkeypatch.delattr(semsearch.evaluation.papers, name, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)

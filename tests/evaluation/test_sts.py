@@ -126,7 +126,7 @@ def test_errors_in_a_tasks_file_are_named(tmp_path: Path, content: bytes, told: 
 
 
 def test_gold_scores_have_to_match_the_pairs(hashing: Any) -> None:
-    with pytest.raises(UsageError, match="1 pairs were given with 2 gold scores"):
+    with pytest.raises(UsageError, match="there are 1 pairs and 2 gold scores"):
         sts([("a", "b")], hashing, gold=[1, 2])
 
 

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from semsearch.cli.evaluate.tasks import DataOption, ReportOptions
+import semsearch
+from semsearch import evaluation
+from semsearch.cli.evaluate.tasks import DataOption, ReportOptions, check_report, index_run, measure_each
 from semsearch.cli.input_files import read_texts
-from semsearch.cli.lookup import load_encoders, model_names
+from semsearch.cli.lookup import model_names, open_index
 from semsearch.cli.options import EncoderOptions, ModelsOption, NameOption, option_groups
 from semsearch.errors import UsageError
+from semsearch.evaluation.report import Measurement
 from semsearch.settings import data_folder
 
+if TYPE_CHECKING:
+    from semsearch.evaluation import EmbeddingGeometry
+
 SAMPLE = 10_000  # rows that are compared with each other: 40 s of one core at 384 dimensions
+COLUMNS = {  # of the table, by the name of their measure
+    "uniformity": "uniformity",
+    "anisotropy": "anisotropy",
+    "effective_rank": "effective rank",
+    "hubness": "hubness",
+    "length_bias": "length bias",
+}
 
 
 @option_groups
@@ -35,23 +51,57 @@ def geometry(
     Alignment, uniformity, anisotropy, effective rank, hubness and length bias, of STS-B's test pairs, of the texts in
     a file, or, with -n, of the vectors of an index.
     """
-    output.check(1 if index is not None else len(model_names(models)))
-    if index is not None and (
-        models or texts or data or options.template or options.dtype or options.layer is not None
-    ):
-        raise UsageError(
-            "-n measures the vectors of an index.", "Leave out -m, --texts, --data, --template, --dtype and --layer."
-        )
-    from semsearch.cli.evaluate import geometry_runs  # numpy, which --help does without
-
+    check_report(output.report, 1 if index is not None else len(model_names(models)))
     if index is not None:
-        output.show([geometry_runs.of_index(ctx.obj, index, sample)])
+        if models or texts or data or options.template or options.dtype or options.layer is not None:
+            fix = "Leave out -m, --texts, --data, --template, --dtype and --layer."
+            raise UsageError("-n measures the vectors of an index.", fix)
+        began = perf_counter()
+        with open_index(ctx.obj, index) as opened:
+            found = evaluation.index_geometry(opened, sample)
+            measured = _measurement(f"index {index}", "stored vectors", found, {"sample": sample, "index": index})
+            output.show([index_run("geometry", opened, measured, perf_counter() - began)])
         return
     own_texts = list(dict.fromkeys(line for line in read_texts(texts) if line.strip())) if texts else []
-    runs = []
-    for name, encoder in load_encoders(ctx.obj, models, options):
+
+    def measure(name: str, encoder: semsearch.Encoder) -> Iterator[Measurement]:
         if texts:
-            runs.append(geometry_runs.of_texts(name, encoder, own_texts, texts, sample))
+            found = evaluation.text_geometry(encoder, own_texts, sample=sample)
+            file = Path(texts)
+            yield _measurement(file.name, "different texts", found, {"sample": sample}, file)
         else:
-            runs.append(geometry_runs.of_pairs(name, encoder, data_folder(data)))
-    output.show(runs)
+            yield _on_pairs(encoder, data_folder(data))
+
+    output.show(measure_each("geometry", ctx.obj, models, options, measure))
+
+
+def _measurement(
+    where: str, what: str, found: EmbeddingGeometry, settings: dict[str, object], file: Path | None = None
+) -> Measurement:
+    return Measurement(
+        protocol=f"{where}: {found.vectors} of {found.total} {what}",
+        scores=found.figures,
+        table=_table(found),
+        settings=settings,
+        files=[file] if file and file.is_file() else [],
+    )
+
+
+def _on_pairs(encoder: semsearch.Encoder, data: Path) -> Measurement:
+    """On STS-B test: uniformity over all sentences, repeated ones too, as in papers; the rest without repeats."""
+    from semsearch.evaluation.sts_benchmarks import task_files  # numpy, which --help does without
+
+    (subset,) = evaluation.sts_pairs("stsb", data).values()
+    found = evaluation.pair_geometry(encoder, subset.pairs, subset.gold)
+    alignment = {key: {"value": value, "pairs": count} for key, (value, count) in found.alignment.items()}
+    return Measurement(
+        protocol=f"STS-B test: alignment over its pairs, uniformity over its {2 * len(subset.pairs)} sentences, the "
+        f"rest over the {found.vectors} different ones",
+        scores={"alignment": alignment, **found.figures},
+        table={f"align {key}": value for key, (value, _) in found.alignment.items()} | _table(found),
+        files=task_files("stsb", data),
+    )
+
+
+def _table(found: EmbeddingGeometry) -> dict[str, float]:
+    return {column: found.figures[key] for key, column in COLUMNS.items() if key in found.figures}

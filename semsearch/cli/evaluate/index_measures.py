@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 import typer
 
-import semsearch
 from semsearch.cli.evaluate.tasks import (
     MODES,
     ModeOption,
     ReportOption,
-    Stopwatch,
-    check_outputs,
+    check_report,
     complete_first,
+    index_run,
     refuse_task,
     save,
-    stored_encoder,
 )
 from semsearch.cli.input_files import read_qrels, read_queries
 from semsearch.cli.lookup import choose_index, open_index, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption, Options
+from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption
 from semsearch.cli.output import console
 from semsearch.errors import GateFailed, UsageError
-from semsearch.evaluation import report as reports
-from semsearch.evaluation.report import Run
+from semsearch.evaluation.report import Measurement
 from semsearch.evaluation.retrieval import evaluate, ranked
 from semsearch.types import JsonObject, Mode
 
@@ -48,13 +45,10 @@ def audit(
     """
     with open_index(ctx.obj, choose_index(ctx.obj, name, named)) as index:
         found = index.audit(sample=sample, k=k)
-    recall = found["recall"]
     failed = None
-    if fail_under is not None and recall < fail_under:
-        failed = GateFailed(
-            f"recall {recall:.3f} is below {fail_under:g}.",
-            f"Use another backend: semsearch index -n {index.name} --backend-type flat",
-        )
+    if fail_under is not None and found["recall"] < fail_under:
+        fix = f"Use another backend: semsearch index -n {index.name} --backend-type flat"
+        failed = GateFailed(f"recall {found['recall']:.3f} is below {fail_under:g}.", fix)
     if as_json:
         console.emit_result({"schema": 1, "index": index.name, **found}, failed)
     else:
@@ -98,51 +92,25 @@ def eval_(
     use_device(device)
     texts, judgements = dict(read_queries(queries)), read_qrels(qrels)
     modes = (mode,) if mode else MODES
-    check_outputs(report, len(modes))
-    chosen = choose_index(ctx.obj, name, named)
+    check_report(report, len(modes))
+    chosen, runs = choose_index(ctx.obj, name, named), []
+    found: dict[Mode, JsonObject] = {}
     with open_index(ctx.obj, chosen) as index:
-        found, took = _measured(index, texts, judgements, k, modes)
-    save([_run(ctx.obj, chosen, one, found[one], k, (queries, qrels), took[one]) for one in modes if report], report)
+        for one in modes:
+            began = perf_counter()
+            found[one] = evaluate(ranked(index.search, one, k), texts, judgements, k)
+            measured = Measurement(
+                protocol=f"index {chosen}, {found[one]['queries']} queries, 0 … 1",
+                scores=found[one],
+                table={key: found[one][key] for key in found[one] if key not in ("queries", "per_query")},
+                row={"mode": one},
+                settings={"index": chosen, "recipe": index.info()["recipe"], "mode": one, "k": k},
+                files=[Path(file) for file in (queries, qrels) if file != "-"],
+            )
+            runs.append(index_run("index", index, measured, perf_counter() - began))
+    save(runs, report)
     if as_json:
         console.emit({"schema": 1, "index": index.name, "k": k, "modes": found})
         return
-    measures = [key for key in next(iter(found.values())) if key not in ("queries", "per_query")]
-    console.table(
-        [[one, *(f"{values[m]:.4f}" for m in measures)] for one, values in found.items()], ("mode", *measures)
-    )
-
-
-def _measured(
-    index: semsearch.Index,
-    texts: Mapping[str, str],
-    judgements: Mapping[str, Mapping[str, int]],
-    k: int,
-    modes: Sequence[Mode],
-) -> tuple[dict[Mode, JsonObject], dict[Mode, float]]:
-    """The measures of each mode, and the seconds that it took."""
-    watch, found, took = Stopwatch(), {}, {}
-    for mode in modes:
-        found[mode] = evaluate(ranked(index.search, mode, k), texts, judgements, k)
-        took[mode] = watch.read()
-    return found, took
-
-
-def _run(
-    options: Options, name: str, mode: Mode, found: JsonObject, k: int, files: Sequence[str], took_s: float
-) -> Run:
-    """The report of one mode."""
-    with open_index(options, name) as index:
-        encoder, recipe = stored_encoder(index), index.info()["recipe"]
-    measures = [key for key in found if key not in ("queries", "per_query")]
-    return reports.run(
-        "index",
-        encoder,
-        protocol=f"index {name}, {found['queries']} queries, 0 … 1",
-        scores=found,
-        table={measure: found[measure] for measure in measures},
-        row={"mode": mode},
-        settings={"index": name, "recipe": recipe, "mode": mode, "k": k},
-        files=[Path(file) for file in files if file != "-"],
-        asked=encoder.reference,
-        took_s=took_s,
-    )
+    rows = [[run["row"]["mode"], *(f"{value:.4f}" for value in run["table"].values())] for run in runs]
+    console.table(rows, ("mode", *runs[0]["table"]))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import semsearch
 from semsearch import settings
-from semsearch.cli.evaluate.tasks import DataOption, FigureOption, ReportOption, Stopwatch, Task, check_outputs, save
-from semsearch.cli.lookup import load_encoder, load_encoders, model_names
+from semsearch.cli.evaluate.tasks import DataOption, FigureOptions, Task, measure_each, torch_required
+from semsearch.cli.lookup import model_names
 from semsearch.cli.options import (
     DeviceOption,
     DtypeOption,
     EncoderOptions,
-    JsonFlag,
     ModelOption,
     ModelsOption,
     TemplateOption,
@@ -24,30 +25,25 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import counter
-from semsearch.errors import MissingExtra
-from semsearch.evaluation import report as reports
-from semsearch.models import bundle as bundles
-from semsearch.models import model_folders
+from semsearch.evaluation.report import Measurement
 from semsearch.models.model_ref import Reference
 from semsearch.settings import data_folder
 
 if TYPE_CHECKING:
     from semsearch.evaluation import TokenAttribution
+    from semsearch.evaluation.papers.layer_scores import LayerScores
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkOptions:
-    """The options of both commands: how the network is loaded, and what is written."""
+    """The options with which the network of both commands is loaded."""
 
     template: TemplateOption = None
     dtype: DtypeOption = None
     device: DeviceOption = None
     trust: TrustFlag = False
-    figure: FigureOption = None
-    report: ReportOption = None
-    as_json: JsonFlag = False
 
-    def encoder(self, template: str | None = None) -> EncoderOptions:
+    def loading(self, template: str | None = None) -> EncoderOptions:
         """The options of the encoder, with `template` as the default."""
         return EncoderOptions(self.template or template, self.dtype, device=self.device, trust=self.trust)
 
@@ -60,51 +56,49 @@ def grid(
     task: Annotated[Task, typer.Option(help="Test set whose pairs are compared.")] = "stsb",
     split: Annotated[str, typer.Option(metavar="S", help="train, dev or test; sts12 to sts16 have only test.")] = "dev",
     data: DataOption = None,
-    options: NetworkOptions,
+    network: NetworkOptions,
+    output: FigureOptions,
 ) -> None:
     """Score every layer of a model under every pooling (SG-OPT, figure 1).
 
     Spearman for [CLS], mean and maximum; also for [MASK] where the template has one, and for a decoder's last token.
     Only for models that run in PyTorch. Choose a layer on dev, never on test.
     """
-    from semsearch.evaluation import sts_benchmarks  # numpy, which --help does without
-
-    check_outputs(options.report, 1, options.figure)
-    folder, watch = data_folder(data), Stopwatch()
-    subsets = sts_benchmarks.sts_pairs(task, folder, split)
-    pairs = [pair for subset in subsets.values() for pair in subset.pairs]
-    gold = [score for subset in subsets.values() for score in subset.gold]
-    name = model or settings.load().model
-    encoder = load_encoder(ctx.obj, name, options.encoder(_no_template(name)))
-    try:
-        from semsearch.evaluation.papers import figures, layer_scores  # torch, which --help does without
-    except ImportError as error:
-        raise MissingExtra("eval grid", "train") from error
-    with counter(ctx.obj, f"{name}, {task} {split}", "pairs") as count:
-        found = layer_scores.layer_scores(encoder, sts_benchmarks.Subset(tuple(pairs), tuple(gold)), count)
-    best, pooling, score = found.best
-    run = reports.run(
-        "grid",
-        encoder,
-        protocol=f"{task} {split}, Spearman in percent of the best layer and pooling",
-        scores={"poolings": list(found.poolings), "layers": [list(row) for row in found.scores]},
-        table={"layer": best, "spearman": score},
-        row={"pooling": pooling},
-        settings={"task": task, "split": split, "pairs": len(pairs)},
-        files=sts_benchmarks.task_files(task, folder, split),
-        asked=name,
-        took_s=watch.read(),
+    output.check(1)
+    with torch_required("eval grid"):
+        from semsearch.evaluation import sts_benchmarks
+        from semsearch.evaluation.papers import figures, layer_scores
+    folder, name = data_folder(data), model or settings.load().model
+    subsets = sts_benchmarks.sts_pairs(task, folder, split).values()
+    joined = sts_benchmarks.Subset(
+        tuple(pair for subset in subsets for pair in subset.pairs),
+        tuple(one for subset in subsets for one in subset.gold),
     )
-    save([run], options.report)
-    if options.figure is not None:
-        figures.layers(found, options.figure, f"{encoder.name}\n{task} {split}")
-        console.note(f"wrote {options.figure}")
-    if options.as_json:
-        console.emit({"schema": 1, "runs": [run]})
+    found: list[LayerScores] = []
+
+    def measure(name: str, encoder: semsearch.Encoder) -> Iterator[Measurement]:
+        with counter(ctx.obj, f"{name}, {task} {split}", "pairs") as count:
+            found.append(layer_scores.layer_scores(encoder, joined, count))
+        best, pooling, score = found[0].best
+        yield Measurement(
+            protocol=f"{task} {split}, Spearman in percent of the best layer and pooling",
+            scores={"poolings": list(found[0].poolings), "layers": [list(row) for row in found[0].scores]},
+            table={"layer": best, "spearman": score},
+            row={"pooling": pooling},
+            settings={"task": task, "split": split, "pairs": len(joined.pairs)},
+            files=sts_benchmarks.task_files(task, folder, split),
+        )
+
+    runs = measure_each("grid", ctx.obj, [name], network.loading(_default_template(name)), measure)
+    title = f"{runs[0]['encoder']['name']}\n{task} {split}"
+    output.write(runs, lambda file: figures.layers(found[0], file, title))
+    if output.as_json:
+        console.emit({"schema": 1, "runs": runs})
         return
-    cells = [["-" if math.isnan(cell) else f"{cell:.2f}" for cell in row] for row in found.scores]
-    console.table([[str(layer), *row] for layer, row in enumerate(cells)], ("layer", *found.poolings))
+    cells = [["-" if math.isnan(cell) else f"{cell:.2f}" for cell in row] for row in found[0].scores]
+    console.table([[str(layer), *row] for layer, row in enumerate(cells)], ("layer", *found[0].poolings))
     console.out()
+    best, pooling, score = found[0].best
     console.out("best: none" if math.isnan(score) else f"best: layer {best}, {pooling}, {score:.2f}")
 
 
@@ -121,64 +115,50 @@ def tokens(
             help="Words that carry the sentence's meaning; repeatable.  [default: all but English function words]",
         ),
     ] = None,
-    options: NetworkOptions,
+    network: NetworkOptions,
+    output: FigureOptions,
 ) -> None:
     """Show how much each token contributes to a sentence's vector.
 
     The cosine of token and vector at the layer that is read, and its share of the sum (Pretended CoT, figure 1). Only
     for models that run in PyTorch.
     """
-    check_outputs(options.report, len(model_names(models)), options.figure)
+    output.check(len(model_names(models)))
+    with torch_required("eval tokens"):
+        from semsearch.evaluation.papers import attribution, figures
     found: dict[str, list[TokenAttribution]] = {}
-    whole: dict[str, float] = {}  # the share of all core words
-    runs, watch = [], Stopwatch()
-    for name, encoder in load_encoders(ctx.obj, models, options.encoder()):
-        try:
-            from semsearch.evaluation.papers import attribution  # torch
-        except ImportError as error:
-            raise MissingExtra("eval tokens", "train") from error
-        found[name] = parts = attribution.token_attribution(encoder, sentence, core or ())
-        whole[name] = sum(part.share for part in parts if part.core)
-        run = reports.run(
-            "tokens",
-            encoder,
-            protocol=f"“{sentence}”: the share that its core words have, in percent",
-            scores={"tokens": [asdict(part) for part in parts]},
-            table={"core": 100 * whole[name]},
-            settings={"sentence": sentence, "core": core or []},
-            asked=name,
-            took_s=watch.read(),
-        )
-        runs.append(run)
-    save(runs, options.report)
-    if options.figure is not None:
-        from semsearch.evaluation.papers import figures  # matplotlib
+    shares: dict[str, float] = {}  # of all core words together
 
-        figures.tokens(found, options.figure, f"“{sentence}”")
-        console.note(f"wrote {options.figure}")
-    if options.as_json:
-        shown = {
-            name: {"core_share": whole[name], "tokens": [asdict(part) for part in parts]}
-            for name, parts in found.items()
-        }
+    def measure(name: str, encoder: semsearch.Encoder) -> Iterator[Measurement]:
+        found[name] = attribution.token_attribution(encoder, sentence, core or ())
+        shares[name] = sum(part.share for part in found[name] if part.core)
+        yield Measurement(
+            protocol=f"“{sentence}”: the share of its core words, in percent",
+            scores={"tokens": [asdict(part) for part in found[name]]},
+            table={"core": 100 * shares[name]},
+            settings={"sentence": sentence, "core": core or []},
+        )
+
+    runs = measure_each("tokens", ctx.obj, models, network.loading(), measure)
+    output.write(runs, lambda file: figures.tokens(found, file, f"“{sentence}”"))
+    if output.as_json:
+        parts_of = {name: [asdict(part) for part in parts] for name, parts in found.items()}
+        shown = {name: {"core_share": shares[name], "tokens": parts} for name, parts in parts_of.items()}
         console.emit({"schema": 1, "sentence": sentence, "models": shown})
         return
     for at, (name, parts) in enumerate(found.items()):
         if at:
             console.out()
-        console.out(f"{console.safe(name)}: core words contribute {100 * whole[name]:.1f} %")
-        rows = [
-            [part.token, f"{part.cosine:.4f}", f"{100 * part.share:.1f}", "core" if part.core else ""] for part in parts
-        ]
+        console.out(f"{console.safe(name)}: core words contribute {100 * shares[name]:.1f} %")
+        rows = [[one.token, f"{one.cosine:.4f}", f"{100 * one.share:.1f}", "core" * one.core] for one in parts]
         console.table(rows, ("token", "cosine", "%", ""))
 
 
-def _no_template(name: str) -> str | None:
+def _default_template(name: str) -> str | None:
     """`mean`, which reads layers without words around the sentence as the paper does, unless `name` has a template."""
-    from semsearch.encoders import factory  # numpy, as above
+    from semsearch.encoders import factory  # numpy, which --help does without
+    from semsearch.evaluation.templates import check  # numpy
 
     reference = Reference.parse(name)
-    if reference.template or reference.model == factory.HASHING:
-        return None
-    saved = (model_folders.find(reference.model, reference.revision) / bundles.MANIFEST).is_file()
-    return None if saved else "mean"
+    fixed = reference.template or reference.model == factory.HASHING or check.is_saved(reference)
+    return None if fixed else "mean"

@@ -12,19 +12,19 @@ import typer
 
 import semsearch
 from semsearch.chunking.splitter import Splitter
-from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOptions, Stopwatch
-from semsearch.cli.lookup import load_encoders, model_names
+from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOptions, check_report, measure_each
+from semsearch.cli.lookup import model_names
 from semsearch.cli.options import EncoderOptions, ModelsOption, option_groups
 from semsearch.cli.output.progress import Count, counter
 from semsearch.errors import NotFound, UsageError
-from semsearch.evaluation import report as reports
-from semsearch.evaluation.report import Run
+from semsearch.evaluation.report import Measurement
 from semsearch.evaluation.retrieval import Collection, evaluate, ranked
 from semsearch.settings import data_folder
 from semsearch.types import Document, JsonObject, Mode
 
-HEADLINES = ("nDCG@10", "recall@100")  # the columns of each collection where there are several
 DEPTH = 100
+MEASURES = ("nDCG@10", f"recall@{DEPTH}", "MRR@10", f"MAP@{DEPTH}")
+HEADLINES = MEASURES[:2]  # the columns of each collection if there are several
 
 Scores = dict[str, JsonObject]  # by the name of the collection
 
@@ -56,28 +56,26 @@ def retrieval(
     `semsearch index`.
     """
     if not collections:
-        raise UsageError(
-            "no collection was named.", "Pass --data FOLDER, or --data NAME for a folder in SEMSEARCH_DATA."
-        )
+        fix = "Pass --data FOLDER, or --data NAME for a folder in SEMSEARCH_DATA."
+        raise UsageError("no collection was named.", fix)
     read = [Collection.read(_folder(each), split) for each in dict.fromkeys(collections)]
     names = [collection.name for collection in read]
     for name in names:
         if names.count(name) > 1:  # they would share their columns
             raise UsageError(f"two collections are called {name}.", "Rename a folder, or measure one at a time.")
     modes = (mode,) if mode else MODES
-    output.check(len(model_names(models)) * len(modes))
+    check_report(output.report, len(model_names(models)) * len(modes))
     splitter = Splitter("none") if whole else Splitter()
-    runs: list[Run] = []
-    for name, encoder in load_encoders(ctx.obj, models, options):
-        watch = Stopwatch()
+
+    def measure(name: str, encoder: semsearch.Encoder) -> list[Measurement]:
         found: dict[Mode, Scores] = {each: {} for each in modes}
         for collection in read:
             with counter(ctx.obj, f"{name}, {collection.name}: indexing", "documents") as count:
                 for each, scores in _measured(collection, encoder, splitter, modes, count).items():
                     found[each][collection.name] = scores
-        took = watch.read()
-        runs += [_run(name, encoder, each, scores, read, splitter, took) for each, scores in found.items()]
-    output.show(runs)
+        return [_measurement(each, scores, read, splitter) for each, scores in found.items()]
+
+    output.show(measure_each("retrieval", ctx.obj, models, options, measure))
 
 
 def _folder(name: str) -> Path:
@@ -100,7 +98,7 @@ def _measured(
     """The measures of each mode, on a temporary index."""
     documents = list(collection.documents())
 
-    def counting() -> Iterator[Document]:
+    def counted() -> Iterator[Document]:
         for number, document in enumerate(documents, 1):
             yield document
             count(number, len(documents))
@@ -109,7 +107,7 @@ def _measured(
         tempfile.TemporaryDirectory() as home,
         semsearch.Index.create("collection", encoder=encoder, home=Path(home), splitter=splitter) as index,
     ):
-        passages = index.add(counting()).passages
+        passages = index.add(counted()).passages
         size = {"documents": len(documents), "passages": passages}
         return {
             mode: evaluate(ranked(index.search, mode, DEPTH), collection.queries, collection.qrels, DEPTH) | size
@@ -117,32 +115,19 @@ def _measured(
         }
 
 
-def _run(
-    name: str,
-    encoder: semsearch.Encoder,
-    mode: Mode,
-    found: Scores,
-    read: Sequence[Collection],
-    splitter: Splitter,
-    took_s: float,
-) -> Run:
-    measures = ("nDCG@10", f"recall@{DEPTH}", "MRR@10", f"MAP@{DEPTH}")
+def _measurement(mode: Mode, found: Scores, read: Sequence[Collection], splitter: Splitter) -> Measurement:
     if len(found) == 1:
-        table = {measure: scores[measure] for scores in found.values() for measure in measures}
+        table = {name: scores[name] for scores in found.values() for name in MEASURES}
     else:
-        table = {f"{each} {measure}": scores[measure] for each, scores in found.items() for measure in HEADLINES}
-        table |= {f"mean {measure}": fmean(scores[measure] for scores in found.values()) for measure in HEADLINES}
+        table = {f"{each} {name}": scores[name] for each, scores in found.items() for name in HEADLINES}
+        table |= {f"mean {name}": fmean(scores[name] for scores in found.values()) for name in HEADLINES}
     window = "whole documents" if splitter.kind == "none" else f"windows of {splitter.size} tokens"
     split = read[0].split
-    return reports.run(
-        "retrieval",
-        encoder,
+    return Measurement(
         protocol=f"{', '.join(found)}, {split} queries, {window}, 0 … 1",
         scores=found,
         table=table,
         row={"mode": mode},
         settings={"mode": mode, "split": split, "k": DEPTH, "window": window, "overlap": splitter.overlap},
         files=[file for collection in read for file in collection.files],
-        asked=name,
-        took_s=took_s,
     )

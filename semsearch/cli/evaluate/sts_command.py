@@ -10,10 +10,10 @@ import typer
 import semsearch
 from semsearch.cli.evaluate import sts_benchmark
 from semsearch.cli.evaluate.sts_benchmark import Benchmark
-from semsearch.cli.evaluate.tasks import Aggregation, DataOption, FigureOption, ReportOption, Task, check_outputs
+from semsearch.cli.evaluate.tasks import Aggregation, DataOption, FigureOptions, Task
 from semsearch.cli.input_files import read_pairs, read_texts
 from semsearch.cli.lookup import load_encoder, model_names
-from semsearch.cli.options import EncoderOptions, JsonFlag, ModelsOption, option_groups
+from semsearch.cli.options import EncoderOptions, ModelsOption, option_groups
 from semsearch.cli.output import console
 from semsearch.errors import UnknownName, UsageError
 from semsearch.evaluation.sts import StsResult
@@ -52,9 +52,7 @@ def sts(
     ] = "all",
     models: ModelsOption = None,
     options: EncoderOptions,
-    report: ReportOption = None,
-    figure: FigureOption = None,
-    as_json: JsonFlag = False,
+    output: FigureOptions,
 ) -> None:
     """Compare texts: cosine, and strength against unrelated texts.
 
@@ -62,26 +60,26 @@ def sts(
     """
     inputs = {"A B": a is not None, "--pairs": bool(pairs), "--matrix": bool(matrix), "--task": bool(tasks)}
     if sum(inputs.values()) != 1 or (a is not None and b is None):
-        raise UsageError(
-            "sts needs two texts A B, or one of --pairs, --matrix and --task.", "See: semsearch sts --help"
-        )
-    if not tasks and (report or figure):
+        problem = "sts needs two texts A B, or one of --pairs, --matrix and --task."
+        raise UsageError(problem, "See: semsearch sts --help")
+    if not tasks and (output.report or output.figure):
         raise UsageError("--report and --figure need a public test set.", "Name one, for example: --task stsb")
     triples = [(a, b, None)] if a is not None and b is not None else read_pairs(pairs) if pairs else []
     texts = read_texts(matrix) if matrix else []
     chosen = _tasks(tasks or ())
-    if figure is not None and len(chosen) != 1:
+    if output.figure is not None and len(chosen) != 1:
         raise UsageError("a figure shows the pairs of one task.", "Pass --task once.")
     names = model_names(models)
-    check_outputs(report, len(names), figure)
-    encoders: Encoders = {name: load_encoder(ctx.obj, name, options) for name in names}
+    output.check(len(names))
     if tasks:
         benchmark = Benchmark(chosen, data_folder(data), split, aggregate)
-        sts_benchmark.show(ctx.obj, benchmark, encoders, report=report, figure=figure, as_json=as_json)
-    elif matrix:
-        _print_matrix(texts, encoders, as_json)
+        sts_benchmark.show(ctx.obj, benchmark, names, options, output)
+        return
+    encoders: Encoders = {name: load_encoder(ctx.obj, name, options) for name in names}
+    if matrix:
+        _print_matrix(texts, encoders, output.as_json)
     else:
-        _print_pairs(triples, encoders, as_json)
+        _print_pairs(triples, encoders, output.as_json)
 
 
 def _tasks(names: Sequence[str]) -> tuple[str, ...]:
@@ -93,68 +91,60 @@ def _tasks(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _print_pairs(triples: Sequence[tuple[str, str, float | None]], encoders: Encoders, as_json: bool) -> None:
-    scored = [score for _, _, score in triples if score is not None]
-    gold = scored if len(scored) == len(triples) else None
-    if scored and gold is None:
-        raise UsageError(
-            f"{len(triples) - len(scored)} of {len(triples)} pairs have no score.", "Score either all pairs or none."
-        )
+    gold = [score for _, _, score in triples if score is not None]
+    if gold and len(gold) < len(triples):
+        problem = f"{len(triples) - len(gold)} of {len(triples)} pairs have no score."
+        raise UsageError(problem, "Score either all pairs or none.")
     texts = [(a, b) for a, b, _ in triples]
-    found = {name: semsearch.sts(texts, encoder, gold) for name, encoder in encoders.items()}
+    found = {name: semsearch.sts(texts, encoder, gold or None) for name, encoder in encoders.items()}
+    compared = [{name: _compared(one, at) for name, one in found.items()} for at in range(len(texts))]
     whole = {name: sts_benchmark.correlations(one.spearman, one.pearson) for name, one in found.items() if gold}
     if as_json:
-        shown = [
-            {"a": a, "b": b, "models": {name: _compared(one, at) for name, one in found.items()}}
-            for at, (a, b) in enumerate(texts)
-        ]
+        shown = [{"a": a, "b": b, "models": models} for (a, b), models in zip(texts, compared, strict=True)]
         console.emit({"schema": 1, "pairs": shown, **({"models": whole} if gold else {})})
         return
+    several = len(texts) > 1
+    lines = [
+        (name, figures, [f"{a} | {b}"] if several else [])
+        for (a, b), models in zip(texts, compared, strict=True)
+        for name, figures in models.items()
+    ]
     if len(found) > 1:
-        _print_side_by_side(texts, found)
+        rows = [
+            [name, *("-" if one is None else f"{one:.4f}" for one in pair.values()), *both]
+            for name, pair, both in lines
+        ]
+        console.table(rows, ("model", "cosine", "strength", *(["texts"] if several else [])))
     else:
-        (one,) = found.values()
-        for at, (a, b) in enumerate(texts):
-            figures = _figures(_compared(one, at))
-            console.out(f"{figures}  {console.safe(a)} | {console.safe(b)}" if len(texts) > 1 else figures)
+        for _, figures, both in lines:
+            console.out("  ".join([_figures(figures), *map(console.safe, both)]))
     sts_benchmark.print_correlations(whole)
-
-
-def _print_side_by_side(texts: Sequence[tuple[str, str]], found: Mapping[str, StsResult]) -> None:
-    """Print a line for every pair and model, with the texts where there are several pairs."""
-    rows = []
-    for at, (a, b) in enumerate(texts):
-        for name, one in found.items():
-            figures = _compared(one, at).values()
-            row = [name, *("-" if figure is None else f"{figure:.4f}" for figure in figures)]
-            rows.append([*row, f"{a} | {b}"] if len(texts) > 1 else row)
-    console.table(rows, ("model", "cosine", "strength", *(["texts"] if len(texts) > 1 else [])))
 
 
 def _print_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> None:
     if not texts:
         raise UsageError("there are no texts to compare.", "Write one per line.")
-    cosines, strengths = {}, {}
+    found = {}
     for name, encoder in encoders.items():
         vectors = encoder.encode(texts)
-        cosines[name] = (vectors @ vectors.T).clip(-1, 1)
-        strengths[name] = calibration.calibrate(cosines[name], encoder.background) if encoder.background else None
+        cosines = (vectors @ vectors.T).clip(-1, 1)
+        strengths = calibration.calibrate(cosines, encoder.background) if encoder.background else None
+        found[name] = {"cosine": cosines, "strength": strengths}
     if as_json:
-        found = {name: {"cosine": cosines[name], "strength": strengths[name]} for name in encoders}
         console.emit({"schema": 1, "texts": list(texts), "models": found})
         return
-    for name in encoders:
+    numbers = [str(at) for at in range(1, len(texts) + 1)]
+    for name, one in found.items():
         if len(encoders) > 1:
             console.out(console.safe(name))
-        rows = [
-            [str(at), *(f"{value:.3f}" for value in row), text]
-            for at, (row, text) in enumerate(zip(cosines[name], texts, strict=True), 1)
-        ]
-        console.table(rows, ("", *(str(at) for at in range(1, len(texts) + 1)), "text"))
+        lines = zip(numbers, one["cosine"], texts, strict=True)
+        rows = [[number, *(f"{value:.3f}" for value in row), text] for number, row, text in lines]
+        console.table(rows, ("", *numbers, "text"))
 
 
 def _compared(found: StsResult, at: int) -> Comparison:
-    known = found.strengths[at]
-    return {"cosine": round(found.cosines[at], 6), "strength": None if known is None else round(known, 4)}
+    strength = found.strengths[at]
+    return {"cosine": round(found.cosines[at], 6), "strength": None if strength is None else round(strength, 4)}
 
 
 def _figures(compared: Comparison) -> str:

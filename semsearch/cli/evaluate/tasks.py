@@ -1,23 +1,24 @@
-"""Shared parts of the measuring commands: their options, reports, and the task names that may follow `eval`."""
+"""Shared parts of the measuring commands: options, runs and reports, and the task names that may follow `eval`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from types import SimpleNamespace
 from typing import Annotated, Literal, TypeAlias
 
 import typer
 
 import semsearch
 from semsearch.cli.commands import EVAL
-from semsearch.cli.options import JsonFlag, complete_index
+from semsearch.cli.lookup import load_encoders
+from semsearch.cli.options import EncoderOptions, JsonFlag, Options, complete_index
 from semsearch.cli.output import console
-from semsearch.errors import UsageError
+from semsearch.errors import MissingExtra, UsageError
 from semsearch.evaluation import report as reports
-from semsearch.evaluation.report import Run
+from semsearch.evaluation.report import Measurement, Run
 from semsearch.settings import DATA
 from semsearch.types import Mode
 
@@ -33,7 +34,6 @@ ReportOption = Annotated[
 ]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 ModeOption = Annotated[Mode | None, typer.Option("--mode", help="Search mode.  [default: all three, side by side]")]
-FigureOption = Annotated[Path | None, typer.Option("--figure", metavar="FILE.png", help="Draw the result as a figure.")]
 
 
 def complete_first(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -42,12 +42,10 @@ def complete_first(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def refuse_task(name: str | None) -> None:
-    """UsageError for a task behind an option, where it would be taken for an index."""
+    """UsageError for a task after an option, where it would be taken for an index."""
     if name in EVAL:
-        raise UsageError(
-            f"{name} is a task and has to follow eval directly.",
-            f"Write: semsearch eval {name} …; for an index of this name: semsearch eval -n {name} …",
-        )
+        fix = f"Write: semsearch eval {name} …; for an index of this name: semsearch eval -n {name} …"
+        raise UsageError(f"{name} is a task and has to follow eval directly.", fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +59,6 @@ class ReportOptions:
     report: ReportOption = None
     as_json: JsonFlag = False
 
-    def check(self, count: int) -> None:
-        """Raise, before hours of work, where `count` runs cannot be written."""
-        check_outputs(self.report, count)
-
     def show(self, runs: Sequence[Run]) -> None:
         """Write the report, if any, and print the measures."""
         save(runs, self.report)
@@ -73,40 +67,78 @@ class ReportOptions:
         elif self.form == "md":
             console.out(reports.tables(runs))
         else:
-            heads, rows = reports.rows(runs, [run["encoder"]["asked"] or run["encoder"]["name"] for run in runs])
+            heads, rows = reports.rows(runs, [run["encoder"]["asked"] for run in runs])
             console.table(rows, heads)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureOptions:
+    """The options of a command whose result may be drawn as a figure, and written as a report."""
+
+    report: ReportOption = None
+    figure: Annotated[
+        Path | None, typer.Option("--figure", metavar="FILE.png", help="Draw the result as a figure.")
+    ] = None
+    as_json: JsonFlag = False
+
+    def check(self, count: int) -> None:
+        """Raise, before hours of work, if `count` runs or the figure cannot be written."""
+        check_report(self.report, count)
+        if self.figure is not None:
+            from semsearch.evaluation.papers import figures  # matplotlib, which most runs do without
+
+            figures.check(self.figure)
+
+    def write(self, runs: Sequence[Run], draw: Callable[[Path], None]) -> None:
+        """Write the report and draw the figure, if any."""
+        save(runs, self.report)
+        if self.figure is not None:
+            draw(self.figure)
+            console.note(f"wrote {self.figure}")
+
+
+def check_report(report: Path | None, count: int) -> None:
+    """Raise, before hours of work, if `count` runs cannot be written to `report`."""
+    if report is not None:
+        reports.check(report, count)
 
 
 def save(runs: Sequence[Run], report: Path | None) -> None:
     """Write the report, if any, and print its files to stderr."""
-    if report is not None:
-        for path in reports.write(runs, report):
-            console.note(f"wrote {path}")
+    for path in reports.write(runs, report) if report is not None else ():
+        console.note(f"wrote {path}")
 
 
-def check_outputs(report: Path | None, count: int, figure: Path | None = None) -> None:
-    """Raise, before hours of work, where `count` runs cannot be written to `report` or a picture to `figure`."""
-    if report is not None:
-        reports.check(report, count)
-    if figure is not None:
-        from semsearch.evaluation.papers import figures  # matplotlib, which most runs do without
+def measure_each(
+    kind: str,
+    options: Options,
+    models: Sequence[str] | None,
+    loading: EncoderOptions,
+    measure: Callable[[str, semsearch.Encoder], Iterable[Measurement]],
+) -> list[Run]:
+    """The runs of every model: those that `measure` returns for its name on the command line and its encoder."""
+    runs: list[Run] = []
+    for name, encoder in load_encoders(options, models, loading):
+        began = perf_counter()
+        found = list(measure(name, encoder))
+        took = perf_counter() - began
+        runs += [
+            reports.run(kind, encoder.info, one, name=name, reference=encoder.reference, took_s=took) for one in found
+        ]
+    return runs
 
-        figures.check(figure)
 
-
-def stored_encoder(index: semsearch.Index) -> SimpleNamespace:
-    """The encoder of an index for a report, described by the index; it is not loaded."""
+def index_run(kind: str, index: semsearch.Index, found: Measurement, took_s: float) -> Run:
+    """A run that measured an index; its encoder is described by the index, and not loaded."""
     space = index.info()["spaces"][0]
-    return SimpleNamespace(info={**space["encoder"], "dim": space["dim"]}, reference=space["encoder"]["name"])
+    info = {**space["encoder"], "dim": space["dim"]}
+    return reports.run(kind, info, found, name=space["encoder"]["name"], took_s=took_s)
 
 
-class Stopwatch:
-    """Seconds since it was created, or since it was read."""
-
-    def __init__(self) -> None:
-        self._began = perf_counter()
-
-    def read(self) -> float:
-        now = perf_counter()
-        took, self._began = now - self._began, now
-        return took
+@contextmanager
+def torch_required(command: str) -> Iterator[None]:
+    """Raises MissingExtra if an import of the block fails, as it does without PyTorch."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtra(command, "train") from error

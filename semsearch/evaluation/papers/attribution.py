@@ -11,24 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from semsearch.encoders import factory
+from semsearch.encoders.base import BaseEncoder
+from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.errors import UsageError
-from semsearch.evaluation.papers.inspection import inspected
 from semsearch.models.batching import pad
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs
 from semsearch.models.tokenization import PROMPT
 from semsearch.utils import stop_words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.encoders.base import BaseEncoder
-    from semsearch.encoders.torch_backend import TorchBackend
 
 SPACES = "Ġ▁"  # how vocabularies write the space before a word
 CONTINUATION = "##"  # how WordPiece marks a token that continues a word
@@ -54,29 +50,29 @@ def token_attribution(encoder: BaseEncoder, sentence: str, core: Collection[str]
     do. Raises UsageError for an encoder that does not run in PyTorch or post-processes its vectors, and for a sentence
     without tokens or with too many.
     """
-    backend, tokenizer = inspected(encoder, "token attribution")
+    backend = factory.torch_backend(encoder, "token attribution")
+    tokenizer = backend.new_tokenizer()
     prompt = backend.prompts["passage"]
     parts, (ids,) = tokenizer.parts(sentence, prompt), tokenizer.ids([sentence], prompt)
     if len(ids) != len(parts):
         raise UsageError(f"the sentence is longer than the {backend.max_tokens} tokens that {backend.name} reads.")
-    # of tokens that join the end of the sentence and the prompt's next mark, those with a letter are the sentence's
+    # a token that joins the end of the sentence and the prompt's next mark is the sentence's if it has a letter
     places = [at for at, (token, of) in enumerate(parts) if of == "sentence" or (of != PROMPT and _is_word(token))]
     if not places:
-        raise UsageError("the sentence has no tokens.", "Give a sentence.")
+        raise UsageError("the sentence has no tokens.", "Write a sentence.")
     vector = backend.vectors([sentence], prompt)[0]
     states = _states(backend, ids, places)
     if states.shape[1] != len(vector) or backend.post is not None:
-        raise UsageError(
-            f"the vectors of {backend.name} are not the hidden states of a layer: they are post-processed.",
-            "Choose the model with a template that reads one layer: MODEL#TEMPLATE, such as MODEL#mean.",
-        )
+        problem = f"the vectors of {backend.name} are not the hidden states of a layer: they are post-processed."
+        fix = "Choose the model with a template that reads one layer: MODEL#TEMPLATE, such as MODEL#mean."
+        raise UsageError(problem, fix)
     lengths = np.linalg.norm(states, axis=1) * np.linalg.norm(vector)
     cosines = np.where(lengths > 0, states @ vector / np.where(lengths > 0, lengths, 1), 0)
     positive = np.maximum(cosines, 0)
-    shares = positive / positive.sum() if positive.any() else positive
+    shares = positive / (positive.sum() or 1)
     tokens = [parts[at][0] for at in places]
-    rows = zip(tokens, cosines.tolist(), shares.tolist(), _core(tokens, core), strict=True)
-    return [TokenAttribution(readable(token), cosine, share, is_core) for token, cosine, share, is_core in rows]
+    columns = (map(readable, tokens), cosines.tolist(), shares.tolist(), _core(tokens, core))
+    return [TokenAttribution(*row) for row in zip(*columns, strict=True)]
 
 
 def readable(token: str) -> str:

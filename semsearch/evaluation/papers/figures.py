@@ -35,12 +35,13 @@ PAGE = 15.0  # inches
 TITLE_CHARACTERS = 11  # per inch
 INK, PALE, CORE, REST = "#22303c", "#9aa7b1", "#b8332a", "#3f6f9f"
 GROUPS = (0, 1, 2, 3, 4, 5)  # each gold score counts to the nearest of these
+POOLINGS = {"cls": "[CLS]", "mask": "[MASK]"}  # on the axis
 
 
 def by_gold(models: Mapping[str, NDArray[np.float64]], gold: Sequence[float], file: Path, title: str = "") -> None:
     """One panel per model: the cosine of every pair over its gold score, 0 … 5, and a box for each group of scores.
 
-    As in the paper the cosines of a model are scaled to 0 … 1; the axis label gives their range.
+    As in the paper, the cosines of a model are scaled to 0 … 1; the axis label has their range.
     """
     check(file)
     scores = np.asarray(gold, dtype=np.float64)
@@ -87,7 +88,7 @@ def layers(found: LayerScores, file: Path, title: str = "") -> None:
     if not math.isnan(score):
         frame = (found.poolings.index(pooling) - 0.5, best - 0.5)
         panel.add_patch(Rectangle(frame, 1, 1, fill=False, edgecolor=CORE, linewidth=2.5, clip_on=False))
-    panel.set_xticks(range(len(found.poolings)), [_pooling(name) for name in found.poolings])
+    panel.set_xticks(range(len(found.poolings)), [POOLINGS.get(name, name) for name in found.poolings])
     panel.set_yticks(range(len(scores)), ["0 (embeddings)", *map(str, range(1, len(scores)))])
     panel.set(xlabel="pooling", ylabel="layer")
     panel.tick_params(length=0)
@@ -164,7 +165,3 @@ def _short(name: str) -> str:
     model, mark, template = name.partition("#")
     found = model.rstrip("/").rpartition("/")[2] + mark + template
     return found if len(found) <= 44 else "…" + found[-43:]
-
-
-def _pooling(name: str) -> str:
-    return {"cls": "[CLS]", "mask": "[MASK]"}.get(name, name)

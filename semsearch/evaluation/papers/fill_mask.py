@@ -11,15 +11,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
+from semsearch.encoders import factory
+from semsearch.encoders.base import BaseEncoder
+from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.errors import UsageError
-from semsearch.evaluation.papers.inspection import inspected
 from semsearch.models import model_folders, pooling, safetensors_files
 from semsearch.models.batching import batches_by_length, pad
 from semsearch.models.methods import Batch
@@ -27,13 +29,6 @@ from semsearch.models.methods._masks import part
 from semsearch.models.model_ref import Reference
 from semsearch.models.networks import loading
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
-from semsearch.models.tokenization import Tokenizer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.encoders.base import BaseEncoder
-    from semsearch.encoders.torch_backend import TorchBackend
 
 TOKENS = 1024  # per batch, padding included
 HEAD = re.compile(r"(cls\.predictions\.transform|lm_head)\.dense\.weight")
@@ -54,8 +49,8 @@ def mask_vectors(encoder: BaseEncoder, texts: Sequence[str]) -> NDArray[np.float
     They come from the layer that the encoder reads, before any head, denoising or post-processing: CoT-BERT's vectors
     are [:, 1]. Raises UsageError for an encoder that does not run in PyTorch or has no [MASK] in its prompt.
     """
-    backend, tokenizer = inspected(encoder, "reading [MASK]")
-    return _states(backend, tokenizer, texts, getattr(backend.method, "layer", -1))
+    backend = factory.torch_backend(encoder, "reading [MASK]")
+    return _states(backend, texts, getattr(backend.method, "layer", -1))
 
 
 def fill_mask(encoder: BaseEncoder, texts: Sequence[str], k: int = 10, head: str = "") -> list[list[list[Word]]]:
@@ -67,8 +62,8 @@ def fill_mask(encoder: BaseEncoder, texts: Sequence[str], k: int = 10, head: str
     """
     if k < 1:
         raise UsageError(f"k must be at least 1, not {k}.")
-    backend, tokenizer = inspected(encoder, "reading [MASK]")
-    hidden = torch.from_numpy(_states(backend, tokenizer, texts, layer=-1))
+    backend = factory.torch_backend(encoder, "reading [MASK]")
+    tokenizer, hidden = backend.new_tokenizer(), torch.from_numpy(_states(backend, texts, layer=-1))
     transform, decoder = _head(backend, head)
     found = []
     for row in hidden:
@@ -80,14 +75,13 @@ def fill_mask(encoder: BaseEncoder, texts: Sequence[str], k: int = 10, head: str
     return found
 
 
-def _states(backend: TorchBackend, tokenizer: Tokenizer, texts: Sequence[str], layer: int) -> NDArray[np.float32]:
+def _states(backend: TorchBackend, texts: Sequence[str], layer: int) -> NDArray[np.float32]:
     """The hidden states of `layer` at the m [MASK]s of the prompt around n passages: (n, m, h)."""
     network, prompt, method = backend.network, backend.prompts["passage"], backend.method
     if not prompt.masks or not isinstance(network, MaskedNetwork):
-        raise UsageError(
-            f"{backend.name} reads no [MASK].",
-            "Choose a BERT or a RoBERTa with a template that has one, such as MODEL#cot-bert.",
-        )
+        fix = "Choose a BERT or a RoBERTa with a template that has one, such as MODEL#cot-bert."
+        raise UsageError(f"{backend.name} reads no [MASK].", fix)
+    tokenizer = backend.new_tokenizer()
     frame, rows = tokenizer.frame(prompt), tokenizer.ids(texts, prompt)
     found = np.empty((len(rows), prompt.masks, network.width), dtype=np.float32)
     most = len(rows) if network.pads else 1
@@ -113,10 +107,9 @@ def _head(backend: TorchBackend, other: str) -> tuple[nn.Module, nn.Module]:
             folder = model_folders.find(reference.model, reference.revision)
             weights = safetensors_files.find(folder)
         if not _has_head(folder / weights):
-            raise UsageError(
-                f"{other or backend.name} has no masked-language-model head in its folder, so it predicts no words.",
-                "Choose a BERT or a RoBERTa as it was pretrained; sentence encoders are saved without the head.",
-            )
+            problem = f"{other or backend.name} has no masked-language-model head in its folder: it predicts no words."
+            fix = "Choose a BERT or a RoBERTa as it was pretrained; sentence encoders are saved without the head."
+            raise UsageError(problem, fix)
         full = folder == bundle.folder and next(network.parameters()).dtype == torch.float32
         if not full or not isinstance(network, MaskedNetwork) or None in (network.transform, network.decoder):
             network = loading.masked(folder, needs=("transform", "decoder"), device=backend.device)
@@ -126,14 +119,11 @@ def _head(backend: TorchBackend, other: str) -> tuple[nn.Module, nn.Module]:
 
 def _fitting(backend: TorchBackend, transform: nn.Module, decoder: nn.Module) -> tuple[nn.Module, nn.Module]:
     """Both halves, if the head has this network's width and vocabulary. Raises UsageError."""
-    theirs = decoder.get_parameter("weight")
-    expected, got = tuple(backend.network.model.get_input_embeddings().weight.shape), tuple(theirs.shape)
+    expected, got = backend.network.model.get_input_embeddings().weight.shape, decoder.get_parameter("weight").shape
     if expected != got:
-        raise UsageError(
-            f"the head is for {got[0]:,} tokens of width {got[1]}, but {backend.name} has {expected[0]:,} of width "
-            f"{expected[1]}.",
-            "Use the head of the model that it was trained from.",
-        )
+        its, theirs = (f"{tokens:,} tokens of width {width}" for tokens, width in (expected, got))
+        problem = f"the head is for {theirs}, but {backend.name} has {its}."
+        raise UsageError(problem, "Use the head of the model that it was trained from.")
     return transform, decoder
 
 

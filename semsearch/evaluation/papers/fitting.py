@@ -1,7 +1,7 @@
 """Post-processing fitted on texts: an encoder with whitening or a flow after its method.
 
-Neither uses labels. The texts are encoded as passages; queries go through the same map. They should resemble the texts
-that will be searched or compared: the directions in which they vary are the ones that are evened out.
+Neither uses labels. The texts are encoded as passages, and queries are mapped in the same way. The texts should
+resemble those that will be searched or compared, since their directions of variation are evened out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What to fit: `kind` "whitening" or "flow", on `texts`, keeping `dim` components; None keeps all.
+    """What to fit: `kind` "whitening" or "flow", on `texts`, with `dim` components; None for all.
 
     `source` describes where the texts come from. `seed` is for the flow: its weights and the order of the texts.
     `power` is for whitening: 1 whitens fully, as in the paper, a lower power in part. Raises UnknownName for `kind`.
@@ -56,15 +56,12 @@ class Fit:
 
 
 def fitted(encoder: Encoder, fit: Fit, report: Report = lambda line: None) -> Encoder:
-    """A copy of `encoder`, which runs in PyTorch, with one more post-processing step.
-
-    Raises UsageError for an encoder that does not run in PyTorch, and for too few texts.
-    """
+    """A copy of `encoder` with one more post-processing step. Raises as `fitted_backend` does."""
     return Encoder(fitted_backend(encoder, fit, report))
 
 
 def fitted_backend(encoder: BaseEncoder, fit: Fit, report: Report = lambda line: None) -> TorchBackend:
-    """The back end of `fitted`."""
+    """The back end of `fitted`. Raises UsageError for an encoder that does not run in PyTorch, and too few texts."""
     backend = factory.torch_backend(encoder, "post-processing")
     if fit.dim is not None:
         postprocessing.check(fit.dim, backend.dim)  # before the texts are encoded
@@ -109,7 +106,7 @@ def _flow(vectors: _VectorStream, fit: Fit) -> tuple[Fitted, JsonObject]:
 
     parts = list(vectors)
     if not parts:
-        raise UsageError("there are no texts to fit a flow on.", "Give a file with one text per line.")
+        raise UsageError("there are no texts to fit a flow on.", "Use a file with one text per line.")
     found = flow_fitting.fit(np.concatenate(parts), seed=fit.seed)
     bits = {"bits_before": round(found.before, 4), "bits_after": round(found.after, 4)}
     return found.flow, {"seed": fit.seed, **bits}

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from semsearch.errors import UsageError
 from semsearch.models.networks.flow import Flow
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 LEARNING_RATE, WEIGHT_DECAY, EPSILON, CLIP = 1e-3, 0.01, 1e-6, 1.0
-BATCH, EPOCHS = 32, 1
+BATCH = 32
 SAMPLE = 2048  # vectors on which the likelihood is reported
 
 
@@ -35,16 +32,14 @@ class FittedFlow:
     after: float
 
 
-def fit(vectors: NDArray[np.float32], *, epochs: int = EPOCHS, seed: int = 0) -> FittedFlow:
+def fit(vectors: NDArray[np.float32], *, epochs: int = 1, seed: int = 0) -> FittedFlow:
     """The flow of vectors (n, d), which are shuffled. The first batch initialises scales and shifts.
 
     Raises UsageError for fewer than two batches, or too few dimensions to halve.
     """
     if len(vectors) < 2 * BATCH:
-        raise UsageError(
-            f"a flow learns from batches of {BATCH}, and {len(vectors)} texts were given.",
-            f"Give {2 * BATCH} or more; some thousands are better.",
-        )
+        fix = f"Use {2 * BATCH} or more; some thousands are better."
+        raise UsageError(f"a flow needs two batches of {BATCH} texts, and there are {len(vectors)}.", fix)
     generator = torch.Generator().manual_seed(seed)
     rows = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
     order = torch.randperm(len(rows), generator=generator)

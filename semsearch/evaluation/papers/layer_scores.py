@@ -10,23 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from semsearch.evaluation.papers.inspection import inspected
+from semsearch.encoders import factory
+from semsearch.encoders.base import BaseEncoder
 from semsearch.evaluation.sts import spearman
+from semsearch.evaluation.sts_benchmarks import Subset
 from semsearch.models import pooling
 from semsearch.models.batching import batches_by_length, pad
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from semsearch.encoders.base import BaseEncoder
-    from semsearch.evaluation.sts_benchmarks import Subset
 
 PAIRS = 64  # per batch, at most
 TOKENS = 1024  # of one side of a batch, padding included
@@ -51,16 +48,14 @@ class LayerScores:
 
 
 def layer_scores(encoder: BaseEncoder, subset: Subset, report: Callable[[int, int], None] | None = None) -> LayerScores:
-    """The scores of an encoder with its prompt for passages. `report` is called with (pairs done, total).
-
-    Raises UsageError for an encoder that does not run in PyTorch.
-    """
-    backend, tokenizer = inspected(encoder, "reading layers")
+    """The scores of an encoder with its prompt for passages. Raises UsageError unless it runs in PyTorch."""
+    backend = factory.torch_backend(encoder, "reading layers")
+    tokenizer = backend.new_tokenizer()
     network, prompt = backend.network, backend.prompts["passage"]
     pools = _pools(network, tokenizer.frame(prompt).mask if prompt.masks else -1)
     sides = [tokenizer.ids([pair[side] for pair in subset.pairs], prompt) for side in (0, 1)]
     longest = [max(len(left), len(right)) for left, right in zip(*sides, strict=True)]
-    most = PAIRS if getattr(network, "pads", True) else 1
+    most = PAIRS if network.pads else 1
     cosines = np.empty((network.depth + 1, len(pools), len(longest)))
     done = 0
     for places in batches_by_length(longest, max_texts=most, max_tokens=TOKENS):
@@ -69,9 +64,8 @@ def layer_scores(encoder: BaseEncoder, subset: Subset, report: Callable[[int, in
         done += len(places)
         if report is not None:
             report(done, len(longest))
-    return LayerScores(
-        tuple(pools), tuple(tuple(100 * spearman(cell, subset.gold) for cell in layer) for layer in cosines)
-    )
+    scores = tuple(tuple(100 * spearman(cell, subset.gold) for cell in layer) for layer in cosines)
+    return LayerScores(tuple(pools), scores)
 
 
 @torch.inference_mode()
@@ -84,17 +78,15 @@ def _pooled(network: Network, rows: list[list[int]], device: str, pools: dict[st
 
 def _pools(network: Network, mask: int) -> dict[str, Pool]:
     """The poolings of a layer; `mask` is the id of [MASK] if the prompt has one, else -1."""
+
+    def at_one(positions: Callable[[Inputs], Tensor]) -> Pool:
+        return lambda hidden, inputs: pooling.at(hidden, positions(inputs))[:, 0]
+
     over: dict[str, Pool] = {
         "mean": lambda hidden, inputs: pooling.mean_pool(hidden, inputs.mask),
         "max": lambda hidden, inputs: pooling.max_pool(hidden, inputs.mask),
     }
     if isinstance(network, CausalNetwork):
-        return {"last": lambda hidden, inputs: _at_one(hidden, pooling.last(inputs.mask)), **over}
-    over = {"cls": lambda hidden, inputs: _at_one(hidden, pooling.first(inputs.ids)), **over}
-    if mask >= 0:
-        over["mask"] = lambda hidden, inputs: _at_one(hidden, pooling.positions_of(inputs.ids, mask, 1))
-    return over
-
-
-def _at_one(hidden: Tensor, positions: Tensor) -> Tensor:
-    return pooling.at(hidden, positions)[:, 0]
+        return {"last": at_one(lambda inputs: pooling.last(inputs.mask)), **over}
+    over = {"cls": at_one(lambda inputs: pooling.first(inputs.ids)), **over}
+    return over if mask < 0 else over | {"mask": at_one(lambda inputs: pooling.positions_of(inputs.ids, mask, 1))}

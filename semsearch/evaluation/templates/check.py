@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from semsearch.encoders import factory
 from semsearch.errors import UsageError
@@ -12,11 +11,9 @@ from semsearch.models import hf_config, methods, model_folders, tokenizer_files
 from semsearch.models.model_ref import Reference
 from semsearch.models.tokenization import Tokenizer
 from semsearch.prompts import library, linter
-
-if TYPE_CHECKING:
-    from semsearch.prompts.library import Template
-    from semsearch.prompts.linter import Finding
-    from semsearch.types import JsonObject
+from semsearch.prompts.library import Template
+from semsearch.prompts.linter import Finding
+from semsearch.types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ def check_template(
 
 
 def sample(template: Template, sentence: str, tokenizer: Tokenizer | None) -> JsonObject:
-    """A sentence in a template; with a tokenizer also its tokens, and how many the prompt takes of how many."""
+    """A sentence in a template; with a tokenizer also its tokens, and how many of them belong to the prompt."""
     prompt = template.prompts["passage"]
     body, ending = prompt.sentence(sentence)
     found: JsonObject = {"sentence": sentence, "text": prompt.before + body + ending + prompt.after}
@@ -65,7 +62,7 @@ def sample(template: Template, sentence: str, tokenizer: Tokenizer | None) -> Js
     cost = len(tokenizer.frame(prompt))
     tokens = [{"token": token, "part": part} for token, part in tokenizer.parts(sentence, prompt)]
     left = max(0, tokenizer.max_tokens - cost)
-    return {**found, "tokens": tokens, "cost": cost, "max_tokens": tokenizer.max_tokens, "left": left}
+    return found | {"tokens": tokens, "cost": cost, "max_tokens": tokenizer.max_tokens, "left": left}
 
 
 def tokenizer_of(model: str, trust: bool = False) -> tuple[Tokenizer, str]:

@@ -1,7 +1,7 @@
 """Greedy template search: Spearman on sentence pairs for each of a grid of prefixes, relations and endings.
 
 Source: Jiang et al. 2022, PromptBERT, https://arxiv.org/abs/2201.04337, section 4.2: first the tokens that relate [X]
-to [MASK], then those that wrap [X]. Endings come third: Zhang et al. 2024, https://arxiv.org/abs/2404.03921, table 1.
+to [MASK], then those around [X]. Endings come third: Zhang et al. 2024, https://arxiv.org/abs/2404.03921, table 1.
 """
 
 from __future__ import annotations
@@ -9,31 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal
 
 from semsearch.encoders import factory
+from semsearch.encoders.base import EncoderBackend
 from semsearch.errors import UsageError
 from semsearch.evaluation.encoding_windows import WINDOW, OnProgress, in_windows
-from semsearch.evaluation.sts import pair_cosines, spearman
+from semsearch.evaluation.sts import Pair, pair_cosines, spearman
 from semsearch.evaluation.sts_benchmarks import Subset
 from semsearch.evaluation.templates.grids import Lists, TemplateGrid, grid_of, searchable
-from semsearch.prompts import Prompt, parse
+from semsearch.prompts import parse
+from semsearch.prompts.library import Template
 from semsearch.types import Progress
-
-if TYPE_CHECKING:
-    from semsearch.evaluation.sts import Pair
-    from semsearch.prompts.library import Template
-    from semsearch.types import Vectors
 
 Stage = Literal["relation", "prefix", "ending", "grid"]
 Score = Callable[[str], float]
 Report = Callable[[int, int, str], None]  # (done, total, template)
-
-
-class PromptedBackend(Protocol):
-    """A back end that embeds texts with any prompt."""
-
-    def embed(self, texts: Sequence[str], prompt: Prompt) -> Vectors: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +34,10 @@ class Candidate:
     text: str
     spearman: float
     stage: Stage
+
+    @property
+    def order(self) -> float:
+        return -math.inf if math.isnan(self.spearman) else self.spearman
 
 
 def search_templates(
@@ -64,15 +59,27 @@ def search_templates(
     NotFound, UsageError, DeviceUnavailable, and MissingExtra without PyTorch.
     """
     if len(pairs) < 2 or len(pairs) != len(gold):
-        raise UsageError(f"{len(pairs)} pairs were given with {len(gold)} scores.", "Give two or more, a score each.")
+        raise UsageError(
+            f"there are {len(pairs)} pairs and {len(gold)} scores.", "Pass two or more, with one score each."
+        )
     reference = searchable(model).with_(template=template)
     base, grid = grid_of(reference, lists)
     reference = reference if reference.template else reference.with_(template=base.text["passage"])
     backend, _ = factory.open_backend(reference, device=device)
-    texts = len({text for pair in pairs for text in pair})
-    reporting = _ReportingBackend(backend, texts, progress, window)
-    score = scorer(reporting, base, Subset(tuple(pairs), tuple(gold)))
-    return search(grid, score, full=full, report=reporting.begin)
+    size = len({text for pair in pairs for text in pair})
+    current = (0, 0, "")  # templates done, all templates, and the one being scored
+
+    def begin(done: int, total: int, text: str) -> None:
+        nonlocal current
+        current = done, total, text
+
+    def report(texts: int) -> None:
+        done, total, text = current
+        if progress is not None:
+            progress(Progress(done * size + texts, total * size, "texts", text))
+
+    score = scorer(backend, base, Subset(tuple(pairs), tuple(gold)), report, window)
+    return search(grid, score, full=full, report=begin)
 
 
 def search(grid: TemplateGrid, score: Score, *, full: bool = False, report: Report | None = None) -> list[Candidate]:
@@ -90,7 +97,7 @@ def search(grid: TemplateGrid, score: Score, *, full: bool = False, report: Repo
                 if report is not None:
                     report(len(tried), total, template)
                 tried[template] = Candidate(template, score(template), stage)
-            return _order(tried[template])
+            return tried[template].order
 
         return max(pieces, key=order)
 
@@ -101,15 +108,27 @@ def search(grid: TemplateGrid, score: Score, *, full: bool = False, report: Repo
         relation = best(grid.relations, lambda each: grid.text(prefix, each, ending), "relation")
         prefix = best((prefix, *grid.prefixes), lambda each: grid.text(each, relation, ending), "prefix")
         best(grid.endings, lambda each: grid.text(prefix, relation, each), "ending")
-    return sorted(tried.values(), key=_order, reverse=True)
+    return sorted(tried.values(), key=lambda candidate: candidate.order, reverse=True)
 
 
-def scorer(backend: PromptedBackend, template: Template, subset: Subset) -> Score:
-    """Spearman in percent on `subset` of any template text, read by `backend` under the rules of `template`."""
+def scorer(
+    backend: EncoderBackend,
+    template: Template,
+    subset: Subset,
+    report: Callable[[int], None] = lambda done: None,
+    window: int = WINDOW,
+) -> Score:
+    """Spearman in percent on `subset` of any template text, read by `backend` under the rules of `template`.
+
+    `report` gets the number of texts embedded so far before every `window` texts.
+    """
 
     def score(text: str) -> float:
         prompt = parse(text, **template.rules)
-        return 100 * spearman(pair_cosines(subset.pairs, lambda texts: backend.embed(texts, prompt)), subset.gold)
+        cosines = pair_cosines(
+            subset.pairs, lambda texts: in_windows(lambda some: backend.embed(some, prompt), texts, report, window)
+        )
+        return 100 * spearman(cosines, subset.gold)
 
     return score
 
@@ -121,31 +140,3 @@ def thinned(subset: Subset, limit: int) -> Subset:
         return subset
     chosen = [at * size // limit for at in range(limit)]
     return Subset(tuple(subset.pairs[at] for at in chosen), tuple(subset.gold[at] for at in chosen))
-
-
-@dataclass(slots=True)
-class _ReportingBackend:
-    """A back end that embeds in windows and reports how many texts of all templates are done before each."""
-
-    backend: PromptedBackend
-    texts: int  # of one template
-    progress: OnProgress | None
-    window: int
-    done: int = 0  # templates
-    total: int = 0
-    template: str = ""
-
-    def begin(self, done: int, total: int, template: str) -> None:
-        self.done, self.total, self.template = done, total, template
-
-    def embed(self, texts: Sequence[str], prompt: Prompt) -> Vectors:
-        return in_windows(lambda some: self.backend.embed(some, prompt), texts, self._report, self.window)
-
-    def _report(self, texts: int) -> None:
-        if self.progress is not None:
-            done, total = self.done * self.texts + texts, self.total * self.texts
-            self.progress(Progress(done, total, "texts", self.template))
-
-
-def _order(candidate: Candidate) -> float:
-    return -math.inf if math.isnan(candidate.spearman) else candidate.spearman

@@ -7,20 +7,17 @@ Source: Jiang et al. 2022, PromptBERT, https://arxiv.org/abs/2201.04337, table 4
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 from semsearch.encoders import factory
 from semsearch.errors import UsageError
 from semsearch.evaluation.templates import check
 from semsearch.models.model_ref import Reference
 from semsearch.prompts import MASK, SLOT, library
+from semsearch.prompts.library import Template
 
-if TYPE_CHECKING:
-    from semsearch.prompts.library import Template
-
-Lists = tuple[Sequence[str], Sequence[str], Sequence[str]]  # prefixes, relations, endings; an empty one: the papers'
+Lists = tuple[Sequence[str], Sequence[str], Sequence[str]]  # prefixes, relations, endings; the papers' if empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +30,10 @@ class TemplateGrid:
     masks: bool = True  # whether the method reads [MASK]s
 
     def __post_init__(self) -> None:
-        for name in ("prefixes", "relations", "endings"):
-            if not getattr(self, name):
-                raise UsageError(f"there are no {name} to search.", "Write one per line, or leave the option out.")
         for prefix in self.prefixes:
             if prefix.count(SLOT) != 1:
-                raise UsageError(
-                    f"the prefix {prefix!r} must contain {SLOT} exactly once.",
-                    'A prefix wraps the sentence, for example: This sentence : "[X]"',
-                )
+                fix = 'A prefix surrounds the sentence, for example: This sentence : "[X]"'
+                raise UsageError(f"the prefix {prefix!r} must contain {SLOT} exactly once.", fix)
 
     def text(self, prefix: str, relation: str, ending: str) -> str:
         """
@@ -63,10 +55,8 @@ TABLE_4 = TemplateGrid(
 )
 GRIDS = {
     "bert": TABLE_4,
-    "roberta": TemplateGrid(  # its tokens contain spaces, and its papers quote with '
-        tuple(prefix.replace('"[X]"', "' [X] '") for prefix in TABLE_4.prefixes),
-        TABLE_4.relations,
-        TABLE_4.endings,
+    "roberta": replace(  # its tokens contain spaces, and its papers quote with '
+        TABLE_4, prefixes=tuple(prefix.replace('"[X]"', "' [X] '") for prefix in TABLE_4.prefixes)
     ),
     "causal": TemplateGrid(
         ('This sentence : "[X]"', 'After thinking step by step , this sentence : "[X]"'),
@@ -80,30 +70,26 @@ GRIDS = {
 def template_grid(model: str, lists: Lists = ((), (), ()), template: str | None = None) -> TemplateGrid:
     """The templates that a search would try on `model`; its tokenizer is read, its weights are not.
 
-    Raises NotFound, and UsageError if the templates do not go together or the model has its template built in.
+    Raises NotFound, and UsageError if the templates do not fit each other or the model has its template built in.
     """
     return grid_of(searchable(model).with_(template=template), lists)[1]
 
 
 def grid_of(reference: Reference, lists: Lists, *, trust: bool = False) -> tuple[Template, TemplateGrid]:
-    """The template that sets method and rules, and the grid. Raises UsageError if they do not go together."""
+    """The template that sets method and rules, and the grid. Raises UsageError if they do not fit each other."""
     _, kind = check.tokenizer_of(str(reference), trust)
-    default, (prefixes, relations, endings) = GRIDS[kind], lists
+    default = GRIDS[kind]
     base = library.resolve(reference.template, causal=kind == "causal") if reference.template else None
-    grid = TemplateGrid(
-        prefixes=tuple(dict.fromkeys(prefixes)) or default.prefixes,
-        relations=tuple(dict.fromkeys(relations)) or default.relations,
-        endings=tuple(dict.fromkeys(endings)) or default.endings,
-        masks=base.masks > 0 if base else default.masks,
-    )
+    defaults = (default.prefixes, default.relations, default.endings)
+    chosen = [tuple(dict.fromkeys(own)) or usual for own, usual in zip(lists, defaults, strict=True)]
+    grid = TemplateGrid(*chosen, masks=base.masks > 0 if base else default.masks)
     texts = list(grid.all())
     base = base or library.resolve(texts[0], causal=kind == "causal")
     for text in texts:
         if text.count(MASK) != base.masks:
-            raise UsageError(
-                f"method {base.method} reads {base.masks} {MASK}s, and {text!r} has {text.count(MASK)}.",
-                "Search templates with the same number of [MASK]s, or name a --template with as many.",
-            )
+            problem = f"method {base.method} reads {base.masks} {MASK}s, and {text!r} has {text.count(MASK)}."
+            fix = "Search templates with the same number of [MASK]s, or name a --template with as many."
+            raise UsageError(problem, fix)
     return base, grid
 
 
