@@ -21,6 +21,7 @@ from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.errors import UsageError
 from semsearch.models.batching import pad
+from semsearch.models.methods._last_token import LastToken
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs
 from semsearch.models.tokenization import PROMPT
@@ -89,9 +90,11 @@ def _states(backend: TorchBackend, ids: Sequence[int], places: Sequence[int]) ->
     """The hidden states (m, h) at these m places, of the layer that the method reads."""
     network, method = backend.network, backend.method
     inputs = Inputs(*(torch.from_numpy(each).to(backend.device) for each in pad([ids])))
-    options = {"norm": method.norm} if isinstance(network, CausalNetwork) and hasattr(method, "norm") else {}
-    positions = torch.tensor([places], device=backend.device)
-    hidden = network.read(inputs, positions, getattr(method, "layer", -1), **options)
+    positions, layer = torch.tensor([places], device=backend.device), getattr(method, "layer", -1)
+    if isinstance(network, CausalNetwork):
+        hidden = network.read(inputs, positions, layer, norm=method.norm if isinstance(method, LastToken) else "")
+    else:
+        hidden = network.read(inputs, positions, layer)
     return np.asarray(hidden[0].double().cpu().numpy())
 
 

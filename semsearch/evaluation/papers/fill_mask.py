@@ -24,7 +24,7 @@ from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.errors import UsageError
 from semsearch.models import model_folders, pooling, safetensors_files
 from semsearch.models.batching import batches_by_length, pad
-from semsearch.models.methods import Batch
+from semsearch.models.methods import Batch, optiprompt
 from semsearch.models.methods._masks import part
 from semsearch.models.model_ref import Reference
 from semsearch.models.networks import loading
@@ -89,7 +89,7 @@ def _states(backend: TorchBackend, texts: Sequence[str], layer: int) -> NDArray[
         ids, mask = (torch.from_numpy(each).to(backend.device) for each in pad([rows[at] for at in places]))
         with torch.inference_mode():
             inputs = Inputs(ids, mask)
-            if hasattr(method, "inputs"):  # a learned prompt takes the place of the words
+            if isinstance(method, optiprompt.Method):  # learned vectors replace the words of the prompt
                 inputs = method.inputs(network, Batch(ids, mask, frame))
             hidden = network.read(inputs, pooling.positions_of(ids, frame.mask, prompt.masks), layer)
         found[places] = hidden.float().cpu().numpy()
