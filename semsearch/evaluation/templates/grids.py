@@ -30,6 +30,9 @@ class TemplateGrid:
     masks: bool = True  # whether the method reads [MASK]s
 
     def __post_init__(self) -> None:
+        for name in ("prefixes", "relations", "endings"):
+            if not getattr(self, name):
+                raise UsageError(f"there are no {name} to search.", "Write one per line, or leave the option out.")
         for prefix in self.prefixes:
             if prefix.count(SLOT) != 1:
                 fix = 'A prefix surrounds the sentence, for example: This sentence : "[X]"'
