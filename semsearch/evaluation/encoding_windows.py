@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,10 +28,7 @@ def encode_passages(
     window: int = WINDOW,
 ) -> Vectors:
     """The vectors (n, d) of n passages of `item`. `progress` is called before every window and may raise to stop."""
-
-    def embed(some: Sequence[str]) -> Vectors:
-        return encoder.encode(some, role="passage")
-
+    embed = partial(encoder.encode, role="passage")
     if progress is None:
         return embed(texts)
     report = progress

@@ -81,13 +81,12 @@ def transfer(
 
 def _embedded(task: TransferTask, embed: Embed, count: Count) -> Embed:
     """An `embed` that looks up the texts of `task`, each of which is embedded here once."""
-    from semsearch.evaluation.encoding_windows import in_windows  # numpy, which --help does without
+    from semsearch.evaluation.encoding_windows import in_windows, lookup  # numpy, which --help does without
 
     texts = list(dict.fromkeys(text for part in task.parts.values() for column in part.columns for text in column))
     vectors = in_windows(embed, texts, lambda done: count(done, len(texts)), WINDOW)
     count(len(texts), len(texts))
-    row = {text: at for at, text in enumerate(texts)}
-    return lambda some: vectors[[row[text] for text in some]]
+    return lookup(texts, vectors)
 
 
 def _measurement(
