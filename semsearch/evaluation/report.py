@@ -217,4 +217,5 @@ def _short_names(files: Iterable[Path]) -> dict[str, Path]:
         return sum(other.parts[-len(end) :] == end for other in distinct) == 1
 
     ends = [[file.parts[-size:] for size in range(2, len(file.parts) + 1)] for file in distinct]
-    return {"/".join(next(filter(is_unique, each))): file for each, file in zip(ends, distinct, strict=True)}
+    unique = (next(end for end in each if is_unique(end)) for each in ends)
+    return {"/".join(end): file for end, file in zip(unique, distinct, strict=True)}

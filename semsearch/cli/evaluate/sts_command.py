@@ -124,20 +124,20 @@ def _print_pairs(triples: Sequence[tuple[str, str, float | None]], encoders: Enc
 def _print_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> None:
     if not texts:
         raise UsageError("there are no texts to compare.", "Write one per line.")
-    found = {}
+    cosines, found = {}, {}
     for name, encoder in encoders.items():
         vectors = encoder.encode(texts)
-        cosines = (vectors @ vectors.T).clip(-1, 1)
-        strengths = calibration.calibrate(cosines, encoder.background) if encoder.background else None
-        found[name] = {"cosine": cosines, "strength": strengths}
+        cosines[name] = one = (vectors @ vectors.T).clip(-1, 1)
+        strengths = calibration.calibrate(one, encoder.background) if encoder.background else None
+        found[name] = {"cosine": one, "strength": strengths}
     if as_json:
         console.emit({"schema": 1, "texts": list(texts), "models": found})
         return
     numbers = [str(at) for at in range(1, len(texts) + 1)]
-    for name, one in found.items():
+    for name, one in cosines.items():
         if len(encoders) > 1:
             console.out(console.safe(name))
-        lines = zip(numbers, one["cosine"], texts, strict=True)
+        lines = zip(numbers, one, texts, strict=True)
         rows = [[number, *(f"{value:.3f}" for value in row), text] for number, row, text in lines]
         console.table(rows, ("", *numbers, "text"))
 

@@ -30,9 +30,7 @@ DataOption = Annotated[
 ]
 ReportOption = Annotated[
     Path | None,
-    typer.Option(
-        "--report", metavar="FILE.json|DIR", help="Write each run as JSON, with everything to repeat it."
-    ),
+    typer.Option("--report", metavar="FILE.json|DIR", help="Write each run as JSON, with everything to repeat it."),
 ]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 ModeOption = Annotated[Mode | None, typer.Option("--mode", help="Search mode.  [default: all three, side by side]")]

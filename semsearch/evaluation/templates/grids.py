@@ -83,9 +83,13 @@ def grid_of(reference: Reference, lists: Lists, *, trust: bool = False) -> tuple
     _, kind = check.tokenizer_of(str(reference), trust)
     default = GRIDS[kind]
     base = library.resolve(reference.template, causal=kind == "causal") if reference.template else None
-    defaults = (default.prefixes, default.relations, default.endings)
-    chosen = [tuple(dict.fromkeys(own)) or usual for own, usual in zip(lists, defaults, strict=True)]
-    grid = TemplateGrid(*chosen, masks=base.masks > 0 if base else default.masks)
+    prefixes, relations, endings = (tuple(dict.fromkeys(pieces)) for pieces in lists)
+    grid = TemplateGrid(
+        prefixes or default.prefixes,
+        relations or default.relations,
+        endings or default.endings,
+        masks=base.masks > 0 if base else default.masks,
+    )
     texts = list(grid.all())
     base = base or library.resolve(texts[0], causal=kind == "causal")
     for text in texts:
