@@ -1,4 +1,4 @@
-"""The jobs at the top of every page: how far each is, a button that stops it, and how it ended."""
+"""The jobs at the top of every page: their progress, buttons that stop them, and their outcomes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .shared.messages import plain
 
 
 def show() -> None:
-    """Every running job, and how those before it ended."""
+    """Every running job, and the outcomes of those that have ended."""
     found = jobs.every_last()
     running = {id(job) for job in found if job.state == "running"}
     st.session_state["jobs running"] = running
@@ -33,7 +33,7 @@ def _watch() -> None:
     for job in running:
         step = job.progress
         share = min(step.done / step.total, 1.0) if step and step.total else 0.0
-        row = st.container(horizontal=True, vertical_alignment="center", border=True)
+        row = widgets.row(border=True)
         row.progress(share, plain(_status(job, share)), width="stretch")
         if job.stoppable:
             hint, off = job.after_stop or "Stop this job.", job.stop.is_set()
@@ -65,10 +65,8 @@ def _ended(job: jobs.Job) -> None:
         messages.warning(f"{name} was stopped. {job.after_stop}", row)
     elif outcome:
         text = "\n".join([plain(f"{name}. {outcome.text}"), *(f"- {plain(each)}" for each in outcome.problems)])
-        if outcome.problems:
-            row.warning(text, icon=":material/warning:")
-        else:
-            row.success(text, icon=":material/check:")
+        show, icon = (row.warning, "warning") if outcome.problems else (row.success, "check")
+        show(text, icon=f":material/{icon}:")
         if file := outcome.file:
             icon = ":material/download:"
             end.download_button("Download", file.read_bytes, file.name, key=f"get {job.key}", icon=icon)

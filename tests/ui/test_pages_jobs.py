@@ -81,7 +81,7 @@ def panicking() -> None:
 def test_a_fault_that_is_no_exception_ends_its_job_and_holds_up_nobody_else() -> None:
     jobs.start(("Test", "panic"), "Falling", lambda _: panicking())
     assert ended(("Test", "panic")) == "failed"
-    line = background.Worker("test")
+    line = background.Worker()
     failed, next_ = line("one", panicking), line("two", lambda: 2)
     assert isinstance(failed.exception(60), Panic) and next_.result(60) == 2
 
@@ -98,7 +98,7 @@ def test_work_ends_without_a_word_where_the_server_does(monkeypatch: pytest.Monk
 
 
 def test_what_somebody_waits_for_is_kept_however_much_is_asked_beside_it() -> None:
-    line, go = background.Worker("test"), threading.Event()
+    line, go = background.Worker(), threading.Event()
     waiting = line("waiting", lambda: go.wait(60))
     others = [line(number, lambda: 0) for number in range(background.MOST_RESULTS)]
     assert line("waiting", lambda: False) is waiting

@@ -1,4 +1,4 @@
-"""Bringing an index up to date: its sources, another folder, dropped files, everything again or split otherwise.
+"""Adding and updating documents: the sources, another folder, uploaded files, everything again or split differently.
 
 Each is a job in the background; searching works meanwhile.
 """
@@ -15,11 +15,11 @@ import streamlit as st
 from semsearch import SemsearchError, Splitter, SyncOptions, SyncReport
 from semsearch.types import JsonObject
 
-from ..shared import jobs, messages, pool, splitter_form, tables, widgets
+from ..shared import jobs, messages, pool, tables, widgets
 from ..shared.messages import count
 from . import read_options
 
-MOST_NAMED = 20  # of what a dry run would skip
+MOST_NAMED = 20  # skipped files in the report of a dry run
 UPLOAD_STOPPED = "The files that were added so far stay. Drop the others again."
 
 
@@ -37,28 +37,25 @@ def controls(name: str, info: JsonObject) -> None:
     with right.expander("Add files", icon=":material/upload_file:"):
         _files(name, busy)
     with st.expander("Sources and chunking", icon=":material/tune:"):
-        _sources(sources)
+        if sources:
+            rows = [{"source": each["path"], "options": read_options.as_flags(each)} for each in sources]
+            tables.show(rows, {"source": tables.WIDE, "options": tables.WIDE})
+            st.caption("To change the options of a source, add it again.")
         _chunking(name, info, busy)
 
 
 def _update_buttons(name: str, documents: int, *, busy: bool, has_sources: bool) -> None:
     """The buttons that look through all sources."""
-    row = widgets.row()
-    off = busy or not has_sources
-    update = (
-        "Looks through the sources for new, changed, moved and deleted files; a file that has not changed is not read."
-    )
-    preview = "Looks at the same files and says what an update would do (--dry-run). Nothing is written."
-    force = (
-        f"Reads, splits and embeds all {count(documents, 'document')} again, changed or not (--force). This can "
-        "take long; searching works meanwhile."
-    )
-    for label, what, key, icon, hint, options in (
-        ("Update", "Update", "update", "sync", update, SyncOptions()),
-        ("Preview changes", "Preview of an update", "dry run", "preview", preview, SyncOptions(dry_run=True)),
-        ("Re-index everything", "Re-indexing everything", "force", "restart_alt", force, SyncOptions(force=True)),
-    ):
-        widgets.button(label, icon, _update, (name, what, options), place=row, key=key, hint=hint, off=off)
+    row, off = widgets.row(), busy or not has_sources
+    hint = "Looks through the sources for new, changed, moved and deleted files; unchanged files are not read."
+    args: tuple[object, ...] = (name, "Update", SyncOptions())
+    widgets.button("Update", "sync", _update, args, place=row, key="update", hint=hint, off=off)
+    hint = "Looks at the same files and shows what an update would do (--dry-run). Nothing is written."
+    args = (name, "Preview of an update", SyncOptions(dry_run=True))
+    widgets.button("Preview changes", "preview", _update, args, place=row, key="dry run", hint=hint, off=off)
+    again = f"Reads, splits and embeds all {count(documents, 'document')} again, changed or not (--force)."
+    hint, args = f"{again} This can take long.", (name, "Re-indexing everything", SyncOptions(force=True))
+    widgets.button("Re-index everything", "restart_alt", _update, args, place=row, key="force", hint=hint, off=off)
     if has_sources:
         hint = "Documents whose files are gone stay in the index (--no-prune)."
         row.toggle("Keep deleted files in the index", key="keep gone", help=hint)
@@ -76,18 +73,13 @@ def _folder(name: str, busy: bool) -> None:
             read_options.records("add")
             st.caption("A folder that is a source already keeps its options unless you set some here.")
         st.caption("The folder becomes a source: every update looks through it. Its files are only read.")
-        hint = "Looks through it and says what would be added. Nothing is written."
-        with st.container(horizontal=True):
-            st.form_submit_button("Add it", on_click=_add_folder, args=(name,), disabled=busy, type="primary")
-            preview = _preview_folder
-            st.form_submit_button("Preview additions", hint, preview, (name,), icon=":material/preview:", disabled=busy)
+        hint, icon = "Looks through it and shows what would be added. Nothing is written.", ":material/preview:"
+        row = widgets.row()
+        row.form_submit_button("Add it", on_click=_add_folder, args=(name, False), disabled=busy, type="primary")
+        row.form_submit_button("Preview additions", hint, _add_folder, (name, True), icon=icon, disabled=busy)
 
 
-def _preview_folder(name: str) -> None:
-    _add_folder(name, dry_run=True)
-
-
-def _add_folder(name: str, *, dry_run: bool = False) -> None:
+def _add_folder(name: str, dry_run: bool) -> None:
     path = st.session_state["add.path"].strip()
     if not path:
         messages.refuse("The path is missing. Type one, such as ~/notes.")
@@ -124,20 +116,13 @@ def _add_files(name: str) -> None:
     jobs.begin(name, f"Adding {count(len(uploads), 'file')}", work, about=UPLOAD_STOPPED)
 
 
-def _sources(sources: Sequence[JsonObject]) -> None:
-    if sources:
-        rows = [{"source": each["path"], "options": read_options.as_flags(each)} for each in sources]
-        tables.show(rows, {"source": tables.WIDE, "options": tables.WIDE})
-        st.caption("To change the options of a source, add it again.")
-
-
 def _chunking(name: str, info: JsonObject, busy: bool) -> None:
     """Splitter, size and overlap as they are, to be changed."""
     splitter, key = Splitter(**info["recipe"]["splitter"]), f"cut {name}"
     limit = (info["spaces"] or [{"encoder": {}}])[0]["encoder"].get("max_tokens", 0)
     reads = f" The encoder reads {limit:,} tokens of a passage." if 0 < limit < 100_000 else ""
     with st.form(key, border=False):
-        splitter_form.fields(key, splitter, size_help=f"At most.{reads}")
+        widgets.splitter_fields(key, splitter, size_help=f"At most.{reads}")
         st.caption(
             f"All {count(info['documents'], 'document')} are split and embedded again: passages of two sizes in "
             "one index would not compete fairly. Searching works meanwhile."
@@ -148,7 +133,7 @@ def _chunking(name: str, info: JsonObject, busy: bool) -> None:
 
 def _resplit(name: str, before: Splitter) -> None:
     with messages.refusing():
-        splitter = splitter_form.chosen(f"cut {name}")
+        splitter = widgets.splitter_chosen(f"cut {name}")
         if splitter == before:
             raise SemsearchError(
                 "Documents are split like that already.", "Change something first, or re-index everything."
@@ -157,7 +142,7 @@ def _resplit(name: str, before: Splitter) -> None:
 
 
 def _begin(name: str, what: str, paths: Sequence[Path], options: SyncOptions) -> None:
-    """Begin it; without `paths` for the sources of the index."""
+    """Begin to sync these paths, or without any the sources of the index."""
 
     def work(report: jobs.Report) -> jobs.Outcome:
         with pool.open_copy(name) as index:
@@ -167,7 +152,7 @@ def _begin(name: str, what: str, paths: Sequence[Path], options: SyncOptions) ->
 
 
 def outcome(report: SyncReport) -> jobs.Outcome:
-    """What a run did to the documents, or would do, in a sentence; a dry run names what it would skip."""
+    """A sentence on what a run did to the documents, or would do; a dry run names the files that it would skip."""
     kinds = ("added", "changed", "moved", "deleted", "unchanged")
     counts, skipped = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds), len(report.skipped)
     if report.dry_run:
@@ -177,5 +162,5 @@ def outcome(report: SyncReport) -> jobs.Outcome:
         return jobs.Outcome(text, (*report.warnings, *named))
     text = f"{counts}; {report.passages:,} passages in all, {report.took_s:.1f} s."
     if skipped:
-        text += f" {skipped:,} skipped: the page Documents says why."
+        text += f" {skipped:,} skipped: the page Documents lists them with reasons."
     return jobs.Outcome(text, report.warnings)

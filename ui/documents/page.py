@@ -10,7 +10,7 @@ import streamlit as st
 from semsearch import Index
 from semsearch.types import JsonObject
 
-from ..shared import index_picker, messages, pool, tables
+from ..shared import index_picker, messages, pool, tables, widgets
 from ..shared.messages import count, size
 from ..shared.widgets import URL
 from . import add, delete, passages, skipped
@@ -33,12 +33,13 @@ STATE_HELP = """
 - in the index only: it was uploaded or added by a program, and comes from no source
 - no text: nothing in it can be found
 """
-COLUMNS = {
-    "size": st.column_config.NumberColumn(format="bytes", help="Of the extracted text"),
-    "date": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", help="Of the file, UTC"),
+COLUMNS = {  # all of them, in order
     "id": tables.MEDIUM,
     "title": tables.MEDIUM,
     "state": st.column_config.TextColumn(help=STATE_HELP),
+    "passages": tables.COUNT,
+    "size": st.column_config.NumberColumn(format="bytes", help="Of the extracted text"),
+    "date": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", help="Of the file, UTC"),
     "metadata": tables.WIDE,
 }
 
@@ -46,8 +47,7 @@ COLUMNS = {
 def page() -> None:
     """The page."""
     st.title("Documents")
-    names = index_picker.names()
-    name = index_picker.index(names) if names else None
+    name = index_picker.index()
     if name is None:
         return
     with messages.errors():
@@ -67,7 +67,7 @@ def _summary(info: JsonObject) -> str:
 
 
 def _documents(name: str, index: Index, total: int) -> None:
-    """The documents that match the filters, the deletion of chosen ones, and the passages of one."""
+    """The documents that match the filters, buttons that delete the chosen ones, and the passages of one."""
     if not total:
         messages.info("This index contains no document yet. Add a folder, or drop files.")
         return
@@ -76,17 +76,14 @@ def _documents(name: str, index: Index, total: int) -> None:
     if not found:
         messages.info("No document matches. Loosen the filters.")
         return
-    at, pages = 1, -(-len(found) // ROWS)
-    if pages > 1:
-        at = min(int(st.number_input(f"Page, of {pages:,}", 1, pages, 1, key="page", bind=URL)), pages)
-    ids = found[(at - 1) * ROWS : at * ROWS]
-    per_page = f", {ROWS} a page" if pages > 1 else ""
+    ids = widgets.page_of(found, ROWS, "page", bind=URL)
+    per_page = f", {ROWS} a page" if len(found) > ROWS else ""
     st.caption(f"{count(len(found), 'document')}{per_page}. Tick rows to see passages or to delete.")
-    key = f"table {name} {at} {filters} {index.version}"
+    key = f"table {name} {ids[0]} {filters} {index.version}"
     tables.select(rows(index, ids), COLUMNS, key, lambda ticked: choose(ids, ticked), many=True)
     hint = "All pages of the table, as a file that a spreadsheet opens without running a formula."
-    write = lambda: tables.to_csv(rows(index, found), list(rows(index, found[:1])[0]))  # noqa: E731
-    tables.download(f"CSV ({len(found):,})", f"{name}.csv", write, hint=hint)
+    label, file = f"CSV ({len(found):,})", f"{name}.csv"
+    tables.download(label, file, lambda: tables.to_csv(rows(index, found), list(COLUMNS)), hint=hint)
     if "chosen" in st.session_state:
         st.session_state["chosen"] = [each for each in st.session_state["chosen"] if each in ids]
     chosen = st.multiselect("Chosen", ids, key="chosen", bind=URL, placeholder="Tick rows above, or type a name here")
@@ -123,11 +120,10 @@ def _matching(state: tuple[str, int, int], words: str, glob: str, where: str, _i
 def rows(index: Index, ids: Sequence[str]) -> list[JsonObject]:
     """The table's rows of these documents; one that was deleted meanwhile has none."""
     states = index.states(ids)
-    return [row(each, states.get(each["id"], "")) for each in index.documents(ids=ids)]
+    return [_row(each, states.get(each["id"], "")) for each in index.documents(ids=ids)]
 
 
-def row(document: JsonObject, state: str) -> JsonObject:
-    """A document as a row of the table."""
+def _row(document: JsonObject, state: str) -> JsonObject:
     mtime, metadata = document["mtime"], document["metadata"].items()
     return {
         "id": document["id"],

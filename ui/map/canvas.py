@@ -1,4 +1,4 @@
-"""The map in the browser: points as bytes, and the component that draws them and reports what is chosen.
+"""The map in the browser: points as bytes, and the component that draws them and reports the selection.
 
 Every point is drawn, as pixels of a canvas (space_raster.js): a chart library needs two seconds a frame for 20,000.
 Groups differ in colour (Okabe and Ito's, which suit colour-blind readers) and, beyond six of them, in shape.
@@ -17,6 +17,7 @@ import streamlit as st
 
 from semsearch.types import JsonObject, VectorSample
 
+from ..shared.messages import one_line
 from .clusters import Floats
 from .points import NOTHING, OTHERS, Colours, Key, Points
 
@@ -51,14 +52,14 @@ _show = st.components.v2.component(
 
 
 def show(data: bytes, chosen: Callable[[object], None]) -> None:
-    """The map. `chosen` is called with what the browser sends: {rows}, {area}, {group} or {}, and not to be trusted."""
+    """The map. `chosen` is called with what the browser sends, {rows}, {area}, {group} or {}; it may be forged."""
     _show(data=data, key="map", on_chosen_change=lambda: chosen(st.session_state["map"].get("chosen")))
 
 
 def packed(points: Points, placed: Floats, layout: str, colours: Colours, start: Callable[[], JsonObject]) -> bytes:
     """The bytes for the browser: a header, positions (n, 2), the level of each point, and the texts, deflated.
 
-    The same map gives the same bytes; `start`, what is chosen at first, is called once per map.
+    The same map gives the same bytes; `start`, which returns the initial selection, is called once per map.
     """
     levels = np.asarray(colours.numbers if colours.codes is None else colours.codes, np.float32)
     texts = _texts(points.key, points.sample)
@@ -67,7 +68,7 @@ def packed(points: Points, placed: Floats, layout: str, colours: Colours, start:
     if st.session_state.get("map begun", ("",))[0] != key:
         st.session_state["map begun"] = key, start()
     header = json.dumps(head | {"key": key, "chosen": st.session_state["map begun"][1]}).encode()
-    header += b" " * (-len(header) % 4)
+    header += b" " * (-len(header) % 4)  # as the numbers behind it must be aligned
     return len(header).to_bytes(4, "little") + header + placed.astype("<f4").tobytes() + levels.tobytes() + texts
 
 
@@ -75,34 +76,28 @@ def packed(points: Points, placed: Floats, layout: str, colours: Colours, start:
 def _texts(key: Key, _sample: VectorSample) -> bytes:
     """A line for each point: its path, a tab, the beginning of its text."""
     lines = (
-        f"{' '.join(document.split())[-SHOWN:]}\t{_beginning(text)}"
+        f"{' '.join(document.split())[-SHOWN:]}\t{one_line(text, SHOWN)}"
         for document, text in zip(_sample.documents, _sample.texts, strict=True)
     )
     return zlib.compress("\n".join(lines).encode("utf-8", "replace"), 1)
 
 
-def _beginning(text: str) -> str:
-    line = " ".join(text[: 2 * SHOWN].split())
-    return line if len(line) <= SHOWN else f"{line[:SHOWN].rpartition(' ')[0] or line[:SHOWN]} …"
-
-
 def _head(points: Points, colours: Colours) -> JsonObject:
-    count = len(points)
     head: JsonObject = {
-        "count": count,
-        "title": _short(colours.title),
+        "count": len(points),
+        "title": one_line(colours.title, LABEL),
         "groups": [],
         "sizes": [],
         "palette": PALETTE,
         "ramp": (),
         "grey": GREY,
-        "radius": next(radius for most, radius in RADII if count <= most),
+        "radius": next(radius for most, radius in RADII if len(points) <= most),
     }
     if colours.codes is None:
         numbers = np.array(colours.numbers)
         known = numbers[~np.isnan(numbers)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
-        missing = [NOTHING, count - len(known)]
+        missing = [NOTHING, len(points) - len(known)]
         return head | {"ramp": RAMP, "low": low, "high": high, "ends": [f"{low:g}", f"{high:g}"], "missing": missing}
     sizes = np.bincount(colours.codes[colours.codes >= 0], minlength=len(colours.names)).tolist()
     others = int((colours.codes < 0).sum()) if colours.names else 0
@@ -113,15 +108,6 @@ def _labels(colours: Colours) -> list[str]:
     """The names short enough for the legend, and still distinct."""
     made: list[str] = []
     for at, name in enumerate(colours.names):
-        label = _short(name)
+        label = one_line(name, LABEL)
         made.append(label if label not in made and label != OTHERS else f"{label} ({at + 1})")
     return made
-
-
-def _short(text: str) -> str:
-    """
-    >>> _short("a\\nvery long name of a folder")
-    'a very long name of a folder'
-    """
-    line = " ".join(text.split())
-    return line if len(line) <= LABEL else f"{line[: LABEL - 1]}…"

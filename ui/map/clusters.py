@@ -1,4 +1,4 @@
-"""Clusters of passages by k-means, and the words that distinguish each; near-duplicates. All of it deterministic."""
+"""Clusters of passages by k-means, the words that distinguish each, and near-duplicates; all deterministic."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def clusters(vectors: Floats, k: int) -> Codes:
         for one in np.unique(codes):
             mean = vectors[codes == one].sum(axis=0)
             centres[one] = mean / (np.linalg.norm(mean) or 1)
-    names, sizes = np.unique(codes, return_counts=True)
-    rank = {int(names[at]): place for place, at in enumerate(np.argsort(-sizes, kind="stable"))}
-    return np.array([rank[int(code)] for code in codes], np.int64)
+    _, codes, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+    ranks: Codes = np.argsort(np.argsort(-sizes, kind="stable"))
+    return ranks[codes]
 
 
 def _spread(vectors: Floats, k: int) -> Floats:
@@ -64,8 +64,8 @@ def names(texts: Sequence[str], codes: Codes) -> list[str]:
 
     Of more than READ texts every second, third, … is used.
     """
-    every = -(-len(texts) // READ) or 1
-    texts, codes, groups = texts[::every], codes[::every], len(np.bincount(codes))
+    every, groups = -(-len(texts) // READ) or 1, len(np.bincount(codes))
+    texts, codes = texts[::every], codes[::every]
     sizes = np.bincount(codes, minlength=groups)
     counts = [Counter[str]() for _ in sizes]
     for text, code in zip(texts, codes.tolist(), strict=True):

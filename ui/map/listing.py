@@ -8,10 +8,11 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from semsearch import Index
 from semsearch.types import VectorSample
 
-from ..shared import background, highlight, messages, pool, tables, widgets
-from ..shared.messages import count, plain
+from ..shared import background, highlight, messages, tables, widgets
+from ..shared.messages import count, one_line, plain
 from ..shared.widgets import URL, search_page
 from . import clusters, points
 from .clusters import PAIRS
@@ -20,6 +21,7 @@ from .points import Key, Points
 LISTED = 25  # passages at a time
 MOST_STARTS = 3  # of many passages, those that a search starts from
 READ = 2_000  # of many passages, those whose words are counted
+SHOWN = 160  # characters of a text in a table
 
 
 def chosen(name: str, on: Points, rows: Sequence[int], heading: str, *, alike: bool) -> None:
@@ -34,16 +36,13 @@ def chosen(name: str, on: Points, rows: Sequence[int], heading: str, *, alike: b
         _search_link(row, name, on, rows[:MOST_STARTS], "Search for similar passages", hint)
     elif len(rows) > 1:
         st.caption(counted)
-    at, pages = 1, -(-len(rows) // LISTED)
-    if pages > 1:
-        at = int(st.number_input(f"Page, of {pages:,}", 1, pages, 1, key=f"page {heading} {len(rows)}", width=160))
-    for one in rows[(at - 1) * LISTED : at * LISTED]:
+    for one in widgets.page_of(rows, LISTED, f"page {heading} {len(rows)}", width=160):
         _passage(name, on, one)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def _words(key: Key, rows: tuple[int, ...], _sample: VectorSample) -> str:
-    """The words that are in these passages, and less in the others."""
+    """The words that are more frequent in these passages than in the others."""
     inside = np.zeros(len(_sample), np.int64)
     inside[list(rows)] = 1
     if inside.all():
@@ -68,7 +67,7 @@ def _search_link(
 ) -> None:
     """A link to the search page, with these passages as chips."""
     params = [("more", f"#{on.sample.ids[row]}") for row in rows]
-    params += [("n", name)] if len(pool.names()) > 1 else []
+    params += [("n", name)] if len(Index.names()) > 1 else []
     icon = ":material/search:"
     place.page_link(search_page(), label=label, icon=icon, query_params=params, width="content", help=hint)
 
@@ -83,7 +82,9 @@ def near(name: str, on: Points) -> None:
     )
     if not st.toggle(label, key="near", bind=URL, help=hint):
         return
-    answer = background.result(*points.near(on), "Comparing points …", queue="near")
+    documents, texts = on.sample.documents, on.sample.texts
+    work = lambda: clusters.near(on.sample.vectors, documents)  # noqa: E731
+    answer = background.result(("near", on.key), work, "Comparing points …", queue="near")
     if answer is None:
         return
     pairs, more = answer
@@ -92,17 +93,12 @@ def near(name: str, on: Points) -> None:
         return
     counted = f"The {PAIRS} closest pairs of many" if more else count(len(pairs), "pair")
     st.caption(f"{counted}, the closest first. Tick one to read both.")
-    documents, texts = on.sample.documents, on.sample.texts
     key = f"pairs {on.key}"
     rows = [
-        {"cosine": round(cosine, 4), "first": documents[one], "second": documents[other], "text": _line(texts[one])}
-        for one, other, cosine in pairs
+        {"cosine": round(c, 4), "first": documents[a], "second": documents[b], "text": one_line(texts[a], SHOWN)}
+        for a, b, c in pairs
     ]
     tables.select(rows, {}, key, lambda _: None)
     for row in st.session_state[key]["selection"]["rows"][:1]:
         for one in pairs[row][:2]:
             _passage(name, on, one)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:160]

@@ -17,7 +17,7 @@ from .clusters import Floats
 from .points import CLUSTER, Points
 from .selection import Selection
 
-LEAST = 3  # points: with fewer there is nothing to see
+LEAST = 3  # points
 UMAP_WAITS = (
     "UMAP is being computed; until then this is PCA. On one core 3,000 passages take 40 seconds, 10,000 a few minutes."
 )
@@ -26,11 +26,8 @@ UMAP_WAITS = (
 def page() -> None:
     """The page."""
     st.title("Map")
-    names = index_picker.names()
-    if not names:
-        return
     row = st.container(horizontal=True, vertical_alignment="top")
-    name = index_picker.index(names, row, lambda: _clear(*selection.ALL), 180)
+    name = index_picker.index(row, lambda: _clear(*selection.ALL), 180)
     with messages.errors():
         if name is not None:
             _show(name, row)
@@ -57,10 +54,7 @@ def _show(name: str, row: DeltaGenerator) -> None:
         most = points.GROUPS
         k = row.slider("Clusters", 2, most, 6, key="clusters", bind=URL, on_change=_clear, args=group, width=150)
     if layout == "UMAP" and not umap:
-        messages.info(
-            "UMAP is not installed, so this is PCA. To install it: pip install umap-learn, then start semsearch ui "
-            "again."
-        )
+        messages.info("UMAP is not installed, so this is PCA. Run pip install umap-learn, then restart semsearch ui.")
     placed, about = _positions(on, umap)
     _map(name, index, on, placed, about, way, int(k))
     listing.near(name, on)
@@ -76,7 +70,8 @@ def _positions(on: Points, umap: bool) -> tuple[Floats, str]:
     """Where the points lie, and a sentence about it; by PCA while UMAP is computed."""
     if umap:
         with messages.errors():
-            found = background.result(*points.umap(on), UMAP_WAITS, queue="umap")
+            work = lambda: projection.placed(on.sample.vectors)  # noqa: E731
+            found = background.result(("umap", on.key), work, UMAP_WAITS, queue="umap")
             if found is not None:
                 return found, "UMAP: neighbours lie together, long distances mean little"
     placed, share = points.pca(on)
@@ -84,7 +79,7 @@ def _positions(on: Points, umap: bool) -> tuple[Floats, str]:
 
 
 def _map(name: str, index: Index, on: Points, placed: Floats, about: str, way: str, k: int) -> None:
-    """The map, and below it what is chosen there."""
+    """The map, and below it the passages selected there."""
     counted = count(len(on), "passage")
     if on.sample.total > len(on):
         counted = f"A fixed sample of {len(on):,} of the {on.sample.total:,} passages, so that it stays fluid"
@@ -104,7 +99,7 @@ def _map(name: str, index: Index, on: Points, placed: Floats, about: str, way: s
     else:
         st.caption(
             "Click a point to read it (with Shift, several), draw around some with the lasso, or click a name in the "
-            "legend: what you choose is listed here, and can be searched for. Ctrl and the wheel zoom."
+            "legend: the passages you choose are listed here, and can be searched for. Ctrl and the wheel zoom."
         )
 
 

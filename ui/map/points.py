@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import takewhile
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -15,7 +17,7 @@ from semsearch import Index
 from semsearch.types import VectorSample
 
 from ..shared import background, pool
-from . import clusters, projection
+from . import clusters
 from .clusters import Codes, Floats
 
 MOST = 100_000  # points: scripts/bench_map.py measures how a browser copes
@@ -25,8 +27,6 @@ GROUPS = 10  # that differ in colour and shape; the rest is grey
 OTHERS, NOTHING = "all others", "not given"
 CLUSTER, FOLDER = "cluster", "folder"
 Key = tuple[str, int, int, int]  # path, inode and version of the index, and the size of the sample
-T = TypeVar("T")
-Task = tuple[tuple[str, Key], Callable[[], T]]  # the key and the work of a background computation
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +53,20 @@ class Colours:
     numbers: tuple[float, ...] = ()
 
     def code(self, name: str) -> int | None:
-        """The code of a group by its name."""
-        if name in self.names:
+        """The code of a group by its name; None for none."""
+        if name and name in self.names:
             return self.names.index(name)
         return -1 if name == OTHERS and self.codes is not None and (self.codes < 0).any() else None
 
 
 def sample(index: Index, most: int) -> Points:
     """The passages of an index; of more than `most` a fixed sample."""
-    key = (*pool.state(index), most)
-    return Points(key, _sample(key, index))
+    return _sample((*pool.state(index), most), index)
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the vectors …")  # shared and only read
-def _sample(key: Key, _index: Index) -> VectorSample:
-    return _index.sample_vectors(key[-1], letters=LETTERS)
+def _sample(key: Key, _index: Index) -> Points:
+    return Points(key, _index.sample_vectors(key[-1], letters=LETTERS))
 
 
 @st.cache_data(max_entries=16, show_spinner=False, hash_funcs=BY_KEY)
@@ -89,21 +88,16 @@ def principal(vectors: Floats) -> tuple[Floats, float]:
     return placed, float(spread[::-1][:2].sum() / spread.sum()) if spread.sum() > 0 else 1.0
 
 
-def umap(points: Points) -> Task[Floats]:
-    """The computation of positions (n, 2) by UMAP."""
-    return ("umap", points.key), lambda: projection.placed(points.sample.vectors)
-
-
 def ways(index: Index) -> list[str]:
     """The ways to colour the points."""
-    return [CLUSTER, FOLDER, *_kinds(pool.state(index), index)]
+    return [CLUSTER, *_kinds(pool.state(index), index)]
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _kinds(key: tuple[str, int, int], _index: Index) -> dict[str, tuple[str, str]]:
-    """The metadata keys with several values, and their kinds, by their labels."""
+    """By their labels: the folder, then the metadata keys with several values; each with its kind."""
     shown = (each for each in _index.facets() if not each.builtin and each.kind in ("number", "date", "words", "flag"))
-    return {f"{each.key} (metadata)": (each.key, each.kind) for each in shown}
+    return {FOLDER: (FOLDER, FOLDER), **{f"{each.key} (metadata)": (each.key, each.kind) for each in shown}}
 
 
 def colours(points: Points, index: Index, way: str, k: int) -> Colours:
@@ -113,8 +107,6 @@ def colours(points: Points, index: Index, way: str, k: int) -> Colours:
         work, key = lambda: _clusters(vectors, texts, k), ("clusters", points.key, k)
         found = background.result(key, work, "Computing clusters …")
         return found or Colours(way, codes=np.full(len(points), -1, np.int64))
-    if way == FOLDER:
-        return _folders(points)
     return _values(points, *_kinds(pool.state(index), index)[way])
 
 
@@ -123,29 +115,19 @@ def _clusters(vectors: Floats, texts: Sequence[str], k: int) -> Colours:
     return Colours(CLUSTER, tuple(clusters.names(texts, codes)), codes)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_KEY)
-def _folders(points: Points) -> Colours:
-    return grouped(FOLDER, folders(points.sample.documents))
-
-
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_KEY)
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=BY_KEY)
 def _values(points: Points, name: str, kind: str) -> Colours:
+    if kind == FOLDER:
+        return grouped(name, folders(points.sample.documents))
     values = [each.get(name) for each in points.sample.metadata]
     if kind in ("number", "date"):
         return Colours(name, numbers=tuple(_year(one) if kind == "date" else _number(one) for one in values))
     return grouped(name, [NOTHING if value is None else str(value) for value in values])
 
 
-def near(points: Points) -> Task[tuple[list[tuple[int, int, float]], bool]]:
-    """The computation of near-duplicates: pairs of passages of different documents, and whether there are more."""
-    return ("near", points.key), lambda: clusters.near(points.sample.vectors, points.sample.documents)
-
-
 def grouped(title: str, values: Sequence[str]) -> Colours:
     """Groups by value, the most frequent first; code -1 for the rare ones beyond GROUPS."""
-    counts: dict[str, int] = {}
-    for value in values:
-        counts[value] = counts.get(value, 0) + 1
+    counts = Counter(values)
     names = sorted(counts, key=lambda name: (-counts[name], name))[:GROUPS]
     code = {name: at for at, name in enumerate(names)}
     return Colours(title, tuple(names), np.array([code.get(value, -1) for value in values], np.int64))
@@ -158,10 +140,8 @@ def folders(documents: Sequence[str]) -> list[str]:
     ['cars', 'cars', '(no folder)']
     """
     parts = [document.split("/")[:-1] for document in documents]
-    shared = 0
-    while parts and all(len(each) > shared and each[shared] == parts[0][shared] for each in parts):
-        shared += 1
-    if parts and all(len(each) == shared for each in parts):  # all in one folder
+    shared = len(list(takewhile(lambda level: len(set(level)) == 1, zip(*parts, strict=False))))
+    if all(len(each) == shared for each in parts):  # all in one folder
         shared = max(0, shared - 1)
     return [each[shared] if len(each) > shared else "(no folder)" for each in parts]
 

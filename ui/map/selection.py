@@ -43,7 +43,7 @@ class Selection:
             return [at[one] for one in self.points if one in at]
         if self.area:
             return central(points, np.flatnonzero(within(self.area, placed)))
-        code = colours.code(self.group) if self.group else None
+        code = colours.code(self.group)
         return [] if code is None or colours.codes is None else central(points, np.flatnonzero(colours.codes == code))
 
     def start(self, points: Points, colours: Colours) -> JsonObject:
@@ -52,12 +52,12 @@ class Selection:
             return {"rows": np.flatnonzero(np.isin(points.sample.ids, self.points)).tolist()}
         if self.area:
             return {"area": self.area}
-        code = colours.code(self.group) if self.group else None
+        code = colours.code(self.group)
         return {} if code is None else {"group": code}
 
 
 def read(params: Mapping[str, str]) -> Selection:
-    """The selection in a URL; what cannot be read is left out.
+    """The selection in a URL, without unreadable parts.
 
     >>> read({"points": "7,12"}).points, read({"area": "0,0_1,0_1,1"}).area, read({"points": "x", "area": "1"})
     ((7, 12), ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)), Selection(points=(), area=(), group=''))
@@ -68,7 +68,7 @@ def read(params: Mapping[str, str]) -> Selection:
 
 
 def from_browser(state: object, on: Points, colours: Colours) -> Selection:
-    """The selection in the browser; what is not on this map is left out."""
+    """The selection in the browser, without parts that are not on this map."""
     state = state if isinstance(state, Mapping) else {}
     rows = [row for row in state.get("rows") or () if isinstance(row, int) and 0 <= row < len(on)]
     corners = [_corner(one) for one in state.get("area") or ()]
@@ -80,7 +80,7 @@ def from_browser(state: object, on: Points, colours: Colours) -> Selection:
 
 def _corner(one: Iterable[object]) -> tuple[float, float] | None:
     try:
-        x, y = map(float, one)  # type: ignore[arg-type]  # whatever the browser sends
+        x, y = map(float, one)  # type: ignore[arg-type]  # the browser may send anything
     except (TypeError, ValueError):
         return None
     return (x, y) if math.isfinite(x) and math.isfinite(y) else None

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import Encoder, Progress, SemsearchError
+from semsearch import Encoder, Index, Progress, SemsearchError
 from semsearch.types import JsonObject
 
-from ..shared import encoder_picker, jobs, messages, pool
+from ..shared import encoder_picker, jobs, messages
 from ..shared.messages import plain, size
 from . import commands
 
@@ -72,7 +72,7 @@ def _options() -> None:
     left, right = st.columns(2)
     hint = "Fitted on the passages of an index, without labels, and part of the export."
     left.selectbox("Post-processing (--post)", ("nothing", "whitening", "flow"), key="export.post", help=hint)
-    right.selectbox("Fitted on the passages of (--fit-index)", pool.names(), key="export.fit")
+    right.selectbox("Fitted on the passages of (--fit-index)", Index.names(), key="export.fit")
     hint = "1 whitens fully, 0.2 a little."
     left.number_input("Whitening power (--power)", 0.0, 1.0, 1.0, 0.1, key="export.power", help=hint)
     right.number_input("Truncate vectors to dimensions (--dim)", 1, value=None, key="export.dim", placeholder="all")

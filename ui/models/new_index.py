@@ -11,7 +11,7 @@ import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError, Splitter
 
-from ..shared import encoder_picker, jobs, messages, pool, splitter_form
+from ..shared import encoder_picker, jobs, messages, widgets
 from ..shared.messages import count
 
 BACKENDS = ("auto", "exact", "flat", "compressed", "ivf")
@@ -38,8 +38,8 @@ def create() -> None:
 
 def _options() -> None:
     """The options of `semsearch index --help`, under the same names."""
-    hint = f"{splitter_form.HELP} It can be changed later, on the page Documents."
-    splitter_form.fields("new", Splitter(), kind_help=hint)
+    hint = f"{widgets.SPLIT_HELP} It can be changed later, on the page Documents."
+    widgets.splitter_fields("new", Splitter(), kind_help=hint)
     hint = (
         "auto: by the number of vectors. exact and flat: every vector, by numpy or FAISS. compressed: a code for every "
         "vector, in a third of the memory. ivf: codes of the nearest cells only, for millions."
@@ -63,7 +63,7 @@ def _create() -> None:
     state = st.session_state
     name, encoder, backend = state["new.name"].strip(), state["new.encoder"], state["new.backend"]
     with messages.refusing():
-        folder, splitter = _folder(name), splitter_form.chosen("new")
+        folder, splitter = _folder(name), widgets.splitter_chosen("new")
 
         def work(_: jobs.Report) -> jobs.Outcome:
             Index.create(folder, encoder=encoder, splitter=splitter, backend=backend).close()
@@ -111,6 +111,6 @@ def _folder(name: str) -> Path:
     """The folder of a new index. Raises SemsearchError for a name that cannot be one, or is taken."""
     if not name or Path(name).name != name:
         raise SemsearchError("An index needs a name without '/'.", "Use letters, digits, '-' and '_'.")
-    if name in pool.names():
+    if name in Index.names():
         raise SemsearchError(f"There is an index {name} already.", "Choose another name, or remove it first.")
     return Index.folder(name)

@@ -26,11 +26,11 @@ def page() -> None:
 
 
 def _indexes() -> None:
-    names = pool.names()
+    names = Index.names()
     if names:
         columns = {"size": tables.BYTES, "documents": tables.COUNT, "passages": tables.COUNT, "why": tables.WIDE}
         tables.show([_row(name) for name in names], columns)
-        name = index_picker.index(names)
+        name = index_picker.index()
         with messages.errors():
             if name is not None:
                 _index(name, pool.index(name).info())

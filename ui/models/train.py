@@ -8,12 +8,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import Encoder, SemsearchError
+from semsearch import Encoder, Index, SemsearchError
 from semsearch.prompts import templates
 from semsearch.training import training_methods
 from semsearch.types import JsonObject
 
-from ..shared import background, encoder_picker, messages, pool, widgets
+from ..shared import background, encoder_picker, messages, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
 from . import commands, train_options, train_runs
@@ -61,7 +61,7 @@ def _form(methods: Mapping[str, JsonObject]) -> None:
 
 
 def _data(method: JsonObject) -> None:
-    names = pool.names()
+    names = Index.names()
     sources = SOURCES if names and not method["needs"].startswith("pairs") else SOURCES[1:]
     source = widgets.choice("Training texts", sources, "train.from", bind=None)
     if source == INDEX:

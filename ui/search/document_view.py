@@ -7,6 +7,7 @@ import streamlit as st
 from semsearch import Hit, Index, SemsearchError
 
 from ..shared import highlight, messages, pool, widgets
+from .results import Found, State
 
 AROUND = 6_000  # characters shown before and after the passage: a book of a megabyte would stop the browser
 OPEN, PAGE, TO_DRAW = "open hit", "page shown", "page to draw"
@@ -22,28 +23,30 @@ SCROLL = """<script>
 </script>"""
 
 
-def toggle(index: str, hit: Hit) -> None:
+def toggle(each: Found) -> None:
     """Open a hit, or close it where it is open."""
-    st.session_state[OPEN] = None if is_open(index, hit) else (index, hit.id)
-    st.session_state[PAGE] = hit.page
+    st.session_state[OPEN] = None if is_open(each) else each.key
+    st.session_state[PAGE] = each.hit.page
 
 
-def is_open(index: str, hit: Hit) -> bool:
-    return bool(st.session_state.get(OPEN) == (index, hit.id))
+def is_open(each: Found) -> bool:
+    """Whether the document of this hit is shown."""
+    return bool(st.session_state.get(OPEN) == each.key)
 
 
-def show(index: str, hit: Hit) -> None:
+def show(each: Found) -> None:
     """The document of an open hit, with the passage marked; a page of a PDF beside it, or below in a narrow window."""
-    if not is_open(index, hit):
+    if not is_open(each):
         return
     with messages.errors():
-        if hit.page is None:
-            _text(index, hit)
+        index = pool.index(each.index)
+        if each.hit.page is None:
+            _text(index, each.hit)
             return
         picture, text = st.columns(2)
         with text:
-            _text(index, hit)
-        st.session_state[TO_DRAW] = (picture, index, hit)  # after all else: it takes a moment
+            _text(index, each.hit)
+        st.session_state[TO_DRAW] = (picture, index, each.hit)  # after all else: it takes a moment
 
 
 def draw_page() -> None:
@@ -54,8 +57,8 @@ def draw_page() -> None:
             _picture(index, hit)
 
 
-def _text(index: str, hit: Hit) -> None:
-    text = pool.index(index).get(hit.document)["text"]
+def _text(index: Index, hit: Hit) -> None:
+    text = index.get(hit.document)["text"]
     first, last = max(0, hit.start - AROUND), min(len(text), hit.end + AROUND)
     with st.container(height=HEIGHT):
         messages.caption(hit.path + (f" · page {hit.page}" if hit.page else ""))
@@ -63,11 +66,11 @@ def _text(index: str, hit: Hit) -> None:
         st.html(SCROLL, unsafe_allow_javascript=True)
 
 
-def _picture(index: str, hit: Hit) -> None:
+def _picture(index: Index, hit: Hit) -> None:
     """The page, with buttons for its neighbours; or why there is none."""
-    opened = pool.index(index)
     try:
-        png, page, pages = _drawn(pool.state(opened), hit.document, _page(hit), opened)
+        wanted = int(st.session_state.get(PAGE) or hit.page or 1)
+        png, page, pages = _drawn(pool.state(index), hit.document, wanted, index)
     except SemsearchError as error:
         messages.info(f"The page cannot be shown: {error}", icon="hide_image")
         return
@@ -80,15 +83,11 @@ def _picture(index: str, hit: Hit) -> None:
         widgets.button(label, icon, _turn_to, (other,), place=row, key=key, kind="tertiary", off=off)
 
 
-def _page(hit: Hit) -> int:
-    return int(st.session_state.get(PAGE) or hit.page or 1)
-
-
 def _turn_to(page: int) -> None:
     st.session_state[PAGE] = page
 
 
 @st.cache_data(max_entries=32, show_spinner="Drawing the page …")
-def _drawn(state: tuple[str, int, int], document: str, page: int, _index: Index) -> tuple[bytes, int, int]:
+def _drawn(state: State, document: str, page: int, _index: Index) -> tuple[bytes, int, int]:
     found = _index.page_image(document, page)
     return found.png, found.page, found.pages

@@ -14,7 +14,7 @@ from semsearch.types import JsonObject
 
 from ..shared import messages, pool, tables, widgets
 from ..shared.messages import count
-from . import filter_panel, hits, results
+from . import filters, hits, results
 from .results import Answer, Found
 
 FIELDS = ("id", "document", "path", "line", "page", "heading", "strength", "score", "text")
@@ -29,7 +29,7 @@ LOOSER: dict[str, tuple[JsonObject, JsonObject]] = {  # fields of the query, and
 
 
 def nothing_found(query: Query, names: Sequence[str]) -> None:
-    """The condition that is in the way, with a button that drops it, and the best hit without it."""
+    """The condition that excludes every hit, a button that drops it, and the best hit without it."""
     if not any(pool.index(name).info()["documents"] for name in names):
         messages.info("There is no document in here yet. Add some on the page Documents.")
         return
@@ -41,13 +41,13 @@ def nothing_found(query: Query, names: Sequence[str]) -> None:
             row = widgets.row()
             row.markdown(f"Without {what} this would be the best hit:", width="content")
             row.button(f"Search without {what}", icon=":material/filter_alt_off:", on_click=drop)
-            hits.card(found[0], other, several=len(names) > 1, lead="Best:")
+            hits.card(found[0], other, "Best:", several=len(names) > 1)
             return
     st.caption("Try other words, or search by meaning.")
 
 
 def _looser(query: Query, names: Sequence[str]) -> dict[str, tuple[Query, Callable[[], None]]]:
-    """What can be left out: the query without it, and what resets its widgets."""
+    """By the name of each condition: the query without it, and a function that resets its widgets."""
     fields, values = (dict(ChainMap(*(each[at] for each in LOOSER.values()))) for at in (0, 1))
     every = {**LOOSER, "all of these": (fields, values)}
     return {what: (replace(query, **looser), partial(_reset, reset, names)) for what, (looser, reset) in every.items()}
@@ -56,7 +56,7 @@ def _looser(query: Query, names: Sequence[str]) -> dict[str, tuple[Query, Callab
 def _reset(values: JsonObject, names: Sequence[str]) -> None:
     st.session_state.update(values)
     if "where" in values:
-        filter_panel.clear(names)
+        filters.clear(names)
 
 
 def show(answer: Answer) -> None:
@@ -64,7 +64,7 @@ def show(answer: Answer) -> None:
     hit_count, took = count(len(answer.found), "hit"), _took(answer, "search")
     row = widgets.row()
     row.caption(" · ".join([hit_count, _encoding(answer), f"searched in {took:.1f} ms", *_devices(answer)]))
-    rows = [record(each) for each in answer.found]
+    rows = [record(rank, each) for rank, each in enumerate(answer.found, 1)]
     tables.download("JSON", "hits.json", lambda: tables.to_json(rows), place=row)
     tables.download("CSV", "hits.csv", lambda: tables.to_csv(rows, COLUMNS), place=row)
 
@@ -74,7 +74,7 @@ def _took(answer: Answer, part: str) -> float:
 
 
 def _encoding(answer: Answer) -> str:
-    """How long encoding took, if the query was encoded at all."""
+    """The time that encoding took, if the query was encoded at all."""
     if any(each.plan.get("encoded") for each in answer.results.values()):
         return f"query encoded in {_took(answer, 'encode'):.1f} ms"
     by_meaning = any(each.query.mode != "keyword" for each in answer.results.values())
@@ -82,15 +82,14 @@ def _encoding(answer: Answer) -> str:
 
 
 def _devices(answer: Answer) -> list[str]:
-    """Where the encoders of these indexes compute."""
+    """The devices of the encoders of these indexes."""
     names = [name for name, each in answer.results.items() if each.query.mode != "keyword"]
     return list(dict.fromkeys(str(getattr(pool.index(name).encoder, "device", "cpu")) for name in names))
 
 
-def record(each: Found) -> JsonObject:
-    """A hit as downloads have it."""
-    hit = each.hit
-    fields = {name: getattr(hit, name) for name in FIELDS}
-    scores = {name: hit.scores.get(name) for name in ("cosine", "bm25")}
-    place = {"rank": each.rank, "index": each.index, "title": each.title}
-    return {**place, **fields, **scores, "metadata": dict(hit.metadata)}
+def record(rank: int, each: Found) -> JsonObject:
+    """A hit as a record of a download."""
+    fields = {name: getattr(each.hit, name) for name in FIELDS}
+    scores = {name: each.hit.scores.get(name) for name in ("cosine", "bm25")}
+    place = {"rank": rank, "index": each.index, "title": each.title}
+    return {**place, **fields, **scores, "metadata": dict(each.hit.metadata)}

@@ -26,24 +26,24 @@ def show(query: Query, answer: Answer) -> None:
     """Every warning, and every hit."""
     for warning in [*_warnings(answer), *(f"{name} was not searched: {why}" for name, why in answer.refused.items())]:
         messages.warning(warning)
-    for each in answer.found:
-        card(each, query, several=len(answer.results) > 1)
+    for rank, each in enumerate(answer.found, 1):
+        card(each, query, f"{rank}.", several=len(answer.results) > 1)
 
 
 def _warnings(answer: Answer) -> list[str]:
-    """The warnings of the indexes; that one has no good match counts only where none has."""
+    """The warnings of the indexes; "no good match" counts only where no index has one."""
     found = [(name, warning) for name, each in answer.results.items() for warning in each.warnings]
     poor = {name for name, warning in found if warning.startswith(POOR)}
     good = any(each and name not in poor for name, each in answer.results.items())
     return [f"{name}: {warning}" for name, warning in found if not (good and warning.startswith(POOR))]
 
 
-def card(each: Found, query: Query, *, several: bool, lead: str = "") -> None:
-    """A hit after its rank: title, place, strength, scores, text, and what can be done with it."""
+def card(each: Found, query: Query, lead: str, *, several: bool) -> None:
+    """A hit after `lead`, its rank: title, place, strength, scores, text, and buttons."""
     hit = each.hit
     with st.container(border=True):
         left, right = st.columns([5, 2], vertical_alignment="center")
-        left.markdown(f"**{lead or f'{each.rank}.'} {plain(_title(each))}**")
+        left.markdown(f"**{lead} {plain(_title(each))}**")
         messages.caption((f"{each.index} · " if several else "") + f"{_source(hit)}{_place(hit)}", left)
         if hit.strength is not None:
             right.progress(min(1.0, max(0.0, hit.strength)), text=f"strength {hit.strength:.2f}")
@@ -52,7 +52,7 @@ def card(each: Found, query: Query, *, several: bool, lead: str = "") -> None:
             right.html(bar)
         st.html(results.html(each, query))
         _actions(each)
-        document_view.show(each.index, hit)
+        document_view.show(each)
         _unfolded(each, query)
 
 
@@ -64,7 +64,7 @@ def _title(each: Found) -> str:
 
 
 def _source(hit: Hit) -> str:
-    """Its file, and which record of it."""
+    """The file, and the record in it."""
     return hit.document if hit.document.startswith(hit.path) else f"{hit.path} · {hit.document}"
 
 
@@ -99,60 +99,55 @@ STYLE = """<style>
 
 def _actions(each: Found) -> None:
     """Buttons: open, more and less like this, unfold."""
-    hit, name = each.hit, f"{each.index}/{each.hit.id}"
     row = widgets.row()
     _open_button(row, each)
     for kind, icon, way in (("more", "add", "towards"), ("less", "remove", "away from")):
-        label, key = f"{kind.capitalize()} like this", f"{kind} {name}"
+        label, key = f"{kind.capitalize()} like this", f"{kind} {each.key}"
         hint = f"Adds the chip {plain(each.chip)} above, which moves the search {way} this passage."
         widgets.button(label, icon, _add_chip, (kind, each.chip), place=row, key=key, hint=hint, kind="tertiary")
-    rest, copies = hit.more_in_document, len(hit.near_copies)
-    folded = {"rest": (rest, f"{rest} more in this document")}
-    folded["copies"] = (copies, f"{copies} near {'copies' if copies > 1 else 'copy'}")
-    for kind, (number, label) in folded.items():
+    rest, copies = each.hit.more_in_document, len(each.hit.near_copies)
+    for kind, number, label in (
+        ("rest", rest, f"{rest} more in this document"),
+        ("copies", copies, f"{copies} near {'copies' if copies > 1 else 'copy'}"),
+    ):
         if number:
-            shown = st.session_state.get(UNFOLDED) == (kind, each.index, hit.id)
-            icon, key = f"unfold_{'less' if shown else 'more'}", f"{kind} {name}"
+            icon, key = f"unfold_{'less' if _is_unfolded(kind, each) else 'more'}", f"{kind} {each.key}"
             widgets.button(label, icon, _unfold, (kind, each), place=row, key=key, kind="tertiary")
     messages.caption(each.chip, row)
 
 
 def _open_button(place: DeltaGenerator, each: Found) -> None:
-    label = "Close" if document_view.is_open(each.index, each.hit) else "Open"
-    hint, key, args = (
-        "The document, with the passage marked.",
-        f"open {each.index}/{each.hit.id}",
-        (each.index, each.hit),
-    )
-    widgets.button(label, "open_in_full", document_view.toggle, args, place=place, key=key, hint=hint, kind="tertiary")
+    label, key = "Close" if document_view.is_open(each) else "Open", f"open {each.key}"
+    hint, click = "The document, with the passage marked.", document_view.toggle
+    widgets.button(label, "open_in_full", click, (each,), place=place, key=key, hint=hint, kind="tertiary")
 
 
 def _add_chip(kind: str, chip: str) -> None:
-    chips = list(st.session_state.get(kind, []))
-    if chip not in chips:
-        st.session_state[kind] = [*chips, chip]
+    st.session_state[kind] = list(dict.fromkeys([*st.session_state.get(kind, []), chip]))
+
+
+def _is_unfolded(kind: str, each: Found) -> bool:
+    return bool(st.session_state.get(UNFOLDED) == (kind, each.key))
 
 
 def _unfold(kind: str, each: Found) -> None:
-    now = (kind, each.index, each.hit.id)
-    st.session_state[UNFOLDED] = None if st.session_state.get(UNFOLDED) == now else now
+    st.session_state[UNFOLDED] = None if _is_unfolded(kind, each) else (kind, each.key)
 
 
 def _unfolded(each: Found, query: Query) -> None:
     """The other passages of the document that were found, or its near copies."""
-    hit = each.hit
-    kind = next((k for k in ("rest", "copies") if st.session_state.get(UNFOLDED) == (k, each.index, hit.id)), None)
-    if kind is None:
+    search = next((search for kind, search in (("rest", _rest), ("copies", _copies)) if _is_unfolded(kind, each)), None)
+    if search is None:
         return
     with messages.errors():
-        for found in _rest(each, query) if kind == "rest" else _copies(each, query):
+        for found in search(each, query):
             with st.container(border=True):
                 row = widgets.row()
                 strength = "" if found.hit.strength is None else f" · strength {found.hit.strength:.2f}"
                 messages.caption(f"{found.hit.path}{_place(found.hit)}{strength} · {found.chip}", row)
                 _open_button(row, found)
                 st.html(results.html(found, query))
-                document_view.show(found.index, found.hit)
+                document_view.show(found)
 
 
 def _rest(each: Found, query: Query) -> Sequence[Found]:
@@ -162,7 +157,7 @@ def _rest(each: Found, query: Query) -> Sequence[Found]:
 
 
 def _copies(each: Found, query: Query) -> Sequence[Found]:
-    """The best passage of every copy, whatever its strength: it is as strong as that of its original."""
+    """The best passage of every copy, of any strength: it is as strong as that of its original."""
     documents = each.hit.near_copies[:MOST_UNFOLDED]
     found = results.search_within(each, replace(query, min_strength=0.0), documents, k=4 * len(documents))
     best: dict[str, Found] = {}

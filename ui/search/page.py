@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +16,13 @@ from semsearch import Index, Query, SemsearchError
 from ..shared import index_picker, messages, pool, widgets
 from ..shared.messages import count, plain
 from ..shared.widgets import URL
-from . import document_view, filter_panel, footer, hits, results
-from .chips import Chip, chip
+from . import document_view, filters, footer, hits, results
 
 MODES = ("hybrid", "semantic", "keyword")
 GROUPS = ("document", "passage")
 CHIP = "text or passage number (#42); ^0.5 halves its weight"
+PASSAGE = re.compile(r"#(?:(.+)/)?([0-9]{1,18})")
+WEIGHT = re.compile(r"^(.*\S)\s*\^\s*([0-9]*\.?[0-9]+)$", re.DOTALL)
 # The box has the cursor as soon as it is there, and again for a slash that is typed elsewhere: fixed text, no data.
 KEYS = """<script>
 const box = () => document.querySelector("input[aria-label='What are you looking for?']");
@@ -38,7 +41,7 @@ def page() -> None:
     """The page."""
     st.title("Search")
     st.html(KEYS, unsafe_allow_javascript=True)
-    names = pool.names()
+    names = Index.names()
     if not names:
         _no_index()
         return
@@ -49,7 +52,7 @@ def page() -> None:
     with st.sidebar:
         chosen = _indexes(names)
         query = _options(text)
-        query = replace(query, where=filter_panel.controls(chosen, query.where))
+        query = replace(query, where=filters.controls(chosen, query.where))
     query = _with_chips(query, chosen)
     if not (query.text.strip() or query.more or query.like):
         st.caption(_summary(chosen))
@@ -80,7 +83,7 @@ def _indexes(names: Sequence[str]) -> list[str]:
 
 
 def _options(text: str) -> Query:
-    """What the widgets in the sidebar say."""
+    """The query with the options in the sidebar."""
     hint = "semantic: by meaning. keyword: by the words themselves. hybrid: by both."
     mode = widgets.choice("Search by", MODES, "mode", hint)
     hint = "Off: the two rankings are fused by rank. On: a weighted sum of their scores."
@@ -105,22 +108,32 @@ def _with_chips(query: Query, names: Sequence[str]) -> Query:
     more = left.multiselect("More like", key="more", **options)
     less = right.multiselect("Less like", key="less", **options)
     with messages.errors():
-        towards, away = (tuple(_weighted_text(chip(each), names) for each in chips) for chips in (more, less))
+        towards, away = (tuple(_weighted_text(chip, names) for chip in chips) for chips in (more, less))
         return replace(query, more=towards, less=away)
     return query
 
 
-def _weighted_text(each: Chip, names: Sequence[str]) -> tuple[str, float]:
-    """A chip as text and weight; a passage's text is in the index that it names, or in the first that has it."""
-    if each.passage is None:
-        return each.text, each.weight
-    for name in [each.index] if each.index else names:
-        try:
-            return str(pool.index(name).get(each.passage)["text"]), each.weight
-        except SemsearchError:
-            continue
-    where = each.index or ", ".join(names)
-    raise SemsearchError(f"There is no passage #{each.passage} in {where}.", "Remove that chip.")
+def _weighted_text(chip: str, names: Sequence[str]) -> tuple[str, float]:
+    """A chip as text and weight: a text, or the number of a passage; with ^ and a weight behind it, or of weight 1.
+
+    The text of a passage is in the index that the chip names, or in the first that has the number. Raises
+    SemsearchError for one that is nowhere, and for a chip without a text or with a weight that is not above 0.
+
+    >>> _weighted_text("slow cooking ^0.5", []), _weighted_text(" slow cooking", [])
+    (('slow cooking', 0.5), ('slow cooking', 1.0))
+    """
+    found = WEIGHT.match(chip.strip())
+    text, weight = (found[1], float(found[2])) if found else (chip.strip(), 1.0)
+    if not text or not 0 < weight < 1000:
+        raise SemsearchError(f"The chip {chip!r} needs a text and a weight above 0.", "Write: slow cooking ^0.5")
+    passage = PASSAGE.fullmatch(text)
+    if passage is None:
+        return text, weight
+    known = [passage[1]] if passage[1] else names
+    for name in known:
+        with suppress(SemsearchError):
+            return str(pool.index(name).get(int(passage[2]))["text"]), weight
+    raise SemsearchError(f"There is no passage #{passage[2]} in {', '.join(known)}.", "Remove that chip.")
 
 
 def _summary(names: Sequence[str]) -> str:

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from weakref import ref
 
 import streamlit as st
 
-from semsearch import Hit, Query, Results, SemsearchError
+from semsearch import Hit, Index, Query, Results, SemsearchError
 
 from ..shared import highlight, pool
-from . import facet_filters
+from . import filters
 
-ANSWER, MARKED = "answer", "marked passages"
+State = tuple[str, int, int]  # of an index
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A hit, the index that it is from, and its rank among all of them."""
+    """A hit, the index that it is from, its name as a chip, and the title of its document."""
 
     index: str
     hit: Hit
-    rank: int
-    chip: str  # how a chip names it
-    title: str = ""  # of its document, which may be one record of a file
+    chip: str
+    title: str = ""  # of the document, which may be one record of a file
+
+    @property
+    def key(self) -> str:
+        """A name that no other hit has."""
+        return f"{self.index}/{self.hit.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The hits of all indexes, the results of each, and why others have none."""
+    """The hits of all indexes, the best first; the results of each index; the errors of those without any."""
 
     found: tuple[Found, ...]
     results: dict[str, Results]
@@ -37,17 +40,17 @@ class Answer:
 
 
 def answer(query: Query, names: Sequence[str]) -> Answer:
-    """`search`, or its answer from before where nothing has changed since."""
-    now = (query, tuple((name, ref(index := pool.index(name)), index.version) for name in names))
-    before: tuple[object, Answer] | None = st.session_state.get(ANSWER)
-    if before is None or before[0] != now:
-        before = now, search(query, names)
-        st.session_state[ANSWER], st.session_state[MARKED] = before, {}
-    return before[1]
+    """`search`, or the previous answer where nothing has changed since."""
+    return _answer(query, tuple((name, pool.state(pool.index(name))) for name in names))
+
+
+@st.cache_resource(max_entries=1, show_spinner=False, scope="session")
+def _answer(query: Query, states: tuple[tuple[str, State], ...]) -> Answer:
+    return search(query, [name for name, _ in states])
 
 
 def search(query: Query, names: Sequence[str]) -> Answer:
-    """The hits of all indexes, the strongest first: strength alone can be compared between encoders.
+    """The hits of all indexes, the strongest first: only the strength is comparable between encoders.
 
     Raises SemsearchError where no index can answer. One that cannot, for example because it lacks a field that a filter
     names, does not stop the others.
@@ -64,33 +67,35 @@ def search(query: Query, names: Sequence[str]) -> Answer:
     found = [each for name in results for each in _found(name, results[name], several=len(names) > 1)]
     if len(names) > 1:
         found.sort(key=lambda each: (-(each.hit.strength or 0), each.hit.rank))
-    ranked = tuple(replace(each, rank=rank) for rank, each in enumerate(found[: query.k], 1))
-    return Answer(ranked, results, {name: str(error) for name, error in errors.items()})
+    return Answer(tuple(found[: query.k]), results, {name: str(error) for name, error in errors.items()})
 
 
 def _found(name: str, results: Results, *, several: bool) -> list[Found]:
     documents = pool.index(name).documents(ids=list({hit.document for hit in results}))
     titles = {each["id"]: each["title"] or "" for each in documents}
     chip = f"#{name}/" if several else "#"
-    return [Found(name, hit, hit.rank, f"{chip}{hit.id}", titles.get(hit.document, "")) for hit in results]
+    return [Found(name, hit, f"{chip}{hit.id}", titles.get(hit.document, "")) for hit in results]
 
 
 def html(each: Found, query: Query) -> str:
-    """The hit's passage with its best sentence and the query's words marked, computed when it is about to be shown.
+    """The hit's passage with its best sentence and the query's words marked.
 
-    The encoder reads every sentence of it; for all hits at once the first would wait for the last.
+    It is computed when it is about to be shown: the encoder reads every sentence of it, and for all hits at once the
+    first would wait for the last.
     """
-    cache: dict[tuple[str, int], str] = st.session_state.setdefault(MARKED, {})
-    key = (each.index, each.hit.id)
-    if key not in cache:
-        at = pool.index(each.index).snippet(each.hit, query)
-        cache[key] = highlight.passage(each.hit.text, (at.start, at.end), at.words)
-    return cache[key]
+    index = pool.index(each.index)
+    return _html(pool.state(index), each.hit.id, query, index, each.hit)
+
+
+@st.cache_data(max_entries=1_024, show_spinner=False)
+def _html(state: State, passage: int, query: Query, _index: Index, _hit: Hit) -> str:
+    at = _index.snippet(_hit, query)
+    return highlight.passage(_hit.text, (at.start, at.end), at.words)
 
 
 def search_within(each: Found, query: Query, documents: Sequence[str], *, k: int) -> list[Found]:
     """The passages that the same query finds in these documents of the hit's index."""
-    named = ", ".join(map(facet_filters.quoted, documents))
-    where = facet_filters.joined([query.where, f"document in ({named})"])
+    named = ", ".join(map(filters.quoted, documents))
+    where = filters.joined([query.where, f"document in ({named})"])
     results = pool.index(each.index).search(replace(query, where=where, group="passage", k=k))
     return _found(each.index, results, several="/" in each.chip)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, wait
-from queue import SimpleQueue
 from threading import Lock, Thread
 from time import monotonic
 from typing import Any, TypeVar, cast
@@ -21,13 +20,11 @@ T = TypeVar("T")
 
 
 class Worker:
-    """One daemon thread, and the newest results by key."""
+    """Work in daemon threads, one piece after the other, and the newest results by key."""
 
-    def __init__(self, queue: str) -> None:
-        self._tasks: SimpleQueue[tuple[Future[Any], Callable[[], object]]] = SimpleQueue()
+    def __init__(self) -> None:
         self._results: dict[Hashable, Future[Any]] = {}
-        self._lock = Lock()
-        Thread(target=self._work, name=f"background {queue}", daemon=True).start()
+        self._lock, self._turn = Lock(), Lock()
 
     def __call__(self, key: Hashable, work: Callable[[], object]) -> Future[Any]:
         """The future of this work; work that failed is begun anew at the next call."""
@@ -42,22 +39,21 @@ class Worker:
 
     def _begin(self, work: Callable[[], object]) -> Future[Any]:
         future: Future[Any] = Future()
-        self._tasks.put((future, work))
-        return future
 
-    def _work(self) -> None:
-        while True:
-            future, work = self._tasks.get()
+        def run() -> None:
             try:
-                future.set_result(work())
-            except BaseException as error:  # or the thread would end here, and later work would wait forever
+                with self._turn:
+                    future.set_result(work())
+            except BaseException as error:  # or the page would wait forever
                 future.set_exception(error)
-            del future, work  # results can be large
+
+        Thread(target=run, name="background", daemon=True).start()
+        return future
 
 
 @st.cache_resource(show_spinner=False)
 def _worker(queue: str) -> Worker:
-    return Worker(queue)
+    return Worker()
 
 
 def result(key: Hashable, work: Callable[[], T], waiting: str, *, queue: str = "short") -> T | None:

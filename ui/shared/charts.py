@@ -13,6 +13,8 @@ import altair as alt
 
 from semsearch.types import JsonObject
 
+from .messages import one_line
+
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 BLUE, ORANGE, GREY = "#3b82c4", "#e08214", "#8a94a0"
@@ -158,8 +160,7 @@ def numbered(at: int, text: str) -> str:
     >>> numbered(0, "A diesel engine ignites fuel by compression.")
     '1  A diesel engine ignites f…'
     """
-    line = " ".join(text.split())
-    return f"{at + 1}  {line if len(line) <= LABEL else line[: LABEL - 1] + '…'}"
+    return f"{at + 1}  {one_line(text, LABEL)}"
 
 
 def _titled(chart: Chart, height: int, title: str, subtitle: str = "") -> Chart:

@@ -1,7 +1,7 @@
-"""The encoders that a page compares or measures: how they are chosen, loaded, named and shown.
+"""The encoders that a page compares or measures: choosing, loading and naming them.
 
-A link or a typed name downloads nothing: what is not on this machine is offered for download. One that cannot be loaded
-shows an error of its own; the others stand.
+A link or a typed name downloads nothing: an encoder that is not on this machine is offered for download. One that
+cannot be loaded shows an error of its own and does not affect the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .widgets import URL
 MODELS = "Models"  # the key of jobs that fetch and remove one
 WRITE = "A name, a folder, or FOLDER#TEMPLATE"
 T = TypeVar("T")
-ON_A_PAGE = {  # what an error says for the command line, and how it reads on a page
+ON_A_PAGE = {  # wordings of errors for the command line, and those for a page
     r"semsearch models list": "the page Indexes & models",
     r"semsearch templates list( --kind \w+)?": "the page Templates",
     r"\bUse --template ": "Write MODEL#TEMPLATE with ",
@@ -33,7 +33,7 @@ ON_A_PAGE = {  # what an error says for the command line, and how it reads on a 
 
 
 def several(key: str, most: int) -> list[str]:
-    """Encoders that a person chooses, under `key` in the URL: local ones, or any that is named."""
+    """A field for encoders, under `key` in the URL: local ones to choose from, any other by its name."""
     left, right = st.columns((4, 1), vertical_alignment="bottom")
     names = left.multiselect(
         "Encoders",
@@ -58,7 +58,7 @@ def several(key: str, most: int) -> list[str]:
 
 
 def one(label: str, key: str, hint: str, on_change: Callable[[], None] | None = None) -> str:
-    """An encoder that a person chooses, if it is local; "" otherwise."""
+    """A field for one encoder: its name if it is local; "" otherwise."""
     name = box(label, local_names(), key, hint, bind=URL, on_change=on_change)
     return name if name and is_local(name, key) else ""
 
@@ -75,34 +75,22 @@ def box(
     bind: Any = None,
     on_change: Callable[[], None] | None = None,
 ) -> str:
-    """An encoder chosen from `names` or typed, at first the one at `at`; "" for none. A mapping gives labels."""
+    """A field for an encoder from `names` or typed, initially the one at `at`; "" for none. A mapping gives labels."""
     labels = names if isinstance(names, Mapping) else {}
-    chosen = (place or st).selectbox(
-        label,
-        list(names),
-        at,
-        format_func=lambda name: labels.get(name, name),
-        key=key,
-        help=hint,
-        on_change=on_change,
-        placeholder=empty,
-        accept_new_options=True,
-        bind=bind,
-    )
-    return (chosen or "").strip()
+    options: Any = {"accept_new_options": True, "placeholder": empty, "bind": bind}
+    named = lambda name: labels.get(name, name)  # noqa: E731
+    chosen = (place or st).selectbox(label, list(names), at, named, key, hint, on_change, **options)
+    return str(chosen or "").strip()
 
 
 def local_names() -> list[str]:
     """Encoders that need no download: part of semsearch, fetched before, trained or exported here."""
-    names = [str(entry["name"]) for entry in Encoder.catalogue() if entry["local"]]
-    return [
-        *names,
-        *(str(entry["path"]) for entry in Encoder.list_local(Encoder.models_dir()) if not entry.get("problem")),
-    ]
+    own = [str(entry["path"]) for entry in Encoder.list_local(Encoder.models_dir()) if not entry.get("problem")]
+    return [str(entry["name"]) for entry in Encoder.catalogue() if entry["local"]] + own
 
 
 def torch_models() -> dict[str, str]:
-    """What can be trained and exported, with labels: PyTorch encoders made here, then those of the hub."""
+    """The encoders that can be trained and exported, with labels: own ones in PyTorch, then those of the hub."""
     own = Encoder.list_local(Encoder.models_dir())
     labels = {each["path"]: f"{each['name']} (yours)" for each in own if each.get("runs") == "torch"}
     return labels | {each["name"]: with_download(each) for each in Encoder.catalogue() if "hub" in each}
@@ -114,20 +102,16 @@ def with_download(entry: dict[str, str]) -> str:
 
 
 def _add_with_template(key: str) -> None:
-    """A model and a template by hand: the same model can be compared with itself."""
+    """Fields for a model and a template: one model can be compared under several templates."""
     hub = [str(entry["name"]) for entry in Encoder.catalogue() if "hub" in entry]
     hint = (
         "A BERT, a RoBERTa or a decoder in PyTorch; an encoder that was trained or exported has its template built in."
     )
     model = box("Model", hub, f"{key} model", hint, empty="Folder or name")
     library = templates()
-    template = st.selectbox(
-        "Template",
-        list(library),
-        index=list(library).index("cot-bert"),
-        key=f"{key} template",
-        format_func=lambda name: f"{name} — {next(iter(library[name].text.values()))}",
-    )
+    label = lambda name: f"{name} — {next(iter(library[name].text.values()))}"  # noqa: E731
+    usual = list(library).index("cot-bert")
+    template = st.selectbox("Template", list(library), usual, key=f"{key} template", format_func=label)
     st.button("Add", key=f"{key} add", disabled=not model, on_click=_add, args=(key, f"{model}#{template}"))
 
 
@@ -136,7 +120,7 @@ def _add(key: str, name: str) -> None:
 
 
 def is_local(name: str, place: str = "") -> bool:
-    """Whether it needs no download; where it does, a button offers it, once in each `place`."""
+    """Whether an encoder needs no download; a button offers one that is needed, once in each `place`."""
     model = name.partition("#")[0].strip()
     if Encoder.is_local(model):
         return True
@@ -162,7 +146,7 @@ def fetch(model: str) -> None:
 
 
 def load(names: Sequence[str]) -> dict[str, Encoder]:
-    """Those that load, by name."""
+    """The encoders that could be loaded, by name."""
     found = {}
     for name in names:
         with errors_of(name):
@@ -188,14 +172,14 @@ def errors_of(name: str) -> Iterator[None]:
 
 
 def failure(name: str, error: Exception) -> str:
-    """Why an encoder failed: of an unforeseen error its type, as the log has the rest."""
+    """Why an encoder failed; for an unforeseen error its type, the rest is logged."""
     if isinstance(error, SemsearchError):
         return f"{short_name(name)}: {page_wording(error)}"
     return f"{messages.sentence(error, short_name(name))} Check its files, or choose another one."
 
 
 def page_wording(error: SemsearchError) -> str:
-    """An error as a sentence that names pages where it names commands."""
+    """An error as a sentence with pages in place of commands."""
     text = messages.capitalized(str(error))
     for command, page in ON_A_PAGE.items():
         text = re.sub(command, page, text)

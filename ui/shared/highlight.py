@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from itertools import groupby
+from operator import itemgetter
 
 BEFORE, LONGEST = 80, 420  # characters shown before the best sentence, and in all
-PLAIN, SENTENCE, WORD = "", "sentence", "word"
+AROUND, SENTENCE, WORD = "around", "sentence", "word"
 STYLE = """<style>
 .passage { white-space: pre-line; overflow-wrap: anywhere; line-height: 1.5; unicode-bidi: plaintext; }
 .passage .sentence { font-weight: 600; }
@@ -18,23 +19,19 @@ STYLE = """<style>
 
 def passage(text: str, sentence: tuple[int, int], words: Sequence[tuple[int, int]], *, whole: bool = False) -> str:
     """HTML of the `whole` text, or of the part around its best sentence. Offsets are into `text`."""
-    styles = [PLAIN] * len(text)
+    styles = [AROUND] * len(text)
     styles[sentence[0] : sentence[1]] = [SENTENCE] * (sentence[1] - sentence[0])
     for start, end in words:
         styles[start:end] = [WORD] * (end - start)
     first, last = (0, len(text)) if whole else _shown(text, sentence[0])
-    body = "".join(_runs(text, styles, first, last))
+    shown = groupby(zip(text[first:last], styles[first:last], strict=True), key=itemgetter(1))
+    body = "".join(_marked("".join(letter for letter, _ in run), style) for style, run in shown)
     before, behind = "… " if first else "", " …" if last < len(text) else ""
     return f'{STYLE}<div class="passage{" whole" * whole}">{before}{body}{behind}</div>'
 
 
-def _runs(text: str, styles: Sequence[str], first: int, last: int) -> Iterator[str]:
-    at = first
-    for style, run in groupby(styles[first:last]):
-        end = at + sum(1 for _ in run)
-        words = escape(text[at:end])
-        yield f"<mark>{words}</mark>" if style == WORD else f'<span class="{style or "around"}">{words}</span>'
-        at = end
+def _marked(text: str, style: str) -> str:
+    return f"<mark>{escape(text)}</mark>" if style == WORD else f'<span class="{style}">{escape(text)}</span>'
 
 
 def _shown(text: str, sentence: int) -> tuple[int, int]:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from . import messages, pool
+from semsearch import Index
+
+from . import messages
 from .widgets import URL
 
 KEY = "index"
@@ -15,25 +17,25 @@ KEY = "index"
 
 def names() -> list[str]:
     """The indexes of the home, sorted; where there is none, the page says what to do."""
-    found = pool.names()
+    found = Index.names()
     if not found:
         messages.info("There is no index yet. Create one on the page Indexes & models.")
     return found
 
 
 def index(
-    names: Sequence[str],
-    place: DeltaGenerator | None = None,
-    on_change: Callable[[], None] | None = None,
-    width: int | None = None,
+    place: DeltaGenerator | None = None, on_change: Callable[[], None] | None = None, width: int | None = None
 ) -> str | None:
-    """The chosen one of `names`, by default the first; None, with a note, where it no longer exists."""
+    """The chosen index of the home, by default the first; None, with a note, where there is none."""
+    known = names()
+    if not known:
+        return None
     wanted = st.session_state.get(KEY, st.query_params.get(KEY))
-    if isinstance(wanted, str) and wanted not in names:
+    if isinstance(wanted, str) and wanted not in known:
         st.session_state[KEY] = None
         _warn_of([wanted])
     chosen: str | None = (place or st).selectbox(
-        "Index", names, key=KEY, bind=URL, placeholder="Choose one", on_change=on_change, width=width or "stretch"
+        "Index", known, key=KEY, bind=URL, placeholder="Choose one", on_change=on_change, width=width or "stretch"
     )
     if chosen is None:
         messages.info("Choose an index.")

@@ -21,6 +21,7 @@ from . import messages
 
 Report = Callable[[Progress], None]
 Key = str | tuple[str, ...]  # the name of an index; of work on none a tuple, whose first part is shown
+LOCK = threading.Lock()  # for changes of the jobs
 MOST_FINISHED = 32  # jobs on no index that have ended, with their results
 RESUMES = "What was stored so far stays; the next update continues from there."
 State = Literal["running", "done", "stopped", "failed"]
@@ -43,7 +44,7 @@ class Outcome:
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """Work on an index, or of a key. `what` names it; `outcome` is set once it is done, `error` once it has failed.
+    """Work on an index, or under a key. `what` names it; `outcome` is set once it is done, `error` once it has failed.
 
     `about` is a sentence: what a stop leaves behind, or why it cannot be stopped. The end of a job that is not
     `announced` shows on its own page only.
@@ -92,22 +93,15 @@ class Job:
             self.state = "failed"
 
 
-@dataclass(eq=False, slots=True)
-class Jobs:
-    """The last job of each index, by the index's folder, and of each key."""
-
-    of: dict[Key, Job] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
 def server_ends() -> bool:
     """Whether the server is shutting down."""
     return not threading.main_thread().is_alive()
 
 
 @st.cache_resource(show_spinner=False)
-def _jobs() -> Jobs:
-    return Jobs()
+def _jobs() -> dict[Key, Job]:
+    """The last job of each index, by the index's folder, and of each key; the newest last."""
+    return {}
 
 
 def start(
@@ -119,15 +113,15 @@ def start(
     announced: bool = True,
     about: str = "",
 ) -> Job:
-    """Begin work on an index, or of a key. Raises SemsearchError while other work on it runs."""
+    """Begin work on an index, or under a key. Raises SemsearchError while other work on it runs."""
     jobs, place, job = _jobs(), _place(key), Job(key, what, stoppable, announced, about)
-    with jobs.lock:
+    with LOCK:
         check_idle(key)
-        jobs.of.pop(place, None)  # the newest comes last
-        jobs.of[place] = job
-        finished = [each for each, other in jobs.of.items() if isinstance(each, tuple) and other.state != "running"]
+        jobs.pop(place, None)  # so that the newest comes last
+        jobs[place] = job
+        finished = [each for each, other in jobs.items() if isinstance(each, tuple) and other.state != "running"]
         for each in finished[:-MOST_FINISHED]:
-            del jobs.of[each]
+            del jobs[each]
     threading.Thread(target=job.run, args=(work,), name=f"{what} {job.name}", daemon=True).start()
     return job
 
@@ -136,7 +130,7 @@ begin = messages.refusing()(start)  # as the body of a click
 
 
 def check_idle(key: Key) -> None:
-    """Raises SemsearchError while work on it runs."""
+    """Raise SemsearchError while work on it runs."""
     if (job := last(key)) and job.state == "running":
         what = f"{job.name} is busy: {job.what[:1].lower()}{job.what[1:]} is still running."
         raise SemsearchError(what, "Wait for it, or stop it first.")
@@ -150,22 +144,20 @@ def busy(key: Key) -> bool:
 
 def last(key: Key) -> Job | None:
     """The last job of an index or a key, unless it was dismissed."""
-    return _jobs().of.get(_place(key))
+    return _jobs().get(_place(key))
 
 
 def every_last() -> list[Job]:
     """The last job of each index and key that had one, the newest last."""
-    jobs = _jobs()
-    with jobs.lock:
-        return list(jobs.of.values())
+    with LOCK:
+        return list(_jobs().values())
 
 
 def dismiss(key: Key) -> None:
-    """Show the last job of an index or a key no longer, unless it runs."""
-    jobs, place = _jobs(), _place(key)
-    with jobs.lock:
-        if place in jobs.of and jobs.of[place].state != "running":
-            del jobs.of[place]
+    """Forget the last job of an index or a key, unless it runs."""
+    with LOCK:
+        if not busy(key):
+            _jobs().pop(_place(key), None)
 
 
 def _place(key: Key) -> Key:

@@ -1,4 +1,4 @@
-"""Texts of a page: notes, warnings and errors with icons, texts of documents escaped for Markdown, numbers."""
+"""Texts of a page: notes, warnings and errors with icons, escaped for Markdown; numbers with their units."""
 
 from __future__ import annotations
 
@@ -20,14 +20,24 @@ MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$&\"'^=@/")
 ADDRESS = re.compile(r"(?:https?|www)(?=\\[:.])|\\@", re.IGNORECASE)
 UNITS = ("B", "kB", "MB", "GB", "TB")
 WORD_JOINER = "\u2060"  # has no width
-# An error that opens with one of these becomes a sentence; one that opens with a name leaves it as it is spelled.
+# The opening words of errors that are capitalized; a name in their place keeps its spelling.
 OPENING = re.compile(r"(?:a|an|cannot|could|it|line|no|nothing|one|only|the|there|this|unknown)\b")
 
 
 def plain(text: str) -> str:
-    """A text that Streamlit's Markdown shows letter by letter: no emphasis, no link, no image, no HTML."""
+    """A text that Streamlit's Markdown shows literally: no emphasis, no link, no image, no HTML."""
     escaped = "".join(f"\\{letter}" if letter in MARKUP else letter for letter in text)
     return " ".join(ADDRESS.sub(rf"\g<0>{WORD_JOINER}", escaped).split("\n"))
+
+
+def one_line(text: str, most: int) -> str:
+    """A text on one line of at most so many characters.
+
+    >>> one_line("a\\nlong name", 20), one_line("a\\nlong name", 8)
+    ('a long name', 'a long …')
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def size(number: float) -> str:
@@ -65,7 +75,7 @@ def error(text: str, place: Place = None) -> None:
 
 
 def success(text: str, place: Place = None) -> None:
-    """Good news in plain text."""
+    """A success in plain text."""
     (place or st).success(plain(text), icon=":material/check:")
 
 
@@ -83,7 +93,7 @@ def capitalized(text: str) -> str:
 
 
 def sentence(error: BaseException, what: str = "It") -> str:
-    """What went wrong, and what to do. Of an unforeseen error the type, with `what` as its subject; the log has all."""
+    """An error and what to do about it. For an unforeseen one its type, with `what` as subject; the rest is logged."""
     if isinstance(error, SemsearchError):
         return capitalized(str(error))
     if isinstance(error, OSError):
@@ -94,7 +104,7 @@ def sentence(error: BaseException, what: str = "It") -> str:
 
 @contextmanager
 def errors() -> Iterator[None]:
-    """Show an error of semsearch in place of what the block draws; the rest of the page stands."""
+    """Show an error of semsearch in place of what the block draws, and continue with the rest of the page."""
     try:
         yield
     except SemsearchError as refused:
@@ -102,18 +112,18 @@ def errors() -> Iterator[None]:
 
 
 def refuse(why: str) -> None:
-    """Have the next run of the page say why a click did nothing."""
+    """Show on the next run of the page why a click did nothing."""
     st.session_state["refused"] = capitalized(why)
 
 
 def note(done: str) -> None:
-    """Have the next run of the page say what a click has done."""
+    """Show on the next run of the page what a click has done."""
     st.session_state["noted"] = done
 
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """The body of a click: an error of semsearch ends it, and the next run of the page says why."""
+    """The body of a click: an error of semsearch ends it and is shown on the next run of the page."""
     try:
         yield
     except SemsearchError as error:
@@ -121,8 +131,8 @@ def refusing() -> Iterator[None]:
 
 
 def outcome_of_click() -> None:
-    """What the last click has done, or why it did nothing; said once."""
-    place = st.container()  # always there, so that forms below it stay open
+    """Show what the last click has done, or why it did nothing; once."""
+    place = st.container()  # even where it is empty, or forms below it would close
     if why := st.session_state.pop("refused", ""):
         error(why, place)
     if done := st.session_state.pop("noted", ""):

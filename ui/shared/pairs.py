@@ -1,4 +1,4 @@
-"""Pairs of sentences: the public test sets, and pairs as people write and paste them.
+"""Pairs of sentences: the public test sets, and pairs from a file or a text box.
 
 sentence1,sentence2,score            CSV, also with ; or |; the heading and the score can be left out
 sentence1<TAB>sentence2<TAB>score    TSV: a quotation mark is a quotation mark
@@ -13,14 +13,14 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import streamlit as st
 
 from semsearch import SemsearchError
 from semsearch.evaluation import sts_tasks
-from semsearch.types import JsonObject
 
 from . import messages
 
@@ -32,14 +32,14 @@ SIDES = (
     ("sentence2", "text2", "sent2", "s2", "b"),
     ("score", "gold", "label", "similarity", "similarityscore"),
 )
-LETTERS = ("a", "b")  # a heading only if nothing but a score is beside them, as they may be two texts
+LETTERS = ("a", "b")  # a heading only alone or with a score, as they may be two texts
 WRITE = "Write: sentence1, sentence2, score"
 Row = tuple[int, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two sentences, and the score that people gave them, if any."""
+    """Two sentences, and their human score, if any."""
 
     first: str
     second: str
@@ -79,14 +79,11 @@ def read(text: str) -> list[Pair]:
     if not start:
         return []
     if start.startswith("["):
-        try:
-            is_list = isinstance(json.loads(text), list)
-        except ValueError:
-            is_list = False
-        if is_list:
+        with suppress(ValueError):
+            json.loads(text)
             raise SemsearchError("This is one JSON list.", 'Write one object a line: {"sentence1": …, "sentence2": …}')
     found = []
-    for pair in _records(text) if start.startswith("{") else _of_rows(_rows(text)):
+    for pair in _of_lines(text) if start.startswith("{") else _of_rows(_rows(text)):
         found.append(pair)
         if len(found) > MOST:
             raise SemsearchError(f"There are more than {MOST:,} pairs.", "Use fewer, or: semsearch sts --pairs FILE")
@@ -101,7 +98,7 @@ def read_scored(text: str) -> list[Pair]:
     return found
 
 
-def _records(text: str) -> Iterator[Pair]:
+def _of_lines(text: str) -> Iterator[Pair]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -111,11 +108,11 @@ def _records(text: str) -> Iterator[Pair]:
             raise SemsearchError(f"Line {number} is broken JSON.", "Write one object per line.") from None
         if not isinstance(record, dict):
             raise SemsearchError(f"Line {number} is no JSON object.", "Write one object per line.")
-        yield _pair(number, *(_first(record, names) for names in SIDES))
+        yield _of_record(number, record)
 
 
-def _first(record: JsonObject, names: Sequence[str]) -> object:
-    return next((record[name] for name in names if name in record), None)
+def _of_record(number: int, record: Mapping[str, object]) -> Pair:
+    return _pair(number, *(next((record[name] for name in names if name in record), None) for names in SIDES))
 
 
 def _rows(text: str) -> Iterator[Row]:
@@ -152,47 +149,36 @@ def _unlike_a_pair(cells: Sequence[str]) -> int:
 
 def _of_rows(rows: Iterator[Row]) -> Iterator[Pair]:
     number, row = next(rows)
-    places = _heading(number, row)
-    if places is None:
-        yield _of_row(number, row, first=True)
-        places = ()
+    columns = _columns(number, row)
+    if columns is None:
+        try:
+            yield _of_row(number, row)
+        except SemsearchError as error:
+            fix = f"{error.fix.rstrip('.')}. If it is a heading: sentence1, sentence2, score"
+            raise SemsearchError(error.message, fix) from None
     for number, row in rows:
-        yield _of_row(number, row, places)
+        yield _of_row(number, row) if columns is None else _of_record(number, dict(zip(columns, row, strict=False)))
 
 
-def _heading(number: int, row: Sequence[str]) -> Sequence[int | None] | None:
-    """Where the columns are, by their names; None where the first row is no heading."""
+def _columns(number: int, row: Sequence[str]) -> list[str] | None:
+    """The names of the columns; None where the first row is no heading."""
     names = [re.sub(r"[\s_-]", "", cell).lower() for cell in row]
     if tuple(names[:2]) == LETTERS:
-        return range(len(names)) if len(names) == 2 or (len(names) == 3 and names[2] in SIDES[2]) else None
-    places = [
-        next((names.index(name) for name in known if name in names and name not in LETTERS), None) for known in SIDES
-    ]
-    if places[0] is None and places[1] is None:
-        return None
-    for place, known in zip(places[:2], SIDES, strict=False):
-        if place is None:
-            raise SemsearchError(f"The heading in line {number} has no column {known[0]}.", WRITE)
-    return places
+        return names if len(names) == 2 or (len(names) == 3 and names[2] in SIDES[2]) else None
+    missing = [side[0] for side in SIDES[:2] if not {*names} & ({*side} - {*LETTERS})]
+    if len(missing) == 1:
+        raise SemsearchError(f"The heading in line {number} has no column {missing[0]}.", WRITE)
+    return None if missing else names
 
 
-def _of_row(number: int, row: Sequence[str], places: Sequence[int | None] = (), *, first: bool = False) -> Pair:
-    if places:
-        if len(row) <= max(place for place in places[:2] if place is not None):
-            raise SemsearchError(f"Line {number} has fewer columns than the heading.", WRITE)
-        return _pair(number, *(row[at] if at is not None and at < len(row) else None for at in places))
+def _of_row(number: int, row: Sequence[str]) -> Pair:
     if len(row) not in (2, 3):
         many = "1 column" if len(row) == 1 else f"{len(row)} columns"
         raise SemsearchError(
             f"Line {number} has {many}, where a pair has 2, or 3 with its score.",
             "Put a sentence with a comma in it in quotation marks, or use tabs.",
         )
-    try:
-        return _pair(number, *row)
-    except SemsearchError as error:
-        if not first:
-            raise
-        raise SemsearchError(error.message, f"{error.fix}. If it is a heading: sentence1, sentence2, score") from None
+    return _pair(number, *row)
 
 
 def _pair(number: int, first: object, second: object, score: object = None) -> Pair:

@@ -18,22 +18,13 @@ from semsearch import Encoder, Index, SemsearchError
 MOST_INDEXES, MOST_ENCODERS = 64, 16  # open at once; an index loads its encoder at the first search by meaning
 LINGER = 60.0  # seconds between dropping an index and closing it: longer than a search takes
 QUERIES = 256  # query vectors that an index caches: another mode or filter encodes nothing
+FileId = tuple[int, int]  # device and inode
 FileStamps = tuple[tuple[str, int, int, int], ...]  # path, inode, size and mtime of each file
-
-
-def names() -> list[str]:
-    """The indexes of the home of indexes, sorted."""
-    return Index.names()
 
 
 def index(name: str) -> Index:
     """An open index of the home. Raises SemsearchError where it no longer exists."""
-    folder = Index.folder(name)
-    path, file, opened = str(folder), _file(folder), _files()
-    if opened.get(path, file) != file:
-        _index.clear(path, *opened[path])  # created anew since: the old one would stay open
-    opened[path] = file
-    return _index(path, *file)
+    return _opened(str(Index.folder(name)))[0]
 
 
 def state(index: Index) -> tuple[str, int, int]:
@@ -52,15 +43,13 @@ def open_copy(name: str) -> Index:
 
 def release(name: str) -> None:
     """Close an index at once that is about to be removed or renamed: Windows renames no open file."""
-    path = str(Index.folder(name))
-    if file := _files().pop(path, None):
-        with suppress(SemsearchError):
-            _index(path, *file).close()
-        _index.clear(path, *file)
+    with suppress(SemsearchError):
+        index(name).close()
+    _opened.clear(str(Index.folder(name)))
 
 
-def _file(folder: Path) -> tuple[int, int]:
-    """Device and inode of an index's store."""
+def _file(folder: Path) -> FileId:
+    """The file of an index's store."""
     try:
         stat = (folder / "store.db").stat()
     except OSError:
@@ -68,41 +57,40 @@ def _file(folder: Path) -> tuple[int, int]:
     return stat.st_dev, stat.st_ino
 
 
-def _closed_later(index: Index) -> None:
-    """Close it once no running search can need it."""
-    timer = threading.Timer(LINGER, index.close)
+def _close_later(opened: tuple[Index, FileId]) -> None:
+    """Close an index once no running search can need it."""
+    timer = threading.Timer(LINGER, opened[0].close)
     timer.daemon = True
     timer.start()
 
 
-@st.cache_resource(max_entries=MOST_INDEXES, show_spinner=False, on_release=_closed_later)
-def _index(folder: str, device: int, file: int) -> Index:
-    return Index.open(Path(folder), query_cache_size=QUERIES)
+def _is_current(opened: tuple[Index, FileId]) -> bool:
+    """Whether the file is still the one that was opened; if not, the index is closed."""
+    current = _file(Path(opened[0].path)) == opened[1]
+    if not current:
+        _close_later(opened)  # Streamlit drops what is not valid without releasing it
+    return current
 
 
-@st.cache_resource(show_spinner=False)
-def _files() -> dict[str, tuple[int, int]]:
-    """The file of each open index, by its folder: device and inode."""
-    return {}
+@st.cache_resource(max_entries=MOST_INDEXES, show_spinner=False, validate=_is_current, on_release=_close_later)
+def _opened(folder: str) -> tuple[Index, FileId]:
+    file = _file(Path(folder))
+    return Index.open(Path(folder), query_cache_size=QUERIES), file
 
 
 def encoder(name: str) -> Encoder:
     """An encoder by its name, loaded once, and again after the files of its folder have changed."""
-    files, loaded = _stamps(name), _models()
-    if loaded.get(name, files) != files:
-        _encoder.clear(name, loaded[name])  # or both would take memory
-    loaded[name] = files
-    return _encoder(name, files)
+    return _loaded(name)[0]
 
 
-@st.cache_resource(max_entries=MOST_ENCODERS, show_spinner="Loading the encoder …")
-def _encoder(name: str, files: FileStamps) -> Encoder:
-    return Encoder.load(name)
+def _is_unchanged(loaded: tuple[Encoder, str, FileStamps]) -> bool:
+    return _stamps(loaded[1]) == loaded[2]
 
 
-@st.cache_resource(show_spinner=False)
-def _models() -> dict[str, FileStamps]:
-    return {}
+@st.cache_resource(max_entries=MOST_ENCODERS, show_spinner="Loading the encoder …", validate=_is_unchanged)
+def _loaded(name: str) -> tuple[Encoder, str, FileStamps]:
+    files = _stamps(name)
+    return Encoder.load(name), name, files
 
 
 def _stamps(name: str) -> FileStamps:

@@ -1,4 +1,4 @@
-"""Saved runs of an evaluation: how they are described, and what tells one set of texts from another."""
+"""Saved runs of an evaluation: making and describing them; digests that distinguish sets of texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from semsearch.types import JsonObject
 
-UNNAMED = ("sha256", "k", "unit", "aggregate")  # settings that nobody chose
+UNNAMED = ("sha256", "k", "unit", "aggregate")  # settings that are no choice of the user
 
 
 def new(measure: str, encoder: object, settings: JsonObject, rows: Sequence[JsonObject], **about: object) -> JsonObject:
@@ -19,20 +19,20 @@ def new(measure: str, encoder: object, settings: JsonObject, rows: Sequence[Json
 
 
 def is_sound(run: JsonObject) -> bool:
-    """Whether it has the shape that these pages write: anybody may put a file there."""
+    """Whether it has the shape that these pages write: the file may come from elsewhere."""
     rows, settings = run.get("rows"), run.get("settings")
     return isinstance(rows, list) and all(isinstance(row, dict) for row in rows) and isinstance(settings, dict)
 
 
 def describe_settings(run: JsonObject) -> str:
-    """How it was measured, in a few words."""
+    """The settings of a run in a few words."""
     parts = [f"{name} {value}" for name, value in run["settings"].items() if name not in UNNAMED]
     documents = run.get("documents")
     return ", ".join([*parts, *([f"{documents:,} documents"] if isinstance(documents, int) else [])])
 
 
 def finished_at(run: JsonObject) -> str:
-    """When it ended, in UTC, without the zone."""
+    """The time of its end in UTC, without the zone."""
     return str(run.get("time", ""))[:19].replace("T", " ")
 
 

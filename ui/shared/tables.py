@@ -1,4 +1,4 @@
-"""Tables: their columns, and files of them that a spreadsheet opens without running any cell."""
+"""Tables, their columns, and downloads of them that a spreadsheet opens without running any cell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from semsearch.types import JsonObject
 
 Columns = Mapping[str, ColumnConfig | str | None]
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet may take for the start of a formula
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet may take these for the start of a formula
 WIDE = st.column_config.TextColumn(width="large")
 MEDIUM = st.column_config.TextColumn(width="medium")
 NAME = st.column_config.TextColumn(pinned=True)
@@ -24,14 +24,14 @@ COUNT = st.column_config.NumberColumn(format="localized")
 
 
 def show(rows: Sequence[JsonObject] | Mapping[str, Sequence[object]], columns: Columns | None = None) -> None:
-    """A table to look at."""
+    """A table without selection."""
     st.dataframe(rows, hide_index=True, placeholder="", column_config=columns)
 
 
 def select(
     rows: Sequence[JsonObject], columns: Columns, key: str, chosen: Callable[[list[int]], None], *, many: bool = False
 ) -> None:
-    """A table whose rows can be ticked. `chosen` is called with the places of `many`, or with that of the one."""
+    """A table whose rows can be ticked, `many` or one. `chosen` is called with their places when that changes."""
 
     def changed() -> None:
         ticked = [row for row in st.session_state[key]["selection"]["rows"] if row < len(rows)]
@@ -60,7 +60,7 @@ def download(
 
 
 def to_json(value: object) -> str:
-    """JSON as a file has it."""
+    """Indented JSON."""
     return json.dumps(value, ensure_ascii=False, indent=1)
 
 
@@ -74,7 +74,7 @@ def to_csv(rows: Iterable[JsonObject], columns: Sequence[str]) -> str:
 
 
 def cell(value: object) -> object:
-    """A cell as it is written.
+    """A cell of a CSV file.
 
     >>> cell("=1+1"), cell(-0.5), cell("plain")
     ("'=1+1", -0.5, 'plain')

@@ -1,0 +1,165 @@
+"""The filters in the sidebar: a widget for each facet of the chosen indexes, and its `--where` condition."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import streamlit as st
+
+from semsearch import Index
+from semsearch.types import Facet
+
+from ..shared import messages, pool
+from ..shared.messages import plain
+from ..shared.widgets import URL
+
+MOST_KEYS = 16
+REUSED = 20  # facets of a changed index are reused for so many times the seconds that computing them took
+LABELS = {"loader": "Kind of file", "date": "Date"}
+HELP = {"date": "The document's own date where it has one, else that of its file."}
+EMPTY = {"flag": None, "text": ""}  # the value of a widget without a choice, by kind; [] for the others
+Choice = Any  # the value of a widget: numbers, dates, words, a text, yes or no
+
+
+def controls(names: Sequence[str], written: str | None) -> str | None:
+    """The condition written in the box and the choices below it, as one filter."""
+    conditions = [written]
+    with messages.errors():
+        found = _merged_facets(names)
+        named, texts = ([each for each in found if (each.kind == "text") is text] for text in (False, True))
+        if found:
+            st.caption("Document metadata")
+        conditions += [condition(each, _chosen(each)) for each in named]
+        if texts:
+            with st.expander("Text fields"):
+                conditions += [condition(each, _chosen(each)) for each in texts]
+    return joined(conditions)
+
+
+def clear(names: Sequence[str]) -> None:
+    """Reset all of them: the body of a click."""
+    for each in _merged_facets(names):
+        if _key(each) in st.session_state:
+            has_bounds = each.kind in ("number", "date")
+            st.session_state[_key(each)] = _bounds(each) if has_bounds else EMPTY.get(each.kind, [])
+
+
+def _key(facet: Facet) -> str:
+    """The key of its widget, also in the URL."""
+    return f"{'b' if facet.builtin else 'f'}.{facet.key}"
+
+
+def _bounds(facet: Facet) -> tuple[Any, Any]:
+    if facet.kind == "date":
+        return date.fromisoformat(facet.low), date.fromisoformat(facet.high)
+    number = int if facet.whole else float
+    return number(facet.low), number(facet.high)
+
+
+def _chosen(facet: Facet) -> Choice:
+    """The widget of a facet, and the choice there."""
+    label = LABELS.get(facet.key, facet.key) if facet.builtin else facet.key
+    hint = HELP.get(facet.key) if facet.builtin else None
+    common: dict[str, Any] = {"label": plain(label), "key": _key(facet), "bind": URL, "help": hint}
+    match facet.kind:
+        case "number":
+            low, high = _bounds(facet)
+            return st.slider(min_value=low, max_value=high, value=(low, high), **common)
+        case "date":
+            low, high = _bounds(facet)
+            return st.date_input(min_value=low, max_value=high, value=(low, high), format="YYYY-MM-DD", **common)
+        case "flag":
+            return st.segmented_control(options=("yes", "no"), **common)
+        case "text":
+            return st.text_input(placeholder="contains …", **common)
+        case _:
+            return st.multiselect(options=[value for value, _ in facet.values], placeholder="any", **common)
+
+
+@st.cache_resource(show_spinner=False)
+def _cache() -> WeakKeyDictionary[Index, tuple[int, float, list[Facet]]]:
+    """For each open index a version, the time until which its facets are reused after a change, and the facets."""
+    return WeakKeyDictionary()
+
+
+def _facets(index: Index) -> list[Facet]:
+    """The facets. While another process writes they may lag a little behind, so that the page does not."""
+    cache, version, now = _cache(), index.version, time.monotonic()
+    cached, until, facets = cache.get(index, (-1, 0.0, []))
+    if cached != version and now >= until:
+        facets = index.facets()
+        cache[index] = version, time.monotonic() + REUSED * (time.monotonic() - now), facets
+    return facets
+
+
+def _merged_facets(names: Sequence[str]) -> list[Facet]:
+    return merged([_facets(pool.index(name)) for name in names])
+
+
+def merged(found: Sequence[Sequence[Facet]]) -> list[Facet]:
+    """The facets of several indexes as one list; a key that is of two kinds in them is left out.
+
+    >>> [(each.low, each.high) for each in merged([[Facet("year", "number", 2, low=1, high=3)],
+    ...                                            [Facet("year", "number", 2, low=2, high=9)]])]
+    [(1, 9)]
+    """
+    together: dict[tuple[str, bool], Facet | None] = {}
+    for each in (facet for facets in found for facet in facets):
+        key = (each.key, each.builtin)
+        known = together.get(key, each)
+        together[key] = known if known is each or known is None else _both(known, each)
+    return sorted(filter(None, together.values()), key=lambda each: not each.builtin)[:MOST_KEYS]
+
+
+def _both(one: Facet, other: Facet) -> Facet | None:
+    if one.kind != other.kind:
+        return None
+    counts = Counter(dict(one.values)) + Counter(dict(other.values))
+    bounds = {} if one.low is None else {"low": min(one.low, other.low), "high": max(one.high, other.high)}
+    values = tuple(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+    documents, whole = one.documents + other.documents, one.whole and other.whole
+    return replace(one, documents=documents, whole=whole, values=values, **bounds)
+
+
+def condition(facet: Facet, chosen: Choice) -> str:
+    """The filter, in the language of `--where`, that matches the choice; "" where that is everything.
+
+    >>> condition(Facet("lang", "words", 2), ["en", "it's"])
+    '"lang" in (\\'en\\', \\'it\\'\\'s\\')'
+    """
+    name = facet.key if facet.builtin else '"{}"'.format(facet.key.replace('"', '""'))
+    if not chosen:
+        return ""
+    match facet.kind:
+        case "number":
+            return "" if tuple(chosen) == (facet.low, facet.high) else f"{name} between {chosen[0]} and {chosen[1]}"
+        case "date":
+            days = [day.isoformat() for day in chosen]
+            incomplete = len(days) < 2  # while a person still chooses there is only the first day
+            return "" if incomplete or days == [facet.low, facet.high] else f"{name} between {days[0]} and {days[1]}"
+        case "flag":
+            return f"{name} = {'true' if chosen == 'yes' else 'false'}"
+        case "list":
+            terms = [f"{name} contains {quoted(one)}" for one in chosen]
+            return terms[0] if len(terms) == 1 else f"({' or '.join(terms)})"
+        case "text":
+            return f"{name} contains {quoted(chosen.strip())}" if chosen.strip() else ""
+        case _:
+            return f"{name} in ({', '.join(map(quoted, chosen))})"
+
+
+def quoted(text: str) -> str:
+    """A text as a literal of `--where`."""
+    return "'{}'".format(text.replace("'", "''"))
+
+
+def joined(conditions: Iterable[str | None]) -> str | None:
+    """All of them combined with "and"; None for no condition."""
+    terms = [each for each in conditions if each]
+    return " and ".join(f"({each})" for each in terms) if len(terms) > 1 else (terms[0] if terms else None)
