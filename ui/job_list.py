@@ -42,18 +42,16 @@ def _watch() -> None:
 
 def _status(job: jobs.Job, share: float) -> str:
     step = job.progress
-    parts = [f"{job.name}: {job.what}", f"{time.monotonic() - job.began:.0f} s"]
-    if step and step.total:
-        parts.insert(1, f"{share:.0%}")
-    if step and step.passages:
-        parts.append(f"{step.passages:,} passages")
-    if step and step.item:
-        parts.append(step.item[-60:])
-    if job.stop.is_set():
-        parts.append("stopping …")
-    if not job.stoppable:
-        parts.append(f"cannot be stopped: {job.about}" if job.about else "cannot be stopped")
-    return " · ".join(parts)
+    parts = [
+        f"{job.name}: {job.what}",
+        f"{share:.0%}" if step and step.total else "",
+        f"{time.monotonic() - job.began:.0f} s",
+        f"{step.passages:,} passages" if step and step.passages else "",
+        step.item[-60:] if step else "",
+        "stopping …" if job.stop.is_set() else "",
+        "" if job.stoppable else f"cannot be stopped: {job.about}".removesuffix(": "),
+    ]
+    return " · ".join(filter(None, parts))
 
 
 def _ended(job: jobs.Job) -> None:

@@ -10,12 +10,13 @@ import streamlit as st
 from semsearch import Index
 from semsearch.types import JsonObject
 
-from ..shared import index_picker, messages, pool, tables, widgets
-from ..shared.messages import count, size
+from ..shared import index_picker, jobs, messages, pool, tables, widgets
+from ..shared.messages import count, plain, size
 from ..shared.widgets import URL
-from . import add, delete, passages, skipped
+from . import add, passages, skipped
 
 ROWS = 200  # of the table at a time
+MOST_NAMED = 5  # documents in the confirmation of a deletion
 STATES = {
     "current": "up to date",
     "changed": "changed on disk",
@@ -87,7 +88,7 @@ def _documents(name: str, index: Index, total: int) -> None:
     if "chosen" in st.session_state:
         st.session_state["chosen"] = [each for each in st.session_state["chosen"] if each in ids]
     chosen = st.multiselect("Chosen", ids, key="chosen", bind=URL, placeholder="Tick rows above, or type a name here")
-    delete.buttons(name, chosen, found if len(found) < total else [])
+    _deletion(name, chosen, found if len(found) < total else [])
     if len(chosen) == 1:
         passages.show(name, chosen[0])
 
@@ -143,3 +144,38 @@ def _cell(value: object) -> str:
 def choose(ids: Sequence[str], ticked: Sequence[int]) -> None:
     """The ticked rows become the chosen documents."""
     st.session_state["chosen"] = [ids[row] for row in ticked if row < len(ids)]
+
+
+def _deletion(name: str, chosen: Sequence[str], matching: Sequence[str]) -> None:
+    """Buttons that delete the chosen documents, or all that match the filters, after a confirmation."""
+    row = widgets.row()
+    for label, ids in (("the chosen", chosen), ("all that match the filters", matching)):
+        if ids and row.button(f"Delete {label} ({len(ids):,}) …", key=f"ask {label}", icon=":material/delete:"):
+            st.session_state["to delete"] = (name, list(ids))
+    index, ids = st.session_state.get("to delete", ("", []))
+    if index != name or not ids:
+        return
+    what = count(len(ids), "document")
+    named = ", ".join(ids[:MOST_NAMED]) + (", …" if len(ids) > MOST_NAMED else "")
+    with st.container(border=True):
+        st.markdown(
+            f"Delete **{what}** from {plain(name)}? {plain(named)}  \nThe files stay where they are. An update adds "
+            "those in a source again, unless they are excluded there."
+        )
+        row, label, off = widgets.row(), f"Delete {what}", jobs.busy(name)
+        widgets.button(label, "delete", _delete, (name, ids), place=row, key="delete", kind="primary", off=off)
+        row.button("Cancel", key="keep", on_click=_cancel)
+
+
+def _cancel() -> None:
+    st.session_state.pop("to delete", None)
+
+
+def _delete(name: str, ids: Sequence[str]) -> None:
+    _cancel()
+
+    def work(report: jobs.Report) -> jobs.Outcome:
+        with pool.open_copy(name) as index:
+            return jobs.Outcome(f"{index.delete(ids, report):,} deleted; the files stay where they are.")
+
+    jobs.begin(name, "Deleting documents", work, about="Nothing was deleted.")

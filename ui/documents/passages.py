@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from html import escape
 from itertools import pairwise
 
@@ -28,7 +29,7 @@ STYLE = """<style>
 
 
 def show(name: str, document: str) -> None:
-    """The document passage by passage, or a table of them, with places and tokens."""
+    """The passages of a document one below the other or as a table, with places and tokens."""
     with messages.errors():
         index = pool.index(name)
         found, info = index.passages(document), index.info()
@@ -42,12 +43,12 @@ def show(name: str, document: str) -> None:
         _warn(tokens, limit)
         view = widgets.choice("Show as", VIEWS, "view", bind=None)
         rows = [_row(at, each, found, tokens) for at, each in enumerate(found)]
-        if view == "text":
-            st.html(_html(rows[:AT_ONCE], limit))
-            if len(rows) > AT_ONCE:
-                st.caption(f"The first {AT_ONCE} of {len(rows):,}. The table has them all.")
-        else:
+        if view == "table":
             _table(rows, limit)
+            return
+        st.html(STYLE + "".join(_html(row, limit) for row in rows[:AT_ONCE]))
+        if len(rows) > AT_ONCE:
+            st.caption(f"The first {AT_ONCE} of {len(rows):,}. The table has them all.")
 
 
 def _table(rows: Sequence[JsonObject], limit: int) -> None:
@@ -68,39 +69,22 @@ def _row(at: int, passage: JsonObject, found: Sequence[JsonObject], tokens: list
     return {"#": passage["id"], **place, **counted, "text": passage["text"]}
 
 
-def _html(rows: Sequence[JsonObject], limit: int) -> str:
-    """The passages one below the other; the overlap with the one before is marked."""
-    return STYLE + "".join(
-        f'<div class="cut"><div class="where">{escape(" · ".join(_place(row, limit)))}</div><div class="words">'
-        f"{_overlap(row)}{escape(row['text'][row['repeated'] :])}</div></div>"
-        for row in rows
-    )
-
-
-def _overlap(row: JsonObject) -> str:
-    return f'<span class="again">{escape(row["text"][: row["repeated"]])}</span>' if row["repeated"] else ""
-
-
-def _place(row: JsonObject, limit: int) -> Iterator[str]:
-    yield f"#{row['#']}"
-    if row["page"] is not None:
-        yield f"page {row['page']}"
-    if row["line"] is not None:
-        yield f"line {row['line']}"
-    if row["tokens"] is not None:
-        yield f"{row['tokens']:,} of {limit:,} tokens" if limit < NO_LIMIT else f"{row['tokens']:,} tokens"
-    if row["heading"]:
-        yield row["heading"]
+def _html(row: JsonObject, limit: int) -> str:
+    """A passage with its place; the overlap with the previous one is marked."""
+    of = f" of {limit:,}" if limit < NO_LIMIT else ""
+    place = [f"#{row['#']}", *(f"{key} {row[key]}" for key in ("page", "line") if row[key] is not None)]
+    place += [] if row["tokens"] is None else [f"{row['tokens']:,}{of} tokens"]
+    where = escape(" · ".join([*place, row["heading"]] if row["heading"] else place))
+    again, text = escape(row["text"][: row["repeated"]]), escape(row["text"][row["repeated"] :])
+    overlap = f'<span class="again">{again}</span>' if again else ""
+    return f'<div class="cut"><div class="where">{where}</div><div class="words">{overlap}{text}</div></div>'
 
 
 def _tokens(index: Index, texts: list[str]) -> list[int] | None:
     """None for very many texts, and where the encoder cannot be loaded."""
-    if len(texts) > MOST_COUNTED:
-        return None
-    try:
-        return list(index.encoder.count_tokens(texts))
-    except SemsearchError:
-        return None
+    with suppress(SemsearchError):
+        return list(index.encoder.count_tokens(texts)) if len(texts) <= MOST_COUNTED else None
+    return None
 
 
 def _warn(tokens: Sequence[int] | None, limit: int) -> None:
@@ -113,7 +97,7 @@ def _warn(tokens: Sequence[int] | None, limit: int) -> None:
 
 
 def _summary(splitter: JsonObject, found: Sequence[JsonObject], tokens: list[int] | None) -> str:
-    """How it was split, in a line."""
+    """The splitting of the document in one line."""
     kind = splitter.get("kind", "sentences")
     how = "not split" if kind == "none" else f"split by {kind}, at most {splitter.get('size')} tokens"
     how += f", {splitter['overlap']} of them repeated" if kind != "none" and splitter.get("overlap") else ""

@@ -1,4 +1,4 @@
-"""How files are read: the options of `semsearch index`, under the same names."""
+"""Fields for reading files: the options of `semsearch index`, under the same names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MB = 2**20
 
 
 def records(place: str) -> None:
-    """How to read records; the keys of the widgets begin with `place`."""
+    """Fields for reading records; their keys begin with `place`."""
     key, label = f"{place}.kind", KINDS.__getitem__
     st.selectbox("Read as (--from)", KINDS, None, key=key, placeholder="auto", format_func=label)
     first, second = st.columns(2)
@@ -33,19 +33,13 @@ def records(place: str) -> None:
     second.text_input("Id field (--id-field)", key=f"{place}.id", placeholder="id", help=hint)
     hint, key = "Records: the fields to filter by. Type a name, then press Enter.", f"{place}.meta"
     st.multiselect("Metadata fields (--meta-field)", key=key, placeholder="all of them", help=hint, **MANY)
-    hint, usual = (
-        "Index the rows of this query on a SQLite file, which is only read.",
-        "SELECT id, body AS text FROM articles",
-    )
+    hint, usual = "Index the rows of a query on a SQLite file.", "SELECT id, body AS text FROM articles"
     st.text_area("SQL (--sql)", key=f"{place}.sql", height=68, placeholder=usual, help=hint)
 
 
 def files(place: str) -> None:
-    """Which files of a folder are read."""
-    hint = (
-        "A pattern, then Enter; a file must match one of them. Hidden files are left out, unless a pattern names them "
-        "with their dot, such as .notes/**"
-    )
+    """Fields for choosing the files of a folder."""
+    hint = "A pattern, then Enter; a file must match one. Hidden files need a pattern with their dot, such as .notes/**"
     key = f"{place}.include"
     st.multiselect("Only files that match (--include)", key=key, placeholder="*.md", help=hint, **MANY)
     hint, key = "A pattern, then Enter; several are fine.", f"{place}.exclude"
@@ -58,7 +52,7 @@ def files(place: str) -> None:
 
 
 def options(place: str, state: Mapping[Any, Any]) -> SyncOptions:
-    """The values of those widgets. None where nothing is set: the source's last options apply, else the defaults."""
+    """The values of those fields; None for unset ones: the last options of the source apply, else the defaults."""
     include, exclude = (tuple(state.get(f"{place}.{name}") or ()) for name in ("include", "exclude"))
     ignored, most = state.get(f"{place}.ignored", False), state.get(f"{place}.most")
     rules = None
@@ -72,7 +66,7 @@ def options(place: str, state: Mapping[Any, Any]) -> SyncOptions:
 
 
 def as_flags(source: JsonObject) -> str:
-    """The options of a source as they are typed.
+    """The options of a source as flags.
 
     >>> as_flags({"rules": {"include": ["*.md"]}, "kind": "auto", "fields": {"text": "body"}})
     '--include *.md --text-field body'

@@ -15,14 +15,15 @@ MOST = 1_000  # rows in the browser at a time
 
 
 def show(index: Index) -> None:
-    """A table with filters by words and reasons; nothing where nothing was skipped."""
+    """A table with filters by words and reasons, if anything was skipped."""
     rows = _rows(pool.state(index), index)
     if not rows:
         return
     with st.expander(f"{len(rows):,} skipped at the last update or since, and why", icon=":material/block:"):
+        kinds = [kind for kind, _ in Counter(reason_kind(row["why"]) for row in rows).most_common(50)]
         left, right = st.columns(2)
         words = left.text_input("Skipped: words of path or reason", key="skipped.words", placeholder="pdf")
-        why = right.multiselect("Skipped: reasons", _reasons(rows), key="skipped.why", placeholder="any")
+        why = right.multiselect("Skipped: reasons", kinds, key="skipped.why", placeholder="any")
         found = [row for row in rows if _matches(row, words.casefold().split(), why)]
         st.caption(f"{len(found):,} of {len(rows):,}" + (f", the first {MOST:,} shown" if len(found) > MOST else ""))
         tables.show(found[:MOST], {"why": tables.WIDE})
@@ -34,15 +35,10 @@ def _rows(state: tuple[str, int, int], _index: Index) -> Sequence[dict[str, str]
     return [{"what": each.path, "why": each.reason} for each in _index.skipped()]
 
 
-def _reasons(rows: Sequence[dict[str, str]]) -> list[str]:
-    """The kinds of reasons, the most frequent first: figures, names and brackets differ from file to file."""
-    return [kind for kind, _ in Counter(kind(row["why"]) for row in rows).most_common(50)]
+def reason_kind(reason: str) -> str:
+    """A reason without the figures, names and brackets that differ from file to file.
 
-
-def kind(reason: str) -> str:
-    """A reason without what is particular to the file.
-
-    >>> kind("not a readable PDF: Failed to load document"), kind("12.1 MB is over the limit of 10 MB")
+    >>> reason_kind("not a readable PDF: Failed to load document"), reason_kind("12.1 MB is over the limit of 10 MB")
     ('not a readable PDF', 'over the limit')
     """
     return "over the limit" if "over the limit" in reason else reason.split(":")[0].split(" (")[0].split(" '")[0]
@@ -50,4 +46,4 @@ def kind(reason: str) -> str:
 
 def _matches(row: dict[str, str], words: Sequence[str], kinds: Sequence[str]) -> bool:
     text = f"{row['what']} {row['why']}".casefold()
-    return all(word in text for word in words) and (not kinds or kind(row["why"]) in kinds)
+    return all(word in text for word in words) and (not kinds or reason_kind(row["why"]) in kinds)

@@ -18,7 +18,7 @@ from .results import Answer, Found
 UNFOLDED = "unfolded hit"
 MOST_UNFOLDED = 30
 CHANNELS = {"cosine": ("meaning", "#0072B2"), "bm25": ("words", "#E69F00")}  # Okabe & Ito 2008: colour-blind safe
-SCORES = {"cosine": "cosine", "bm25": "BM25"}
+SCORES = {"bm25": "BM25"}  # labels where they differ from the name
 POOR = "no good match"
 
 
@@ -44,10 +44,11 @@ def card(each: Found, query: Query, lead: str, *, several: bool) -> None:
     with st.container(border=True):
         left, right = st.columns([5, 2], vertical_alignment="center")
         left.markdown(f"**{lead} {plain(_title(each))}**")
-        messages.caption((f"{each.index} · " if several else "") + f"{_source(hit)}{_place(hit)}", left)
+        source = hit.document if hit.document.startswith(hit.path) else f"{hit.path} · {hit.document}"  # and its record
+        messages.caption(f"{f'{each.index} · ' if several else ''}{source}{_place(hit)}", left)
         if hit.strength is not None:
             right.progress(min(1.0, max(0.0, hit.strength)), text=f"strength {hit.strength:.2f}")
-        right.caption(_scores(hit))
+        right.caption(" · ".join(f"{SCORES.get(name, name)} {value:.3f}" for name, value in hit.scores.items()))
         if bar := _parts(hit):
             right.html(bar)
         st.html(results.html(each, query))
@@ -63,17 +64,8 @@ def _title(each: Found) -> str:
     return title if hit.heading in (None, title) else f"{title} · {hit.heading}"
 
 
-def _source(hit: Hit) -> str:
-    """The file, and the record in it."""
-    return hit.document if hit.document.startswith(hit.path) else f"{hit.path} · {hit.document}"
-
-
 def _place(hit: Hit) -> str:
     return f"{f' · line {hit.line}' if hit.line else ''}{f' · page {hit.page}' if hit.page else ''}"
-
-
-def _scores(hit: Hit) -> str:
-    return " · ".join(f"{SCORES.get(name, name)} {value:.3f}" for name, value in hit.scores.items())
 
 
 def _parts(hit: Hit) -> str:

@@ -1,4 +1,4 @@
-"""Charts of cosines. A text is a value or a label in them, and never the name of a field or a format.
+"""Charts of cosines. Texts are values and labels in them, never names of fields or formats.
 
 Colours: viridis for similarity, blue against orange for differences; both suit colour-blind readers,
 light and dark pages.
@@ -16,6 +16,7 @@ from semsearch.types import JsonObject
 from .messages import one_line
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
+Cells = Sequence[Sequence[float]]
 
 BLUE, ORANGE, GREY = "#3b82c4", "#e08214", "#8a94a0"
 FRAME = 84  # pixels of title and axis in a chart's height
@@ -25,27 +26,20 @@ CHOSEN = "chosen"
 ROOMY = alt.Axis(minExtent=42)  # or a fitted chart is clipped where a label grows
 
 
-def heat(cells: Sequence[Sequence[float]], texts: Sequence[str], title: str, *, low: float = 0.0) -> Chart:
+def heat(cells: Cells, texts: Sequence[str], title: str, *, low: float = 0.0) -> Chart:
     """Cosines (n, n) of texts, with numbers where cells have room for them."""
     colour = alt.Scale(scheme="viridis", domain=[low, 1])
-    return _grid(cells, texts, title, colour, ink=lambda value: "white" if value < (low + 1) / 2 else "black")
+    return _grid(cells, texts, title, colour, lambda value: value < (low + 1) / 2)
 
 
-def apart(cells: Sequence[Sequence[float]], texts: Sequence[str], title: str, *, most: float) -> Chart:
+def apart(cells: Cells, texts: Sequence[str], title: str, *, most: float) -> Chart:
     """Differences of cosines (n, n), 0 in the middle of the colours and `most`, above 0, at their ends."""
     colour = alt.Scale(scheme="blueorange", domain=[-most, most], domainMid=0)
-    return _grid(
-        cells, texts, title, colour, ink=lambda value: "white" if abs(value) > 0.75 * most else "black", sign="+"
-    )
+    return _grid(cells, texts, title, colour, lambda value: abs(value) > 0.75 * most, sign="+")
 
 
 def _grid(
-    cells: Sequence[Sequence[float]],
-    texts: Sequence[str],
-    title: str,
-    colour: alt.Scale,
-    ink: Callable[[float], str],
-    sign: str = "",
+    cells: Cells, texts: Sequence[str], title: str, colour: alt.Scale, is_dark: Callable[[float], bool], sign: str = ""
 ) -> Chart:
     rows = [
         {
@@ -55,29 +49,24 @@ def _grid(
             "second": texts[x],
             "cosine": round(value, 4),
             "text": f"{value:{sign}.2f}" if abs(value) >= 0.005 else "0.00",
-            "ink": ink(value),
+            "dark": is_dark(value),
         }
         for y, line in enumerate(cells)
         for x, value in enumerate(line)
     ]
-    many, name = len(texts), "difference" if sign else "cosine"
-    figures = many <= FIGURES
+    many, figures = len(texts), len(texts) <= FIGURES
+    number = alt.Tooltip("cosine:Q", title="difference" if sign else "cosine", format=f"{sign}.3f")
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("column:O", sort=None, title=None, axis=alt.Axis(labelAngle=0, orient="top", labelOverlap=not figures)),
         y=alt.Y("row:O", sort=None, title=None, axis=alt.Axis(labelLimit=190, labelOverlap=False)),
-        tooltip=[
-            alt.Tooltip("first:N"),
-            alt.Tooltip("second:N"),
-            alt.Tooltip("cosine:Q", title=name, format=f"{sign}.3f"),
-        ],
+        tooltip=["first:N", "second:N", number],
     )
     legend = None if figures else alt.Legend(title=None, orient="bottom", format="+.2f" if sign else ".1f")
     squares = base.mark_rect().encode(color=alt.Color("cosine:Q", scale=colour, legend=legend))
     if not figures:
         return _titled(squares, FRAME + 60 + 20 * many, title, "point at a cell for its number")
-    values = base.mark_text(fontSize=13 if many <= 8 else 9).encode(
-        text="text:N", color=alt.when(alt.datum.ink == "white").then(alt.value("white")).otherwise(alt.value("black"))
-    )
+    ink = alt.when(alt.datum.dark).then(alt.value("white")).otherwise(alt.value("black"))
+    values = base.mark_text(fontSize=13 if many <= 8 else 9).encode(text="text:N", color=ink)
     return _titled(squares + values, FRAME + 40 * many, title)
 
 
@@ -88,17 +77,14 @@ def scatter(rows: Sequence[JsonObject], title: str, subtitle: str) -> Chart:
     """
     chosen = alt.selection_point(name=CHOSEN, fields=["number"], empty=False, toggle=False, nearest=False)
     points = alt.Chart(alt.Data(values=list(rows))).mark_circle(size=42, cursor="pointer").add_params(chosen)
+    cosine = alt.Tooltip("cosine:Q", format=".3f")
     drawn = points.encode(
         color=alt.when(chosen).then(alt.value(ORANGE)).otherwise(alt.value(BLUE)),
         opacity=alt.when(chosen).then(alt.value(1)).otherwise(alt.value(0.45)),
         size=alt.when(chosen).then(alt.value(140)).otherwise(alt.value(42)),
         x=alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=8)),
         y=alt.Y("cosine:Q", title="cosine", axis=ROOMY, scale=alt.Scale(zero=False, padding=8)),
-        tooltip=[
-            alt.Tooltip("number:Q", title="pair"),
-            *(alt.Tooltip(field) for field in ("first:N", "second:N", "gold:Q")),
-            alt.Tooltip("cosine:Q", format=".3f"),
-        ],
+        tooltip=[alt.Tooltip("number:Q", title="pair"), "first:N", "second:N", "gold:Q", cosine],
     )
     return _titled(drawn, 320, title, subtitle)
 
@@ -108,14 +94,9 @@ def by_gold(points: Sequence[JsonObject], boxes: Sequence[JsonObject], title: st
     x = alt.X("gold:Q", title="gold score", axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, padding=18))
     y = alt.Y("stretched:Q", title="cosine, scaled", axis=ROOMY, scale=alt.Scale(domain=[0, 1]))
     dots = alt.Chart(alt.Data(values=list(points))).mark_circle(size=16, opacity=0.3, color=BLUE).encode(x=x, y=y)
-    drawn = alt.Chart(alt.Data(values=list(boxes))).encode(
-        x="at:Q",
-        tooltip=[
-            alt.Tooltip("at:Q", title="gold score about"),
-            alt.Tooltip("count:Q", title="pairs"),
-            alt.Tooltip("middle:Q", title="median", format=".2f"),
-        ],
-    )
+    place, pairs = alt.Tooltip("at:Q", title="gold score about"), alt.Tooltip("count:Q", title="pairs")
+    tooltip = [place, pairs, alt.Tooltip("middle:Q", title="median", format=".2f")]
+    drawn = alt.Chart(alt.Data(values=list(boxes))).encode(x="at:Q", tooltip=tooltip)
     whiskers = drawn.mark_rule(color=GREY, strokeWidth=1.5).encode(y="least:Q", y2="most:Q")
     body = drawn.mark_bar(size=26, fillOpacity=0.12, fill=GREY, stroke=GREY, strokeWidth=1.5)
     median = drawn.mark_tick(orient="horizontal", size=26, thickness=3, color=ORANGE).encode(y="middle:Q")
@@ -140,14 +121,10 @@ def tokens(parts: Sequence[Any]) -> Chart:
     base = alt.Chart(alt.Data(values=rows)).encode(
         y=alt.Y("token:N", sort=None, title=None, axis=alt.Axis(labelLimit=160, labelOverlap=False)),
         x=alt.X("share:Q", title="share of all cosines, %", scale=alt.Scale(domain=[0, top], nice=False)),
-        tooltip=[alt.Tooltip("token:N"), alt.Tooltip("cosine:Q", format=".3f"), alt.Tooltip("text:N", title="share")],
+        tooltip=["token:N", alt.Tooltip("cosine:Q", format=".3f"), alt.Tooltip("text:N", title="share")],
     )
-    colour = alt.Color(
-        "kind:N",
-        title=None,
-        legend=alt.Legend(orient="bottom"),
-        scale=alt.Scale(domain=list(kinds.values()), range=[ORANGE, BLUE]),
-    )
+    scale = alt.Scale(domain=list(kinds.values()), range=[ORANGE, BLUE])
+    colour = alt.Color("kind:N", title=None, legend=alt.Legend(orient="bottom"), scale=scale)
     bars = base.mark_bar().encode(color=colour)
     values = base.mark_text(align="left", dx=4, color=GREY).encode(text="text:N")
     chart: Chart = (bars + values).properties(height=FRAME + 26 * len(rows))

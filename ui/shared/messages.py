@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import log10
 
 import streamlit as st
@@ -103,12 +104,12 @@ def sentence(error: BaseException, what: str = "It") -> str:
 
 
 @contextmanager
-def errors() -> Iterator[None]:
+def errors(show: Callable[[str], None] = error) -> Iterator[None]:
     """Show an error of semsearch in place of what the block draws, and continue with the rest of the page."""
     try:
         yield
-    except SemsearchError as refused:
-        error(str(refused))
+    except SemsearchError as error:
+        show(str(error))
 
 
 def refuse(why: str) -> None:
@@ -121,13 +122,7 @@ def note(done: str) -> None:
     st.session_state["noted"] = done
 
 
-@contextmanager
-def refusing() -> Iterator[None]:
-    """The body of a click: an error of semsearch ends it and is shown on the next run of the page."""
-    try:
-        yield
-    except SemsearchError as error:
-        refuse(str(error))
+refusing = partial(errors, refuse)  # the body of a click: an error ends it, and the next run of the page shows it
 
 
 def outcome_of_click() -> None:

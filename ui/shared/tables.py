@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -38,7 +37,6 @@ def select(
         if ticked or many:
             chosen(ticked)
 
-    mode: Literal["multi-row", "single-row"] = "multi-row" if many else "single-row"
     st.dataframe(
         rows,
         hide_index=True,
@@ -46,7 +44,7 @@ def select(
         column_config=columns,
         key=key,
         on_select=changed,
-        selection_mode=mode,
+        selection_mode="multi-row" if many else "single-row",
         height=min(420, 40 + 35 * max(1, len(rows))),
     )
 
