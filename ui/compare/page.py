@@ -15,5 +15,5 @@ def page() -> None:
     """The page."""
     st.title("Compare")
     hint = "Sentences: each with every other. Pairs: two by two, also with human scores."
-    kind = widgets.choice("Compare", list(KINDS), "kind", hint, titled=False)
+    kind = widgets.choice("Compare", list(KINDS), "kind", hint, label_visibility="collapsed")
     KINDS[kind](encoder_picker.several("m", MOST))

@@ -164,15 +164,11 @@ def _deletion(name: str, chosen: Sequence[str], matching: Sequence[str]) -> None
         )
         row, label, off = widgets.row(), f"Delete {what}", jobs.busy(name)
         widgets.button(label, "delete", _delete, (name, ids), place=row, key="delete", kind="primary", off=off)
-        row.button("Cancel", key="keep", on_click=_cancel)
-
-
-def _cancel() -> None:
-    st.session_state.pop("to delete", None)
+        row.button("Cancel", key="keep", on_click=st.session_state.pop, args=("to delete", None))
 
 
 def _delete(name: str, ids: Sequence[str]) -> None:
-    _cancel()
+    st.session_state.pop("to delete", None)
 
     def work(report: jobs.Report) -> jobs.Outcome:
         with pool.open_copy(name) as index:

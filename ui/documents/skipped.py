@@ -24,7 +24,9 @@ def show(index: Index) -> None:
         left, right = st.columns(2)
         words = left.text_input("Skipped: words of path or reason", key="skipped.words", placeholder="pdf")
         why = right.multiselect("Skipped: reasons", kinds, key="skipped.why", placeholder="any")
-        found = [row for row in rows if _matches(row, words.casefold().split(), why)]
+        found = [row for row in rows if not why or reason_kind(row["why"]) in why]
+        for word in words.casefold().split():
+            found = [row for row in found if word in f"{row['what']} {row['why']}".casefold()]
         st.caption(f"{len(found):,} of {len(rows):,}" + (f", the first {MOST:,} shown" if len(found) > MOST else ""))
         tables.show(found[:MOST], {"why": tables.WIDE})
         tables.download(f"CSV ({len(found):,})", "skipped.csv", lambda: tables.to_csv(found, ["what", "why"]))
@@ -42,8 +44,3 @@ def reason_kind(reason: str) -> str:
     ('not a readable PDF', 'over the limit')
     """
     return "over the limit" if "over the limit" in reason else reason.split(":")[0].split(" (")[0].split(" '")[0]
-
-
-def _matches(row: dict[str, str], words: Sequence[str], kinds: Sequence[str]) -> bool:
-    text = f"{row['what']} {row['why']}".casefold()
-    return all(word in text for word in words) and (not kinds or reason_kind(row["why"]) in kinds)

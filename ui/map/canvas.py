@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from semsearch.types import JsonObject, VectorSample
+from semsearch.types import JsonObject
 
 from ..shared.messages import one_line
 from .clusters import Floats
-from .points import NOTHING, OTHERS, Colours, Key, Points
+from .points import BY_KEY, NOTHING, OTHERS, Colours, Points
 
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
 RAMP = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")  # viridis
@@ -62,7 +62,7 @@ def packed(points: Points, placed: Floats, layout: str, colours: Colours, start:
     The same map gives the same bytes; `start`, which returns the initial selection, is called once per map.
     """
     levels = np.asarray(colours.numbers if colours.codes is None else colours.codes, np.float32)
-    texts = _texts(points.key, points.sample)
+    texts = _texts(points)
     head = _head(points, colours) | {"layout": f"{layout} {points.key}"}
     key = sha256(json.dumps(head).encode() + placed.tobytes() + levels.tobytes()).hexdigest()
     if st.session_state.get("map begun", ("",))[0] != key:
@@ -72,13 +72,11 @@ def packed(points: Points, placed: Floats, layout: str, colours: Colours, start:
     return len(header).to_bytes(4, "little") + header + placed.astype("<f4").tobytes() + levels.tobytes() + texts
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _texts(key: Key, _sample: VectorSample) -> bytes:
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_KEY)
+def _texts(points: Points) -> bytes:
     """A line for each point: its path, a tab, the beginning of its text."""
-    lines = (
-        f"{' '.join(document.split())[-SHOWN:]}\t{one_line(text, SHOWN)}"
-        for document, text in zip(_sample.documents, _sample.texts, strict=True)
-    )
+    each = zip(points.sample.documents, points.sample.texts, strict=True)
+    lines = (f"{' '.join(document.split())[-SHOWN:]}\t{one_line(text, SHOWN)}" for document, text in each)
     return zlib.compress("\n".join(lines).encode("utf-8", "replace"), 1)
 
 
@@ -86,10 +84,7 @@ def _head(points: Points, colours: Colours) -> JsonObject:
     head: JsonObject = {
         "count": len(points),
         "title": one_line(colours.title, LABEL),
-        "groups": [],
-        "sizes": [],
         "palette": PALETTE,
-        "ramp": (),
         "grey": GREY,
         "radius": next(radius for most, radius in RADII if len(points) <= most),
     }
@@ -98,10 +93,11 @@ def _head(points: Points, colours: Colours) -> JsonObject:
         known = numbers[~np.isnan(numbers)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
         missing = [NOTHING, len(points) - len(known)]
-        return head | {"ramp": RAMP, "low": low, "high": high, "ends": [f"{low:g}", f"{high:g}"], "missing": missing}
+        scale = {"ramp": RAMP, "low": low, "high": high, "ends": [f"{low:g}", f"{high:g}"]}
+        return head | scale | {"groups": [], "sizes": [], "missing": missing}
     sizes = np.bincount(colours.codes[colours.codes >= 0], minlength=len(colours.names)).tolist()
     others = int((colours.codes < 0).sum()) if colours.names else 0
-    return head | {"groups": _labels(colours), "sizes": sizes, "missing": [OTHERS, others]}
+    return head | {"ramp": (), "groups": _labels(colours), "sizes": sizes, "missing": [OTHERS, others]}
 
 
 def _labels(colours: Colours) -> list[str]:

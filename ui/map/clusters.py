@@ -125,10 +125,9 @@ def near(vectors: Floats, owners: Sequence[str], least: float = 0.95) -> tuple[l
         first, second = np.divmod(found, len(rest))
         apart = (second > first) & (owner[first + at] != owner[second + at])
         found, first, second = found[apart], first[apart] + at, second[apart] + at
-        if len(found) > PAIRS:
-            more, kept = True, np.argpartition(-cosines[found], PAIRS - 1)[:PAIRS]
-            found, first, second = found[kept], first[kept], second[kept]
-        best += zip((-cosines[found]).tolist(), first.tolist(), second.tolist(), strict=True)
+        closest = np.argsort(-cosines[found], kind="stable")[:PAIRS]
+        columns = (-cosines[found[closest]], first[closest], second[closest])
+        best += zip(*(column.tolist() for column in columns), strict=True)
         best.sort()
-        more, best = more or len(best) > PAIRS, best[:PAIRS]
+        more, best = more or max(len(found), len(best)) > PAIRS, best[:PAIRS]
     return [(first, second, min(1.0, -minus)) for minus, first, second in best], more

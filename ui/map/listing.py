@@ -9,14 +9,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index
-from semsearch.types import VectorSample
 
 from ..shared import background, highlight, messages, tables, widgets
 from ..shared.messages import count, one_line, plain
-from ..shared.widgets import URL, search_page
+from ..shared.widgets import URL
 from . import clusters, points
 from .clusters import PAIRS
-from .points import Key, Points
+from .points import BY_KEY, Points
 
 LISTED = 25  # passages at a time
 MOST_STARTS = 3  # of many passages, those that a search starts from
@@ -29,7 +28,7 @@ def chosen(name: str, on: Points, rows: Sequence[int], heading: str, *, alike: b
     st.subheader(plain(heading), anchor=False)
     counted = count(len(rows), "passage")
     if alike:
-        words = _words(on.key, tuple(rows), on.sample)
+        words = _words(on, tuple(rows))
         row = widgets.row()
         messages.caption(f"{counted}, the most central first" + (f". Distinctive words: {words}" if words else ""), row)
         hint = f"Searches for passages like the {min(MOST_STARTS, len(rows))} most central ones."
@@ -40,15 +39,15 @@ def chosen(name: str, on: Points, rows: Sequence[int], heading: str, *, alike: b
         _passage(name, on, one)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
-def _words(key: Key, rows: tuple[int, ...], _sample: VectorSample) -> str:
+@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_KEY)
+def _words(on: Points, rows: tuple[int, ...]) -> str:
     """The words that are more frequent in these passages than in the others."""
-    inside = np.zeros(len(_sample), np.int64)
+    inside = np.zeros(len(on), np.int64)
     inside[list(rows)] = 1
     if inside.all():
         return ""
     read = [part[:: -(-len(part) // READ)] for part in (np.flatnonzero(inside == 0), np.flatnonzero(inside))]
-    texts = [_sample.texts[row] for part in read for row in part.tolist()]
+    texts = [on.sample.texts[row] for part in read for row in part.tolist()]
     return clusters.names(texts, np.repeat([0, 1], [len(part) for part in read]))[1]
 
 
@@ -57,19 +56,17 @@ def _passage(name: str, on: Points, row: int) -> None:
     with st.container(border=True):
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.caption(plain(f"{on.sample.documents[row]} · #{on.sample.ids[row]}"), width="content")
-        _search_link(top, name, on, [row], "Search for more like this", None)
+        _search_link(top, name, on, [row], "Search for more like this", "")
         cut = " …" if len(text) >= points.LETTERS else ""
         st.html(highlight.passage(text + cut, (0, 0), (), whole=True))
 
 
-def _search_link(
-    place: DeltaGenerator, name: str, on: Points, rows: Sequence[int], label: str, hint: str | None
-) -> None:
+def _search_link(place: DeltaGenerator, name: str, on: Points, rows: Sequence[int], label: str, hint: str) -> None:
     """A link to the search page, with these passages as chips."""
     params = [("more", f"#{on.sample.ids[row]}") for row in rows]
     params += [("n", name)] if len(Index.names()) > 1 else []
-    icon = ":material/search:"
-    place.page_link(search_page(), label=label, icon=icon, query_params=params, width="content", help=hint)
+    target, icon = st.Page(lambda: None, title="Search", default=True), ":material/search:"  # known by its path, ""
+    place.page_link(target, label=label, icon=icon, query_params=params, width="content", help=hint or None)
 
 
 def near(name: str, on: Points) -> None:

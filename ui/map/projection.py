@@ -39,7 +39,7 @@ def placed(vectors: Floats) -> Floats:
 
 def main() -> None:
     """Read vectors from stdin and write positions to stdout, both as npy."""
-    out, sys.stdout = sys.stdout.buffer, sys.stderr  # whatever else is printed must not mix with the result
+    out, sys.stdout = sys.stdout.buffer, sys.stderr  # other output must not mix with the result
     vectors = np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False)
     neighbours = min(NEIGHBOURS, len(vectors) - 1)
     made = import_module("umap").UMAP(n_components=2, n_neighbors=neighbours, metric="cosine", random_state=0, n_jobs=1)

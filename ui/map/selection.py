@@ -30,11 +30,8 @@ class Selection:
 
     def params(self) -> dict[str, str]:
         """Its parameters in the URL."""
-        if self.points:
-            return {POINTS: ",".join(map(str, self.points))}
-        if self.area:
-            return {AREA: "_".join(f"{x:.4g},{y:.4g}" for x, y in self.area)}
-        return {GROUP: self.group} if self.group else {}
+        points, area = ",".join(map(str, self.points)), "_".join(f"{x:.4g},{y:.4g}" for x, y in self.area)
+        return {key: value for key, value in ((POINTS, points), (AREA, area), (GROUP, self.group)) if value}
 
     def rows(self, points: Points, placed: Floats, colours: Colours) -> list[int]:
         """The chosen rows; of an area or a group the most central first."""

@@ -56,7 +56,7 @@ def show() -> None:
     st.subheader("One of them")
     names = {each["name"]: each["name"] for each in known} | {each["path"]: each["name"] for each in saved}
     hint = "Or a folder, hf:owner/name, or MODEL#TEMPLATE."
-    if name := encoder_picker.box("Encoder", names, "encoder", hint, at=0):
+    if name := encoder_picker.box("Encoder", names, "encoder", hint, index=0):
         with messages.errors():
             _one(name, known)
 

@@ -30,7 +30,7 @@ def create() -> None:
             "Or the folder of a model, hf:owner/name, or MODEL#TEMPLATE, such as ~/bert#cot-bert. All documents of an "
             "index share it; another encoder needs another index."
         )
-        encoder_picker.box("Encoder", names, "new.encoder", hint, place=right, at=0)
+        encoder_picker.box("Encoder", names, "new.encoder", hint, place=right, index=0)
         with st.expander("Options", icon=":material/tune:"):
             _options()
         st.form_submit_button("Create it", icon=":material/add:", on_click=_create)

@@ -22,7 +22,7 @@ def page() -> None:
     """The page."""
     st.title("Indexes & models")
     messages.outcome_of_click()
-    PARTS[widgets.choice("Part of the page", list(PARTS), "part", titled=False)]()
+    PARTS[widgets.choice("Part of the page", list(PARTS), "part", label_visibility="collapsed")]()
 
 
 def _indexes() -> None:

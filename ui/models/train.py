@@ -46,7 +46,7 @@ def _form(methods: Mapping[str, JsonObject]) -> None:
         "template, such as ~/bert#mean; the default is that of the method's paper."
     )
     empty = "~/bert-base-uncased, hf:owner/name"
-    encoder_picker.box("Base model (--base)", bases, "train.base", hint, place=left, empty=empty)
+    encoder_picker.box("Base model (--base)", bases, "train.base", hint, place=left, placeholder=empty)
     hint = f"The folder is created in {plain(str(Encoder.models_dir()))}."
     right.text_input("Name of the new encoder", key="train.name", placeholder="mine", help=hint)
     _data(method)

@@ -80,11 +80,8 @@ def _picture(index: Index, hit: Hit) -> None:
     row = st.container(horizontal=True)
     for label, icon, other in (("Previous page", "arrow_back", page - 1), ("Next page", "arrow_forward", page + 1)):
         off, key = not 1 <= other <= pages, f"{label} {hit.id}"
-        widgets.button(label, icon, _turn_to, (other,), place=row, key=key, kind="tertiary", off=off)
-
-
-def _turn_to(page: int) -> None:
-    st.session_state[PAGE] = page
+        turn, args = st.session_state.update, ({PAGE: other},)
+        widgets.button(label, icon, turn, args, place=row, key=key, kind="tertiary", off=off)
 
 
 @st.cache_data(max_entries=32, show_spinner="Drawing the page …")

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import reduce
+from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,8 +23,11 @@ from ..shared.widgets import URL
 
 MOST_KEYS = 16
 REUSED = 20  # facets of a changed index are reused for so many times the seconds that computing them took
-LABELS = {"loader": "Kind of file", "date": "Date"}
-HELP = {"date": "The document's own date where it has one, else that of its file."}
+DATE = "The document's own date where it has one, else that of its file."
+BUILTIN: dict[str, tuple[str, str | None]] = {
+    "loader": ("Kind of file", None),
+    "date": ("Date", DATE),
+}  # label and help
 EMPTY = {"flag": None, "text": ""}  # the value of a widget without a choice, by kind; [] for the others
 Choice = Any  # the value of a widget: numbers, dates, words, a text, yes or no
 
@@ -64,8 +69,7 @@ def _bounds(facet: Facet) -> tuple[Any, Any]:
 
 def _chosen(facet: Facet) -> Choice:
     """The widget of a facet, and the choice there."""
-    label = LABELS.get(facet.key, facet.key) if facet.builtin else facet.key
-    hint = HELP.get(facet.key) if facet.builtin else None
+    label, hint = (BUILTIN if facet.builtin else {}).get(facet.key, (facet.key, None))
     common: dict[str, Any] = {"label": plain(label), "key": _key(facet), "bind": URL, "help": hint}
     match facet.kind:
         case "number":
@@ -109,17 +113,14 @@ def merged(found: Sequence[Sequence[Facet]]) -> list[Facet]:
     ...                                            [Facet("year", "number", 2, low=2, high=9)]])]
     [(1, 9)]
     """
-    together: dict[tuple[str, bool], Facet | None] = {}
-    for each in (facet for facets in found for facet in facets):
-        key = (each.key, each.builtin)
-        known = together.get(key, each)
-        together[key] = known if known is each or known is None else _both(known, each)
-    return sorted(filter(None, together.values()), key=lambda each: not each.builtin)[:MOST_KEYS]
+    together: dict[tuple[str, bool], list[Facet]] = {}
+    for each in chain.from_iterable(found):
+        together.setdefault((each.key, each.builtin), []).append(each)
+    alike = (reduce(_both, facets) for facets in together.values() if len({each.kind for each in facets}) == 1)
+    return sorted(alike, key=lambda each: not each.builtin)[:MOST_KEYS]
 
 
-def _both(one: Facet, other: Facet) -> Facet | None:
-    if one.kind != other.kind:
-        return None
+def _both(one: Facet, other: Facet) -> Facet:
     counts = Counter(dict(one.values)) + Counter(dict(other.values))
     bounds = {} if one.low is None else {"low": min(one.low, other.low), "high": max(one.high, other.high)}
     values = tuple(sorted(counts.items(), key=lambda each: (-each[1], each[0])))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 
@@ -34,23 +33,18 @@ def nothing_found(query: Query, names: Sequence[str]) -> None:
         messages.info("There is no document in here yet. Add some on the page Documents.")
         return
     messages.info("Nothing was found.", icon="search_off")
-    for what, (other, drop) in _looser(query, names).items():
+    fields, values = (dict(ChainMap(*parts)) for parts in zip(*LOOSER.values(), strict=True))
+    for what, (looser, reset) in {**LOOSER, "all of these": (fields, values)}.items():
+        other = replace(query, **looser)
         if other == query:
             continue
         if found := results.search(replace(other, k=1), names).found:
             row = widgets.row()
             row.markdown(f"Without {what} this would be the best hit:", width="content")
-            row.button(f"Search without {what}", icon=":material/filter_alt_off:", on_click=drop)
+            row.button(f"Search without {what}", icon=":material/filter_alt_off:", on_click=_reset, args=(reset, names))
             hits.card(found[0], other, "Best:", several=len(names) > 1)
             return
     st.caption("Try other words, or search by meaning.")
-
-
-def _looser(query: Query, names: Sequence[str]) -> dict[str, tuple[Query, Callable[[], None]]]:
-    """By the name of each condition: the query without it, and a function that resets its widgets."""
-    fields, values = (dict(ChainMap(*(each[at] for each in LOOSER.values()))) for at in (0, 1))
-    every = {**LOOSER, "all of these": (fields, values)}
-    return {what: (replace(query, **looser), partial(_reset, reset, names)) for what, (looser, reset) in every.items()}
 
 
 def _reset(values: JsonObject, names: Sequence[str]) -> None:

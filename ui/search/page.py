@@ -50,7 +50,9 @@ def page() -> None:
         label, key="q", bind=URL, placeholder=hint, label_visibility="collapsed", icon=":material/search:"
     )
     with st.sidebar:
-        chosen = _indexes(names)
+        index_picker.warn_of_missing("n", names)
+        several: dict[str, Any] = {"default": [], "key": "n", "bind": URL, "placeholder": "All of them"}
+        chosen = (st.multiselect("Indexes", names, **several) if len(names) > 1 else []) or names
         query = _options(text)
         query = replace(query, where=filters.controls(chosen, query.where))
     query = _with_chips(query, chosen)
@@ -72,14 +74,6 @@ def _no_index() -> None:
         "Documents. Or type, in a terminal:"
     )
     st.code(f"semsearch --home {shlex.quote(str(Index.folder('x').parent.absolute()))} index ~/notes", language="sh")
-
-
-def _indexes(names: Sequence[str]) -> list[str]:
-    index_picker.warn_of_missing("n", names)
-    if len(names) == 1:
-        return list(names)
-    chosen = st.multiselect("Indexes", names, key="n", bind=URL, placeholder="All of them", default=[])
-    return chosen or list(names)
 
 
 def _options(text: str) -> Query:

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Encoder, SemsearchError
 from semsearch.prompts import templates
 
 from . import jobs, messages, pool, widgets
+from .messages import Place
 from .widgets import URL
 
 MODELS = "Models"  # the key of jobs that fetch and remove one
@@ -35,17 +35,12 @@ ON_A_PAGE = {  # wordings of errors for the command line, and those for a page
 def several(key: str, most: int) -> list[str]:
     """A field for encoders, under `key` in the URL: local ones to choose from, any other by its name."""
     left, right = st.columns((4, 1), vertical_alignment="bottom")
-    names = left.multiselect(
-        "Encoders",
-        local_names(),
-        default=["default", "cot-minilm"],
-        key=key,
-        bind=URL,
-        accept_new_options=True,
-        placeholder=WRITE,
-        help="Or the folder of a model, a name from the page Indexes & models, or MODEL#TEMPLATE, such as "
-        "~/bert#cot-bert. Press Enter after it.",
+    hint = (
+        "Or the folder of a model, a name from the page Indexes & models, or MODEL#TEMPLATE, such as ~/bert#cot-bert. "
+        "Press Enter after it."
     )
+    options: Any = {"default": ["default", "cot-minilm"], "accept_new_options": True, "placeholder": WRITE, "bind": URL}
+    names = left.multiselect("Encoders", local_names(), key=key, help=hint, **options)
     hint = "Add a model with a template."
     with right.popover("Template", icon=":material/add:", width="stretch", help=hint):
         _add_with_template(key)
@@ -64,22 +59,13 @@ def one(label: str, key: str, hint: str, on_change: Callable[[], None] | None = 
 
 
 def box(
-    label: str,
-    names: Sequence[str] | Mapping[str, str],
-    key: str,
-    hint: str,
-    *,
-    place: DeltaGenerator | None = None,
-    at: int | None = None,
-    empty: str = WRITE,
-    bind: Any = None,
-    on_change: Callable[[], None] | None = None,
+    label: str, names: Sequence[str] | Mapping[str, str], key: str, hint: str, *, place: Place = None, **other: Any
 ) -> str:
-    """A field for an encoder from `names` or typed, initially the one at `at`; "" for none. A mapping gives labels."""
+    """A field for an encoder from `names` or typed; "" for none. A mapping has labels; `other`: see st.selectbox."""
     labels = names if isinstance(names, Mapping) else {}
-    options: Any = {"accept_new_options": True, "placeholder": empty, "bind": bind}
-    named = lambda name: labels.get(name, name)  # noqa: E731
-    chosen = (place or st).selectbox(label, list(names), at, named, key, hint, on_change, **options)
+    options: dict[str, Any] = {"index": None, "placeholder": WRITE, "key": key, "help": hint, **other}
+    options |= {"accept_new_options": True, "format_func": lambda name: labels.get(name, name)}
+    chosen = (place or st).selectbox(label, list(names), **options)
     return str(chosen or "").strip()
 
 
@@ -107,7 +93,7 @@ def _add_with_template(key: str) -> None:
     hint = (
         "A BERT, a RoBERTa or a decoder in PyTorch; an encoder that was trained or exported has its template built in."
     )
-    model = box("Model", hub, f"{key} model", hint, empty="Folder or name")
+    model = box("Model", hub, f"{key} model", hint, placeholder="Folder or name")
     library = templates()
     label = lambda name: f"{name} — {next(iter(library[name].text.values()))}"  # noqa: E731
     usual = list(library).index("cot-bert")
@@ -197,7 +183,7 @@ def labels(names: Collection[str]) -> dict[str, str]:
 
 
 def short_name(name: str) -> str:
-    """The end of a long name: the last part of a path says most.
+    """The end of a long name: of a path the last part.
 
     >>> short_name("/models/bert/#cot-bert")
     'bert#cot-bert'

@@ -24,7 +24,6 @@ Key = str | tuple[str, ...]  # the name of an index; of work on none a tuple, wh
 LOCK = threading.Lock()  # for changes of the jobs
 MOST_FINISHED = 32  # jobs on no index that have ended, with their results
 RESUMES = "What was stored so far stays; the next update continues from there."
-State = Literal["running", "done", "stopped", "failed"]
 
 
 class Stopped(Exception):
@@ -42,6 +41,9 @@ class Outcome:
     value: object = None
 
 
+Work = Callable[[Report], Outcome]
+
+
 @dataclass(eq=False, slots=True)
 class Job:
     """Work on an index, or under a key. `what` names it; `outcome` is set once it is done, `error` once it has failed.
@@ -55,7 +57,7 @@ class Job:
     stoppable: bool = True
     announced: bool = True
     about: str = ""
-    state: State = "running"
+    state: Literal["running", "done", "stopped", "failed"] = "running"
     progress: Progress | None = None
     outcome: Outcome | None = None
     error: str = ""
@@ -78,7 +80,7 @@ class Job:
         if self.stop.is_set() or server_ends():
             raise Stopped
 
-    def run(self, work: Callable[[Report], Outcome]) -> None:
+    def run(self, work: Work) -> None:
         """Do the work, and record how it ended."""
         try:
             self.outcome = work(self.report)
@@ -86,11 +88,10 @@ class Job:
         except Stopped:
             self.state = "stopped"
         except BaseException as error:  # tokenizers and torch raise errors that are no Exception
-            if server_ends():  # no thread can be started any more, so the error says nothing
+            if server_ends():  # no thread can be started any more, so the error means nothing
                 self.state = "stopped"
-                return
-            self.error = messages.sentence(error)
-            self.state = "failed"
+            else:
+                self.error, self.state = messages.sentence(error), "failed"
 
 
 def server_ends() -> bool:
@@ -104,15 +105,7 @@ def _jobs() -> dict[Key, Job]:
     return {}
 
 
-def start(
-    key: Key,
-    what: str,
-    work: Callable[[Report], Outcome],
-    *,
-    stoppable: bool = True,
-    announced: bool = True,
-    about: str = "",
-) -> Job:
+def start(key: Key, what: str, work: Work, *, stoppable: bool = True, announced: bool = True, about: str = "") -> Job:
     """Begin work on an index, or under a key. Raises SemsearchError while other work on it runs."""
     jobs, place, job = _jobs(), _place(key), Job(key, what, stoppable, announced, about)
     with LOCK:

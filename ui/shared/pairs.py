@@ -122,16 +122,14 @@ def _rows(text: str) -> Iterator[Row]:
     lines.seek(0)
     tabs = "\t" in head
     reader = csv.reader(lines, delimiter=_delimiter(head), quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL)
-    while True:
-        number = reader.line_num + 1  # a quoted cell can go over several lines
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise SemsearchError(f"Line {number} cannot be read as a row: {error}.", WRITE) from None
-        if any(cell.strip() for cell in row):
-            yield number, row
+    number = 1
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield number, row
+            number = reader.line_num + 1  # a quoted cell can go over several lines
+    except csv.Error as error:
+        raise SemsearchError(f"Line {number} cannot be read as a row: {error}.", WRITE) from None
 
 
 def _delimiter(head: str) -> str:

@@ -83,11 +83,11 @@ def encoder(name: str) -> Encoder:
     return _loaded(name)[0]
 
 
-def _is_unchanged(loaded: tuple[Encoder, str, FileStamps]) -> bool:
-    return _stamps(loaded[1]) == loaded[2]
-
-
-@st.cache_resource(max_entries=MOST_ENCODERS, show_spinner="Loading the encoder …", validate=_is_unchanged)
+@st.cache_resource(
+    max_entries=MOST_ENCODERS,
+    show_spinner="Loading the encoder …",
+    validate=lambda loaded: _stamps(loaded[1]) == loaded[2],
+)
 def _loaded(name: str) -> tuple[Encoder, str, FileStamps]:
     files = _stamps(name)
     return Encoder.load(name), name, files

@@ -6,13 +6,17 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from semsearch.types import JsonObject
 
+from .messages import Place
+
+Rows = Sequence[JsonObject] | Mapping[str, Sequence[object]]
 Columns = Mapping[str, ColumnConfig | str | None]
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet may take these for the start of a formula
 WIDE = st.column_config.TextColumn(width="large")
@@ -22,9 +26,9 @@ BYTES = st.column_config.NumberColumn(format="bytes")
 COUNT = st.column_config.NumberColumn(format="localized")
 
 
-def show(rows: Sequence[JsonObject] | Mapping[str, Sequence[object]], columns: Columns | None = None) -> None:
-    """A table without selection."""
-    st.dataframe(rows, hide_index=True, placeholder="", column_config=columns)
+def show(rows: Rows, columns: Columns | None = None, **other: Any) -> None:
+    """A table; `other` is for st.dataframe."""
+    st.dataframe(rows, hide_index=True, placeholder="", column_config=columns, **other)
 
 
 def select(
@@ -37,21 +41,11 @@ def select(
         if ticked or many:
             chosen(ticked)
 
-    st.dataframe(
-        rows,
-        hide_index=True,
-        placeholder="",
-        column_config=columns,
-        key=key,
-        on_select=changed,
-        selection_mode="multi-row" if many else "single-row",
-        height=min(420, 40 + 35 * max(1, len(rows))),
-    )
+    mode, height = "multi-row" if many else "single-row", min(420, 40 + 35 * max(1, len(rows)))
+    show(rows, columns, key=key, on_select=changed, selection_mode=mode, height=height)
 
 
-def download(
-    label: str, file: str, write: Callable[[], str], *, place: DeltaGenerator | None = None, hint: str | None = None
-) -> None:
+def download(label: str, file: str, write: Callable[[], str], *, place: Place = None, hint: str | None = None) -> None:
     """A button for a file, which is written when it is clicked: 20,000 rows take a while."""
     kind, icon = "application/json" if file.endswith(".json") else "text/csv", ":material/download:"
     (place or st).download_button(label, write, file, kind, f"download {file}", hint, "ignore", icon=icon)
@@ -64,10 +58,8 @@ def to_json(value: object) -> str:
 
 def to_csv(rows: Iterable[JsonObject], columns: Sequence[str]) -> str:
     """CSV with a heading; a cell that could be a formula, in the heading too, begins with an apostrophe."""
-    text = io.StringIO()
-    csv.writer(text).writerows(
-        [[cell(name) for name in columns], *([cell(row[name]) for name in columns] for row in rows)]
-    )
+    text, lines = io.StringIO(), chain([columns], ([row[name] for name in columns] for row in rows))
+    csv.writer(text).writerows(map(cell, line) for line in lines)
     return text.getvalue()
 
 

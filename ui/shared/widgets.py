@@ -1,4 +1,4 @@
-"""Widgets that several pages use: buttons with an icon, a choice of one option, rows, links, splitter fields."""
+"""Widgets that several pages use: buttons with an icon, a choice of one option, rows, splitter fields, paging."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.navigation.page import StreamlitPage
 
 from semsearch import Splitter
+
+from .messages import Place
 
 T = TypeVar("T")
 URL: Any = "query-params"  # `bind=URL` writes a widget's value to the query string under its key, and reads it there
@@ -27,34 +28,12 @@ def row(*, border: bool = False) -> DeltaGenerator:
 
 
 def choice(
-    label: str,
-    options: Sequence[str],
-    key: str,
-    hint: str | None = None,
-    *,
-    place: DeltaGenerator | None = None,
-    bind: Any = URL,
-    titled: bool = True,
-    on_change: Callable[[], None] | None = None,
+    label: str, options: Sequence[str], key: str, hint: str | None = None, *, place: Place = None, **other: Any
 ) -> str:
-    """A row of options, exactly one of which is selected; initially the first."""
-    chosen = (place or st).segmented_control(
-        label,
-        options,
-        default=options[0],
-        required=True,
-        key=key,
-        bind=bind,
-        help=hint,
-        label_visibility="visible" if titled else "collapsed",
-        on_change=on_change,
-    )
+    """Options in a row, of which one is always selected, initially the first; `other` is for st.segmented_control."""
+    settings: dict[str, Any] = {"default": options[0], "required": True, "key": key, "help": hint, "bind": URL} | other
+    chosen: str | None = (place or st).segmented_control(label, options, **settings)
     return chosen or options[0]
-
-
-def search_page() -> StreamlitPage:
-    """The page Search as the target of a link: Streamlit tells pages apart by their path alone, "" here."""
-    return st.Page(lambda: None, title="Search", default=True)
 
 
 def button(
@@ -63,7 +42,7 @@ def button(
     click: Callable[..., None],
     args: Sequence[object] = (),
     *,
-    place: DeltaGenerator | None = None,
+    place: Place = None,
     key: str | None = None,
     hint: str | None = None,
     kind: Literal["primary", "secondary", "tertiary"] = "secondary",

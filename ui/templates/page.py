@@ -120,7 +120,7 @@ def _model(place: DeltaGenerator) -> str:
         "Its tokenizer says what the template costs. A Torch model, such as the folder of a BERT, can also be scored "
         "below; an encoder that was trained or exported has its template built in."
     )
-    return encoder_picker.box("Model", known, "tm", hint, place=place, at=0, bind=URL)
+    return encoder_picker.box("Model", known, "tm", hint, place=place, index=0, bind=URL)
 
 
 def _checked(text: str, model: str) -> TemplateCheck | None:
