@@ -45,7 +45,7 @@ def controls(name: str, info: JsonObject) -> None:
 
 
 def _update_buttons(name: str, documents: int, *, busy: bool, has_sources: bool) -> None:
-    """The buttons that look through all sources."""
+    """The buttons that update all sources."""
     row, off = widgets.row(), busy or not has_sources
     hint = "Looks through the sources for new, changed, moved and deleted files; unchanged files are not read."
     args: tuple[object, ...] = (name, "Update", SyncOptions())
@@ -117,7 +117,7 @@ def _add_files(name: str) -> None:
 
 
 def _chunking(name: str, info: JsonObject, busy: bool) -> None:
-    """Splitter, size and overlap as they are, to be changed."""
+    """Fields that change splitter, size and overlap."""
     splitter, key = Splitter(**info["recipe"]["splitter"]), f"cut {name}"
     limit = (info["spaces"] or [{"encoder": {}}])[0]["encoder"].get("max_tokens", 0)
     reads = f" The encoder reads {limit:,} tokens of a passage." if 0 < limit < 100_000 else ""
@@ -135,9 +135,8 @@ def _resplit(name: str, before: Splitter) -> None:
     with messages.refusing():
         splitter = widgets.splitter_chosen(f"cut {name}")
         if splitter == before:
-            raise SemsearchError(
-                "Documents are split like that already.", "Change something first, or re-index everything."
-            )
+            fix = "Change something first, or re-index everything."
+            raise SemsearchError("Documents are split like that already.", fix)
         _begin(name, "Splitting everything again", (), SyncOptions(splitter=splitter))
 
 

@@ -27,27 +27,17 @@ GREY = "#8a94a0"
 SHOWN = 160  # characters of the text under the pointer, and of its path
 LABEL = 40  # and of the name of a group
 RADII = ((500, 5.0), (5_000, 3.2), (30_000, 2.0), (10**9, 1.4))  # pixels, up to so many points
-HERE = Path(__file__).parent
-HTML = """
-<div class="tools" role="toolbar" aria-label="Map tools">
-  <button data-use="move" aria-pressed="true" title="Drag to move. Shift and drag draws a lasso.">Move</button>
-  <button data-use="lasso" aria-pressed="false" title="Drag around points to choose them.">Lasso</button>
-  <span class="gap"></span>
-  <button data-use="in" aria-label="Zoom in" title="Zoom in (+, or Ctrl and the wheel)">+</button>
-  <button data-use="out" aria-label="Zoom out" title="Zoom out (-)">−</button>
-  <button data-use="home" title="The whole map (0)">Whole map</button>
-</div>
-<div class="field" tabindex="0" role="application"
-     aria-label="Map: each point is a passage. Arrows move, plus and minus zoom, Escape clears the selection.">
-  <canvas class="points"></canvas><canvas class="over"></canvas><div class="tip" hidden></div>
-</div>
-<div class="legend" role="group" aria-label="Groups"></div>
-"""
+
+
+def _text(file: str) -> str:
+    return Path(__file__).with_name(f"space_{file}").read_text(encoding="utf-8")
+
+
 _show = st.components.v2.component(
     "semsearch map",
-    html=HTML,
-    css=(HERE / "space_canvas.css").read_text(encoding="utf-8"),
-    js="".join((HERE / f"space_{part}.js").read_text(encoding="utf-8") for part in ("raster", "legend", "canvas")),
+    html=_text("canvas.html"),
+    css=_text("canvas.css"),
+    js=_text("raster.js") + _text("legend.js") + _text("canvas.js"),
 )
 
 

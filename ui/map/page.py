@@ -35,10 +35,7 @@ def page() -> None:
 
 def _show(name: str, row: DeltaGenerator) -> None:
     index = pool.index(name)
-    hint = (
-        "PCA: at once, and distances mean something. UMAP: shows neighbourhoods better; of up to "
-        f"{points.MOST_UMAP:,} passages, in the background."
-    )
+    hint = f"PCA: fast, and distances are meaningful. UMAP: clearer neighbourhoods; of up to {points.MOST_UMAP:,} passages."
     no_area = partial(_clear, selection.AREA)
     layout = widgets.choice("Layout", ("PCA", "UMAP"), "layout", hint, place=row, on_change=no_area)
     umap = layout == "UMAP" and projection.installed()

@@ -24,10 +24,7 @@ from ..shared.widgets import URL
 MOST_KEYS = 16
 REUSED = 20  # facets of a changed index are reused for so many times the seconds that computing them took
 DATE = "The document's own date where it has one, else that of its file."
-BUILTIN: dict[str, tuple[str, str | None]] = {
-    "loader": ("Kind of file", None),
-    "date": ("Date", DATE),
-}  # label and help
+BUILTIN = {"loader": ("Kind of file", ""), "date": ("Date", DATE)}  # label and help
 EMPTY = {"flag": None, "text": ""}  # the value of a widget without a choice, by kind; [] for the others
 Choice = Any  # the value of a widget: numbers, dates, words, a text, yes or no
 
@@ -69,8 +66,8 @@ def _bounds(facet: Facet) -> tuple[Any, Any]:
 
 def _chosen(facet: Facet) -> Choice:
     """The widget of a facet, and the choice there."""
-    label, hint = (BUILTIN if facet.builtin else {}).get(facet.key, (facet.key, None))
-    common: dict[str, Any] = {"label": plain(label), "key": _key(facet), "bind": URL, "help": hint}
+    label, hint = BUILTIN.get(facet.key, (facet.key, "")) if facet.builtin else (facet.key, "")
+    common: dict[str, Any] = {"label": plain(label), "key": _key(facet), "bind": URL, "help": hint or None}
     match facet.kind:
         case "number":
             low, high = _bounds(facet)

@@ -35,10 +35,7 @@ ON_A_PAGE = {  # wordings of errors for the command line, and those for a page
 def several(key: str, most: int) -> list[str]:
     """A field for encoders, under `key` in the URL: local ones to choose from, any other by its name."""
     left, right = st.columns((4, 1), vertical_alignment="bottom")
-    hint = (
-        "Or the folder of a model, a name from the page Indexes & models, or MODEL#TEMPLATE, such as ~/bert#cot-bert. "
-        "Press Enter after it."
-    )
+    hint = "Or a folder, a name from the page Indexes & models, or MODEL#TEMPLATE, such as ~/bert#cot-bert; then Enter."
     options: Any = {"default": ["default", "cot-minilm"], "accept_new_options": True, "placeholder": WRITE, "bind": URL}
     names = left.multiselect("Encoders", local_names(), key=key, help=hint, **options)
     hint = "Add a model with a template."
@@ -90,9 +87,7 @@ def with_download(entry: dict[str, str]) -> str:
 def _add_with_template(key: str) -> None:
     """Fields for a model and a template: one model can be compared under several templates."""
     hub = [str(entry["name"]) for entry in Encoder.catalogue() if "hub" in entry]
-    hint = (
-        "A BERT, a RoBERTa or a decoder in PyTorch; an encoder that was trained or exported has its template built in."
-    )
+    hint = "A BERT, RoBERTa or decoder in PyTorch; a trained or exported encoder has its template built in."
     model = box("Model", hub, f"{key} model", hint, placeholder="Folder or name")
     library = templates()
     label = lambda name: f"{name} — {next(iter(library[name].text.values()))}"  # noqa: E731
