@@ -35,7 +35,7 @@ def page() -> None:
 
 def _show(name: str, row: DeltaGenerator) -> None:
     index = pool.index(name)
-    hint = f"PCA: fast, and distances are meaningful. UMAP: clearer neighbourhoods; of up to {points.MOST_UMAP:,} passages."
+    hint = f"PCA: fast, with meaningful distances. UMAP: clearer neighbourhoods, up to {points.MOST_UMAP:,} passages."
     no_area = partial(_clear, selection.AREA)
     layout = widgets.choice("Layout", ("PCA", "UMAP"), "layout", hint, place=row, on_change=no_area)
     umap = layout == "UMAP" and projection.installed()
