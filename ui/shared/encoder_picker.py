@@ -101,7 +101,7 @@ def _add(key: str, name: str) -> None:
 
 
 def is_local(name: str, place: str = "") -> bool:
-    """Whether an encoder needs no download; a button offers one that is needed, once in each `place`."""
+    """Whether an encoder needs no download; otherwise a button offers it, once in each `place`."""
     model = name.partition("#")[0].strip()
     if Encoder.is_local(model):
         return True
