@@ -63,8 +63,8 @@ def _ended(job: jobs.Job) -> None:
         messages.warning(f"{name} was stopped. {job.after_stop}", row)
     elif outcome:
         text = "\n".join([plain(f"{name}. {outcome.text}"), *(f"- {plain(each)}" for each in outcome.problems)])
-        show, icon = (row.warning, "warning") if outcome.problems else (row.success, "check")
-        show(text, icon=f":material/{icon}:")
+        alert, icon = (row.warning, "warning") if outcome.problems else (row.success, "check")
+        alert(text, icon=f":material/{icon}:")
         if file := outcome.file:
             icon = ":material/download:"
             end.download_button("Download", file.read_bytes, file.name, key=f"get {job.key}", icon=icon)

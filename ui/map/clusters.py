@@ -41,9 +41,9 @@ def clusters(vectors: Floats, k: int) -> Codes:
         for one in np.unique(codes):
             mean = vectors[codes == one].sum(axis=0)
             centres[one] = mean / (np.linalg.norm(mean) or 1)
-    _, codes, sizes = np.unique(codes, return_inverse=True, return_counts=True)
-    ranks: Codes = np.argsort(np.argsort(-sizes, kind="stable"))
-    return ranks[codes]
+    _, places, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+    ranks = np.argsort(np.argsort(-sizes, kind="stable"))
+    return ranks[places].astype(np.int64)
 
 
 def _spread(vectors: Floats, k: int) -> Floats:
@@ -126,8 +126,8 @@ def near(vectors: Floats, owners: Sequence[str], least: float = 0.95) -> tuple[l
         apart = (second > first) & (owner[first + at] != owner[second + at])
         found, first, second = found[apart], first[apart] + at, second[apart] + at
         closest = np.argsort(-cosines[found], kind="stable")[:PAIRS]
-        columns = (-cosines[found[closest]], first[closest], second[closest])
-        best += zip(*(column.tolist() for column in columns), strict=True)
+        more, found = more or len(found) > PAIRS, found[closest]
+        best += zip((-cosines[found]).tolist(), first[closest].tolist(), second[closest].tolist(), strict=True)
         best.sort()
-        more, best = more or max(len(found), len(best)) > PAIRS, best[:PAIRS]
+        more, best = more or len(best) > PAIRS, best[:PAIRS]
     return [(first, second, min(1.0, -minus)) for minus, first, second in best], more
