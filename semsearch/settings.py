@@ -22,6 +22,7 @@ from semsearch.errors import UnknownName, UsageError
 PROJECT_FILE = "semsearch.toml"
 STORE_FILE = "store.db"  # a folder with this file is an index
 PREFIX = "SEMSEARCH_"
+TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 DATA = "SEMSEARCH_DATA"  # the folder of public test sets; not a setting, as searching does not need it
 
 
@@ -62,9 +63,9 @@ def resolve(flags: Mapping[str, object] | None = None) -> dict[str, Value]:
         for key, value in _from_file(file, safe=safe):
             found[key] = Value(value, str(file.resolve()))
     for key in found:
-        text = os.environ.get(PREFIX + key.upper(), "")
-        if text:
-            found[key] = Value(_checked(key, text, PREFIX + key.upper()), PREFIX + key.upper())
+        variable = PREFIX + key.upper()
+        if text := os.environ.get(variable):
+            found[key] = Value(_checked(key, text, variable), variable)
     for key, value in (flags or {}).items():
         if value is not None:
             found[key] = Value(_checked(key, value, "flag"), "flag")
@@ -73,11 +74,18 @@ def resolve(flags: Mapping[str, object] | None = None) -> dict[str, Value]:
 
 def home(explicit: Path | None = None) -> Path:
     """The folder that holds the indexes; it need not exist yet."""
-    return explicit.expanduser() if explicit else _usual_home()
+    chosen = explicit.expanduser() if explicit else load().home
+    if chosen:
+        return chosen
+    if Path("indexes").is_dir():
+        return Path("indexes")
+    from platformdirs import user_data_path
+
+    return user_data_path("semsearch", appauthor=False) / "indexes"
 
 
-def index_folder(name: str | Path, home: Path | None = None) -> Path:
-    """The folder of the index called `name`: below `home`, unless `name` is a path itself.
+def index_folder(name: str | Path, below: Path | None = None) -> Path:
+    """The folder of the index called `name`: below the folder of indexes, unless `name` is a path itself.
 
     >>> index_folder("notes", Path("/data")).as_posix()
     '/data/notes'
@@ -88,12 +96,12 @@ def index_folder(name: str | Path, home: Path | None = None) -> Path:
         return Path(name).expanduser()
     if not name or name.startswith((".", "-")) or not name.isprintable():
         raise UsageError(f"{name!r} cannot be the name of an index.", "Use letters, digits, '-' and '_', or a path.")
-    return (Path(home) if home else _usual_home()) / name
+    return home(below) / name
 
 
-def names(home: Path | None = None) -> list[str]:
-    """The indexes below `home`, sorted."""
-    return sorted(file.parent.name for file in (home or _usual_home()).glob(f"*/{STORE_FILE}"))
+def names(below: Path | None = None) -> list[str]:
+    """The indexes directly below the folder of indexes, sorted."""
+    return sorted(file.parent.name for file in home(below).glob(f"*/{STORE_FILE}"))
 
 
 def is_index(folder: Path) -> bool:
@@ -101,21 +109,19 @@ def is_index(folder: Path) -> bool:
     return (folder / STORE_FILE).is_file()
 
 
-def data_folder(given: Path | None = None) -> Path:
-    """The folder of public test sets: `given`, else SEMSEARCH_DATA. Raises UsageError where neither is set."""
-    if given is None and not os.environ.get(DATA):
+def data_folder(explicit: Path | None = None) -> Path:
+    """The folder of public test sets: `explicit`, else SEMSEARCH_DATA. Raises UsageError where neither is set."""
+    folder = explicit or os.environ.get(DATA)
+    if not folder:
         raise UsageError("the folder of the test sets is not set.", f"Use --data DIR, or set {DATA}.")
-    return given if given is not None else Path(os.environ[DATA])
+    return Path(folder)
 
 
 def cache_file() -> Path:
     """The embedding cache: one file for all indexes of a user, wherever they are. It can be deleted at any time."""
-    chosen = load().cache
-    if chosen:
-        return chosen
     from platformdirs import user_cache_path
 
-    return user_cache_path("semsearch", appauthor=False) / "embeddings.db"
+    return load().cache or user_cache_path("semsearch", appauthor=False) / "embeddings.db"
 
 
 def user_file() -> Path:
@@ -123,17 +129,6 @@ def user_file() -> Path:
     from platformdirs import user_config_path  # 5 ms
 
     return user_config_path("semsearch", appauthor=False) / PROJECT_FILE
-
-
-def _usual_home() -> Path:
-    chosen = load().home
-    if chosen:
-        return chosen
-    if Path("indexes").is_dir():
-        return Path("indexes")
-    from platformdirs import user_data_path
-
-    return user_data_path("semsearch", appauthor=False) / "indexes"
 
 
 def _from_file(file: Path, *, safe: bool) -> Iterator[tuple[str, object]]:
@@ -202,12 +197,10 @@ def _integer(minimum: int) -> Callable[[object], int]:
 
 
 def _boolean(value: object) -> bool:
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, str) or value.lower() not in words:
+    word = str(value).lower()
+    if not isinstance(value, bool | str) or word not in (*TRUE, *FALSE):
         raise ValueError
-    return words[value.lower()]
+    return word in TRUE
 
 
 def _matching(pattern: str) -> Callable[[object], str]:

@@ -1,4 +1,4 @@
-"""The table of commands, and the group that imports and builds a command when it is called.
+"""The table of commands, the group that imports a command when it is called, and the base classes of commands.
 
 Summaries stand here as well as in the commands' docstrings (a test compares them): `semsearch --help` prints all of
 them, and importing every command for that took longer than the rest of it.
@@ -6,20 +6,24 @@ them, and importing every command for that took longer than the rest of it.
 
 from __future__ import annotations
 
+import copy
+import os
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from semsearch.cli.command import Command
+from semsearch.cli.output import console
 
+GLOBAL = ("home", "offline", "quiet", "verbose")  # global options that may also follow the command
 TABLE = {  # name: (module.function, or module.group, the first line of its help)
     "index": ("indexes.index_command.index", "Index files, or update an index."),
     "watch": ("indexes.index_command.watch", "Update an index whenever its files change, until Ctrl-C."),
-    "query": ("search.query.query", "Find the passages closest in meaning to TEXT."),
-    "similar": ("search.query.similar", "Find what is closest to a passage, a document or a file."),
+    "query": ("query_command.query", "Find the passages closest in meaning to TEXT."),
+    "similar": ("query_command.similar", "Find what is closest to a passage, a document or a file."),
     "embed": ("encoders.embed.embed", "Print the vectors of texts."),
     "sts": ("evaluate.sts_command.sts", "Compare texts: cosine, and strength against unrelated texts."),
     "list": ("indexes.listing.list_", "List indexes."),
@@ -63,12 +67,41 @@ class Root(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return build(cmd_name, TABLE) if cmd_name in TABLE else None
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(TABLE)
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in TABLE.items()])
+
+
+class Command(TyperCommand):
+    """A command that takes the global options too, and prints the library's warnings to stderr."""
+
+    def get_params(self, ctx: Any) -> Any:
+        own = super().get_params(ctx)
+        for param in ctx.find_root().command.params:
+            if param.name in GLOBAL:
+                hidden = copy.copy(param)
+                hidden.hidden = True
+                own = [*own, hidden]
+        return own
+
+    def invoke(self, ctx: Any) -> Any:
+        import logging  # --help does without
+
+        for name in GLOBAL:
+            if value := ctx.params.pop(name, None):
+                setattr(ctx.obj, name, Path(value) if name == "home" else value)
+        if ctx.obj.quiet:
+            os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+        if ctx.obj.offline:
+            os.environ["SEMSEARCH_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
+        log = logging.getLogger("semsearch")
+        handler = logging.Handler(logging.CRITICAL + 1 if ctx.obj.quiet else logging.WARNING)
+        handler.emit = lambda record: console.warn([record.getMessage()])  # type: ignore[method-assign]
+        log.addHandler(handler)
+        try:
+            return super().invoke(ctx)
+        finally:
+            log.removeHandler(handler)
 
 
 class EvalCommand(Command):

@@ -19,17 +19,15 @@ def config(ctx: typer.Context, as_json: JsonFlag = False) -> None:
 
     The origin is a flag, an environment variable, a file, or the default.
     """
-    found = settings.resolve({"home": ctx.obj.home, "offline": ctx.obj.offline or None})
-    shown = {key: {"value": value.value, "origin": value.origin} for key, value in found.items()}
+    resolved = settings.resolve({"home": ctx.obj.home, "offline": ctx.obj.offline or None})
+    shown = {key: setting._asdict() for key, setting in resolved.items()}
     shown["home"]["value"] = str(ctx.obj.folder())
     shown["cache"]["value"] = str(settings.cache_file())
     known = {settings.PREFIX + field.name.upper() for field in fields(settings.Settings)} | {DATA}
     unknown = sorted(key for key in os.environ if key.startswith(settings.PREFIX) and key not in known)
     warnings = [f"{key} is set, but no setting has this name." for key in unknown]
-    if as_json:
-        files = {"user": str(settings.user_file()), "project": str(Path(settings.PROJECT_FILE).resolve())}
-        console.emit({"schema": 1, "settings": shown, "files": files, "warnings": warnings})
-    else:
-        rows = [[key, str(item["value"]), str(item["origin"])] for key, item in shown.items()]
-        console.table(rows, ("setting", "value", "origin"))
+    files = {"user": str(settings.user_file()), "project": str(Path(settings.PROJECT_FILE).resolve())}
+    rows = [[key, str(item["value"]), str(item["origin"])] for key, item in shown.items()]
+    found = {"settings": shown, "files": files, "warnings": warnings}
+    console.result(found, lambda: console.table(rows, ("setting", "value", "origin")), as_json=as_json)
     console.warn(warnings)

@@ -11,7 +11,7 @@ import semsearch
 from semsearch import settings
 from semsearch.cli.options import EncoderOptions, Options
 from semsearch.cli.output import console
-from semsearch.errors import GuardRail, NotFound, UnknownName, UsageError
+from semsearch.errors import GuardRail, NotFound, SemsearchError, UnknownName, UsageError
 
 
 def choose_index(options: Options, *names: str | None) -> str:
@@ -33,8 +33,9 @@ def choose_index(options: Options, *names: str | None) -> str:
     return known[0]
 
 
-def existing_index(options: Options, name: str) -> Path:
-    """The folder of the index called `name`. Raises NotFound, with similar names that exist."""
+def existing_index(options: Options, *names: str | None) -> Path:
+    """The folder of an index. Raises as `choose_index` does, and NotFound with similar names that exist."""
+    name = choose_index(options, *names)
     folder = settings.index_folder(name, options.folder())
     if settings.is_index(folder):
         return folder
@@ -44,11 +45,49 @@ def existing_index(options: Options, name: str) -> Path:
     raise NotFound(f"there is no index called {name!r} in {options.folder()}.", missing.fix)
 
 
-def open_index(options: Options, name: str, *, trust: bool = False) -> semsearch.Index:
-    """The index called `name`, for reading. Its encoder is loaded by the first call that needs it."""
-    folder = existing_index(options, name)
-    encoder = trusted_encoder(encoder_of(folder)) if trust else None
-    return semsearch.Index.open(name, home=options.folder(), encoder=encoder)
+def open_index(options: Options, *names: str | None, trust: bool = False) -> semsearch.Index:
+    """An index, for reading. Its encoder is loaded by the first call that needs it."""
+    folder = existing_index(options, *names)
+    return semsearch.Index.open(folder, encoder=trusted_encoder(encoder_of(folder)) if trust else None)
+
+
+def index_of_files(options: Options, files: Sequence[Path], *, from_stdin: bool = False) -> str:
+    """The only index that follows these files, else a new one named after them; printed to stderr.
+
+    Raises UsageError where several indexes follow them, or an index of that name follows other files.
+    """
+    known = settings.names(options.folder())
+    if not files:
+        if from_stdin and not known:
+            raise UsageError("text from standard input needs the name of an index.", "Pass -n NAME.")
+        return choose_index(options)
+    following = [name for name in known if _follows(settings.index_folder(name, options.folder()), files)]
+    if len(following) > 1:
+        raise UsageError("several indexes follow this path.", f"Name one with -n: {', '.join(following)}.")
+    name = following[0] if following else _name_after([file.resolve() for file in files])
+    if not following and name in known:
+        raise UsageError(
+            f"an index called {name} exists, but it follows other files.",
+            f"Pass -n {name} to add these files to it, or -n with another name.",
+        )
+    if not options.quiet:
+        console.note(f"{'updating' if following else 'new'} index {name} in {options.folder()}")
+    return name
+
+
+def _follows(folder: Path, files: Sequence[Path]) -> bool:
+    try:
+        with semsearch.Index.open(folder) as index:
+            roots = [root["path"] for root in index.info()["recipe"].get("roots", ())]
+    except SemsearchError:
+        return False  # an index that cannot be read does not concern this command
+    return all(any(file.resolve().is_relative_to(root) for root in roots) for file in files)
+
+
+def _name_after(files: Sequence[Path]) -> str:
+    """The name of the only file or folder, else of the folder of the first."""
+    [only] = files if len(files) == 1 else [files[0].parent]
+    return re.sub(r"[^\w.-]+", "-", only.stem if only.is_file() else only.name).strip(".-") or "documents"
 
 
 def encoder_of(folder: Path) -> str:

@@ -17,7 +17,7 @@ import typer
 
 from semsearch import __version__
 from semsearch.cli.commands import Root
-from semsearch.cli.options import Options
+from semsearch.cli.options import Options, flag, value
 from semsearch.cli.output import console
 from semsearch.errors import NotFound, SemsearchError, UsageError
 
@@ -44,15 +44,13 @@ class Terminated(BaseException):
 @app.callback(invoke_without_command=True)
 def start(
     ctx: typer.Context,
-    home: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder that contains the indexes.")] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no progress and no summaries.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("-v", "--verbose", help="Print more to stderr, tracebacks included.")
-    ] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    home: Annotated[Path | None, value("DIR", "Folder that contains the indexes.")] = None,
+    offline: Annotated[bool, flag("--offline", "Never use the network.")] = False,
+    quiet: Annotated[bool, flag("--quiet", "Print no progress and no summaries.", "-q")] = False,
+    verbose: Annotated[bool, flag("--verbose", "Print more to stderr, tracebacks included.", "-v")] = False,
+    version: Annotated[bool, flag("--version", "Print the version and exit.")] = False,
 ) -> None:
-    ctx.obj = Options(home=home, offline=offline, quiet=quiet, verbose=verbose)
+    ctx.obj = Options(home, offline, quiet, verbose)
     if version:
         print(f"semsearch {__version__}")
         raise typer.Exit
@@ -117,30 +115,25 @@ def _fail(error: Exception, args: Sequence[str]) -> int:
     return failure.exit_code
 
 
-def _as_semsearch_error(error: Exception) -> SemsearchError:
+def _as_semsearch_error(error: Any) -> SemsearchError:
     """Any exception as one with a fix and an exit code."""
     if isinstance(error, SemsearchError):
         return error
     if isinstance(error, _ParseError):
-        return _usage(error)
-    detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        message = " ".join(error.format_message().split())
+        end = "" if message.endswith((".", "?", "!")) else "."
+        context = getattr(error, "ctx", None)
+        fix = f"See: {context.command_path if context else 'semsearch'} --help"
+        usage = UsageError(message[:1].lower() + message[1:] + end, fix)
+        usage.exit_code = error.exit_code
+        return usage
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         if isinstance(error, FileNotFoundError):
             return NotFound(f"{where}{error.strerror}.", "Check the path.")
         return SemsearchError(f"{where}{error.strerror}.", "Check permissions and free space.")
+    detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return SemsearchError(f"unexpected {detail}.", "Run again with -v for the traceback.")
-
-
-def _usage(error: Any) -> UsageError:
-    message = " ".join(error.format_message().split())
-    context = getattr(error, "ctx", None)
-    usage = UsageError(
-        message[:1].lower() + message[1:] + ("" if message.endswith((".", "?", "!")) else "."),
-        f"See: {context.command_path if context else 'semsearch'} --help",
-    )
-    usage.exit_code = error.exit_code
-    return usage
 
 
 def _wants_json(args: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
@@ -37,48 +37,34 @@ def complete_index(ctx: typer.Context, incomplete: str) -> list[str]:
     return [name for name in settings.names(Path(home) if home else None) if name.startswith(incomplete)]
 
 
+def value(metavar: str, text: str, *names: str, **details: Any) -> Any:
+    """An option with a value, called `metavar` in the help `text`. Without `names`, the parameter's name is its own."""
+    return typer.Option(*names, metavar=metavar, help=text, **details)
+
+
+def flag(name: str, text: str, *more: str) -> Any:
+    """An option without a value, or `--on/--off`, and its help `text`; `more` are its short names."""
+    return typer.Option(*more, name, help=text)
+
+
 WHICH_INDEX = "Name of the index; optional where only one exists."
-NameOption = Annotated[
-    str | None, typer.Option("-n", "--name", metavar="NAME", help=WHICH_INDEX, autocompletion=complete_index)
-]
+ENCODERS = "a name from `models list`, a folder or hf:owner/name, each also with #TEMPLATE."
+TEMPLATES = "a name from `templates list`, a TOML file, or a text that contains [X]."
+NameOption = Annotated[str | None, value("NAME", WHICH_INDEX, "-n", "--name", autocompletion=complete_index)]
 NameArgument = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help=WHICH_INDEX, autocompletion=complete_index, show_default=False)
 ]
-ModelOption = Annotated[
-    str | None,
-    typer.Option(
-        "-m",
-        "--model",
-        metavar="MODEL",
-        help="Encoder: a name from `models list`, a folder or hf:owner/name, each also with #TEMPLATE.",
-    ),
-]
-ModelsOption = Annotated[
-    list[str] | None, typer.Option("-m", "--model", metavar="MODEL", help="Encoder, or MODEL#TEMPLATE; repeatable.")
-]
-TemplateOption = Annotated[
-    str | None,
-    typer.Option(
-        "--template",
-        metavar="T",
-        help="Prompt template: a name from `templates list`, a TOML file, or a text that contains [X].",
-    ),
-]
+ModelOption = Annotated[str | None, value("MODEL", f"Encoder: {ENCODERS}", "-m", "--model")]
+ModelsOption = Annotated[list[str] | None, value("MODEL", "Encoder, or MODEL#TEMPLATE; repeatable.", "-m", "--model")]
+TemplateOption = Annotated[str | None, value("T", f"Prompt template: {TEMPLATES}", "--template")]
 DtypeOption = Annotated[
-    str | None,
-    typer.Option("--dtype", metavar="TYPE", help="Precision of the weights: fp32, bf16, fp16; nf4 for decoders."),
+    str | None, value("TYPE", "Precision of the weights: fp32, bf16, fp16; nf4 for decoders.", "--dtype")
 ]
-LayerOption = Annotated[
-    int | None, typer.Option("--layer", metavar="N", help="Layer to read: -1 is the last, 0 the embeddings.")
-]
-TrustFlag = Annotated[
-    bool, typer.Option("--trust-remote-code", help="Run code that comes with the model. It can do anything.")
-]
-DeviceOption = Annotated[
-    str | None, typer.Option("--device", metavar="D", help="auto, cpu, cuda or cuda:N; an absent device is an error.")
-]
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
-YesFlag = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")]
+LayerOption = Annotated[int | None, value("N", "Layer to read: -1 is the last, 0 the embeddings.", "--layer")]
+TrustFlag = Annotated[bool, flag("--trust-remote-code", "Run code that comes with the model. It can do anything.")]
+DeviceOption = Annotated[str | None, value("D", "auto, cpu, cuda or cuda:N; an absent device is an error.", "--device")]
+JsonFlag = Annotated[bool, flag("--json", "Print one JSON object to stdout.")]
+YesFlag = Annotated[bool, flag("--yes", "Do not ask for confirmation.", "-y")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +87,8 @@ def option_groups(command: Callable[..., None]) -> Callable[..., None]:
     expanded: list[Parameter] = []
     for parameter in signature(command, eval_str=True).parameters.values():
         fields, group = [parameter], parameter.annotation
-        if isinstance(group, type) and is_dataclass(group):
-            hints = get_type_hints(group, include_extras=True)
-            declared = signature(group).parameters.values()
-            fields = [field.replace(annotation=hints[field.name]) for field in declared]
+        if is_dataclass(group) and isinstance(group, type):
+            fields = list(signature(group, eval_str=True).parameters.values())
             groups[parameter.name] = group, [field.name for field in fields]
         expanded += [field.replace(kind=Parameter.KEYWORD_ONLY) for field in fields]
 

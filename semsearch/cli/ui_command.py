@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from semsearch.cli.lookup import use_device
-from semsearch.cli.options import DeviceOption, Options
+from semsearch.cli.options import DeviceOption, Options, flag, value
 from semsearch.cli.output import console
 from semsearch.errors import MissingExtra, SemsearchError, UsageError
 
@@ -39,10 +39,8 @@ FIXED = {
 
 def ui(
     ctx: typer.Context,
-    port: Annotated[
-        int | None, typer.Option(metavar="N", help=f"Port on {HERE}.  [default: {PORT}, or the next free one]")
-    ] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
+    port: Annotated[int | None, value("N", f"Port on {HERE}.  [default: {PORT}, or the next free one]")] = None,
+    browser: Annotated[bool, flag("--browser/--no-browser", "Open a browser window.")] = True,
     device: DeviceOption = None,
 ) -> None:
     """Open the browser pages: search, compare sentences, inspect indexes.

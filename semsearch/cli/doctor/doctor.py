@@ -55,13 +55,9 @@ def doctor(
     found = [finding for check in CHECKS for finding in _run(check, context)]
     broken = [finding for finding in found if finding.state == "broken"]
     failed = SemsearchError(f"{console.count(len(broken), 'thing')} broken.", broken[0].fix) if broken else None
-    if as_json:
-        checks = [asdict(finding) for finding in found]
-        console.emit_result({"schema": 1, "ok": not broken, "checks": checks}, failed)
-    else:
-        console.table([[f.state, f.check, f.detail + (f" -> {f.fix}" if f.fix else "")] for f in found])
-    if failed:
-        console.exit_with(failed)
+    rows = [[f.state, f.check, f.detail + (f" -> {f.fix}" if f.fix else "")] for f in found]
+    shown = {"ok": not broken, "checks": [asdict(finding) for finding in found]}
+    console.result(shown, lambda: console.table(rows), as_json=as_json, failed=failed)
 
 
 def _run(check: Check, context: Context) -> Iterator[Finding]:
@@ -84,10 +80,7 @@ def _versions(context: Context) -> Iterator[Finding]:
 
 def _sqlite(context: Context) -> Iterator[Finding]:
     """The database of the store, with full-text search."""
-    try:
-        yield Finding("sqlite", "ok", drivers.load().check_installation())
-    except SemsearchError as error:
-        yield Finding("sqlite", "broken", error.message, error.fix)
+    yield Finding("sqlite", "ok", drivers.load().check_installation())
 
 
 def _machine(context: Context) -> Iterator[Finding]:
@@ -103,22 +96,19 @@ def _providers(context: Context) -> Iterator[Finding]:
 
 def _on_gpu(context: Context) -> Iterator[Finding]:
     """Torch and FAISS compute on the GPU. Tried only with a GPU build and a GPU, since importing torch takes 2 s."""
-    facts = context.facts
+    facts, fix = context.facts, "See the findings gpu and cuda, or use --device cpu."
     if facts.device == "cpu" or not (facts.driver.present or facts.gpu_requested):
         return
-    if "torch" in facts.builds and facts.builds["torch"].gpu:
-        yield _computes(facts, "torch gpu", *_device.torch_facts(facts.device))
-    if "faiss" in facts.builds and facts.builds["faiss"].gpu:
+    gpu_builds = {part for part, build in facts.builds.items() if build.gpu}
+    if "torch" in gpu_builds:
+        cudnn, trouble = _device.torch_facts(facts.device)
+        works = Finding("torch gpu", "ok", "works" + (f", cuDNN {cudnn}" if cudnn else ""))
+        yield Finding("torch gpu", facts.severity, trouble, fix) if trouble else works
+    if "faiss" in gpu_builds:
         from semsearch.vector_index.backends import _gpu
 
-        yield _computes(facts, "faiss gpu", "", _gpu.trouble(facts.number))
-
-
-def _computes(facts: Facts, check: str, cudnn: str, trouble: str) -> Finding:
-    if trouble:
-        fix = "See the findings gpu and cuda, or use --device cpu."
-        return Finding(check, facts.severity if check == "torch gpu" else "note", trouble, fix)
-    return Finding(check, "ok", "works" + (f", cuDNN {cudnn}" if cudnn else ""))
+        trouble = _gpu.trouble(facts.number)
+        yield Finding("faiss gpu", "note", trouble, fix) if trouble else Finding("faiss gpu", "ok", "works")
 
 
 def _vector_search(context: Context) -> Iterator[Finding]:
@@ -133,11 +123,10 @@ def _vector_search(context: Context) -> Iterator[Finding]:
     ids = np.arange(1, 65, dtype=np.int64)
     for name in plugins.names(backends):
         built = plugins.load(backends, name).Backend.build(32, lambda: iter([(ids, vectors)]), count=64)
-        found, _ = built.search(vectors[:8], 1)
-        itself = found[:, 0].tolist() == ids[:8].tolist()
-        fix = "" if itself else "Reinstall FAISS."
-        detail = f"a vector finds itself on {getattr(built, 'device', 'cpu')}" if itself else "wrong answers"
-        yield Finding(f"backend {name}", "ok" if itself else "broken", detail, fix)
+        if np.array_equal(built.search(vectors[:8], 1)[0][:, 0], ids[:8]):
+            yield Finding(f"backend {name}", "ok", f"a vector finds itself on {getattr(built, 'device', 'cpu')}")
+        else:
+            yield Finding(f"backend {name}", "broken", "wrong answers", "Reinstall FAISS.")
 
 
 def _encoder(context: Context) -> Iterator[Finding]:
@@ -154,10 +143,10 @@ def _encoder(context: Context) -> Iterator[Finding]:
     elif off > BATCH_TOLERANCE:
         yield Finding("vectors", "broken", f"they depend on the batch: off by {off:.1e}", "Use --device cpu.")
     elif vectors[0] @ vectors[1] <= vectors[0] @ vectors[2]:
-        state, fix = "broken", "Reinstall the model."
+        detail, fix = "sentences of one meaning are not closer than unrelated ones", "Reinstall the model."
         if "#" in encoder.reference:
-            state, fix = "note", "Use another template, or a model that was trained with this one."
-        yield Finding("vectors", state, "sentences of one meaning are not closer than unrelated ones", fix)
+            fix = "Use another template, or a model that was trained with this one."
+        yield Finding("vectors", "note" if "#" in encoder.reference else "broken", detail, fix)
     else:
         yield Finding("vectors", "ok", "length 1, the same in any batch, close for similar meanings")
 
@@ -180,14 +169,14 @@ def _folders(context: Context) -> Iterator[Finding]:
         there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         free = shutil.disk_usage(there).free
         detail = f"{folder}, {console.size(free)} free"
-        if not _writable(there):
-            yield Finding(
-                name, "broken", f"{detail}, cannot be written to", "Pass --home DIR, or change its permissions."
-            )
-        elif free < MIN_FREE_BYTES:
-            yield Finding(name, "note", detail, "Free some space: an index cannot grow on a full disk.")
-        else:
-            yield Finding(name, "ok", detail)
+        try:
+            tempfile.TemporaryFile(dir=there).close()
+        except OSError:
+            fix = "Pass --home DIR, or change its permissions."
+            yield Finding(name, "broken", f"{detail}, cannot be written to", fix)
+            continue
+        fix = "Free some space: an index cannot grow on a full disk." if free < MIN_FREE_BYTES else ""
+        yield Finding(name, "note" if fix else "ok", detail, fix)
 
 
 def _indexes(context: Context) -> Iterator[Finding]:
@@ -204,14 +193,4 @@ def _writable(folder: Path) -> bool:
         return False
 
 
-CHECKS: tuple[Check, ...] = (
-    _versions,
-    _sqlite,
-    _machine,
-    _providers,
-    _on_gpu,
-    _vector_search,
-    _encoder,
-    _folders,
-    _indexes,
-)
+CHECKS = (_versions, _sqlite, _machine, _providers, _on_gpu, _vector_search, _encoder, _folders, _indexes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata, util
 from pathlib import Path
@@ -12,6 +13,10 @@ from semsearch.encoders.gpu_driver import Driver, driver
 
 OWNED = ("faiss", "onnxruntime", "torch")  # modules that come in several builds, from different wheels
 PCI = Path("/sys/bus/pci/devices")
+VERSIONS = {  # the file and the variable with a library's CUDA version
+    "torch": ("version.py", "cuda"),
+    "onnxruntime": ("capi/build_and_package_info.py", "cuda_version"),
+}
 NVIDIA, DISPLAY = "0x10de", "0x03"  # PCI vendor, and prefix of the class of display and 3D controllers
 
 
@@ -63,9 +68,13 @@ class Facts:
 
 def gather(device: str) -> Facts:
     """The facts of this machine and this environment."""
-    installed = {_canonical(one.metadata["Name"]): one for one in metadata.distributions() if one.metadata["Name"]}
-    records = {name: one.read_text("RECORD") or "" for name, one in installed.items()}
-    owners = {module: sorted(name for name in records if _owns(records[name], module)) for module in OWNED}
+    named = ((one.metadata["Name"], one) for one in metadata.distributions())
+    installed = {re.sub(r"[-_.]+", "-", name).lower(): one for name, one in named if name}
+    records = {name: "\n" + (one.read_text("RECORD") or "") for name, one in installed.items()}
+    owners = {
+        module: sorted(name for name, files in records.items() if f"\n{module}/__init__.py," in files)
+        for module in OWNED
+    }
     return Facts(
         wheels={name: one.version for name, one in installed.items()},
         owners=owners,
@@ -76,57 +85,38 @@ def gather(device: str) -> Facts:
     )
 
 
-def _canonical(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _owns(record: str, module: str) -> bool:
-    return f"\n{module}/__init__.py," in "\n" + record
-
-
 def _build(module: str, wheels: Sequence[str], installed: Mapping[str, metadata.Distribution]) -> Build:
     version = installed[wheels[0]].version if wheels else ""
     cuda = _cuda_version(module)
-    required = next((major for wheel in wheels if (major := _required(installed[wheel].requires or ()))), "")
-    if module == "torch":
+    if module == "torch" or not (cuda or any("gpu" in wheel for wheel in wheels)):
         return Build(version, gpu=bool(cuda), cuda=cuda)
-    gpu = bool(cuda) or any("gpu" in wheel for wheel in wheels)
-    return Build(version, gpu=gpu, cuda=(cuda or required) if gpu else "")
+    required = (_required(installed[wheel].requires or ()) for wheel in wheels)
+    return Build(version, gpu=True, cuda=cuda or next(filter(None, required), ""))
 
 
 def _cuda_version(module: str) -> str:
     """The CUDA version that a library's own files name; "" if they name none."""
-    file, key = {
-        "torch": ("version.py", "cuda"),
-        "onnxruntime": ("capi/build_and_package_info.py", "cuda_version"),
-    }.get(module, ("", ""))
     spec = util.find_spec(module)
-    for folder in (spec.submodule_search_locations or ()) if spec and file else ():
-        try:
-            text = (Path(folder) / file).read_text(encoding="utf-8")
-        except OSError:
-            continue
-        found = re.search(rf"^{key}\b[^=\n]*=\s*['\"](\d[\d.]*)", text, re.MULTILINE)
-        if found:
-            return found[1]
+    for folder in (spec.submodule_search_locations or ()) if spec and module in VERSIONS else ():
+        file, key = VERSIONS[module]
+        with suppress(OSError):
+            text = Path(folder, file).read_text(encoding="utf-8")
+            if found := re.search(rf"^{key}\b[^=\n]*=\s*['\"](\d[\d.]*)", text, re.MULTILINE):
+                return found[1]
     return ""
 
 
 def _required(requires: Sequence[str]) -> str:
     """The CUDA major version of the NVIDIA wheels that a wheel requires; "" if it requires none."""
     for one in requires:
-        found = re.match(r"nvidia-[\w-]+-cu(\d\d)\b|nvidia-cuda-runtime\b[^;]*(?:>=|~=|==)\s*(\d+)", one)
-        if found:
+        if found := re.match(r"nvidia-[\w-]+-cu(\d\d)\b|nvidia-cuda-runtime\b[^;]*(?:>=|~=|==)\s*(\d+)", one):
             return found[1] or found[2]
     return ""
 
 
 def _has_card() -> bool:
     for folder in PCI.glob("*"):
-        try:
-            vendor, kind = (folder / "vendor").read_text().strip(), (folder / "class").read_text().strip()
-        except OSError:
-            continue
-        if vendor == NVIDIA and kind.startswith(DISPLAY):
-            return True
+        with suppress(OSError):
+            if (folder / "vendor").read_text().strip() == NVIDIA and (folder / "class").read_text().startswith(DISPLAY):
+                return True
     return False

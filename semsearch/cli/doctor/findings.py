@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from semsearch.cli.doctor.facts import Facts
+from semsearch.cli.doctor.facts import OWNED, Facts
 from semsearch.errors import install_command
 
 GPU_EXTRA = install_command("gpu")  # brings FAISS, ONNX Runtime and torch for CUDA 12
@@ -40,25 +40,25 @@ def gpu(facts: Facts) -> Iterator[Finding]:
     elif facts.card:
         fix = "Install NVIDIA's driver, or start the container with its GPUs (docker run --gpus all)."
         yield Finding("gpu", state, "there is an NVIDIA card, but its driver is not installed", fix)
+    elif facts.gpu_requested:
+        yield Finding("gpu", "broken", "none", "Use --device cpu.")
     else:
-        requested = facts.gpu_requested
-        yield Finding("gpu", "broken", "none", "Use --device cpu.") if requested else Finding("gpu", "ok", "none")
+        yield Finding("gpu", "ok", "none")
 
 
 def libraries(facts: Facts) -> Iterator[Finding]:
     """FAISS, ONNX Runtime and torch: one wheel each, and a GPU build where a GPU is expected."""
-    for module in ("faiss", "onnxruntime", "torch"):
+    for module in OWNED:
         wheels = facts.owners.get(module, ())
         listed = ", ".join(f"{wheel} {facts.wheels.get(wheel, '')}".strip() for wheel in wheels)
         if len(wheels) > 1:
             again = f"pip uninstall -y {' '.join(wheels)} && {_install(facts)}"
             yield Finding(module, "broken", f"{listed} own the same module", again)
         elif module in facts.builds:
-            yield _build(facts, module, listed or f"{facts.builds[module].version}".strip() or "of unknown origin")
+            yield _build(facts, module, listed or facts.builds[module].version or "of unknown origin")
         elif module == "torch":
-            yield Finding(
-                module, "ok", "not installed; needed only for training and for models that are not exported to ONNX"
-            )
+            needed = "needed only for training and for models that are not exported to ONNX"
+            yield Finding(module, "ok", f"not installed; {needed}")
         else:
             yield Finding(module, "broken", "not installed", _install(facts))
 
@@ -72,10 +72,10 @@ def optional(facts: Facts) -> Iterator[Finding]:
 def cuda(facts: Facts) -> Iterator[Finding]:
     """The CUDA major versions of the builds and of the driver fit each other."""
     found = [*_driver(facts), *_majors(facts)]
-    majors = sorted(set(majors_of(facts).values()))
-    yield from found
+    majors = majors_of(facts)
     if majors and not found:
-        yield Finding("cuda", "ok", f"every GPU build is for CUDA {majors[0]}")
+        found = [Finding("cuda", "ok", f"every GPU build is for CUDA {min(majors.values())}")]
+    yield from found
 
 
 def majors_of(facts: Facts) -> dict[str, int]:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 import semsearch
 from semsearch.cli.input_files import read_texts
 from semsearch.cli.lookup import load_encoder
-from semsearch.cli.options import EncoderOptions, ModelOption, option_groups
+from semsearch.cli.options import EncoderOptions, ModelOption, option_groups, value
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.types import Role
-
-if TYPE_CHECKING:
-    from semsearch.types import Vectors
 
 BATCH_SIZE = 1024  # texts that are encoded before their vectors are written
 
@@ -36,9 +34,7 @@ def embed(
         Literal["jsonl", "npy"] | None,
         typer.Option("--format", help="Output format.  [default: jsonl, or by the suffix of OUT]"),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="OUT", help="Write to this file instead of stdout.")
-    ] = None,
+    output: Annotated[Path | None, value("OUT", "Write to this file instead of stdout.", "-o", "--output")] = None,
     options: EncoderOptions,
 ) -> None:
     """Print the vectors of texts.
@@ -51,16 +47,14 @@ def embed(
         raise UsageError("npy cannot be printed to a terminal.", "Pass -o FILE, or pipe the output.")
     texts = read_texts(text) if text == "-" or _is_file(text) else [text]
     encoder = load_encoder(ctx.obj, model, options)
-    if shape == "npy":
-        _write_npy(encoder.encode(texts, role=role), output)
+    if shape == "jsonl":
+        with output.open("w", encoding="utf-8") if output else nullcontext(sys.stdout) as lines:
+            lines.writelines(_jsonl(texts, encoder, role))
         return
-    lines = _jsonl(texts, encoder, role)
-    if output is None:
-        for line in lines:
-            print(line)
-        return
-    with output.open("w", encoding="utf-8") as file:
-        file.writelines(line + "\n" for line in lines)
+    import numpy as np  # 0.1 s that --help does without
+
+    with output.open("wb") if output else nullcontext(sys.stdout.buffer) as file:  # np.save adds a suffix to a name
+        np.save(file, encoder.encode(texts, role=role), allow_pickle=False)
 
 
 def _is_file(text: str) -> bool:
@@ -75,14 +69,4 @@ def _jsonl(texts: Sequence[str], encoder: semsearch.Encoder, role: Role) -> Iter
         some = texts[first : first + BATCH_SIZE]
         for text, vector in zip(some, encoder.encode(some, role=role), strict=True):
             # the shortest decimals that give the same float32 again
-            yield console.dumps({"text": text, "vector": [float(str(value)) for value in vector]})
-
-
-def _write_npy(vectors: Vectors, output: Path | None) -> None:
-    import numpy as np  # 0.1 s that --help does without
-
-    if output is None:
-        np.save(sys.stdout.buffer, vectors, allow_pickle=False)
-        return
-    with output.open("wb") as file:  # np.save would add a suffix to a name
-        np.save(file, vectors, allow_pickle=False)
+            yield console.dumps({"text": text, "vector": [float(str(number)) for number in vector]}) + "\n"

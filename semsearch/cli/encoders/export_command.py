@@ -11,8 +11,18 @@ import typer
 
 from semsearch import export as exporting
 from semsearch.cli.lookup import open_index
-from semsearch.cli.options import JsonFlag, LayerOption, Options, TemplateOption, TrustFlag
+from semsearch.cli.options import (
+    ENCODERS,
+    JsonFlag,
+    LayerOption,
+    Options,
+    TemplateOption,
+    TrustFlag,
+    flag,
+    value,
+)
 from semsearch.cli.output import console
+from semsearch.encoders import local_models
 from semsearch.errors import NotFound, UsageError
 from semsearch.settings import DATA
 from semsearch.types import JsonObject
@@ -24,42 +34,30 @@ if TYPE_CHECKING:
 
 def export(
     ctx: typer.Context,
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL", help="A name from `models list`, a folder or hf:owner/name, each also with #TEMPLATE."
-        ),
-    ],
-    out: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to create.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"Encoder: {ENCODERS}")],
+    out: Annotated[Path, value("DIR", "Folder to create.", "-o", "--output")],
     dtype: Annotated[
         Literal["fp32", "fp16", "int8"],
         typer.Option(help="fp32 equals the model; int8 is the smallest, and the fastest on a CPU."),
     ] = "fp32",
     template: TemplateOption = None,
     layer: LayerOption = None,
-    dim: Annotated[
-        int | None, typer.Option(metavar="K", min=1, help="Truncate the vectors to their first K dimensions.")
-    ] = None,
+    dim: Annotated[int | None, value("K", "Truncate the vectors to their first K dimensions.", min=1)] = None,
     post: Annotated[
         Literal["whitening", "flow"] | None,
         typer.Option(help="Post-processing to append to the model, fitted on texts."),
     ] = None,
-    fit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Texts to fit it on: a text per line, JSONL, CSV, or a folder.")
-    ] = None,
-    fit_index: Annotated[str | None, typer.Option(metavar="NAME", help="Fit it on the passages of this index.")] = None,
-    power: Annotated[float, typer.Option(metavar="P", help="Strength of the whitening: 1 is full, 0.2 slight.")] = 1.0,
-    max_samples: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Fit it on a random sample of N texts.")
-    ] = None,
+    fit: Annotated[Path | None, value("FILE", "Texts to fit it on: a text per line, JSONL, CSV, or a folder.")] = None,
+    fit_index: Annotated[str | None, value("NAME", "Fit it on the passages of this index.")] = None,
+    power: Annotated[float, value("P", "Strength of the whitening: 1 is full, 0.2 slight.")] = 1.0,
+    max_samples: Annotated[int | None, value("N", "Fit it on a random sample of N texts.", min=1)] = None,
     to: Annotated[
         Literal["onnx", "torch"], typer.Option(help="torch keeps the weights, for a GPU or for further training.")
     ] = "onnx",
     data: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help=f"Folder of STS test sets; int8 is checked on STS-B dev.  [default: {DATA}]"),
+        Path | None, value("DIR", f"Folder of STS test sets; int8 is checked on STS-B dev.  [default: {DATA}]")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the bundle in DIR.")] = False,
+    force: Annotated[bool, flag("--force", "Replace the bundle in DIR.")] = False,
     trust_remote_code: TrustFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -70,9 +68,11 @@ def export(
 
     --post whitening and --post flow are fitted on unlabelled texts and become part of the export.
     """
+    if power != 1.0 and post != "whitening":
+        raise UsageError("--power is an option of whitening.", "Pass --post whitening.")
     post_processing = _fit(ctx.obj, post, fit, fit_index, max_samples, dim)
-    if power != 1.0:
-        post_processing = _with_power(post_processing, power)
+    if post_processing:
+        post_processing = replace(post_processing, power=power)
     bundle = exporting.export(
         model,
         out,
@@ -88,10 +88,7 @@ def export(
         report=(lambda step: None) if ctx.obj.quiet else console.note,
     )
     found = _description(bundle)
-    if as_json:
-        console.emit({"schema": 1, "export": found})
-    else:
-        console.pairs({**found, "size": console.size(found["size"])})
+    console.result({"export": found}, {**found, "size": console.size(found["size"])}, as_json=as_json)
 
 
 def _fit(
@@ -99,7 +96,7 @@ def _fit(
 ) -> Fit | None:
     """The post-processing to fit, or None. Raises UsageError for options that exclude each other, NotFound."""
     if kind is None:
-        if file is not None or index is not None or max_samples is not None:
+        if (file, index, max_samples) != (None, None, None):
             raise UsageError("there is nothing to fit on these texts.", "Pass --post whitening or --post flow.")
         return None
     if (file is None) == (index is None):
@@ -118,12 +115,6 @@ def _fit(
     return Fit(kind, tuple(texts), dim, source=examples.source)
 
 
-def _with_power(fit: Fit | None, power: float) -> Fit:
-    if fit is None or fit.kind != "whitening":
-        raise UsageError("--power is an option of whitening.", "Pass --post whitening.")
-    return replace(fit, power=power)
-
-
 def sts_folder(data: Path | None, dtype: str) -> Path | None:
     """The folder of STS tasks: `data`, else SEMSEARCH_DATA where int8 is to be judged and STS-B is there."""
     default = os.environ.get(DATA)
@@ -139,13 +130,12 @@ def sts_folder(data: Path | None, dtype: str) -> Path | None:
 
 
 def _description(bundle: Bundle) -> JsonObject:
-    """What a bundle is, and what was measured of it."""
-    size = sum(file.stat().st_size for file in bundle.folder.rglob("*") if file.is_file())
+    """The properties of a bundle, and the measurements of its export."""
     found: JsonObject = {"folder": str(bundle.folder)}
     found |= {key: getattr(bundle, key) for key in ("name", "fingerprint", "method", "dim", "precision")}
     if bundle.post:
         found["post"] = [{"kind": step.kind, "dim": step.dim, **step.fitted} for step in bundle.post]
-    found["size"] = size
+    found["size"] = local_models.size(bundle.folder)
     if bundle.parity:
         found["parity"] = dict(bundle.parity)
     return found | {key: bundle.origin[key] for key in ("opset", "operators") if key in bundle.origin}

@@ -6,17 +6,17 @@ from typing import Annotated
 
 import typer
 
-import semsearch
 from semsearch import settings
-from semsearch.cli.command import Command
+from semsearch.cli.commands import Command
 from semsearch.cli.lookup import load_encoder
-from semsearch.cli.options import EncoderOptions, JsonFlag, ModelOption, YesFlag, option_groups
+from semsearch.cli.options import ENCODERS, EncoderOptions, JsonFlag, ModelOption, YesFlag, option_groups
 from semsearch.cli.output import console
 from semsearch.encoders import local_models
 from semsearch.errors import NotFound
 from semsearch.models import hub_cache, model_folders
+from semsearch.models.model_ref import Reference
+from semsearch.types import JsonObject
 
-NAMES = "A name from `models list`, a folder or hf:owner/name, each also with #TEMPLATE."
 HUB_NAMES = "A name from `models list`, or hf:owner/name[@revision]."
 SHOWN = ("size", "licence", "description")
 models = typer.Typer(help="List, inspect, download and remove encoders.", add_completion=False, rich_markup_mode=None)
@@ -25,12 +25,9 @@ models = typer.Typer(help="List, inspect, download and remove encoders.", add_co
 @models.command("list", cls=Command)
 def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List the encoders of the catalogue, and which of them are on this machine."""
-    found = semsearch.Encoder.catalogue()
-    if as_json:
-        console.emit({"schema": 1, "models": found})
-        return
+    found = local_models.catalogue()
     rows = [[one["name"], "yes" if one["local"] else "", *(str(one.get(key, "")) for key in SHOWN)] for one in found]
-    console.table(rows, ("name", "local", "size", "licence", "description"))
+    console.result({"models": found}, lambda: console.table(rows, ("name", "local", *SHOWN)), as_json=as_json)
 
 
 @models.command("info", cls=Command)
@@ -38,7 +35,7 @@ def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
 def models_info(
     ctx: typer.Context,
     *,
-    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help=NAMES)] = None,
+    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help=f"Encoder: {ENCODERS}")] = None,
     named: ModelOption = None,
     options: EncoderOptions,
     as_json: JsonFlag = False,
@@ -47,16 +44,16 @@ def models_info(
 
     A model that is not on this machine is not downloaded; its catalogue entry is shown.
     """
-    remote = _remote_name(model or named or settings.load().model)
-    if remote is not None:
-        _show_remote(remote, as_json)
-        return
-    encoder = load_encoder(ctx.obj, model or named, options)
-    known = {**encoder.info, "reference": encoder.reference}
-    if as_json:
-        console.emit({"schema": 1, "model": known})
+    name = model or named or settings.load().model
+    local = local_models.is_local(name)
+    if local:
+        encoder = load_encoder(ctx.obj, name, options)
+        known = {**encoder.info, "reference": encoder.reference}
     else:
-        console.pairs(known)
+        known = _catalogue_entry(Reference.parse(name).model)
+    console.result({"model": known}, known, as_json=as_json)
+    if not local:
+        console.note(f"not on this machine; download it: semsearch models pull {known['name']}")
 
 
 @models.command("pull", cls=Command)
@@ -73,11 +70,9 @@ def models_pull(
     if folder is None:
         console.note(f"{model} is part of semsearch: there is nothing to download")
         return
-    if as_json:
-        name, size = str(local_models.on_hub(model)[1]), local_models.size(folder)
-        console.emit({"schema": 1, "model": name, "path": str(folder), "bytes": size})
-    else:
-        console.out(f"{folder}  {console.size(local_models.size(folder))}")
+    name, size = str(local_models.on_hub(model)[1]), local_models.size(folder)
+    found = {"model": name, "path": str(folder), "bytes": size}
+    console.result(found, f"{folder}  {console.size(size)}", as_json=as_json)
 
 
 @models.command("rm", cls=Command)
@@ -90,20 +85,9 @@ def models_rm(
     console.note(f"removed {model}, {console.size(local_models.remove(model))}")
 
 
-def _show_remote(name: str, as_json: bool) -> None:
-    """Print the catalogue entry of a model that is not on this machine. Raises NotFound if there is none."""
+def _catalogue_entry(name: str) -> JsonObject:
+    """The catalogue entry of a model that is not on this machine. Raises NotFound if there is none."""
     entry = model_folders.catalogue().get(name)
     if entry is None:
         raise NotFound(f"{name} is not on this machine.", f"Download it: semsearch models pull {name}")
-    known = {"name": name, "local": False, **entry}
-    if as_json:
-        console.emit({"schema": 1, "model": known})
-    else:
-        console.pairs(known)
-    console.note(f"not on this machine; download it: semsearch models pull {name}")
-
-
-def _remote_name(model: str) -> str | None:
-    """The name of a hub model that is not on this machine; None for any other model."""
-    named, reference = local_models.hub_name(model)
-    return reference.model if named is not None and model_folders.local(named, reference.revision) is None else None
+    return {"name": name, "local": False, **entry}

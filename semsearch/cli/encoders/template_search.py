@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,10 +21,11 @@ from semsearch.cli.options import (
     JsonFlag,
     LayerOption,
     ModelOption,
-    Options,
     TemplateOption,
     TrustFlag,
     YesFlag,
+    flag,
+    value,
 )
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
@@ -35,43 +35,28 @@ from semsearch.prompts.library import Template
 from semsearch.types import JsonObject, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from semsearch.evaluation.sts_benchmarks import Subset
     from semsearch.evaluation.templates.greedy_search import Candidate
-    from semsearch.models.tokenization import Tokenizer
 
 PARTS = "a text, or a file with one per line; repeatable."
+PAIRS = "Scored pairs: a<TAB>b<TAB>score, SentEval's sts-dev.csv, or its folder."
 MAX_WIDTH = 100  # characters of a text in a table
 
 
 def search(
     ctx: typer.Context,
     model: ModelOption = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE|DIR", help="Scored pairs: a<TAB>b<TAB>score, SentEval's sts-dev.csv, or its folder."
-        ),
-    ] = None,
-    prefixes: Annotated[list[str] | None, typer.Option(metavar="P", help=f"Text around [X]: {PARTS}")] = None,
-    relations: Annotated[
-        list[str] | None, typer.Option(metavar="R", help=f"Text between [X] and [MASK]: {PARTS}")
-    ] = None,
-    endings: Annotated[list[str] | None, typer.Option(metavar="E", help=f"End of the template: {PARTS}")] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Score all combinations, instead of one part after the other.")
-    ] = False,
-    max_samples: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="Score on N pairs, evenly spread over the file.")
-    ] = None,
+    data: Annotated[Path | None, value("FILE|DIR", PAIRS)] = None,
+    prefixes: Annotated[list[str] | None, value("P", f"Text around [X]: {PARTS}")] = None,
+    relations: Annotated[list[str] | None, value("R", f"Text between [X] and [MASK]: {PARTS}")] = None,
+    endings: Annotated[list[str] | None, value("E", f"End of the template: {PARTS}")] = None,
+    full: Annotated[bool, flag("--full", "Score all combinations, instead of one part after the other.")] = False,
+    max_samples: Annotated[int | None, value("N", "Score on N pairs, evenly spread over the file.", min=2)] = None,
     template: TemplateOption = None,
     dtype: DtypeOption = None,
     layer: LayerOption = None,
     device: DeviceOption = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the best template to a TOML file.")
-    ] = None,
+    output: Annotated[Path | None, value("FILE", "Write the best template to a TOML file.", "-o", "--output")] = None,
     trust: TrustFlag = False,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
@@ -96,8 +81,12 @@ def search(
     reference = reference if reference.template else reference.with_(template=base.text["passage"])
     started = time.perf_counter()
     engine, lasting = factory.open_backend(reference, device=chosen.device, threads=chosen.threads, trust=trust)
-    with _progress(ctx.obj, len(subset.pairs)) as report:
+    with sync_progress(ctx.obj, "searching templates") as step:
         score = greedy_search.scorer(engine, base, subset)
+
+        def report(done: int, total: int, text: str) -> None:
+            step(Progress(done, total, "templates", text, 2 * len(subset.pairs) * done))
+
         ranked = greedy_search.search(grid, score, full=full, report=report)
     found = {
         "model": str(lasting).partition("#")[0],
@@ -140,67 +129,40 @@ def _senteval(path: Path) -> list[tuple[str, str, float | None]]:
 def _texts(values: Sequence[str] | None) -> tuple[str, ...]:
     """Each value, or the lines of the file that it names. A text may be empty, as the first relation of Table 4."""
     found: list[str] = []
-    for value in values or ():
-        path = Path(value)
-        if not value or "[X]" in value or not path.is_file():
-            if value.endswith((".txt", ".tsv")):
-                raise NotFound(f"{value} does not exist.", "Check the spelling and the current folder.")
-            found.append(value)
-            continue
-        lines = [line.strip() for _, line in read_lines(value)]
-        found += lines[:-1] if not lines[-1] else lines
+    for part in values or ():
+        if part and "[X]" not in part and Path(part).is_file():
+            found += [line.strip() for _, line in read_lines(part)]
+            if not found[-1]:
+                found.pop()  # the empty rest after the last newline
+        elif part.endswith((".txt", ".tsv")):
+            raise NotFound(f"{part} does not exist.", "Check the spelling and the current folder.")
+        else:
+            found.append(part)
     if values and not found:
         raise UsageError(f"{', '.join(values)} contains no text.", "Write one per line.")
     return tuple(dict.fromkeys(found))
 
 
-@contextmanager
-def _progress(options: Options, pairs: int) -> Iterator[Callable[[int, int, str], None]]:
-    with sync_progress(options, "searching templates") as step:
-        yield lambda done, total, text: step(Progress(done, total, "templates", text, 2 * pairs * done))
-
-
 def _print_ranked(ranked: Sequence[Candidate], found: JsonObject, as_json: bool) -> None:
-    best = ranked[0]
-    if as_json:
-        candidates = [
-            {
-                "rank": rank,
-                "spearman": None if math.isnan(one.spearman) else round(one.spearman, 4),
-                "stage": one.stage,
-                "template": one.text,
-            }
-            for rank, one in enumerate(ranked, 1)
-        ]
-        console.emit({"schema": 1, **found, "best": best.text, "candidates": candidates})
-        return
-    rows = [
-        [str(rank), "-" if math.isnan(one.spearman) else f"{one.spearman:.2f}", one.stage, shorten(one.text)]
-        for rank, one in enumerate(ranked, 1)
-    ]
-    console.table(rows, ("rank", "spearman", "stage", "template"))
-    console.out()
-    console.out(f"--template {shlex.quote(console.safe(best.text))}")
+    best, candidates, rows = ranked[0].text, [], []
+    for rank, one in enumerate(ranked, 1):
+        spearman = None if math.isnan(one.spearman) else round(one.spearman, 4)
+        candidates.append({"rank": rank, "spearman": spearman, "stage": one.stage, "template": one.text})
+        rows.append([str(rank), "-" if spearman is None else f"{one.spearman:.2f}", one.stage, shorten(one.text)])
+
+    def show() -> None:
+        console.table(rows, ("rank", "spearman", "stage", "template"))
+        console.out(f"\n--template {shlex.quote(console.safe(best))}")
+
+    console.result({**found, "best": best, "candidates": candidates}, show, as_json=as_json)
 
 
 def _write(best: Candidate, base: Template, where: str, output: Path) -> None:
     """Write the best template to a file, with its origin."""
-    found = replace(
-        base,
-        text={"query": best.text, "passage": best.text},
-        description=f"Spearman {best.spearman:.2f} on {where}",
-        source="",
-        note="",
-    )
+    text, description = {"query": best.text, "passage": best.text}, f"Spearman {best.spearman:.2f} on {where}"
+    found = replace(base, text=text, description=description, source="", note="")
     output.write_text(library.to_toml(found), encoding="utf-8")
     console.note(f"wrote {output}")
-
-
-def tokenizer_of(model: str, trust: bool) -> tuple[Tokenizer, str]:
-    """The tokenizer of a model and its kind, bert, roberta or causal; no weights are loaded."""
-    from semsearch.evaluation.templates import check  # numpy and tokenizers, which `templates list` does without
-
-    return check.tokenizer_of(model, trust)
 
 
 def shorten(text: str) -> str:

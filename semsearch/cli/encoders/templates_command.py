@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from semsearch.cli.command import Command
-from semsearch.cli.encoders.template_search import search, shorten, tokenizer_of
+from semsearch.cli.commands import Command
+from semsearch.cli.encoders.template_search import search, shorten
 from semsearch.cli.options import JsonFlag, ModelOption, TrustFlag
 from semsearch.cli.output import console
 from semsearch.errors import GateFailed, UnknownName
@@ -41,11 +41,10 @@ def list_(
         raise UnknownName("method with templates", method, methods)
     fitting = [one for one in known if kind is None or {kind, "any"} & set(one.kinds)]
     found = [one for one in fitting if method in (None, one.method)]
-    if as_json:
-        console.emit({"schema": 1, "templates": [one.as_dict() for one in found]})
-        return
     rows = [[one.name, _method(one), " ".join(one.kinds), shorten(one.text["passage"])] for one in found]
-    console.table(rows, ("name", "method", "models", "text"))
+    heads = ("name", "method", "models", "text")
+    shown = {"templates": [one.as_dict() for one in found]}
+    console.result(shown, lambda: console.table(rows, heads), as_json=as_json)
 
 
 @templates.command("show", cls=Command)
@@ -58,23 +57,19 @@ def show_(
     as_json: JsonFlag = False,
 ) -> None:
     """Show a template in full; with -m also the tokens of a sentence in it, and its cost in tokens."""
-    from semsearch.evaluation.templates.check import sample as sample_of  # numpy, which `templates list` does without
+    from semsearch.evaluation.templates import check  # numpy, which `templates list` does without
 
-    tokenizer, kind = tokenizer_of(model, trust) if model else (None, "")
+    tokenizer, kind = check.tokenizer_of(model, trust) if model else (None, "")
     template = library.resolve(which, causal=kind == "causal")
-    known = {**template.as_dict(), "sample": sample_of(template, sentence, tokenizer)}
+    known, sample = template.as_dict(), check.sample(template, sentence, tokenizer)
     methods.check_name(template.method)
-    if as_json:
-        console.emit({"schema": 1, "template": known})
-        return
-    sample = known.pop("sample")
-    shown = {key: value for key, value in known.items() if value} | {"example": sample["text"]}
+    shown = {key: found for key, found in known.items() if found} | {"example": sample["text"]}
     if tokenizer is not None:
-        shown["tokens"] = " ".join(_marked(**each) for each in sample["tokens"])
-        shown["cost"] = (
-            f"{sample['cost']} of {sample['max_tokens']} tokens (in brackets); {sample['left']} remain for the sentence"
-        )
-    console.pairs(shown)
+        tokens = ((each["token"], each["part"]) for each in sample["tokens"])
+        shown["tokens"] = " ".join(token if part == "sentence" else f"[{token}]" for token, part in tokens)
+        cost = f"{sample['cost']} of {sample['max_tokens']} tokens (in brackets)"
+        shown["cost"] = f"{cost}; {sample['left']} remain for the sentence"
+    console.result({"template": {**known, "sample": sample}}, shown, as_json=as_json)
 
 
 @templates.command("lint", cls=Command)
@@ -91,27 +86,22 @@ def lint(
     Missing or repeated slots, unsuitable masks, full stops, quotes and spaces; with -m also the cost in tokens, and
     whether the template suits the model.
     """
-    tokenizer, kind = tokenizer_of(model, trust) if model else (None, "")
+    tokenizer, kind = None, ""
+    if model:
+        from semsearch.evaluation.templates import check  # numpy, which `templates lint` without -m does without
+
+        tokenizer, kind = check.tokenizer_of(model, trust)
     named = [one for each in which for one in library.resolve_all(each, causal=kind == "causal")]
     checked = [replace(one, method=methods.check_name(method or one.method)) for one in named]
     found = [(one, linter.lint(one, kind=kind, tokenizer=tokenizer, check_options=methods.make)) for one in checked]
     faulty = sum(any(finding.severity == "error" for finding in findings) for _, findings in found)
-    if as_json:
-        console.emit({"schema": 1, "templates": [_linted(one, findings) for one, findings in found], "faulty": faulty})
-    else:
-        for one, findings in found:
-            _print(one, findings)
-    if faulty:
-        message = f"{faulty} of {console.count(len(found), 'template')} cannot be used unchanged."
-        console.exit_with(GateFailed(message, "See the lines that begin with error."))
+    message = f"{faulty} of {console.count(len(found), 'template')} cannot be used unchanged."
+    failed = GateFailed(message, "See the lines that begin with error.") if faulty else None
+    shown = {"templates": [_linted(one, findings) for one, findings in found], "faulty": faulty}
+    console.result(shown, lambda: _print(found), as_json=as_json, failed=failed)
 
 
 templates.command("search", cls=Command)(search)
-
-
-def _marked(token: str, part: str) -> str:
-    """A token, in brackets unless it belongs to the sentence."""
-    return token if part == "sentence" else f"[{token}]"
 
 
 def _linted(template: Template, findings: Sequence[Finding]) -> JsonObject:
@@ -119,12 +109,11 @@ def _linted(template: Template, findings: Sequence[Finding]) -> JsonObject:
     return {key: known[key] for key in ("name", "text", "method")} | {"findings": [asdict(each) for each in findings]}
 
 
-def _print(template: Template, findings: Sequence[Finding]) -> None:
-    console.out(console.safe(template.name or template.text["passage"]))
-    if not findings:
-        console.out("  ok")
-    for finding in findings:
-        console.out(f"  {console.safe(f'{finding.severity}: {finding.message} {finding.fix}').rstrip()}")
+def _print(found: Sequence[tuple[Template, Sequence[Finding]]]) -> None:
+    for template, findings in found:
+        console.out(console.safe(template.name or template.text["passage"]))
+        for line in [f"{each.severity}: {each.message} {each.fix}".rstrip() for each in findings] or ["ok"]:
+            console.out(f"  {console.safe(line)}")
 
 
 def _method(template: Template) -> str:

@@ -49,12 +49,8 @@ def audit(
     if fail_under is not None and found["recall"] < fail_under:
         fix = f"Use another backend: semsearch index -n {index.name} --backend-type flat"
         failed = GateFailed(f"recall {found['recall']:.3f} is below {fail_under:g}.", fix)
-    if as_json:
-        console.emit_result({"schema": 1, "index": index.name, **found}, failed)
-    else:
-        console.pairs({"index": index.name, **found})
-    if failed:
-        console.exit_with(failed)
+    found = {"index": index.name, **found}
+    console.result(found, found, as_json=as_json, failed=failed)
 
 
 def eval_(

@@ -10,10 +10,18 @@ import typer
 
 import semsearch
 from semsearch.cli.lookup import choose_index, existing_index, existing_paths, open_index, parse_id
-from semsearch.cli.options import WHICH_INDEX, JsonFlag, NameArgument, NameOption, YesFlag, complete_index
+from semsearch.cli.options import (
+    WHICH_INDEX,
+    JsonFlag,
+    NameArgument,
+    NameOption,
+    YesFlag,
+    complete_index,
+    flag,
+    value,
+)
 from semsearch.cli.output import console
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
-from semsearch.types import JsonObject
 
 CONFIRM_ABOVE = 10  # documents
 
@@ -22,14 +30,10 @@ def delete(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
-    path: Annotated[str | None, typer.Option(metavar="G", help="Documents whose path matches this glob.")] = None,
-    id_: Annotated[
-        list[str] | None, typer.Option("--id", metavar="ID", help="The document with this id; repeatable.")
-    ] = None,
-    where: Annotated[str | None, typer.Option(metavar="E", help="Documents that this filter selects.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be deleted, and delete nothing.")
-    ] = False,
+    path: Annotated[str | None, value("G", "Documents whose path matches this glob.")] = None,
+    id_: Annotated[list[str] | None, value("ID", "The document with this id; repeatable.", "--id")] = None,
+    where: Annotated[str | None, value("E", "Documents that this filter selects.")] = None,
+    dry_run: Annotated[bool, flag("--dry-run", "Print what would be deleted, and delete nothing.")] = False,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -46,20 +50,14 @@ def delete(
         raise UsageError(
             "nothing to delete was named.", "Pass --id, --path or --where; `semsearch rm` removes a whole index."
         )
-    with open_index(ctx.obj, choose_index(ctx.obj, name, named)) as index:
+    with open_index(ctx.obj, name, named) as index:
         doomed = _existing_documents(index, id_) if id_ else index.matching(where=where, path=path)
         if len(doomed) > CONFIRM_ABOVE and not dry_run:
             console.confirm(f"Delete {len(doomed):,} documents from {index.name}?", yes=yes)
         deleted = len(doomed) if dry_run else index.delete(doomed) if doomed else 0
-    if as_json:
-        done = {"schema": 1, "index": index.name, "deleted": deleted, "documents": doomed}
-        console.emit({**done, "dry_run": True} if dry_run else done)
-        return
-    if dry_run:
-        for document in doomed:
-            console.out(console.safe(document))
-    elif not ctx.obj.quiet:
-        console.out(f"{console.safe(index.name)}: {console.count(deleted, 'document')} deleted")
+    found = {"index": index.name, "deleted": deleted, "documents": doomed, **({"dry_run": True} if dry_run else {})}
+    text = f"{index.name}: {console.count(deleted, 'document')} deleted"
+    console.result(found, doomed if dry_run else text, as_json=as_json, quiet=ctx.obj.quiet)
 
 
 def rm(
@@ -70,14 +68,13 @@ def rm(
     as_json: JsonFlag = False,
 ) -> None:
     """Remove a whole index; the indexed files remain."""
-    chosen = choose_index(ctx.obj, name, named)
-    folder = existing_index(ctx.obj, chosen)
-    console.confirm(f"Remove index {chosen} ({folder})?", yes=yes)
+    folder = existing_index(ctx.obj, name, named)
+    console.confirm(f"Remove index {folder.name} ({folder})?", yes=yes)
     left = semsearch.Index.remove(folder)
-    found = {"index": chosen, "removed": True}
-    console.result(found, f"{chosen}: removed", as_json=as_json, quiet=ctx.obj.quiet)
+    found = {"index": folder.name, "removed": True}
+    console.result(found, f"{folder.name}: removed", as_json=as_json, quiet=ctx.obj.quiet)
     if left:
-        console.warn([f"{folder} contains other files, which were kept: {', '.join(left[:5])}"])
+        console.warn([f"{folder} contains other files, which were not removed: {', '.join(left[:5])}"])
 
 
 def rename(
@@ -91,7 +88,7 @@ def rename(
 ) -> None:
     """Rename an index."""
     name, new = (None, first) if second is None else (first, second)
-    folder = existing_index(ctx.obj, choose_index(ctx.obj, name, named))
+    folder = existing_index(ctx.obj, name, named)
     path = semsearch.Index.rename(folder, new)
     found = {"index": path.name, "before": folder.name, "path": str(path)}
     console.result(found, f"Renamed {folder.name} to {path.name}.", as_json=as_json, quiet=ctx.obj.quiet)
@@ -102,11 +99,10 @@ def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = N
 
     Also rebuilds the vector index.
     """
-    chosen = choose_index(ctx.obj, name, named)
-    with open_index(ctx.obj, chosen) as index:
+    with open_index(ctx.obj, name, named) as index:
         before = index.info()["bytes"]
         index.compact()
-    with open_index(ctx.obj, chosen) as index:  # closed in between: SQLite folds its log in
+    with semsearch.Index.open(index.path) as index:  # closed in between: SQLite folds its log in
         after = index.info()["bytes"]
     found = {"index": index.name, "bytes_before": before, "bytes": after}
     text = f"{index.name}: {console.size(before)} before, {console.size(after)} now"
@@ -118,34 +114,28 @@ def verify(ctx: typer.Context, name: NameArgument = None, named: NameOption = No
 
     Reads everything: counts, checksums, orphaned rows, and each vector index against the store.
     """
-    chosen = choose_index(ctx.obj, name, named)
-    label = existing_index(ctx.obj, chosen).name
+    folder = existing_index(ctx.obj, name, named)
+    label, failed = folder.name, None
     try:
-        with open_index(ctx.obj, chosen) as index:
+        with semsearch.Index.open(folder) as index:
             problems = index.verify()
     except Corrupt as error:  # too damaged to be opened, or to be read to the end
         problems = [error.message]
-    failed = GateFailed(
-        f"{label}: {console.count(len(problems), 'problem')} found.",
-        "Restore a dump or rebuild the index; `semsearch compact` repairs a bad vector index.",
-    )
-    if as_json:
-        found = {"schema": 1, "index": label, "ok": not problems, "problems": problems}
-        console.emit_result(found, failed if problems else None)
-    elif problems:
-        for problem in problems:
-            console.out(console.safe(problem))
-    elif not ctx.obj.quiet:
-        console.out(f"{console.safe(label)}: no problems found")
     if problems:
-        console.exit_with(failed)
+        failed = GateFailed(
+            f"{label}: {console.count(len(problems), 'problem')} found.",
+            "Restore a dump or rebuild the index; `semsearch compact` repairs a bad vector index.",
+        )
+    found = {"index": label, "ok": not problems, "problems": problems}
+    text = f"{label}: no problems found"
+    console.result(found, problems or text, as_json=as_json, quiet=ctx.obj.quiet, failed=failed)
 
 
 def dump(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="File to write.")] = None,
+    output: Annotated[Path | None, value("FILE", "File to write.", "-o", "--output")] = None,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -157,8 +147,9 @@ def dump(
         console.confirm(f"{output} exists. Replace it?", yes=yes)
     with open_index(ctx.obj, chosen) as index:
         index.dump(output)
-    found: JsonObject = {"index": index.name, "file": str(output), "bytes": output.stat().st_size}
-    text = f"{index.name}: {console.size(found['bytes'])} in {output}"
+    size = output.stat().st_size
+    found = {"index": index.name, "file": str(output), "bytes": size}
+    text = f"{index.name}: {console.size(size)} in {output}"
     console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
 
 
@@ -166,15 +157,13 @@ def restore(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE", help="File that `dump` wrote.")],
     name: Annotated[
-        str | None,
-        typer.Option("-n", "--name", metavar="NAME", help="Name of the new index.  [default: the file's name]"),
+        str | None, value("NAME", "Name of the new index.  [default: the file's name]", "-n", "--name")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Create an index from a dump."""
     [source] = existing_paths([file])
-    chosen = name or source.name.split(".")[0]
-    with semsearch.Index.restore(source, chosen, home=ctx.obj.folder()) as index:
+    with semsearch.Index.restore(source, name or source.name.split(".")[0], home=ctx.obj.folder()) as index:
         documents = len(index)
     text = f"{index.name}: {console.count(documents, 'document')} restored"
     console.result({"index": index.name, "documents": documents}, text, as_json=as_json, quiet=ctx.obj.quiet)

@@ -11,15 +11,12 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import typer
 
 from semsearch.errors import SemsearchError, UsageError
-
-if TYPE_CHECKING:
-    from semsearch.types import JsonObject
+from semsearch.types import JsonObject
 
 # C0 and C1 controls, line and paragraph separators, and what reverses the direction of text
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -54,28 +51,34 @@ def error_object(error: SemsearchError) -> JsonObject:
 
 def print_error(error: SemsearchError) -> None:
     """Print `error: what happened. What to do next.` to stderr. A filter's caret keeps its own line."""
-    lines = str(error).split("\n")
-    print("error: " + "\n".join(_UNSAFE.sub(_escape, line) for line in lines), file=sys.stderr)
+    print("error: " + "\n".join(_UNSAFE.sub(_escape, line) for line in str(error).split("\n")), file=sys.stderr)
 
 
-def exit_with(error: SemsearchError) -> NoReturn:
-    """Print `error` to stderr, after all that was printed to stdout, and end the command with its exit code."""
-    sys.stdout.flush()
-    print_error(error)
-    raise typer.Exit(error.exit_code)
+def result(
+    found: JsonObject,
+    shown: str | Sequence[str] | Mapping[str, object] | Callable[[], None],
+    *,
+    as_json: bool,
+    quiet: bool = False,
+    failed: SemsearchError | None = None,
+) -> None:
+    """Print the result of a command as a JSON object, or for a person, and end the command with `failed`, if any.
 
-
-def result(found: JsonObject, text: str, *, as_json: bool, quiet: bool) -> None:
-    """Print the result of a command as a JSON object, or as a line, which `quiet` leaves out."""
+    `shown` is a line, which `quiet` leaves out, or several lines, values by name, or a function that prints.
+    """
     if as_json:
-        emit({"schema": 1, **found})
-    elif not quiet:
-        out(safe(text))
-
-
-def emit_result(result: JsonObject, error: SemsearchError | None) -> None:
-    """Print the JSON object of a command, with the error that it ends with."""
-    emit({**result, "error": error_object(error)} if error else result)
+        emit({"schema": 1, **found, **({"error": error_object(failed)} if failed else {})})
+    elif callable(shown):
+        shown()
+    elif isinstance(shown, Mapping):
+        pairs(shown)
+    elif not (quiet and isinstance(shown, str)):
+        for line in [shown] if isinstance(shown, str) else shown:
+            out(safe(line))
+    sys.stdout.flush()  # under --watch the next result may be hours away
+    if failed:
+        print_error(failed)
+        raise typer.Exit(failed.exit_code)
 
 
 def confirm(question: str, *, yes: bool) -> None:
@@ -95,7 +98,7 @@ def warn(messages: Iterable[str]) -> None:
 
 
 def note(message: str) -> None:
-    """Print a remark to stderr."""
+    """Print a line to stderr."""
     print(safe(message), file=sys.stderr)
 
 
@@ -107,10 +110,8 @@ def out(text: str = "") -> None:
 def table(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> None:
     """Print aligned columns to stdout, with numbers to the right."""
     cells = [[safe(cell) for cell in row] for row in ([heads] if heads else []) + list(rows)]
-    if not cells:
-        return
-    widths = [max(columns(row[at]) for row in cells) for at in range(len(cells[0]))]
-    right = [all(_is_number(row[at]) for row in cells[bool(heads) :]) for at in range(len(widths))]
+    widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
+    right = [all(map(_is_number, column)) for column in zip(*cells[bool(heads) :], strict=True)] or [True] * len(heads)
     for row in cells:
         filled = ((" " * (w - columns(cell)), cell, r) for cell, w, r in zip(row, widths, right, strict=True))
         out("  ".join(space + cell if r else cell + space for space, cell, r in filled).rstrip())
@@ -118,16 +119,14 @@ def table(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> None:
 
 def pairs(values: Mapping[str, object]) -> None:
     """Print `name  value` lines to stdout; nested values as JSON."""
-    width = max((len(name) for name in values), default=0)
+    width = max(map(len, values), default=0)
     for name, value in values.items():
-        text = value if isinstance(value, str) else dumps(value)
-        out(f"{safe(name).ljust(width)}  {safe(text)}")
+        out(f"{safe(name).ljust(width)}  {safe(value if isinstance(value, str) else dumps(value))}")
 
 
-def colours(stream: TextIO | None = None) -> bool:
-    """Whether `stream` (stdout) is a terminal that wants colours (https://no-color.org)."""
-    stream = stream or sys.stdout
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def colours() -> bool:
+    """Whether stdout is a terminal that wants colours (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def count(number: int, noun: str) -> str:
@@ -177,12 +176,9 @@ def _is_number(text: str) -> bool:
 
 
 def _plain(value: object) -> object:
-    """`value` for `json`, which knows no numpy numbers and arrays, mappings, sets and paths."""
-    tolist = getattr(value, "tolist", None)
-    if tolist is not None:
-        return tolist()
+    """`value` for `json`, which supports neither numpy nor other mappings than dict, sets and paths."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, set | frozenset | tuple):
-        return list(value)
-    return str(value)
+    return list(value) if isinstance(value, set | frozenset) else str(value)

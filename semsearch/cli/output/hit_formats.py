@@ -10,8 +10,7 @@ import csv
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -45,7 +44,7 @@ class Answer:
 def as_object(answer: Answer, *, explain: bool = False) -> JsonObject:
     """The JSON object of one query."""
     results = answer.results
-    shown = {
+    return {
         "schema": 1,
         "query": results.query.text,
         **answer.head,
@@ -53,27 +52,24 @@ def as_object(answer: Answer, *, explain: bool = False) -> JsonObject:
         "took_ms": {name: round(ms, 3) for name, ms in results.took_ms.items()},
         "hits": [hit_object(hit) for hit in results],
         "warnings": list(results.warnings),
+        **({"explain": explanation(results)} if explain else {}),
     }
-    return {**shown, "explain": explanation(results)} if explain else shown
 
 
 def hit_object(hit: Hit) -> JsonObject:
     """The JSON object of one hit."""
-    names = ("rank", "id", "score", "strength", "path", "document", "start", "end", "line", "page", "heading", "text")
-    shown = {name: getattr(hit, name) for name in names}
+    shown = {field.name: getattr(hit, field.name) for field in fields(hit) if field.name != "parts"}
     shown["score"] = round(hit.score, 6)
     shown["strength"] = None if hit.strength is None else round(hit.strength, 4)
     shown["scores"] = {name: round(value, 6) for name, value in hit.scores.items()}
-    shown["metadata"] = dict(hit.metadata)
-    shown["more_in_document"] = hit.more_in_document
-    return {**shown, "near_copies": list(hit.near_copies)} if hit.near_copies else shown
+    near_copies = shown.pop("near_copies")
+    return {**shown, "near_copies": near_copies} if near_copies else shown
 
 
 def explanation(results: Results) -> JsonObject:
     """The plan, the filters and the times of a search."""
-    query = results.query
     names = ("where", "path", "must", "more", "less", "like")
-    filters = {name: getattr(query, name) for name in names if getattr(query, name)}
+    filters = {name: value for name in names if (value := getattr(results.query, name))}
     return {"plan": dict(results.plan), "filter": filters, "took_ms": dict(results.took_ms)}
 
 
@@ -83,57 +79,39 @@ def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: boo
         named = [(answer.id, as_object(answer, explain=explain)) for answer in answers]
         objects = [{"id": id_, **shown} if batch else shown for id_, shown in named]
         console.emit({"schema": 1, "queries": objects} if batch else objects[0])
-        return
-    writers: dict[str, Callable[..., None]] = {
-        "table": partial(_table, explain=explain),
-        "jsonl": _jsonl,
-        "csv": _csv,
-        "tsv": _tsv,
-        "md": _md,
-        "paths": _paths,
-        "trec": _trec,
-    }
-    writers[shape](answers, batch)
+    elif shape == "table":
+        _table(answers, batch, explain)
+    elif shape == "csv":
+        _cells(answers, COLUMNS[not batch :], csv.writer(sys.stdout, lineterminator="\n").writerow)
+    elif shape == "tsv":
+        _cells(answers, COLUMNS[not batch :], lambda row: print(*row, sep="\t"))  # safe() left no tab inside a cell
+    elif shape == "paths":
+        for path in dict.fromkeys(hit.path for answer in answers for hit in answer.results):
+            print(console.safe(path))
+    else:
+        for answer in answers:
+            {"jsonl": _jsonl, "md": _md, "trec": _trec}[shape](answer, batch)
 
 
-def _jsonl(answers: Iterable[Answer], batch: bool) -> None:
-    for answer in answers:
-        if batch:
-            print(console.dumps({"id": answer.id, **as_object(answer)}))
-            continue
-        for hit in answer.results:
-            print(console.dumps(hit_object(hit)))
+def _jsonl(answer: Answer, batch: bool) -> None:
+    for shown in [{"id": answer.id, **as_object(answer)}] if batch else map(hit_object, answer.results):
+        print(console.dumps(shown))
 
 
-def _csv(answers: Iterable[Answer], batch: bool) -> None:
-    _cells(answers, batch, csv.writer(sys.stdout, lineterminator="\n").writerow)
-
-
-def _tsv(answers: Iterable[Answer], batch: bool) -> None:
-    _cells(answers, batch, lambda row: print("\t".join(row)))  # safe() left no tab inside a cell
-
-
-def _cells(answers: Iterable[Answer], batch: bool, writerow: Callable[[list[str]], object]) -> None:
-    columns = COLUMNS if batch else COLUMNS[1:]
-    writerow(list(columns))
+def _cells(answers: Iterable[Answer], columns: Sequence[str], writerow: Callable[[Sequence[str]], object]) -> None:
+    writerow(columns)
     for answer in answers:
         for hit in answer.results:
             row = {**hit_object(hit), "query": answer.id}
             writerow(["" if row[name] is None else console.safe(str(row[name])) for name in columns])
 
 
-def _paths(answers: Iterable[Answer], batch: bool) -> None:
-    for path in dict.fromkeys(hit.path for answer in answers for hit in answer.results):
-        print(console.safe(path))
-
-
-def _trec(answers: Iterable[Answer], batch: bool) -> None:
-    for answer in answers:
-        for hit in answer.results:
-            name = hit.document
-            if answer.results.query.group == "passage":
-                name = f"{name}:{hit.start}-{hit.end}"  # trec_eval takes each name once
-            print(f"{_word(answer.id)} Q0 {_word(name)} {hit.rank} {hit.score:.6f} semsearch")
+def _trec(answer: Answer, batch: bool) -> None:
+    for hit in answer.results:
+        name = hit.document
+        if answer.results.query.group == "passage":
+            name = f"{name}:{hit.start}-{hit.end}"  # trec_eval takes each name once
+        print(f"{_word(answer.id)} Q0 {_word(name)} {hit.rank} {hit.score:.6f} semsearch")
 
 
 def _word(text: str) -> str:
@@ -141,23 +119,18 @@ def _word(text: str) -> str:
     return console.safe(text).replace(" ", "%20")
 
 
-def _md(answers: Iterable[Answer], batch: bool) -> None:
-    for answer in answers:
-        if batch:
-            print(f"## {_markdown(answer.results.query.text)}\n")
-        for hit in answer.results:
-            heading = f" — {_markdown(hit.heading)}" if hit.heading else ""
-            print(f"{hit.rank}. **{_markdown(place(hit))}**{heading}{_strength(hit)}")
-            print(f"   > {_markdown(hit.text)}\n")
+def _md(answer: Answer, batch: bool) -> None:
+    if batch:
+        print(f"## {_markdown(answer.results.query.text)}\n")
+    for hit in answer.results:
+        heading = f" — {_markdown(hit.heading)}" if hit.heading else ""
+        strength = "" if hit.strength is None else f" (strength {hit.strength:.2f})"
+        print(f"{hit.rank}. **{_markdown(place(hit))}**{heading}{strength}\n   > {_markdown(hit.text)}\n")
 
 
 def _markdown(text: str) -> str:
     """`text` as one line, with everything escaped that Markdown would interpret."""
     return "".join("\\" + c if c in "\\`*_[]<>#|" else c for c in console.safe(text))
-
-
-def _strength(hit: Hit) -> str:
-    return "" if hit.strength is None else f" (strength {hit.strength:.2f})"
 
 
 def place(hit: Hit) -> str:
@@ -169,7 +142,7 @@ def place(hit: Hit) -> str:
     return f"{hit.path}:{hit.line}" if hit.line is not None else hit.path
 
 
-def _table(answers: Iterable[Answer], batch: bool, *, explain: bool) -> None:
+def _table(answers: Iterable[Answer], batch: bool, explain: bool) -> None:
     width = max(40, min(shutil.get_terminal_size().columns, 120))
     colour = console.colours()
     for answer in answers:
@@ -193,10 +166,9 @@ def _headline(hit: Hit, colour: bool) -> str:
     more = [f"+{hit.more_in_document} more in this document"] if hit.more_in_document else []
     if hit.near_copies:
         more.append(f"+{len(hit.near_copies)} near copies: {', '.join(map(console.safe, hit.near_copies[:3]))}")
-    line = (
-        f"{hit.rank:>3}  {strength:>8}  {hit.score:7.4f}  {_styled(console.safe(place(hit)), PLACE, colour)}{heading}"
-    )
-    return line + (_styled(f"  ({'; '.join(more)})", DIM, colour) if more else "")
+    where = _styled(console.safe(place(hit)), PLACE, colour)
+    rest = _styled(f"  ({'; '.join(more)})" if more else "", DIM, colour)
+    return f"{hit.rank:>3}  {strength:>8}  {hit.score:7.4f}  {where}{heading}{rest}"
 
 
 def _snippet_lines(hit: Hit, found: Snippet, width: int, colour: bool) -> Iterator[str]:

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
@@ -19,26 +19,21 @@ SECONDS_PER_LINE = 5.0  # with -v
 SECONDS_PER_STEP_LINE = 30.0  # of training, also without -v: it takes hours, and often runs into a file
 
 Count: TypeAlias = Callable[[int, int], None]  # done, total
-
-
-class Display(Protocol):
-    """Shows that `done` of `total` of a job is behind us; `urgent` lines are printed at once."""
-
-    def __call__(self, job: str, done: int, total: int, detail: str, *, urgent: bool = False) -> None: ...
+Display: TypeAlias = Callable[[str, int, int, str, bool], None]  # job, done, total, details; print it at once?
 
 
 @contextmanager
 def sync_progress(options: Options, job: str) -> Iterator[Callable[[Progress], None]]:
     """A callback for jobs that report `Progress`, with the rate in passages."""
     started = time.monotonic()
-    with _display(options, SECONDS_PER_LINE if options.verbose else None) as show:
+    with _display(options) as show:
 
         def report(step: Progress) -> None:
             rate = step.passages / max(time.monotonic() - started, 1e-9)
             amount = console.size if step.unit == "bytes" else "{:,}".format
             total = f"{amount(step.done)} of {amount(step.total)}, " if step.total else ""
             detail = f"{total}{step.passages:,} passages, {rate:,.0f} passages/s {step.item[-30:]}"
-            show(job, step.done, step.total, detail.rstrip())
+            show(job, step.done, step.total, detail.rstrip(), step.done >= step.total)
 
         yield report
 
@@ -46,22 +41,22 @@ def sync_progress(options: Options, job: str) -> Iterator[Callable[[Progress], N
 @contextmanager
 def counter(options: Options, job: str, unit: str) -> Iterator[Count]:
     """A callback for jobs that count how many `unit` are done."""
-    with _display(options, SECONDS_PER_LINE if options.verbose else None) as show:
-        yield lambda done, total: show(job, done, total, f"{done:,} of {total:,} {unit}")
+    with _display(options) as show:
+        yield lambda done, total: show(job, done, total, f"{done:,} of {total:,} {unit}", done >= total)
 
 
 @contextmanager
 def training_progress(options: Options, jobs: Sequence[str]) -> Iterator[Callable[[TrainingStep], None]]:
     """A callback for training runs, one after the other: loss, validation score and time left."""
     current, last, scored = 0, 0, None
-    with _display(options, SECONDS_PER_LINE if options.verbose else SECONDS_PER_STEP_LINE) as show:
+    with _display(options, SECONDS_PER_STEP_LINE) as show:
 
         def report(step: TrainingStep) -> None:
             nonlocal current, last, scored
             current += step.step <= last and current + 1 < len(jobs)  # a lower step is the next run's
             detail = f"step {step.step:,} of {step.total:,}, {step_text(step)}"
-            left = console.duration(step.seconds_left)
-            show(jobs[current], step.step, step.total, f"{detail}, {left} left", urgent=step.score != scored)
+            detail = f"{detail}, {console.duration(step.seconds_left)} left"
+            show(jobs[current], step.step, step.total, detail, step.score != scored or step.step >= step.total)
             last, scored = step.step, step.score
 
         yield report
@@ -80,29 +75,26 @@ def step_text(step: TrainingStep) -> str:
 
 
 @contextmanager
-def _display(options: Options, seconds_per_line: float | None) -> Iterator[Display]:
-    """A bar on a terminal, else lines this far apart; nothing under -q, or where there are to be no lines."""
-    if options.quiet:
-        yield _nothing
-    elif sys.stderr.isatty():
+def _display(options: Options, seconds: float | None = None) -> Iterator[Display]:
+    """A bar on a terminal, else lines this many `seconds` apart; without them only with -v, and never with -q."""
+    seconds = SECONDS_PER_LINE if options.verbose else seconds
+    if sys.stderr.isatty() and not options.quiet:
         with _bar() as show:
             yield show
+    elif seconds is None or options.quiet:
+        yield lambda *_: None
     else:
-        yield _nothing if seconds_per_line is None else _lines(seconds_per_line, every_end=options.verbose)
+        yield _lines(seconds, verbose=options.verbose)
 
 
-def _nothing(job: str, done: int, total: int, detail: str, *, urgent: bool = False) -> None: ...
-
-
-def _lines(seconds: float, *, every_end: bool) -> Display:
-    """Lines at least this far apart; with `every_end` also for urgent news and for the end, however short the job."""
+def _lines(seconds: float, *, verbose: bool) -> Display:
+    """Lines at least this far apart; with `verbose` also those that are to be printed at once."""
     last = time.monotonic()
 
-    def show(job: str, done: int, total: int, detail: str, *, urgent: bool = False) -> None:
+    def show(job: str, done: int, total: int, detail: str, at_once: bool) -> None:
         nonlocal last
-        now = time.monotonic()
-        if now - last >= seconds or (every_end and (urgent or done >= total)):
-            last = now
+        if time.monotonic() - last >= seconds or (verbose and at_once):
+            last = time.monotonic()
             console.note(f"{job}: {detail}")
 
     return show
@@ -125,8 +117,6 @@ def _bar() -> Iterator[Display]:
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=None, detail="")
 
-        def show(job: str, done: int, total: int, detail: str, *, urgent: bool = False) -> None:
-            safe = console.safe(job), console.safe(detail)
-            bar.update(task, description=safe[0], completed=done, total=total or None, detail=safe[1])
-
-        yield show
+        yield lambda job, done, total, detail, _: bar.update(
+            task, description=console.safe(job), completed=done, total=total or None, detail=console.safe(detail)
+        )

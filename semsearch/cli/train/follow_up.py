@@ -12,8 +12,7 @@ import semsearch
 from semsearch import export as exporting
 from semsearch import settings
 from semsearch.cli.encoders.export_command import sts_folder
-from semsearch.cli.indexes.naming import index_name
-from semsearch.cli.lookup import encoder_of, existing_paths
+from semsearch.cli.lookup import encoder_of, existing_paths, index_of_files
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
 from semsearch.cli.output.index_report import document_counts
@@ -55,7 +54,7 @@ class FollowUp:
             return
         existing_paths([str(self.index)])
         if self.name is None:
-            self.name = index_name(options, [self.index], from_stdin=False)
+            self.name = index_of_files(options, [self.index])
         folder = settings.index_folder(self.name, options.folder())
         if settings.is_index(folder) and (force or not _was_trained_in(out, encoder_of(folder))):
             other = "the encoder that --force replaces" if force else "another encoder"

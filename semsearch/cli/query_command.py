@@ -1,0 +1,160 @@
+"""`query` and `similar`: search an index and print the hits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import typer
+
+import semsearch
+from semsearch import settings
+from semsearch.cli.lookup import open_index, parse_id, use_device
+from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, Options, TrustFlag, flag, option_groups, value
+from semsearch.cli.output import console, hit_formats
+from semsearch.errors import UsageError
+from semsearch.types import Group, Mode, Query, Results
+
+BATCH_SIZE = 64  # queries of a batch file that are searched together; the first answers need not wait for all
+FORMATS = "auto: a table on a terminal, else JSON lines. CSV and TSV cells may begin with =: import them as text."
+
+
+@dataclass(frozen=True, slots=True)
+class HitOptions:
+    """The options of `query` and `similar` that select hits and print them."""
+
+    name: NameOption = None
+    k: Annotated[int | None, value("N", "Number of hits.  [default: 10]", "-k")] = None
+    where: Annotated[str | None, value("E", "Metadata filter: \"year > 2020 and lang = 'en'\".")] = None
+    path: Annotated[str | None, value("G", "Only paths that match this glob: 'notes/**/*.md'.")] = None
+    min_strength: Annotated[float, value("S", "Only hits of this strength, 0 to 1.")] = 0.0
+    group: Annotated[Group, typer.Option(help="One hit per document, or every passage.")] = "document"
+    exact: Annotated[bool, flag("--exact", "Compare with every vector, without the approximate index.")] = False
+    explain: Annotated[bool, flag("--explain", "Also print scores per channel, plan, filters and times.")] = False
+    as_json: JsonFlag = False
+    shape: Annotated[hit_formats.Format, typer.Option("--format", help=FORMATS)] = "auto"
+    fail_empty: Annotated[bool, flag("--fail-empty", "Exit 1 if there are no hits.")] = False
+    device: DeviceOption = None
+    trust: TrustFlag = False
+
+    def query(self, **fields: Any) -> Query:
+        """A query with these options and these other fields."""
+        shared = ("where", "path", "min_strength", "group", "exact")
+        k = settings.load().k if self.k is None else self.k
+        return Query(k=k, **{name: getattr(self, name) for name in shared}, **fields)
+
+    def output_format(self) -> hit_formats.Format:
+        """The format, which is never auto. Raises UsageError where --json and --format disagree."""
+        if self.as_json and self.shape not in ("auto", "json"):
+            raise UsageError(f"--json and --format {self.shape} exclude each other.", "Choose one.")
+        if self.shape != "auto":
+            return self.shape
+        return "json" if self.as_json else "table" if sys.stdout.isatty() else "jsonl"
+
+    def answer(self, options: Options, queries: Sequence[tuple[str, Query]], *, batch: bool = False) -> None:
+        """Search, and print the answers as they come, each followed by its warnings. Each query has an id."""
+        use_device(self.device)
+        shape, found = self.output_format(), 0
+
+        def answers(index: semsearch.Index) -> Iterator[hit_formats.Answer]:
+            nonlocal found
+            encoder = index.info()["spaces"][0]["encoder"] if shape in ("json", "jsonl") else {}
+            head = {"index": index.name, "encoder": {key: encoder.get(key) for key in ("name", "fingerprint")}}
+            for id_, results in _searched(index, queries):
+                found += len(results)
+                yield hit_formats.Answer(id_, results, head, index.snippets)
+                console.warn(results.warnings)
+                for part, shown in hit_formats.explanation(results).items() if self.explain and shape != "json" else ():
+                    console.note(f"{part}: {console.dumps(shown)}")
+
+        with open_index(options, self.name, trust=self.trust) as index:
+            hit_formats.write(answers(index), shape, batch=batch, explain=self.explain)
+        if self.fail_empty and not found:
+            sys.stdout.flush()
+            raise typer.Exit(1)
+
+
+@option_groups
+def query(
+    ctx: typer.Context,
+    *,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT|-", help="Text to search for; - reads it from stdin.")
+    ] = None,
+    mode: Annotated[Mode | None, typer.Option(help="Search by meaning, by words, or both.  [default: hybrid]")] = None,
+    alpha: Annotated[float | None, value("A", "Weight of meaning against words, 0 to 1; replaces rank fusion.")] = None,
+    more: Annotated[list[str] | None, value("TEXT[^W]", "Move the query towards this meaning, with weight W.")] = None,
+    less: Annotated[
+        list[str] | None, value("TEXT[^W]", "Move the query away from this meaning, with weight W.")
+    ] = None,
+    must: Annotated[list[str] | None, value("WORD", "Only passages that contain this word; repeatable.")] = None,
+    like: Annotated[list[str] | None, value("ID|FILE", "Search for text like this passage, document or file.")] = None,
+    batch: Annotated[str | None, value("FILE", "File of queries: one per line, id<TAB>text, or JSON lines.")] = None,
+    hits: HitOptions,
+) -> None:
+    """Find the passages closest in meaning to TEXT."""
+    plain = hits.query(
+        mode=settings.load({"mode": mode}).mode,
+        alpha=alpha,
+        more=tuple(_weighted(one, "--more") for one in more or ()),
+        less=tuple(_weighted(one, "--less") for one in less or ()),
+        must=tuple(must or ()),
+        like=tuple(parse_id(one) for one in like or ()),
+    )
+    hits.answer(ctx.obj, _queries(text, batch, plain), batch=batch is not None)
+
+
+@option_groups
+def similar(
+    ctx: typer.Context,
+    *,
+    what: Annotated[str, typer.Argument(metavar="ID|FILE", help="Id of a passage or a document, or a file.")],
+    hits: HitOptions,
+) -> None:
+    """Find what is closest to a passage, a document or a file.
+
+    A number is a passage's id. If a document's id is a number, write document:12.
+    """
+    hits.answer(ctx.obj, [("1", hits.query(mode="semantic", like=(parse_id(what),)))])
+
+
+def _searched(index: semsearch.Index, queries: Sequence[tuple[str, Query]]) -> Iterator[tuple[str, Results]]:
+    """Id and results of each query."""
+    for first in range(0, len(queries), BATCH_SIZE):
+        some = queries[first : first + BATCH_SIZE]
+        yield from zip((id_ for id_, _ in some), index.search([one for _, one in some]), strict=True)
+
+
+def _queries(text: str | None, batch: str | None, plain: Query) -> Sequence[tuple[str, Query]]:
+    """`plain` with each text to search for. Raises UsageError where there is none, or both TEXT and --batch."""
+    if batch is not None:
+        if text is not None:
+            raise UsageError("TEXT and --batch exclude each other.", "Put the text into the file.")
+        from semsearch.cli.input_files import read_queries  # 10 ms that a single query does not need
+
+        return [(id_, replace(plain, text=one)) for id_, one in read_queries(batch)]
+    if text == "-":
+        text = sys.stdin.read()
+    if text is None and not (plain.like or plain.more):
+        raise UsageError(
+            "there is no TEXT to search for.", 'For example: semsearch query "how do I …"; or pass --like ID.'
+        )
+    return [("1", replace(plain, text=text or ""))]
+
+
+def _weighted(argument: str, flag: str) -> tuple[str, float]:
+    """Text and weight of TEXT^W; the weight is 1 where no number follows a caret.
+
+    >>> _weighted("diesel^0.5", "--more"), _weighted("x^y", "--more")
+    (('diesel', 0.5), ('x^y', 1.0))
+    """
+    text, caret, number = argument.rpartition("^")
+    try:
+        weight = float(number if caret else "none")
+    except ValueError:
+        text, weight = argument, 1.0
+    if not text.strip(" ^") or not 0 < weight < 1000:
+        raise UsageError(f"{flag} needs a text, and a weight above 0 and below 1000.", f'Write {flag} "diesel^0.5".')
+    return text, weight
