@@ -26,7 +26,6 @@ from semsearch.utils.writing_systems import CJK
 
 MOST_OF_A_KIND = 5  # problems of one kind that are listed; more are counted
 SAMPLE = 200
-_RUN = re.compile(f"[{CJK}]{{3}}")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -213,7 +212,7 @@ def _sampled(tables: Tables, table: str, only: str) -> Iterator[str]:
 
 
 def _term(table: str, text: str) -> str | None:
-    found: list[Any] = (_RUN if table == "passages_cjk" else _WORD).findall(text)
+    found: list[Any] = (re.compile(f"[{CJK}]{{3}}") if table == "passages_cjk" else _WORD).findall(text)
     return max(found, key=len) if found else None
 
 
