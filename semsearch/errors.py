@@ -24,7 +24,7 @@ from pathlib import Path
 
 
 class SemsearchError(Exception):
-    """The base of every error that semsearch raises on purpose. `fix` says what to do next."""
+    """The base of every error that semsearch raises on purpose. `fix` is what to do next."""
 
     exit_code = 1
 
@@ -104,9 +104,9 @@ class Unreadable(SemsearchError):
 
 
 def install_command(extra: str) -> str:
-    """The command that adds `extra` ("ui", or several: "cpu,ui") to semsearch, from where it was installed.
+    """The command that adds `extra` ("ui", or several: "cpu,ui") to semsearch, from the place of its installation.
 
-    By name, pip would install whatever a package index calls semsearch: right only for what came from there.
+    The name alone would install the package of that name from a package index, which may be another one.
     """
     checkout = Path(__file__).resolve().parents[1]
     if (checkout / "pyproject.toml").is_file():  # an editable installation, or none

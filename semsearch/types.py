@@ -30,7 +30,7 @@ DocumentState: TypeAlias = Literal["current", "changed", "unfinished", "gone", "
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """From offset `start` of a document's text on, this page and this heading hold."""
+    """The page and the heading of a document's text from offset `start` on."""
 
     start: int
     page: int | None = None
@@ -39,10 +39,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text to be found again under `id`, which is unique within an index.
+    """One text to search, under an `id` that is unique within an index.
 
-    `marks` are sorted by start. `lines` says that a line of `text` is a line of the source file, so that a
-    passage can name its line; a text drawn out of HTML or PDF has no such lines.
+    `marks` are sorted by start. `lines`: a line of `text` is a line of the source file, so a passage has a line number;
+    a text extracted from HTML or PDF has no such lines.
     """
 
     id: str
@@ -67,7 +67,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that was not indexed, and why, in words for a person."""
+    """Something that was not indexed, and the reason in words for a person."""
 
     path: str
     reason: str
@@ -75,10 +75,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Everything a search can ask for. Without `alpha` the channels are fused by reciprocal rank.
+    """All parameters of a search. Without `alpha` the channels are fused by reciprocal rank.
 
     `more`, `less`: (text, weight) pairs that pull the query towards or away from a meaning. `like`: passage
-    ids, or document ids. `must`: words a passage has to contain. `alpha` in 0..1 is the weight of the cosine
+    ids, or document ids. `must`: words that a passage has to contain. `alpha` in 0..1 is the weight of the cosine
     in linear fusion.
     """
 
@@ -116,11 +116,11 @@ class QueryFields(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One answer. `score` orders the list; `scores` holds each channel's own (cosine, bm25). Where channels were fused,
-    `parts` is what each adds to `score`.
+    """One result. `score` orders the list; `scores` has one for each channel (cosine, bm25). After fusion, `parts` is
+    the contribution of each channel to `score`.
 
-    `strength` in 0..1 says how far the cosine stands above this index's background of unrelated pairs; it is
-    None where no cosine was computed. `text` is the passage, `document_text[start:end]`.
+    `strength` in 0..1 compares the cosine with those of unrelated pairs of this index; it is None where no cosine was
+    computed. `text` is the passage, `document_text[start:end]`.
     """
 
     rank: int
@@ -144,12 +144,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A property that tells documents apart, and what a filter on it can ask.
+    """A property by which documents can be filtered, and its values.
 
     number  from `low` to `high`; `whole` where all are integers     words  one of `values`, with their counts
     date    from `low` to `high`, ISO days                           list   the same, of lists: each holds several
     flag    true or false                                            text   more values than can be listed
-    `builtin` ones (loader, date) are not keys of the metadata. `documents` is how many have it.
+    `builtin` ones (loader, date) are not keys of the metadata. `documents` is the number of documents that have it.
     """
 
     key: str
@@ -164,8 +164,8 @@ class Facet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorSample:
-    """Passages of an index for those who look at its space: ids (n,), unit vectors (n, d), and of each passage its
-    document, the beginning of its text and its document's metadata. `total` passages have a vector.
+    """A sample of an index: ids (n,), unit vectors (n, d), and for each passage its document, the beginning of its text
+    and the metadata of the document. `total` passages of the index have a vector.
     """
 
     ids: Ids
@@ -181,7 +181,7 @@ class VectorSample:
 
 @dataclass(frozen=True, slots=True)
 class Results(Sequence[Hit]):
-    """The hits of one query, in order, with what a person wants to know about how they were found."""
+    """The hits of one query, in order, with times, warnings and the plan of the search."""
 
     query: Query
     hits: tuple[Hit, ...]
@@ -215,7 +215,7 @@ class TruncationStats:
 
 
 class EncoderLike(Protocol):
-    """The least that an encoder of your own needs; `semsearch.encoders.base.as_encoder` adds the rest."""
+    """The minimum that an encoder of your own needs; `semsearch.encoders.base.as_encoder` adds the rest."""
 
     @property
     def name(self) -> str: ...
@@ -230,7 +230,7 @@ class EncoderLike(Protocol):
 
 
 class EncoderProtocol(EncoderLike, Protocol):
-    """All that semsearch asks of an encoder. `semsearch.encoders.base.BaseEncoder` has defaults for what is below."""
+    """A full encoder. `semsearch.encoders.base.BaseEncoder` has defaults for all members below."""
 
     def count_tokens(self, texts: Sequence[str], /) -> Sequence[int]:
         """Tokens of each text alone, without prompt and special tokens."""
@@ -245,7 +245,7 @@ class EncoderProtocol(EncoderLike, Protocol):
 
     @property
     def reference(self) -> str:
-        """What `Encoder.load` takes to give this encoder again."""
+        """The argument with which `Encoder.load` loads this encoder again."""
 
     @property
     def embedded(self) -> int | None:
@@ -253,14 +253,13 @@ class EncoderProtocol(EncoderLike, Protocol):
 
     @property
     def truncation(self) -> TruncationStats:
-        """What was too long so far."""
+        """Counts of the texts that were too long so far."""
 
 
 class VectorIndex(Protocol):
-    """A vector index: one file of `backends/` each, whose class is called `Backend`.
+    """A vector index: one file of `backends/` each, whose class is called `Backend`; `backends` describes them.
 
-    `name` is that of its file, `engine` what runs it and in which version, `spec` a line that says what was built.
-    How one is built and read is told in `backends`.
+    `name` is that of its file, `engine` the library that runs it with its version, `spec` a line about its structure.
     """
 
     name: ClassVar[str]
@@ -276,17 +275,17 @@ class VectorIndex(Protocol):
 
     def save(self, path: Path) -> None: ...
     def add(self, ids: Ids, vectors: Vectors) -> None:
-        """ids (n,) above those that are here, ascending; vectors (n, d)."""
+        """ids (n,), ascending, above the present ones; vectors (n, d)."""
 
     def search(self, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]:
-        """queries (q, d) -> ids (q, k), cosines (q, k), best first; where there is no more, id -1 and -inf."""
+        """queries (q, d) -> ids (q, k), cosines (q, k), best first; missing ones are id -1 and -inf."""
 
     def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a long job is: `done` of `total` in `unit`, the item at hand, and passages so far."""
+    """The state of a long job: `done` of `total` in `unit`, the current item, and the passages so far."""
 
     done: int
     total: int
@@ -297,10 +296,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What one run of `index` did to the documents, and what the index holds afterwards.
+    """The changes by one run of `index`, and the size of the index afterwards.
 
-    `embedded` passages went through the encoder; the others had a vector already. `cut_tokens` were beyond
-    the encoder's reach in `cut_passages` passages.
+    `embedded` passages went through the encoder; the others had a vector already. `cut_tokens` exceeded the encoder's
+    maximum length, in `cut_passages` passages.
     """
 
     index: str

@@ -6,6 +6,7 @@ import csv
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -64,19 +65,11 @@ def read_pairs(file: str) -> list[tuple[str, str, float | None]]:
     if lines[0][1].lstrip().startswith("{"):
         return [_pair_of_record(file, number, line) for number, line in lines]
     delimiter = "\t" if "\t" in lines[0][1] else ","
-    plain = (line + "\n" for _, line in lines)
-    rows = list(csv.reader(plain, "excel" if delimiter == "," else _Tabs))
+    quoting = csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE  # STS files use quotation marks as text
+    rows = list(csv.reader((line + "\n" for _, line in lines), delimiter=delimiter, quoting=quoting))
     if rows[0][:2] in (["a", "b"], ["sentence1", "sentence2"]) and rows[0][2:] in ([], ["score"]):
         rows, lines = rows[1:], lines[1:]
     return [_pair_of_row(f"{file}:{number}", row) for row, (number, _) in zip(rows, lines, strict=False)]
-
-
-class _Tabs(csv.Dialect):
-    """Tab-separated as STS files are: a quotation mark is a quotation mark."""
-
-    delimiter = "\t"
-    lineterminator = "\n"
-    quoting = csv.QUOTE_NONE
 
 
 def _pair_of_row(where: str, row: list[str]) -> tuple[str, str, float | None]:
@@ -95,13 +88,10 @@ def _pair_of_record(file: str, number: int, line: str) -> tuple[str, str, float 
 
 
 def _score(where: str, value: object) -> float:
-    try:
-        score = float(str(value))
-    except (TypeError, ValueError):
-        score = math.nan
-    if not math.isfinite(score):
-        raise UsageError(f"{where}: {value!r} is not a score.", "Write a number.")
-    return score
+    with suppress(ValueError):
+        if math.isfinite(score := float(str(value))):
+            return score
+    raise UsageError(f"{where}: {value!r} is not a score.", "Write a number.")
 
 
 _SIDES = (("a", "sentence1", "text1"), ("b", "sentence2", "text2"))

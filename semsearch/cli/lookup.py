@@ -15,10 +15,9 @@ from semsearch.errors import GuardRail, NotFound, SemsearchError, UnknownName, U
 
 
 def choose_index(options: Options, *names: str | None) -> str:
-    """The name of an index: as the argument or -n has it, else that of the only index there is.
+    """The name of an index: the argument or -n, else the only index there is.
 
-    Raises UsageError where two names disagree or none is given and there are several, NotFound where there is
-    no index at all.
+    Raises UsageError for two different names, or for several indexes without a name, NotFound if there is no index.
     """
     wanted = {name for name in names if name is not None}  # an empty -n "$NAME" must not mean another index
     if len(wanted) > 1:
@@ -102,7 +101,7 @@ def trusted_encoder(model: str) -> semsearch.Encoder:
 
 
 def load_encoder(options: Options, model: str | None, encoder: EncoderOptions) -> semsearch.Encoder:
-    """The encoder that flags and settings name. Without the embedding cache, which rounds its vectors."""
+    """The encoder of flags and settings. Without the embedding cache, which rounds its vectors."""
     chosen = settings.load({"model": model, "device": encoder.device, "home": options.home})
     return semsearch.Encoder.load(
         chosen.model,
@@ -131,7 +130,7 @@ def model_names(models: Sequence[str] | None) -> list[str]:
 
 
 def use_device(device: str | None) -> None:
-    """Make `device` the setting of this process and of those it starts."""
+    """Make `device` the setting of this process and of its child processes."""
     if device:
         os.environ["SEMSEARCH_DEVICE"] = settings.load({"device": device}).device
 

@@ -1,7 +1,7 @@
 """Entry point of `semsearch`: runs one command line and turns every exception into a message and an exit code.
 
-Results go to stdout, everything else to stderr. An error is one line that says what to do next; the exit codes are
-in `semsearch.errors`. Signals end with 130 and 143 after a clean rollback.
+Results go to stdout, everything else to stderr. An error is one line with what to do next; the exit codes are in
+`semsearch.errors`. Signals end with 130 and 143 after a clean rollback.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -137,13 +138,9 @@ def _as_semsearch_error(error: Any) -> SemsearchError:
 
 
 def _wants_json(args: Sequence[str]) -> bool:
-    """Whether JSON was asked for, also where the arguments do not parse."""
-    for at, argument in enumerate(args):
-        if argument == "--":
-            return False
-        if argument in ("--json", "--format=json") or (argument == "--format" and args[at + 1 : at + 2] == ["json"]):
-            return True
-    return False
+    """Whether the output is JSON, also where the arguments do not parse."""
+    own = args[: args.index("--")] if "--" in args else args
+    return "--json" in own or "--format=json" in own or ("--format", "json") in pairwise(own)
 
 
 def _terminate(number: int, frame: object) -> NoReturn:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 
@@ -31,18 +31,6 @@ BATCH_TOLERANCE = 1e-3  # fp32 sums in another order on a GPU; on a CPU the diff
 PARTS = ("numpy", "tokenizers", "sqlite-utils", "typer", "rich")
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """The command line, and the facts of the machine."""
-
-    options: Options
-    model: str | None
-    facts: Facts
-
-
-Check = Callable[[Context], Iterator[Finding]]
-
-
 def doctor(
     ctx: typer.Context, model: ModelOption = None, device: DeviceOption = None, as_json: JsonFlag = False
 ) -> None:
@@ -51,8 +39,22 @@ def doctor(
     Versions, conflicting wheels, GPU and CUDA, vector search, the encoder and its device, disk space.
     """
     use_device(device)
-    context = Context(ctx.obj, model, gather(settings.load().device))
-    found = [finding for check in CHECKS for finding in _run(check, context)]
+    facts = gather(settings.load().device)
+    checks = {
+        "versions": _versions(),
+        "sqlite": _sqlite(),
+        "gpu": findings.gpu(facts),
+        "libraries": findings.libraries(facts),
+        "optional": findings.optional(facts),
+        "cuda": findings.cuda(facts),
+        "providers": _providers(),
+        "on_gpu": _on_gpu(facts),
+        "vector_search": _vector_search(),
+        "encoder": _encoder(ctx.obj, model, facts),
+        "folders": _folders(ctx.obj),
+        "indexes": _indexes(ctx.obj),
+    }
+    found = [finding for name, check in checks.items() for finding in _run(name, check)]
     broken = [finding for finding in found if finding.state == "broken"]
     failed = SemsearchError(f"{console.count(len(broken), 'thing')} broken.", broken[0].fix) if broken else None
     rows = [[f.state, f.check, f.detail + (f" -> {f.fix}" if f.fix else "")] for f in found]
@@ -60,43 +62,37 @@ def doctor(
     console.result(shown, lambda: console.table(rows), as_json=as_json, failed=failed)
 
 
-def _run(check: Check, context: Context) -> Iterator[Finding]:
+def _run(name: str, check: Iterator[Finding]) -> Iterator[Finding]:
     """The findings of a check; its failure is a finding too."""
-    name = check.__name__.strip("_")
     try:
-        yield from check(context)
+        yield from check
     except SemsearchError as error:
         yield Finding(name, "broken", error.message, error.fix)
     except Exception as error:  # the other checks still run
         yield Finding(name, "broken", f"{type(error).__name__}: {error}", "Reinstall semsearch in a new environment.")
 
 
-def _versions(context: Context) -> Iterator[Finding]:
+def _versions() -> Iterator[Finding]:
     yield Finding("semsearch", "ok", f"{__version__} at {Path(__file__).parents[3]}")
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for part in PARTS:
         yield Finding(part, "ok", metadata.version(part))
 
 
-def _sqlite(context: Context) -> Iterator[Finding]:
+def _sqlite() -> Iterator[Finding]:
     """The database of the store, with full-text search."""
     yield Finding("sqlite", "ok", drivers.load().check_installation())
 
 
-def _machine(context: Context) -> Iterator[Finding]:
-    for about in (findings.gpu, findings.libraries, findings.optional, findings.cuda):
-        yield from about(context.facts)
-
-
-def _providers(context: Context) -> Iterator[Finding]:
+def _providers() -> Iterator[Finding]:
     from semsearch.encoders import onnx as onnx_encoder
 
     yield Finding("providers", "ok", f"ONNX Runtime has {', '.join(onnx_encoder.available())}")
 
 
-def _on_gpu(context: Context) -> Iterator[Finding]:
+def _on_gpu(facts: Facts) -> Iterator[Finding]:
     """Torch and FAISS compute on the GPU. Tried only with a GPU build and a GPU, since importing torch takes 2 s."""
-    facts, fix = context.facts, "See the findings gpu and cuda, or use --device cpu."
+    fix = "See the findings gpu and cuda, or use --device cpu."
     if facts.device == "cpu" or not (facts.driver.present or facts.gpu_requested):
         return
     gpu_builds = {part for part, build in facts.builds.items() if build.gpu}
@@ -111,7 +107,7 @@ def _on_gpu(context: Context) -> Iterator[Finding]:
         yield Finding("faiss gpu", "note", trouble, fix) if trouble else Finding("faiss gpu", "ok", "works")
 
 
-def _vector_search(context: Context) -> Iterator[Finding]:
+def _vector_search() -> Iterator[Finding]:
     """A vector finds itself through every backend."""
     import numpy as np
 
@@ -129,12 +125,12 @@ def _vector_search(context: Context) -> Iterator[Finding]:
             yield Finding(f"backend {name}", "broken", "wrong answers", "Reinstall FAISS.")
 
 
-def _encoder(context: Context) -> Iterator[Finding]:
+def _encoder(options: Options, model: str | None, facts: Facts) -> Iterator[Finding]:
     """The encoder loads, with weights of the right sha256, runs on its device, and its vectors are meaningful."""
     import numpy as np
 
-    encoder = load_encoder(context.options, context.model, EncoderOptions(device=context.facts.device))
-    yield _ran(context.facts, encoder)
+    encoder = load_encoder(options, model, EncoderOptions(device=facts.device))
+    yield _ran(facts, encoder)
     vectors = encoder.encode(SENTENCES)
     alone = np.stack([encoder.encode(text) for text in SENTENCES])
     off = float(np.abs(vectors - alone).max())
@@ -152,7 +148,7 @@ def _encoder(context: Context) -> Iterator[Finding]:
 
 
 def _ran(facts: Facts, encoder: semsearch.Encoder) -> Finding:
-    """The actual device of the encoder, and why it is not an existing GPU."""
+    """The device that runs the encoder, and why it is not an existing GPU."""
     known = encoder.info
     ran = known.get("device", "cpu")
     detail = f"{encoder.name} ({encoder.fingerprint[:12]}), {encoder.dim} dimensions, runs on {ran}"
@@ -164,8 +160,8 @@ def _ran(facts: Facts, encoder: semsearch.Encoder) -> Finding:
     return Finding("encoder", "note", f"{detail}, not on the GPU", "For the reason: semsearch doctor --device cuda")
 
 
-def _folders(context: Context) -> Iterator[Finding]:
-    for name, folder in (("home", context.options.folder()), ("embedding cache", settings.cache_file().parent)):
+def _folders(options: Options) -> Iterator[Finding]:
+    for name, folder in (("home", options.folder()), ("embedding cache", settings.cache_file().parent)):
         there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         free = shutil.disk_usage(there).free
         detail = f"{folder}, {console.size(free)} free"
@@ -179,18 +175,7 @@ def _folders(context: Context) -> Iterator[Finding]:
         yield Finding(name, "note" if fix else "ok", detail, fix)
 
 
-def _indexes(context: Context) -> Iterator[Finding]:
-    names = settings.names(context.options.folder())
+def _indexes(options: Options) -> Iterator[Finding]:
+    names = settings.names(options.folder())
     listed = f": {', '.join(names[:10])}" if names else ""
-    yield Finding("indexes", "ok", f"{len(names)} in {context.options.folder()}{listed}")
-
-
-def _writable(folder: Path) -> bool:
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
-
-
-CHECKS = (_versions, _sqlite, _machine, _providers, _on_gpu, _vector_search, _encoder, _folders, _indexes)
+    yield Finding("indexes", "ok", f"{len(names)} in {options.folder()}{listed}")

@@ -34,7 +34,7 @@ class Facts:
     """One machine and environment.
 
     `wheels` are name and version; `owners` the wheels that own each module of OWNED. `card`: there is an NVIDIA card,
-    whatever the driver says. `device` is the requested one.
+    with or without a driver. `device` is the requested one.
     """
 
     wheels: Mapping[str, str]

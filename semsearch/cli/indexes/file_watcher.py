@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 import semsearch
@@ -18,19 +20,17 @@ POLL_SECONDS = 2.0
 def changes(folder: Path) -> Iterator[None]:
     """Yield at once, and whenever a file that the index in `folder` follows has changed. Never ends.
 
-    The state of the files is taken before each yield, so a change while the caller works is seen the next time.
+    The state of the files is read before each yield, so a change while the caller works is found the next time.
     """
-    seen = _state(folder)
-    yield
-    for _ in _wakeups(folder):
-        now = _state(folder)
-        if now != seen:
+    seen = None
+    for _ in chain([None], _wakeups(folder)):
+        if seen != (now := _state(folder)):
             seen = now
             yield
 
 
 def _wakeups(folder: Path) -> Iterator[object]:
-    """Something to iterate over: each item is a moment to look again."""
+    """An item whenever it is time to look again."""
     try:
         watch = import_module("watchfiles").watch
     except ImportError:
@@ -48,13 +48,10 @@ def _roots(folder: Path) -> tuple[Root, ...]:
 
 def _state(folder: Path) -> frozenset[tuple[str, int, int]]:
     """Path, size and modification time of every followed file."""
-    return frozenset(state for root in _roots(folder) for state in _states_below(root))
-
-
-def _states_below(root: Root) -> Iterator[tuple[str, int, int]]:
-    try:
-        for item in files(Path(root.path), root.rules):
-            if isinstance(item, FoundFile):
-                yield str(item.path), item.size, item.mtime_ns
-    except NotFound:  # a root may be away for a while, or vanish while it is read
-        return
+    found = set()
+    for root in _roots(folder):
+        with suppress(NotFound):  # a root may be absent for a while, or vanish while it is read
+            for item in files(Path(root.path), root.rules):
+                if isinstance(item, FoundFile):
+                    found.add((str(item.path), item.size, item.mtime_ns))
+    return frozenset(found)

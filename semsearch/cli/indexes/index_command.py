@@ -16,14 +16,7 @@ import typer
 
 import semsearch
 from semsearch import settings
-from semsearch.cli.lookup import (
-    encoder_of,
-    existing_index,
-    existing_paths,
-    index_of_files,
-    trusted_encoder,
-    use_device,
-)
+from semsearch.cli.lookup import encoder_of, existing_index, existing_paths, index_of_files, trusted_encoder, use_device
 from semsearch.cli.options import (
     DeviceOption,
     DtypeOption,

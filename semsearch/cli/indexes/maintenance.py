@@ -10,16 +10,7 @@ import typer
 
 import semsearch
 from semsearch.cli.lookup import choose_index, existing_index, existing_paths, open_index, parse_id
-from semsearch.cli.options import (
-    WHICH_INDEX,
-    JsonFlag,
-    NameArgument,
-    NameOption,
-    YesFlag,
-    complete_index,
-    flag,
-    value,
-)
+from semsearch.cli.options import WHICH_INDEX, JsonFlag, NameArgument, NameOption, YesFlag, complete_index, flag, value
 from semsearch.cli.output import console
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
 
