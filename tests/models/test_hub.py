@@ -247,6 +247,17 @@ def test_commands_fetch_list_describe_and_remove(
     assert "nothing to download" in cli.ok("models", "pull", "default").err
 
 
+def test_info_downloads_nothing_where_another_revision_is_on_this_machine(
+    server: Hub, tiny: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model_folders.pull("owner/tiny")
+    before = list(server.asked)
+    known = {"tiny": {"hub": "owner/tiny", "revision": SECOND}}
+    monkeypatch.setattr(model_folders, "catalogue", lambda: known)
+    assert cli.ok("models", "info", "tiny", "--json").json["model"]["local"] is False
+    assert server.asked == before
+
+
 def test_a_name_of_the_catalogue_is_read_under_its_template(
     server: Hub, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
