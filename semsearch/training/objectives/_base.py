@@ -1,19 +1,16 @@
-"""The base class of objectives, the views that they ask for, and the shape of what they train on."""
+"""The base class of objectives, the views that they ask for, and the shape of network and data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
-from semsearch.prompts import library
+from semsearch.prompts import Prompt, library
 from semsearch.training.datasets.dataset import ANCHOR
 from semsearch.training.hyperparameters import Hyperparameters
-
-if TYPE_CHECKING:
-    from semsearch.prompts import Prompt
 
 SAME = "same"  # in place of a template: the anchor's own
 Labels = Literal["none", "score", "class", "teacher"]
@@ -35,7 +32,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What an objective needs to know about network and data.
+    """The properties of network and data that an objective depends on.
 
     Of the network: its `kind` (bert, roberta, causal), hidden `width` h, `depth` in layers, the size `dim` of the
     method's vector, and the standard deviation `spread` of new weights. Of the data: its `columns`, and the number of
@@ -52,23 +49,23 @@ class Shape:
 
 
 class BaseObjective(nn.Module):
-    """The base class of objectives. Its own parameters, such as a head, are trained and then dropped.
+    """The base class of objectives. Parameters of its own, such as a head, are trained and then dropped.
 
-    `labels`: what `loss` gets besides vectors. `frozen_copy`: whether the initial network is kept, for View "layers".
-    Subclasses take (shape, options) with the `Options` of their module.
+    `labels`: what `loss` takes besides vectors. `frozen_copy`: whether it needs a copy of the initial network, for
+    views of "layers". `options` are the `Options` of the subclass's module.
     """
 
     hyperparameters: ClassVar[Hyperparameters]
     labels: ClassVar[Labels] = "none"
     frozen_copy: ClassVar[bool] = False
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, options: Any = None) -> None:
         super().__init__()
-        self.shape = shape
+        self.shape, self.options = shape, options
 
     @property
     def views(self) -> tuple[View, ...]:
-        """What is encoded, in the order in which `loss` gets it."""
+        """The encodings that `loss` takes, in this order."""
         raise NotImplementedError
 
     def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:

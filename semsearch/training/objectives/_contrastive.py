@@ -1,19 +1,56 @@
-"""Contrast within a batch: cross-entropy of cosines divided by a temperature, the own positive being the class."""
+"""Contrast within a batch: cross-entropy of cosines divided by a temperature, each text's own positive as its class."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from semsearch.training.datasets.dataset import ANCHOR, NEGATIVE, POSITIVE
+from semsearch.training.objectives._base import BaseObjective, Shape, View
 
-    from torch import Tensor
+TEMPERATURE = 0.05  # SimCSE, table D.1; also in PromptBERT and CoT-BERT
 
-TEMPERATURE = 0.05  # SimCSE, table D.1; PromptBERT and CoT-BERT keep it
+
+class ContrastiveObjective(BaseObjective):
+    """InfoNCE of two views of each text, after a head. By default the views differ by dropout alone."""
+
+    def __init__(self, shape: Shape, options: Any) -> None:
+        super().__init__(shape, options)
+        self.head = self.make_head()
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        return View(), View()
+
+    def make_head(self) -> nn.Module:
+        """Linear and Tanh, which SimCSE, PromptBERT and CoT-BERT append to the encoder while it is trained."""
+        size = self.shape.dim
+        return nn.Sequential(linear(size, size, self.shape.spread), nn.Tanh()) if self.options.head else nn.Identity()
+
+    def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
+        """Two (n, d) of the same texts, before the head."""
+        anchors, positives = (self.head(each) for each in vectors)
+        return info_nce(anchors, positives, self.options.temperature)
+
+
+class PairObjective(BaseObjective):
+    """InfoNCE of anchors and positives, with hard negatives where the data has them."""
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        hard = (View(NEGATIVE),) if NEGATIVE in self.shape.columns else ()
+        return View(ANCHOR), View(POSITIVE), *hard
+
+    def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
+        """Anchors, positives, and negatives where there are any: (n, d) each."""
+        anchors, positives, *negatives = vectors
+        if not negatives:
+            return info_nce(anchors, positives, self.options.temperature)
+        return with_negatives(anchors, positives, negatives[0], self.options.temperature, self.options.hard_weight)
 
 
 def cosines(a: Tensor, b: Tensor) -> Tensor:
@@ -39,9 +76,9 @@ def info_nce(anchors: Tensor, positives: Tensor, temperature: float = TEMPERATUR
 def with_negatives(
     anchors: Tensor, positives: Tensor, negatives: Tensor, temperature: float = TEMPERATURE, weight: float = 0.0
 ) -> Tensor:
-    """SimCSE eq. 5: the hard negatives of all texts too. `weight` is added to the logit of a text's own negative.
+    """SimCSE eq. 5: also against the hard negatives of all texts. `weight` is added to a text's own negative's logit.
 
-    The released code's `hard_negative_weight`; the paper multiplies by α^1[i = j], which is α = exp(weight).
+    It is `hard_negative_weight` of the released code; the paper multiplies by α^1[i = j], where α = exp(weight).
     """
     scores = logits([(anchors, positives), (anchors, negatives)], temperature)
     if weight:
@@ -51,22 +88,9 @@ def with_negatives(
     return own(scores)
 
 
-def extended(
-    anchors: Tensor, positives: Tensor, negatives: Tensor, temperature: float = TEMPERATURE, *, third: bool = True
-) -> Tensor:
-    """CoT-BERT eq. 3: anchor to positive, anchor to negative, and (`third`) positive to negative."""
-    blocks = [(anchors, positives), (anchors, negatives), *([(positives, negatives)] if third else [])]
-    return own(logits(blocks, temperature))
-
-
-def tanh_head(dim: int, spread: float = 0.02) -> nn.Module:
-    """Linear and Tanh, as SimCSE, PromptBERT and CoT-BERT put them behind the vector while they train."""
-    return nn.Sequential(linear(dim, dim, spread), nn.Tanh())
-
-
-def linear(given: int, made: int, spread: float, *, bias: bool = True) -> nn.Linear:
-    """A layer that begins as BERT's do: weights of N(0, spread²), biases of 0."""
-    layer = nn.Linear(given, made, bias=bias)
+def linear(inputs: int, outputs: int, spread: float, *, bias: bool = True) -> nn.Linear:
+    """A layer initialised as in BERT: weights from N(0, spread²), biases 0."""
+    layer = nn.Linear(inputs, outputs, bias=bias)
     nn.init.normal_(layer.weight, std=spread)
     if bias:
         nn.init.zeros_(layer.bias)

@@ -1,24 +1,19 @@
-"""Matryoshka: the beginning of a vector, at several lengths, has to be usable like the whole vector.
+"""Matryoshka: vectors truncated to several lengths are trained like the whole vector.
 
 Source: Kusupati et al. 2022, https://arxiv.org/abs/2205.13147, eq. 1 with weights of 1. It wraps any objective that
-compares vectors of one kind; a head of an objective exists once for each length. A teacher's vectors are not cut:
-where they are longer than a beginning, they teach it how alike texts are, and not where they lie.
+compares vectors of one kind; a head of an objective exists once for each length. A teacher's vectors are not truncated:
+from longer ones, a truncated vector learns only the similarities between texts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from torch import nn
+from torch import Tensor, nn
 
 from semsearch.errors import UsageError
 from semsearch.training.objectives._base import BaseObjective, Labels, Shape, View
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from torch import Tensor
 
 
 class MatryoshkaObjective(BaseObjective):
@@ -42,8 +37,8 @@ class MatryoshkaObjective(BaseObjective):
                 "Leave out --matryoshka-dims.",
             )
         shorter = sorted({*dims} - {shape.dim}, reverse=True)
-        beginnings = {str(dim): make(replace(shape, dim=dim)) for dim in shorter}
-        self.inner = nn.ModuleDict({str(shape.dim): whole, **beginnings})
+        truncated = {str(dim): make(replace(shape, dim=dim)) for dim in shorter}
+        self.inner = nn.ModuleDict({str(shape.dim): whole, **truncated})
         self._whole = whole
 
     @property
@@ -55,7 +50,7 @@ class MatryoshkaObjective(BaseObjective):
         return self._whole.views
 
     def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
-        """One (n, d) a view, and the labels of the objective."""
+        """One (n, d) per view, and the labels of the objective."""
         parts = [
             each.loss([vector[:, : int(dim)] for vector in vectors], labels)  # type: ignore[operator]
             for dim, each in self.inner.items()
@@ -64,7 +59,7 @@ class MatryoshkaObjective(BaseObjective):
         return total
 
     def penalty(self, tuned: nn.Module, frozen: nn.Module | None) -> Tensor | None:
-        """Once: the parameters have no length."""
+        """Counted once, since it does not depend on the length."""
         return self._whole.penalty(tuned, frozen)
 
     def teaches(self, labels: Sequence[float]) -> bool:

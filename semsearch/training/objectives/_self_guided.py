@@ -1,17 +1,17 @@
-"""What SG and SG-OPT share: a vector that is tuned, beside what every layer of a frozen copy says of the text.
+"""The parts that SG and SG-OPT share: a tuned vector, contrasted with the layers of a frozen copy.
 
-Source: Kim et al. 2021, https://arxiv.org/abs/2106.07345, section 3; numbers are its equations' names. Letters: b
-texts, l layers, c the tuned vectors (b, d), h one view of each text (b, d), all views (b, l + 1, d), each behind the
+Source: Kim et al. 2021, https://arxiv.org/abs/2106.07345, section 3; functions are named after its equations. Letters:
+b texts, l layers, c the tuned vectors (b, d), h one view of each text (b, d), all views (b, l + 1, d), each after the
 projection head.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from semsearch.errors import UsageError
@@ -20,15 +20,8 @@ from semsearch.training.hyperparameters import Hyperparameters
 from semsearch.training.objectives._base import BaseObjective, Shape, View
 from semsearch.training.objectives._contrastive import cosines, linear, own
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from torch import Tensor
-
 TEMPERATURE, STRENGTH = 0.01, 0.1  # τ and λ of table 8
 HIDDEN = 4096  # footnote 4
-POOLS = ("max", "mean")
-TEMPLATES = {"bert": "sg", "roberta": "sg"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +46,14 @@ class SelfGuidedObjective(BaseObjective):
         betas=(0.9, 0.9),
         epsilon=1e-6,
         eval_every=50,
-        training_templates=TEMPLATES,
+        training_templates={"bert": "sg", "roberta": "sg"},
         frozen=("embeddings",),
     )
     frozen_copy = True
 
     def __init__(self, shape: Shape, options: Options) -> None:
-        super().__init__(shape)
-        chosen("pool", options.pool, POOLS)
+        super().__init__(shape, options)
+        chosen("pool", options.pool, ("max", "mean"))
         if not 0 <= options.lowest <= shape.depth:
             raise UsageError(
                 f"lowest cannot be {options.lowest}.", f"Choose a layer from 0 (embeddings) to {shape.depth}."
@@ -70,7 +63,6 @@ class SelfGuidedObjective(BaseObjective):
                 f"the vectors have {shape.dim} numbers, and the network's layers {shape.width}.",
                 "Name a template that reads a hidden state: BASE#sg",
             )
-        self.options = options
         self.head = projection(shape.width, options.hidden, shape.spread) if options.hidden else nn.Identity()
 
     @property
@@ -78,32 +70,33 @@ class SelfGuidedObjective(BaseObjective):
         return View(), View(of="layers", pool=self.options.pool)
 
     def projected(self, vectors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """c and the views of the layers from `lowest` on, behind the head that they share."""
+        """c and the views of the layers from `lowest` on, after the head that they share."""
         tuned, layers = vectors
         return self.head(tuned), self.head(layers[:, self.options.lowest :])
 
     def penalty(self, tuned: nn.Module, frozen: nn.Module | None) -> Tensor | None:
-        """λ · L^reg: the squared distance of all parameters from where they began, a sum."""
+        """λ · L^reg: the squared distance of all trained parameters from their initial values, as a sum."""
         if not self.options.strength or frozen is None:
             return None
-        begun = dict(frozen.named_parameters())
-        moved = [(name, now) for name, now in tuned.named_parameters() if now.requires_grad]
-        return self.options.strength * torch.stack([(now - begun[name]).square().sum() for name, now in moved]).sum()
+        initial = dict(frozen.named_parameters())
+        trained = [(name, value) for name, value in tuned.named_parameters() if value.requires_grad]
+        distance = torch.stack([(value - initial[name]).square().sum() for name, value in trained]).sum()
+        return distance * float(self.options.strength)
 
 
 def projection(width: int, hidden: int, spread: float) -> nn.Module:
-    """f: two layers, each with a GELU behind it (footnote 4)."""
+    """f: two layers, each followed by a GELU (footnote 4)."""
     return nn.Sequential(linear(width, hidden, spread), nn.GELU(), linear(hidden, hidden, spread), nn.GELU())
 
 
 def sampled(views: Tensor) -> Tensor:
-    """σ: one layer's view for each text, drawn evenly: (b, l + 1, d) -> (b, d)."""
+    """σ: a random layer's view of each text, uniformly: (b, l + 1, d) -> (b, d)."""
     drawn = torch.randint(views.shape[1], (len(views),), device=views.device)
     return views[torch.arange(len(views), device=views.device), drawn]
 
 
 def base(c: Tensor, h: Tensor, temperature: float) -> Tensor:
-    """L^base: every vector finds its other one among all 2b − 1, the mean of 2b (NT-Xent)."""
+    """L^base: each vector against the other 2b − 1, its partner as the class, the mean of 2b (NT-Xent)."""
     both = torch.cat([c, h])
     n = len(both)
     scores = _without_self(cosines(both, both) / temperature)
@@ -112,24 +105,24 @@ def base(c: Tensor, h: Tensor, temperature: float) -> Tensor:
 
 
 def opt1(c: Tensor, h: Tensor, temperature: float) -> Tensor:
-    """L^opt1: every c finds its own h among the h, and the other c."""
+    """L^opt1: each c against all h and the other c, its own h as the class."""
     return own(torch.cat([cosines(c, h) / temperature, _without_self(cosines(c, c) / temperature)], dim=1))
 
 
 def opt2(c: Tensor, h: Tensor, temperature: float) -> Tensor:
-    """L^opt2: every c finds its own h among the h."""
+    """L^opt2: each c against all h, its own h as the class."""
     return own(cosines(c, h) / temperature)
 
 
 def opt2_released(c: Tensor, h: Tensor, temperature: float) -> Tensor:
-    """opt2 as the released code has it, which leaves out the first of the other texts' h."""
+    """opt2 as in the released code, which leaves out the first of the other texts' h."""
     others = torch.arange(len(c), device=c.device)
     left_out = functional.one_hot((others == 0).long(), len(c)).bool()  # h_1 for the first text, else h_0
     return own((cosines(c, h) / temperature).masked_fill(left_out, -torch.inf))
 
 
 def opt3(c: Tensor, views: Tensor, temperature: float) -> Tensor:
-    """L^opt3: every c finds each of its own views, one at a time, among all views of the other texts; the mean."""
+    """L^opt3: each c against all views of the other texts, each of its own views as the class in turn; the mean."""
     b, count, _ = views.shape
     scores = (cosines(c, views.flatten(0, 1)) / temperature).reshape(b, b, count)
     same = torch.eye(b, dtype=torch.bool, device=c.device)

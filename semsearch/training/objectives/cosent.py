@@ -1,31 +1,27 @@
-"""CoSENT: of two pairs of texts, the one with the higher label has to have the higher cosine.
+"""CoSENT: of two pairs of texts, the one with the higher label should have the higher cosine.
 
 Source: Su 2022, https://kexue.fm/archives/8847: log(1 + Σ e^(λ(cos_i − cos_j))) over all i, j with label i below label
-j, and λ = 20. The sum is no mean: the loss grows with the batch. Labels are an order, of two values (0 not alike,
-1 alike), of NLI (contradiction 0, neutral 1, entailment 2) or graded; ties say nothing, and a batch of one label has
-loss 0 and no gradient. It is computed in float32 at least, since bf16 loses the order of close cosines.
+j, and λ = 20. The sum is not a mean: the loss grows with the batch. Only the order of the labels counts, of two values
+(0 dissimilar, 1 similar), of NLI (contradiction 0, neutral 1, entailment 2) or graded; ties are ignored, and a batch
+with a single label has loss 0 and no gradient. At least float32 is used, since bf16 loses the order of close cosines.
 
-Settings are those of the article's code: [CLS] (name it: BASE#cls), Adam without a schedule or clipping, 64 tokens. It
-trains on NLI with batches of 64. Its pairs lie one behind the other, which shuffling has torn apart in ports of it;
-here a pair is one example.
+The settings are those of the article's code: [CLS] (name it: BASE#cls), Adam without a schedule or clipping, 64 tokens.
+It trains on NLI with batches of 64. It lays out the two texts of a pair one after the other, an order that shuffling
+destroyed in some ports; here a pair is one example.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from semsearch.training.datasets.dataset import ANCHOR, POSITIVE
 from semsearch.training.hyperparameters import Hyperparameters
-from semsearch.training.objectives._base import BaseObjective, Labels, Shape, View
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from torch import Tensor
+from semsearch.training.objectives._base import BaseObjective, View
 
 SCALE = 20.0  # λ, in the text below the equation
 
@@ -39,21 +35,14 @@ class Objective(BaseObjective):
     hyperparameters = Hyperparameters(
         batch_size=32, learning_rate=2e-5, epochs=5, max_length=62, schedule="constant", max_grad_norm=0.0
     )
-    labels: ClassVar[Labels] = "score"
-
-    def __init__(self, shape: Shape, options: Options) -> None:
-        super().__init__(shape)
-        self.scale = options.scale
-
-    @property
-    def views(self) -> tuple[View, ...]:
-        return View(ANCHOR), View(POSITIVE)
+    labels = "score"
+    views = (View(ANCHOR), View(POSITIVE))
 
     def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
         """The two sides of every pair, (n, d) each, and a label for each pair (n,)."""
         one, other = (each.to(torch.promote_types(each.dtype, torch.float32)) for each in vectors)
-        assert labels is not None  # the loop hands none to an objective that has `labels`
-        return ordered(functional.cosine_similarity(one, other, dim=-1), labels, self.scale)
+        assert labels is not None  # the loop passes labels to an objective that declares `labels`
+        return ordered(functional.cosine_similarity(one, other, dim=-1), labels, self.options.scale)
 
     def teaches(self, labels: Sequence[float]) -> bool:
         """Whether there are two labels to put in order."""

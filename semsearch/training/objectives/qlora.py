@@ -3,13 +3,13 @@
 Sources: PromptEOL, Jiang et al. 2023, https://arxiv.org/abs/2307.16645, section 4; Pretended CoT and Knowledge
 Enhancement, Zhang et al. 2024, https://arxiv.org/abs/2404.03921, section 3.2 and table 2; LoRA, Hu et al. 2021,
 https://arxiv.org/abs/2106.09685; QLoRA, Dettmers et al. 2023, https://arxiv.org/abs/2305.14314. The loss is that of
-`supervised`; settings are those of the released code (rank 64, α 16, dropout 0.05, on every linear layer but the
+`supervised`; settings are those of the released code (rank 64, α 16, dropout 0.05, on every linear layer except the
 language-model head). The template is PromptEOL's unless the base names another: BASE#pretended-cot.
 
-`weights` is how the base's own weights are held, which stay as they are: "nf4" in 4 bits, as the authors have them,
-"bf16" or "fp32"; "auto" is nf4 on a CUDA device where bitsandbytes is installed, bf16 on one where it is not, fp32 on a
-CPU. Adapters learn in fp32. An encoder is saved with its adapters added to the weights of the base, those of its files
-where it was held in 4 bits; beside it, in `adapter`, lie the adapters alone. In-context examples are left out.
+`weights` is the precision of the base's own weights, which are not trained: "nf4" (4 bits, as in the papers), "bf16" or
+"fp32"; "auto" is nf4 on a CUDA device with bitsandbytes, bf16 on one without, fp32 on a CPU. Adapters are trained in
+fp32. In the saved encoder they are merged into the base's weights, in the precision of its files where it was loaded
+in 4 bits; the folder `adapter` beside it has the adapters alone. In-context examples are left out.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from semsearch.errors import UsageError
 from semsearch.models.methods import chosen
 from semsearch.models.networks import adapters
 from semsearch.training.hyperparameters import Hyperparameters
-from semsearch.training.objectives._base import Shape
-from semsearch.training.objectives._contrastive import TEMPERATURE
-from semsearch.training.objectives._pairs import PairObjective
+from semsearch.training.objectives._contrastive import TEMPERATURE, PairObjective
 from semsearch.utils import optional_packages
 
 WEIGHTS = ("auto", "nf4", "bf16", "fp32")
@@ -45,9 +43,6 @@ class Objective(PairObjective):
     hyperparameters = Hyperparameters(
         batch_size=256, learning_rate=5e-4, warmup=100, eval_every=50, training_templates={"causal": "prompteol"}
     )
-
-    def __init__(self, shape: Shape, options: Options) -> None:
-        super().__init__(shape, options.temperature, options.hard_weight)
 
     @classmethod
     def base_precision(cls, device: str, options: Options) -> str:
