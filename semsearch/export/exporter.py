@@ -4,9 +4,9 @@
     bundle/tokenizer.json   without truncation and padding
     bundle/model.onnx       token ids and mask to unit vectors; the prompt's bias is a constant in the graph
 
-An fp32 export keeps the fingerprint of its source, since its vectors were shown to be equal; other precisions have
-their own. Before an export, post-processing may be fitted on the vectors, which makes a new encoder; that encoder can
-also be written with PyTorch weights.
+An fp32 export has the fingerprint of its source, since its vectors were shown to be equal; other precisions have their
+own. Before an export, post-processing may be fitted on the vectors, which makes a new encoder; that encoder can also be
+written with PyTorch weights.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def export(
 ) -> Bundle:
     """Write `model` as a bundle into the folder `out`, whole or not at all, and return its manifest.
 
-    `model` is what Encoder.load accepts, or a loaded encoder that runs on PyTorch in full precision; `template`,
+    `model` is a name as for Encoder.load, or a loaded encoder that runs on PyTorch in full precision; `template`,
     `layer` and `dim` apply to a name only. `dtype` is fp32, fp16 or int8. `post` is fitted on the model's vectors and
     appended to it. `to` is onnx, or torch to copy the model's own weights together with its post-processing. With
-    `data`, the folder of the STS tasks, an int8 export is judged by STS-B dev. A folder that holds an earlier bundle
-    is replaced only with `force`. Raises GateFailed where the export differs too much from its source, and UsageError
+    `data`, the folder of the STS tasks, an int8 export is checked on STS-B dev. An earlier bundle in the folder is
+    replaced only with `force`. Raises GateFailed where the export differs too much from its source, and UsageError
     where the model cannot be exported.
     """
     _check_options(dtype, to)
@@ -109,7 +109,7 @@ def _load(reference: Reference, trust: bool) -> TorchBackend:
     folder = model_folders.find(reference.model, reference.revision)
     saved = (folder / bundles.MANIFEST).is_file()
     if saved and bundles.read(folder).weights.endswith(bundles.ONNX):
-        raise UsageError(f"{reference.model} is exported already.", "Name the model that it was made from.")
+        raise UsageError(f"{reference.model} is exported already.", "Name the model that it was exported from.")
     own_dtype = saved or reference.dtype
     wanted = reference if own_dtype else reference.with_(dtype="fp32")
     engine, _ = factory.open_backend(wanted, device="cpu", backend="torch", trust=trust)
@@ -120,7 +120,7 @@ def _load(reference: Reference, trust: bool) -> TorchBackend:
 
 
 def _check_options(dtype: str, to: str) -> None:
-    """Raises UnknownName, UsageError for weights that are copied and not converted, MissingExtra."""
+    """Raises UnknownName, MissingExtra, and UsageError for a precision of weights that are only copied."""
     if dtype not in DTYPES:
         raise UnknownName("precision of an export", dtype, DTYPES)
     if to not in TARGETS:

@@ -1,7 +1,7 @@
 """The ONNX graph of an encoder: token ids and mask (n, t) in, unit vectors (n, d) out.
 
-The graph is traced from `Method.embed`, so that no second implementation can diverge from it. Of the last layer it has
-only what the pooled tokens need, since `embed` requests no more.
+The graph is traced from `Method.embed`, so that no second implementation can diverge from it. In the last layer only
+the pooled tokens are computed, since `embed` requests no others.
 """
 
 from __future__ import annotations
@@ -12,18 +12,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import onnx
 import torch
 from torch import Tensor, nn
 
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.models.methods import Batch
-
-if TYPE_CHECKING:
-    from semsearch.models.methods import Method
-    from semsearch.models.tokenization import PromptTokens
+from semsearch.models.methods import Batch, Method
+from semsearch.models.tokenization import PromptTokens
 
 OPSET = 20  # the first with Gelu as one operator
 MOST_BYTES = 2_000_000_000  # protobuf is limited to 2 GiB: larger weights go to a file of their own
@@ -57,7 +54,7 @@ class Graph(nn.Module):
 
 
 class RecordingFrame:
-    """A frame that records whether its prompt was read: then the graph is valid for this prompt only."""
+    """A frame that records access to its prompt: if there was any, the graph is valid for this prompt only."""
 
     def __init__(self, frame: PromptTokens) -> None:
         self.frame, self.was_read = frame, False
@@ -72,7 +69,7 @@ class RecordingFrame:
 
 
 def depends_on_prompt(graph: Graph, example: Inputs) -> bool:
-    """Whether the vectors depend on the prompt in another way than through its token ids."""
+    """Whether the vectors depend on the prompt beyond its token ids."""
     recording = RecordingFrame(graph.frame)
     frame = cast("PromptTokens", recording)
     with torch.no_grad():
@@ -87,14 +84,14 @@ def bias_table(method: Method, network: nn.Module, frame: PromptTokens, rows: in
     return torch.cat([method.bias(network, frame, lengths) for lengths in lengths_at_once])
 
 
-def trace(network: nn.Module, example: Inputs, path: Path, longest: int) -> Path:
+def trace(network: nn.Module, example: Inputs, path: Path, longest: int, *, most_bytes: int = MOST_BYTES) -> Path:
     """Write `network` as an ONNX file with dynamic batch and length, without metadata about this machine.
 
-    Weights beyond MOST_BYTES go to a file beside it. Raises UsageError where torch cannot trace the network.
+    Weights of more than `most_bytes` go to a file beside it. Raises UsageError where torch cannot trace the network.
     """
     shape = {0: torch.export.Dim("n"), 1: torch.export.Dim("t", max=longest)}
     try:
-        with _quiet(), torch.no_grad():
+        with quiet(), torch.no_grad():
             program = torch.onnx.export(
                 network,
                 example,
@@ -112,7 +109,7 @@ def trace(network: nn.Module, example: Inputs, path: Path, longest: int) -> Path
         ) from error
     if program is None:
         raise SemsearchError("torch.onnx.export returned no program.")
-    if _bytes(network) > MOST_BYTES:
+    if sum(each.nbytes for each in (*network.parameters(), *network.buffers())) > most_bytes:
         program.save(path, external_data=True)
         model = onnx.load(path, load_external_data=False)
     else:
@@ -141,11 +138,6 @@ def _rename(model: onnx.ModelProto, names: dict[str, str]) -> None:
         value.name = names.get(value.name, value.name)
 
 
-def _bytes(network: nn.Module) -> int:
-    """Bytes of parameters and buffers."""
-    return sum(each.numel() * each.element_size() for each in (*network.parameters(), *network.buffers()))
-
-
 def _root_cause(error: BaseException) -> str:
     """The innermost cause of an error of torch, in one line."""
     while error.__cause__ is not None:
@@ -155,17 +147,16 @@ def _root_cause(error: BaseException) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppress the exporter's warnings about unsupported features; real failures raise."""
-    names = ("torch.onnx", "torch.onnx._internal.exporter._registration", "torch.export", "onnxscript", "onnx_ir")
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
+def quiet() -> Iterator[None]:
+    """Suppress warnings: the exporter's about unsupported features, the quantiser's about pre-processing.
+
+    Real failures raise, and pre-processing would not change these graphs.
+    """
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logging.disable(before)

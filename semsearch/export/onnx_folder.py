@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -16,6 +15,7 @@ from tokenizers import Tokenizer as FastTokenizer
 
 from semsearch.encoders import background as unrelated
 from semsearch.encoders.onnx import OnnxBackend
+from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.errors import GateFailed, UsageError
 from semsearch.export import graph as graphs
 from semsearch.export import parity, precision, requirements
@@ -27,9 +27,6 @@ from semsearch.models.tokenization import Tokenizer
 from semsearch.types import JsonObject
 from semsearch.utils import calibration
 
-if TYPE_CHECKING:
-    from semsearch.encoders.torch_backend import TorchBackend
-
 WEIGHTS, TOKENIZER = "model.onnx", "tokenizer.json"
 NARROWING = "outputs of feed-forward blocks"
 EXAMPLES = ("A man is playing a guitar.", "a")  # one is longer, so that the trace sees padding
@@ -37,19 +34,31 @@ EXAMPLES = ("A man is playing a guitar.", "a")  # one is longer, so that the tra
 Report = Callable[[str], None]
 
 
-def write(engine: TorchBackend, place: Path, dtype: str, data: Path | None, report: Report) -> Bundle:
-    """Write the weights and the tokenizer of an export of `engine` into the folder `place`; its manifest.
+def write(
+    engine: TorchBackend,
+    place: Path,
+    dtype: str,
+    data: Path | None,
+    report: Report,
+    *,
+    most_bytes: int = graphs.MOST_BYTES,
+) -> Bundle:
+    """Write the weights and the tokenizer of an export of `engine` into the folder `place`; return its manifest.
 
     Raises GateFailed where the export differs too much from `engine`.
     """
-    _write_tokenizer(engine.bundle, place)
+    tokenizer = FastTokenizer.from_file(str(engine.bundle.path("tokenizer")))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.save(str(place / TOKENIZER), pretty=False)
     graph, example = trace_inputs(engine)
     fixed = _is_for_one_prompt(engine, graph, example)
     rows = 0 if (bias := getattr(graph, graphs.BIAS)) is None else len(bias)
     details: JsonObject = {"bias_rows": rows, "for_its_prompts_only": fixed}
     with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
         report(f"tracing {engine.bundle.name} ({engine.bundle.method})")
-        full = graphs.trace(graph, example, Path(scratch) / "full.onnx", engine.bundle.max_tokens)
+        path, longest = Path(scratch) / "full.onnx", engine.bundle.max_tokens
+        full = graphs.trace(graph, example, path, longest, most_bytes=most_bytes)
         onnx.checker.check_model(full, full_check=True)
         try:
             return _convert(engine, full, place, dtype, details, data, report)
@@ -104,7 +113,7 @@ def _tokenizer(engine: TorchBackend) -> Tokenizer:
 
 
 def _write_weights(full: Path, place: Path, dtype: str, *, narrowing: bool) -> None:
-    """model.onnx in `place`, checked, and beside it the weights that are too large for protobuf."""
+    """Write model.onnx in `place`, checked, with weights that are too large for protobuf beside it."""
     path = place / WEIGHTS
     if dtype == "fp16":
         precision.to_half(full, path)
@@ -114,13 +123,6 @@ def _write_weights(full: Path, place: Path, dtype: str, *, narrowing: bool) -> N
         precision.optimise(full, path)
     precision.stamp_external_hashes(path)
     onnx.checker.check_model(path, full_check=True)
-
-
-def _write_tokenizer(bundle: Bundle, place: Path) -> None:
-    tokenizer = FastTokenizer.from_file(str(bundle.path("tokenizer")))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.save(str(place / TOKENIZER), pretty=False)
 
 
 def _manifest(engine: TorchBackend, place: Path, dtype: str, details: JsonObject) -> Bundle:

@@ -12,20 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semsearch.errors import GateFailed
 from semsearch.evaluation.sts import cosines, spearman
 from semsearch.evaluation.sts_benchmarks import sts_pairs
-from semsearch.types import EncoderProtocol
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.prompts import Prompt
-    from semsearch.types import Vectors
+from semsearch.prompts import Prompt
+from semsearch.types import EncoderProtocol, Vectors
 
 LEAST_COSINE = {"fp32": 0.9999, "fp16": 0.999}
 BATCH_DIFFERENCE = 1e-4  # of any component, alone against together
@@ -35,7 +31,7 @@ MEAN_COSINE = 0.97
 FIXES = {
     "fp32": "Use it in PyTorch, without export.",
     "fp16": "Use --dtype fp32.",
-    "int8": "Use --dtype fp32, or have it judged by STS-B dev: --data DIR.",
+    "int8": "Use --dtype fp32, or check it on STS-B dev: --data DIR.",
 }
 PROBES = (  # one token, empty, non-Latin, odd spaces, quotes, endings; probes() adds special tokens and long texts
     "a",
@@ -70,7 +66,7 @@ def compare(
     texts: Sequence[str],
     sentences: Sequence[str],
 ) -> dict[str, float]:
-    """How close the vectors of the export `ours` are to those of PyTorch, under all `prompts` of the encoder."""
+    """The differences of the export `ours` from PyTorch, under all `prompts` of the encoder."""
     every = [*texts, *sentences]
     got = np.concatenate([ours.embed(every, prompt) for prompt in prompts])
     wanted = np.concatenate([theirs.embed(every, prompt) for prompt in prompts])
@@ -125,6 +121,5 @@ def check_gate(figures: Mapping[str, float], dtype: str) -> str:
 def _require(passed: bool, dtype: str, what: str) -> None:
     if not passed:  # also where a figure is NaN
         raise GateFailed(
-            f"the {dtype} export differs from its source: {what} is required. Nothing was written.",
-            FIXES[dtype],
+            f"the {dtype} export differs from its source: {what} is required. Nothing was written.", FIXES[dtype]
         )

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,26 +40,25 @@ def optimise(source: Path, path: Path) -> Path:
 def quantise(source: Path, path: Path, *, narrowing: bool = True) -> Path:
     """int8 weights: matrices per channel with dynamically quantised activations, word vectors with a scale per word.
 
-    `narrowing` false leaves the matrices that are higher than wide in float32: the second half of a feed-forward
-    block, whose input has a few large numbers that a single scale for the whole tensor blurs. Post-processing stays in
-    float32. A single scale for the whole table of words, which is all that the quantiser offers, cost 4.6 points on
-    STS-B dev under a CoT-BERT template (25.9 against 30.5; one for each word: 30.5).
+    Without `narrowing`, the matrices that are higher than wide remain in float32: the second half of a feed-forward
+    block, whose input has a few large numbers, so that a single scale for the whole tensor is too coarse.
+    Post-processing remains in float32. A single scale for the whole table of words, the only one that the quantiser
+    offers, cost 4.6 points on STS-B dev under a CoT-BERT template (25.9 against 30.5; one for each word: 30.5).
     """
-    large = bool(external_files(source))
-    with _without_warnings():
+    large, graph = bool(external_files(source)), onnx.load(source, load_external_data=False).graph
+    with graphs.quiet():
         quantize_dynamic(
             source,
             path,
             op_types_to_quantize=["MatMul"],
             per_channel=True,
-            nodes_to_exclude=[*_names_behind(source), *([] if narrowing else _narrowing(source))],
+            nodes_to_exclude=[*(node.name for node in _post_nodes(graph)), *([] if narrowing else _narrowing(graph))],
             use_external_data_format=large,
             **QUANTIZATION,
         )
     model = onnx.load(path)
     _quantise_tables(model.graph)
-    onnx.save(model, path, save_as_external_data=large, location=path.name + graphs.EXTERNAL_SUFFIX if large else None)
-    return path
+    return _save(model, path, large=large)
 
 
 def to_half(source: Path, path: Path) -> Path:
@@ -77,12 +73,11 @@ def to_half(source: Path, path: Path) -> Path:
     model.graph.initializer.extend(numbers)
     model.graph.output[0].CopyFrom(shape)
     model.graph.output[0].name = "embedding"
-    onnx.save(model, path, save_as_external_data=large, location=path.name + graphs.EXTERNAL_SUFFIX if large else None)
-    return path
+    return _save(model, path, large=large)
 
 
 def external_files(model: Path) -> list[str]:
-    """Names of the files beside the ONNX file `model` that hold its weights; [] where it holds them itself."""
+    """Names of the files beside the ONNX file `model` with its weights; [] where they are in the file itself."""
     found = onnx.load(model, load_external_data=False)
     return sorted(
         {entry.value for tensor in found.graph.initializer for entry in tensor.external_data if entry.key == "location"}
@@ -90,7 +85,7 @@ def external_files(model: Path) -> list[str]:
 
 
 def stamp_external_hashes(model: Path) -> None:
-    """Write the hashes of the files beside `model` into it, so that its own hash covers all of them."""
+    """Write the hashes of the files beside `model` into it, so that its own hash covers them."""
     files = external_files(model)
     if not files:
         return
@@ -106,31 +101,21 @@ def operators(model: Path) -> list[str]:
     return sorted({f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in nodes})
 
 
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Suppress the quantiser's advice to run its pre-processing, which changes nothing in these graphs."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(before)
+def _save(model: onnx.ModelProto, path: Path, *, large: bool) -> Path:
+    """Write a graph; the weights of a `large` one go to a file beside it."""
+    onnx.save(model, path, save_as_external_data=large, location=path.name + graphs.EXTERNAL_SUFFIX if large else None)
+    return path
 
 
-def _narrowing(model: Path) -> list[str]:
+def _narrowing(graph: onnx.GraphProto) -> list[str]:
     """Names of the products with a constant matrix that is higher than wide."""
-    graph = onnx.load(model, load_external_data=False).graph
     shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
     products = [(node, shapes.get(node.input[1], ())) for node in graph.node if node.op_type == "MatMul"]
     return [node.name for node, shape in products if len(shape) == 2 and shape[0] > shape[1]]
 
 
-def _names_behind(model: Path) -> list[str]:
-    return [node.name for node in _behind(onnx.load(model, load_external_data=False).graph)]
-
-
-def _behind(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """The nodes of post-processing and all that follow them, in order."""
+def _post_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+    """The nodes of post-processing and all nodes after them, in order."""
     reached = {tensor.name for tensor in graph.initializer if tensor.name.startswith(POST)}
     found = []
     for node in graph.node:
@@ -141,8 +126,8 @@ def _behind(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
 
 
 def _without_post(graph: onnx.GraphProto) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
-    """Remove post-processing, so that a graph returns the vector before it; the nodes and weights removed."""
-    nodes = _behind(graph)
+    """Remove post-processing, so that a graph returns the vector before it; return the nodes and weights removed."""
+    nodes = _post_nodes(graph)
     if not nodes:
         return [], []
     for node in nodes:
@@ -201,7 +186,7 @@ def _quantised_gather(graph: onnx.GraphProto, node: onnx.NodeProto, table: onnx.
 
 
 def _remove_normalisation(model: onnx.ModelProto) -> str:
-    """Remove the final normalisation from a graph; the name of its output then."""
+    """Remove the final normalisation from a graph; return the name of its new output."""
     graph = model.graph
     makes = {name: node for node in graph.node for name in node.output}
     division = node = makes[graph.output[0].name]

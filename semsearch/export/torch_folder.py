@@ -10,15 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.models import bundle as bundles
 from semsearch.models import postprocessing, safetensors_files
+from semsearch.models.bundle import Bundle
 from semsearch.models.networks import post as steps
-
-if TYPE_CHECKING:
-    from semsearch.encoders.torch_backend import TorchBackend
-    from semsearch.models.bundle import Bundle
 
 COPIED = ("*.json", "*.txt", "*.model", "*.safetensors", "*.py", "README.md", "LICENSE*", "NOTICE*")
 CONFIG = "config.json"  # only subfolders with a config are modules of the model
@@ -26,7 +23,7 @@ EXCLUDED = (postprocessing.FOLDER, "run")  # post-processing is written anew, th
 
 
 def write(engine: TorchBackend, place: Path) -> Bundle:
-    """Write the files of `engine` into the folder `place`; their manifest."""
+    """Write the files of `engine` into the folder `place`; return the manifest."""
     source = engine.bundle
     shutil.copytree(source.folder, place, ignore=_ignored, dirs_exist_ok=True)
     if engine.post is not None:
@@ -39,10 +36,7 @@ def write(engine: TorchBackend, place: Path) -> Bundle:
 
 
 def _ignored(folder: str, names: Sequence[str]) -> list[str]:
-    return [name for name in names if not _is_part(Path(folder, name))]
-
-
-def _is_part(path: Path) -> bool:
-    if path.is_dir():
-        return path.name not in EXCLUDED and (path / CONFIG).is_file()
-    return path.name != bundles.MANIFEST and any(fnmatch(path.name, pattern) for pattern in COPIED)
+    paths = [Path(folder, name) for name in names]
+    modules = [path.name for path in paths if path.name not in EXCLUDED and (path / CONFIG).is_file()]
+    files = [path.name for path in paths if path.is_file() and any(fnmatch(path.name, each) for each in COPIED)]
+    return [name for name in names if name not in (*modules, *files) or name == bundles.MANIFEST]

@@ -2,6 +2,7 @@ from .catalogue import TrainingMethod as TrainingMethod
 from .catalogue import require_packages as require_packages
 from .catalogue import training_methods as training_methods
 from .datasets.adaptation import nli_triplets as nli_triplets
+from .datasets.columns import parse_columns as parse_columns
 from .datasets.dataset import Dataset as Dataset
 from .datasets.reading import dataset_of_texts as dataset_of_texts
 from .datasets.reading import read_dataset as read_dataset

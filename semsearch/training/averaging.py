@@ -1,8 +1,8 @@
-"""Weight averaging: an exponential moving average (EMA) of the weights, which often beats the last weights.
+"""Weight averaging: an exponential moving average (EMA) of the weights, often better than the last weights.
 
 Source: Polyak and Juditsky 1992, https://doi.org/10.1137/0330046, as an exponential mean: after step t, counted from 0,
-the decay is min(decay, (1 + t) / (10 + t)), so that the initial weights fade quickly (the rule that
-tf.train.ExponentialMovingAverage has for num_updates). A decay of 0 leaves the last weights alone.
+the decay is min(decay, (1 + t) / (10 + t)), so that the initial weights fade quickly (as in
+tf.train.ExponentialMovingAverage with num_updates). With a decay of 0 there is no average.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The base model of a run: its folder, and the templates that texts are read under in training and afterwards.
+"""The base model of a run: its folder, and the templates of texts in training and at inference.
 
 Where the objective sets no template, the base model's own is used: one in its name, a saved encoder's, its pipeline's.
 """
@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 class BaseModel:
     """A model's folder, its kind (bert, roberta, causal), and how texts are read in training and at inference.
 
-    `parts` are the parts of its checkpoint that it was already trained with, such as a pooler.
+    `parts` are the optional parts of its checkpoint that are already trained, such as a pooler.
     """
 
     folder: Path
@@ -49,25 +49,21 @@ def load_base(name: str | Path, hyperparameters: Hyperparameters, *, trust: bool
     reference = Reference.parse(name)
     folder = find_base(reference)
     saved = _saved_encoder(folder, reference)
-    kind = family(loading.architecture(folder, trust=trust))
+    architecture, decodes = loading.architecture(folder, trust=trust)
+    kind = "causal" if decodes else "roberta" if architecture in ROBERTA else "bert"
     parts = methods.make(saved.method, saved.options).needs if saved else frozenset()
     if saved and not reference.template and not hyperparameters.training_templates:
         return BaseModel(folder, kind, saved, saved, parts)
     entry = model_folders.catalogue().get(reference.model, {})
     licence = saved.licence if saved else str(entry.get("licence", ""))
-    source = saved.source if saved else str(entry.get("source") or _page(reference))
+    page = PAGE + reference.model.removeprefix(HUB) if reference.model.startswith(HUB) else ""
+    source = saved.source if saved else str(entry.get("source") or page)
     training, inference = (
         hf_config.describe(folder, under, name=reference.model, source=source, trust=trust)
         for under in _templated(reference, hyperparameters, kind, entry.get("template") or "")
     )
     training, inference = (replace(each, licence=each.licence or licence) for each in (training, inference))
     return BaseModel(folder, kind, training, inference, parts)
-
-
-def family(architecture: tuple[str, bool]) -> str:
-    """bert, roberta or causal, which decides the templates of the papers that suit a model."""
-    kind, decodes = architecture
-    return "causal" if decodes else "roberta" if kind in ROBERTA else "bert"
 
 
 def _saved_encoder(folder: Path, reference: Reference) -> Bundle | None:
@@ -90,7 +86,7 @@ def _saved_encoder(folder: Path, reference: Reference) -> Bundle | None:
 def _templated(
     reference: Reference, hyperparameters: Hyperparameters, kind: str, default: str
 ) -> tuple[Reference, Reference]:
-    """`reference` under the template of training, and under that of the saved encoder."""
+    """`reference` under the template for training, and under that of the saved encoder."""
     if reference.template:
         return reference, reference
     training, inference = hyperparameters.training_templates, hyperparameters.inference_templates
@@ -105,7 +101,3 @@ def _with_template(reference: Reference, templates: Mapping[str, str], kind: str
             f"It trains models of the kind {' or '.join(templates)}; or name a template: {reference.model}#TEMPLATE",
         )
     return reference.with_(template=templates[kind])
-
-
-def _page(reference: Reference) -> str:
-    return PAGE + reference.model.removeprefix(HUB) if reference.model.startswith(HUB) else ""

@@ -1,4 +1,4 @@
-"""Checks that base model, objective and dataset go together, made before anything is trained and without PyTorch."""
+"""Checks that base model, objective and dataset go together, before anything is trained and without PyTorch."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_data(objective: BaseObjective, dataset: Dataset, method: str, *, has_t
         if view.column not in dataset.columns:
             raise UsageError(
                 f"{method} needs a column {view.column}, and {source} has {', '.join(dataset.columns)}.",
-                "Give pairs or triplets (JSON lines, CSV or TSV), or choose a method for plain text: cotbert, simcse.",
+                "Pass pairs or triplets (JSON lines, CSV or TSV), or choose a method for plain text: cotbert, simcse.",
             )
     if batch_size == 1 and objective.labels == "none" and len(objective.views) == 2:
         # the negatives are the other texts of the batch: without any, the loss is 0

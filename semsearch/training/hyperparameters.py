@@ -24,16 +24,16 @@ JSON_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """What a paper trains with; TrainingConfig overrides any of it.
+    """The values of a paper; TrainingConfig overrides any of them.
 
     `max_length`: tokens of a sentence, without its prompt. `warmup`: a fraction of the steps, or their number where it
-    is above 1. `max_grad_norm` 0: no clipping. `eval_every`: steps between two validations. `ema_decay` of an
-    exponential moving average of the weights, which is then what is validated and saved; 0 for none.
-    `training_templates` and `inference_templates`: by kind of network (bert, roberta, causal), the template that texts
-    are read under in training, and the one saved with the encoder; none: the base model's own. `frozen`: prefixes of
-    the names of parameters that are not trained; `trainable`: where given, of the only ones that are. `new_parts`: the
-    parts that are initialised anew unless the base model was trained with them: "pooler" (random), "prompt" (the word
-    vectors of the template). `dropout`: whether the network's own dropout is active in training.
+    is above 1. `max_grad_norm` 0: no clipping. `eval_every`: steps between two validations. `ema_decay`: of an
+    exponential moving average of the weights, which is then validated and saved; 0 for none. `training_templates` and
+    `inference_templates`: by kind of network (bert, roberta, causal), the template of texts in training, and the one
+    saved with the encoder; none: the base model's own. `frozen`: prefixes of the names of parameters that are not
+    trained; `trainable`: if not empty, prefixes of the only ones that are. `new_parts`: the parts that are initialised
+    anew unless the base model was trained with them: "pooler" (random), "prompt" (the word vectors of the template).
+    `dropout`: whether the network's own dropout is active in training.
     """
 
     batch_size: int

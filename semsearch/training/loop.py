@@ -1,7 +1,7 @@
 """The training loop: shuffled batches, AdamW, a learning rate schedule, gradient clipping, validation, checkpoints.
 
-Its state is saved at every validation, every ten minutes, and when a signal stops it. With an EMA of the weights, the
-average is what is validated and saved as the encoder.
+Its state is saved at every validation, every `save_seconds`, and when a signal stops it. With an EMA of the weights,
+the average is validated and saved as the encoder.
 """
 
 from __future__ import annotations
@@ -12,33 +12,29 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from semsearch.encoders import memory
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.training import rng, signals
+from semsearch.training import rng, runs, signals
 from semsearch.training.averaging import WeightAverage
 from semsearch.training.datasets.dataset import Dataset
 from semsearch.training.gradients import add_gradients
 from semsearch.training.model import TrainableModel
 from semsearch.training.objectives._base import BaseObjective
-from semsearch.training.run_folder import metrics, plot, state
+from semsearch.training.run_folder import plot, state
 from semsearch.training.run_folder.state import RunState
 from semsearch.training.schedule import Schedule, learning_rate, order
 from semsearch.training.validation import Validation
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 LOG_EVERY = 10  # steps between two lines of the metrics
-SAVE_SECONDS = 600.0  # between two saved states, at most: what a crash can lose
 LOG = logging.getLogger(__name__)
 
-Teacher = Callable[[Sequence[str]], "NDArray[np.float32]"]  # texts -> (n, d)
+Teacher = Callable[[Sequence[str]], NDArray[np.float32]]  # texts -> (n, d)
 SaveBest = Callable[[RunState], None]  # replaces the best encoder by the current one
 
 
@@ -75,11 +71,12 @@ class Loop:
         save_best: SaveBest | None = None,
         report: Callable[[TrainingStep], None] | None = None,
         title: str = "",
+        save_seconds: float = 600.0,
     ) -> None:
         self.model, self.objective = model, objective.to(model.device)
         self.dataset, self.schedule, self.home, self.title = dataset, schedule, home, title
         self.hyperparameters, self.validation, self.teacher = model.hyperparameters, validation, teacher
-        self.save_best, self.report = save_best, report
+        self.save_best, self.report, self.save_seconds = save_best, report, save_seconds
         head = {f"objective.{name}": value for name, value in objective.named_parameters()}
         self.parameters = model.parameters | head
         if not self.parameters:
@@ -101,7 +98,7 @@ class Loop:
         saved = state.load(self.home, self.average, self.parameters, self.optimiser)
         sizes = [size for size in (saved.grad_cache_size, self.schedule.grad_cache_size) if size]
         self.state = replace(saved, grad_cache_size=min(sizes, default=0))
-        metrics.truncate(self.home, saved.step)
+        runs.truncate_metrics(self.home, saved.step)
 
     def run(self) -> RunState:
         """Train to the last step. A signal stops the run after the current step."""
@@ -114,7 +111,7 @@ class Loop:
                 if due := self._is_due(self.state.step):
                     self._validate()
                     self.state = replace(self.state, seconds=time.monotonic() - started)
-                if due or stop or time.monotonic() - saved >= SAVE_SECONDS:
+                if due or stop or time.monotonic() - saved >= self.save_seconds:
                     state.save(self.home, self.state, self.average, self.parameters, self.optimiser)
                     saved = time.monotonic()
             if stop:
@@ -151,9 +148,9 @@ class Loop:
         )
         if not math.isfinite(loss) or not math.isfinite(norm):
             what = f"loss is {loss}" if not math.isfinite(loss) else f"gradient norm is {norm}"
-            slower = f"--learning-rate {self.hyperparameters.learning_rate / 2:g} --force"
+            lower = f"--learning-rate {self.hyperparameters.learning_rate / 2:g} --force"
             raise SemsearchError(
-                f"the {what} at step {self.state.step + 1}.", f"Start anew with a lower learning rate: {slower}"
+                f"the {what} at step {self.state.step + 1}.", f"Start anew with a lower learning rate: {lower}"
             )
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate(self.hyperparameters, self.state.step, self.schedule.steps)
@@ -180,15 +177,15 @@ class Loop:
 
     def _labels(self, batch: Dataset) -> Tensor | None:
         """The labels of a batch: (n,) of the data, or the vectors (n · columns, d) of the teacher."""
-        wanted, device = self.objective.labels, self.model.device
-        if wanted == "teacher" and self.teacher is not None:
+        kind, device = self.objective.labels, self.model.device
+        if kind == "teacher" and self.teacher is not None:
             texts = [text for view in self.objective.views for text in batch.columns[view.column]]
             return torch.from_numpy(np.asarray(self.teacher(texts))).to(device)
-        if wanted in ("none", "teacher") or batch.labels is None:
+        if kind in ("none", "teacher") or batch.labels is None:
             return None
         if not self.objective.teaches(batch.labels):
             self.state = replace(self.state, idle_batches=self.state.idle_batches + 1)
-        return torch.tensor(batch.labels, dtype=torch.long if wanted == "class" else torch.float32, device=device)
+        return torch.tensor(batch.labels, dtype=torch.long if kind == "class" else torch.float32, device=device)
 
     def _batch(self, step: int) -> list[int]:
         """The indices of a step's examples."""
@@ -203,7 +200,7 @@ class Loop:
         with self.average.applied():
             score = None if self.validation is None else self.validation.score(self.model.encode)
             if self.validation is not None:
-                metrics.append(self.home, {"step": step, "dev": score, "measure": self.validation.measure})
+                runs.append_metrics(self.home, {"step": step, "dev": score, "measure": self.validation.measure})
             self.state = replace(self.state, score=score)
             if score is None or best is None or score > best:
                 self.state = replace(self.state, best=score, best_step=step)
@@ -219,7 +216,7 @@ class Loop:
         used = learning_rate(self.hyperparameters, at.step, self.schedule.steps)
         due = step % LOG_EVERY == 0 or self._is_due(step)
         if due:
-            metrics.append(self.home, {"step": step, "loss": mean, "rate": used, "seconds": round(seconds, 3)})
+            runs.append_metrics(self.home, {"step": step, "loss": mean, "rate": used, "seconds": round(seconds, 3)})
         self.state = replace(at, step=step, losses=() if due else losses, seconds=seconds)
         if self.report is not None:
             left = seconds / step * (self.schedule.steps - step)

@@ -1,7 +1,7 @@
-"""TrainableModel: the network in training, encoding texts as the objective asks, in parts that fit into memory.
+"""TrainableModel: the network in training, which encodes the views of an objective in parts that fit into memory.
 
-A text is read in training as it is at inference: under the same prompt and its rules (the released code of PromptBERT
-and CoT-BERT appends a full stop to a sentence only in the test). A sentence is truncated to `max_length` tokens, its
+Texts are read in training as at inference: under the same prompt and its rules (the released code of PromptBERT and
+CoT-BERT appends a full stop to a sentence only in evaluation). A sentence is truncated to `max_length` tokens, its
 prompt never.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from semsearch.encoders import device as _device
@@ -37,14 +37,10 @@ from semsearch.prompts import Prompt
 from semsearch.training.base_model import BaseModel
 from semsearch.training.hyperparameters import Hyperparameters
 from semsearch.training.objectives._base import Shape, View
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.types import Vectors
+from semsearch.types import Vectors
 
 CPU_TOKENS, GPU_TOKENS = 1024, 65_536  # per forward pass, padding included
-# the fields of a manifest that say how a text is read, and the licence
+# the fields of a manifest that determine how a text is read, and the licence
 READING = ("method", "options", "layer", "pooling", "normalize", "prompts", "max_tokens", "tokens", "licence")
 Rows = Sequence[Sequence[int]]
 
@@ -135,7 +131,7 @@ class TrainableModel:
         They are float32, or float64 where the network is.
         """
         ids, mask = (torch.from_numpy(each).to(self.device) for each in pad(rows))
-        with self._autocast():
+        with torch.autocast(self.device.partition(":")[0], torch.bfloat16, enabled=self.precision == "bf16"):
             if view.of == "layers":
                 found = self._layers(view, ids, mask)
             else:
@@ -151,10 +147,7 @@ class TrainableModel:
         return torch.stack([pool(hidden, mask) for hidden in states], dim=1)
 
     def save(self, out: Path, origin: Mapping[str, Any], name: str = "") -> Bundle:
-        """Write the current encoder into the empty folder `out`; its manifest, which records its `origin`.
-
-        `name` is the encoder's, by default the folder's.
-        """
+        """Write the current encoder, called `name` or as the folder, into the empty folder `out`; its manifest."""
         inference = self.base.inference
         (out / bundles.TOKENIZER).write_bytes(inference.path("tokenizer").read_bytes())
         saving.save(self.network, inference, out)
@@ -194,11 +187,10 @@ class TrainableModel:
             network.prompt = nn.Parameter(network.words(ids).detach().clone())
 
     def _freeze(self) -> None:
-        """Exclude parameters from training as the hyperparameters say."""
+        """Exclude from training the parameters that the hyperparameters name."""
         for name, value in self.network.named_parameters():
-            if self.hyperparameters.frozen and name.removeprefix("model.").startswith(self.hyperparameters.frozen):
-                value.requires_grad_(False)
-            if self.hyperparameters.trainable and not name.startswith(self.hyperparameters.trainable):
+            trainable = not self.hyperparameters.trainable or name.startswith(self.hyperparameters.trainable)
+            if not trainable or name.removeprefix("model.").startswith(self.hyperparameters.frozen):
                 value.requires_grad_(False)
 
     def _tokenizer(self) -> Tokenizer:
@@ -213,8 +205,3 @@ class TrainableModel:
             tokenizer.max_tokens = min(self.base.training.max_tokens, len(frame) + self.hyperparameters.max_length)
             self._tokenizers[prompt] = tokenizer, frame
         return self._tokenizers[prompt]
-
-    def _autocast(self) -> AbstractContextManager[object]:
-        if self.precision == "fp32":
-            return nullcontext()
-        return torch.autocast(self.device.partition(":")[0], dtype=torch.bfloat16)

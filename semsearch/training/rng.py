@@ -27,20 +27,14 @@ def restore(device: str, saved: State) -> None:
 @contextmanager
 def replayed(device: str, saved: State) -> Iterator[None]:
     """Draw the numbers that follow `saved` inside the block; the state before it is restored afterwards."""
-    before = state(device)
-    restore(device, saved)
-    try:
+    with torch.random.fork_rng([] if device == "cpu" else [device]):
+        restore(device, saved)
         yield
-    finally:
-        restore(device, before)
 
 
 @contextmanager
 def seeded(device: str, seed: int) -> Iterator[None]:
     """Draw the numbers of `seed` inside the block; the caller's state is restored afterwards."""
-    before = state(device)
-    torch.manual_seed(seed)
-    try:
+    with torch.random.fork_rng([] if device == "cpu" else [device]):
+        torch.manual_seed(seed)
         yield
-    finally:
-        restore(device, before)

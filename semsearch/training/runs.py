@@ -1,13 +1,17 @@
 """Training runs on disk, readable while they grow and without PyTorch.
 
-run/settings.json    the configuration          run/metrics.jsonl    loss and scores, line by line
-run/result.json      the result, once done      run/writer.pid       the process that is training
+run/settings.json    the configuration          run/writer.pid    the process that is training
+run/result.json      the result, once done
+run/metrics.jsonl    a line for every few steps and for every validation:
+    {"step": 10, "loss": 2.31, "rate": 1e-05, "seconds": 12.3}
+    {"step": 125, "dev": 77.02, "measure": "Spearman on STS-B dev"}
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +20,7 @@ from semsearch.errors import Corrupt, NotFound
 from semsearch.models import bundle as bundles
 from semsearch.models.model_ref import Reference
 from semsearch.types import JsonObject
-from semsearch.utils import writer_lock
+from semsearch.utils import atomic_write, writer_lock
 
 RUN = "run"
 SETTINGS, METRICS, RESULT = "settings.json", "metrics.jsonl", "result.json"
@@ -27,9 +31,9 @@ State = Literal["running", "stopped", "done"]
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
-    """One run. `metrics` are lines with step and loss, or with step, dev (a score in percent) and its measure.
+    """One run. `metrics` are the lines described above; `pid` is the process of a "running" run.
 
-    `pid` is the process of a "running" one. A "stopped" run continues when its command is given again.
+    A "stopped" run continues when its command is repeated.
     """
 
     folder: Path
@@ -55,7 +59,7 @@ def training_run(folder: str | Path) -> TrainingRun:
     pid = writer_lock.holder(home)  # before the result, which is written while the lock is held
     result = read_json(home / RESULT)
     state: State = "running" if pid else "done" if result else "stopped"
-    return TrainingRun(path, state, settings, read_lines(home / METRICS), result, pid)
+    return TrainingRun(path, state, settings, read_metrics(home), result, pid)
 
 
 def training_runs(home: str | Path) -> list[TrainingRun]:
@@ -64,25 +68,42 @@ def training_runs(home: str | Path) -> list[TrainingRun]:
 
 
 def base_model_of(name: str) -> str:
-    """The model that the encoder in the folder `name` was trained from, as Encoder.load accepts it; "" if unknown.
+    """The base model of the encoder in the folder `name`, as Encoder.load accepts it; "" if unknown.
 
-    In a folder that was copied from another machine, the name may be a path that does not exist here.
+    In a folder that was copied from another machine, it may be a path that does not exist here.
     """
     folder = Path(Reference.parse(name).model).expanduser() if name else Path()
     if not name or not folder.is_dir():
         return ""
-    base = _lookup(folder / RUN / SETTINGS, "base", "name")
-    base = base or _lookup(folder / bundles.MANIFEST, "origin", "trained", "base", "name")
-    return base if isinstance(base, str) else ""
+    settings, manifest = folder / RUN / SETTINGS, folder / bundles.MANIFEST
+    for file, keys in ((settings, ("base", "name")), (manifest, ("origin", "trained", "base", "name"))):
+        with suppress(Corrupt, KeyError, TypeError):
+            found: Any = read_json(file)
+            for key in keys:
+                found = found[key]
+            if found and isinstance(found, str):
+                return found
+    return ""
 
 
-def read_lines(file: Path) -> list[JsonObject]:
-    """All complete JSON lines. The last may be cut short by a kill, or be zeros after a power failure."""
+def read_metrics(home: Path) -> list[JsonObject]:
+    """All complete lines in the folder `home`. The last may be cut off by a kill, or be zeros after a power failure."""
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = (home / METRICS).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
     return [found for line in text.splitlines() if (found := _parse_line(line)) is not None]
+
+
+def append_metrics(home: Path, line: Mapping[str, object]) -> None:
+    with (home / METRICS).open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(line) + "\n")
+
+
+def truncate_metrics(home: Path, step: int) -> None:
+    """Remove the lines after `step`, which will be written again."""
+    lines = [line for line in read_metrics(home) if line["step"] <= step]
+    atomic_write.write_text(home / METRICS, "".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 def read_json(file: Path) -> JsonObject | None:
@@ -112,14 +133,3 @@ def _parse_line(text: str) -> JsonObject | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
-
-
-def _lookup(file: Path, *keys: str) -> object:
-    """The value below these keys of a JSON file; None where it is missing or cannot be read."""
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found

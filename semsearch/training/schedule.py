@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from semsearch.errors import UsageError
-
-if TYPE_CHECKING:
-    from semsearch.training.datasets.dataset import Dataset
-    from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.datasets.dataset import Dataset
+from semsearch.training.hyperparameters import Hyperparameters
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`steps` in all, `batch_size` examples a step, of those `grad_cache_size` encoded at once (0: all), the `seed`."""
+    """`steps` in all, `batch_size` examples per step, `grad_cache_size` texts encoded at once (0: all), the `seed`."""
 
     steps: int
     batch_size: int
@@ -50,7 +47,6 @@ def order(examples: int, seed: int, epoch: int) -> list[int]:
 def learning_rate(hyperparameters: Hyperparameters, step: int, steps: int) -> float:
     """The learning rate of a step, counted from 0: linear warm-up from 0, then linear decay to 0.
 
-    >>> from semsearch.training.hyperparameters import Hyperparameters
     >>> half = Hyperparameters(batch_size=1, learning_rate=1.0, warmup=0.5)
     >>> [round(learning_rate(half, step, 4), 2) for step in range(4)]
     [0.0, 0.5, 1.0, 0.5]

@@ -10,22 +10,14 @@ from contextlib import contextmanager
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class StopRequest:
-    """Whether a signal arrived. `number` is the first, 0 for none."""
-
-    number = 0
-
-    def __bool__(self) -> bool:
-        return self.number > 0
-
-
 @contextmanager
-def deferred() -> Iterator[StopRequest]:
+def deferred() -> Iterator[list[int]]:
     """Delay the usual effect of a signal until the end of the block; a second signal takes effect at once.
 
-    Does nothing outside the main thread, and for signals that are ignored or handled outside Python.
+    Yields the list of signals that have arrived. Does nothing outside the main thread, and for signals that are ignored
+    or handled outside Python.
     """
-    stop = StopRequest()
+    arrived: list[int] = []
     handlers = {}
     if threading.current_thread() is threading.main_thread():
         current = {number: signal.getsignal(number) for number in SIGNALS}
@@ -36,16 +28,16 @@ def deferred() -> Iterator[StopRequest]:
             signal.signal(number, usual)
 
     def request(number: int, frame: object) -> None:
-        if stop:
+        if arrived:
             restore()
             signal.raise_signal(number)
-        stop.number = stop.number or number
+        arrived.append(number)
 
     for number in handlers:
         signal.signal(number, request)
     try:
-        yield stop
+        yield arrived
     finally:
         restore()
-    if stop:
-        signal.raise_signal(stop.number)
+    if arrived:
+        signal.raise_signal(arrived[0])

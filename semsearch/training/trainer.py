@@ -1,6 +1,6 @@
 """The trainer: one run, or one run per seed, from a base model and a dataset to a saved encoder.
 
-Both continue a run of the same settings that was interrupted. semsearch.training.run_folder.folder describes the files.
+Both continue an interrupted run of the same settings. semsearch.training.run_folder.folder describes the files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -20,6 +19,7 @@ from semsearch.encoders import device as _device
 from semsearch.errors import UsageError
 from semsearch.training import checks, objectives, rng, schedule
 from semsearch.training.base_model import BaseModel, load_base
+from semsearch.training.datasets.dataset import Dataset
 from semsearch.training.hyperparameters import Hyperparameters
 from semsearch.training.loop import Loop, Teacher, TrainingStep
 from semsearch.training.model import TrainableModel
@@ -28,12 +28,8 @@ from semsearch.training.objectives._matryoshka import MatryoshkaObjective
 from semsearch.training.run_folder import manifest
 from semsearch.training.run_folder.folder import RunFolder
 from semsearch.training.training_config import TrainingConfig
+from semsearch.training.validation import Validation
 from semsearch.utils import atomic_write
-
-if TYPE_CHECKING:
-    from semsearch.training.datasets.dataset import Dataset
-    from semsearch.training.run_folder.state import RunState
-    from semsearch.training.validation import Validation
 
 SUMMARY = "summary.json"
 Report = Callable[[TrainingStep], None]
@@ -41,9 +37,9 @@ Report = Callable[[TrainingStep], None]
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """The result of a run. `score` is the best validation score in percent, reached after `step` of `steps` steps.
+    """The result of a run. `score` is the best validation score in percent (None without a validation).
 
-    Without a validation, `score` is None.
+    It was reached after `step` of `steps` steps.
     """
 
     folder: Path
@@ -83,14 +79,15 @@ def train(
 ) -> TrainingResult:
     """Train one encoder into the folder `out`, continuing an interrupted run of the same settings.
 
-    The encoder with the best score on `validation` is saved, without one the last. `teacher` returns vectors (n, d) of
-    texts, for distillation. Raises UsageError where `out` is in use for something else (`force` starts anew), or where
-    configuration, dataset and base model do not go together.
+    The encoder with the best score on `validation` is saved, without a validation the last. `teacher` returns vectors
+    (n, d) of texts, for distillation. Raises UsageError where `out` has other contents (`force` replaces another run),
+    or where configuration, dataset and base model do not go together.
     """
     folder, device = RunFolder(Path(out).expanduser()), _device.torch_device(config.device)
     hyperparameters = config.hyperparameters()
     base = load_base(config.base, hyperparameters, trust=trust_remote_code)
-    _check_output(folder.path, base)
+    if folder.path.resolve() in (base.folder.resolve(), *base.folder.resolve().parents):
+        raise UsageError(f"{folder.path} contains the base model itself.", "Name another folder: -o DIR")
     if config.threads:
         torch.set_num_threads(config.threads)
     plan = schedule.plan(
@@ -121,11 +118,16 @@ def train(
             save_best=lambda at: folder.save_best(lambda new: model.save(new, manifest.origin(settings, at), name)),
             report=report,
             title=f"{config.method} on {Path(base.training.name).name}, seed {config.seed}",
+            save_seconds=config.save_seconds,
         )
         with folder.locked():
             if folder.begin(settings, force=force):
                 loop.resume()
-            return _finish(folder, config.seed, measure, loop.run())
+            end = loop.run()
+            seconds = round(end.seconds, 3)
+            result = TrainingResult(folder.path, config.seed, end.best, measure, end.best_step, end.step, seconds)
+            folder.end({key: value for key, value in asdict(result).items() if key != "folder"})
+            return result
 
 
 def train_seeds(
@@ -141,9 +143,9 @@ def train_seeds(
     trust_remote_code: bool = False,
     report: Report | None = None,
 ) -> SeedsResult:
-    """`train` once per seed, into `out`/seed-N; mean and deviation in `out`/summary.json. Complete seeds are kept."""
+    """`train` once per seed, into `out`/seed-N; `out`/summary.json has mean and deviation. Complete runs are reused."""
     if not seeds or len(set(seeds)) < len(seeds):
-        raise UsageError(f"the seeds are {list(seeds)}.", "Name one or more, each of them once.")
+        raise UsageError(f"the seeds are {list(seeds)}.", "Name one or more, each once.")
     results = tuple(
         train(
             replace(config, seed=seed),
@@ -195,17 +197,3 @@ def _objective(config: TrainingConfig, shape: Shape, dataset: Dataset) -> BaseOb
     shape = replace(shape, columns=tuple(dataset.columns), classes=classes)
     make = partial(objectives.make, config.method, options=config.options)
     return MatryoshkaObjective(shape, config.matryoshka_dims, make) if config.matryoshka_dims else make(shape)
-
-
-def _check_output(out: Path, base: BaseModel) -> None:
-    if out.resolve() in (base.folder.resolve(), *base.folder.resolve().parents):
-        raise UsageError(f"{out} contains the base model itself.", "Name another folder: -o DIR")
-
-
-def _finish(folder: RunFolder, seed: int, measure: str, state: RunState) -> TrainingResult:
-    """The result of a completed run, written to its folder."""
-    result = TrainingResult(
-        folder.path, seed, state.best, measure, state.best_step, state.step, round(state.seconds, 3)
-    )
-    folder.end({key: value for key, value in asdict(result).items() if key != "folder"})
-    return result

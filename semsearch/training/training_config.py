@@ -13,30 +13,23 @@ from semsearch.training.hyperparameters import Hyperparameters
 KINDS = ("bert", "roberta", "causal")
 PRECISIONS = ("fp32", "bf16")
 SEEDS = 2**64  # that torch accepts
-SMALLEST = 1e-12  # for what has to be above 0
+SMALLEST = 1e-12  # of values that have to be above 0
 LEAST: Mapping[str, float] = {
-    "batch_size": 1,
-    "learning_rate": SMALLEST,
-    "epochs": SMALLEST,
-    "steps": 1,
-    "max_length": 1,
-    "warmup": 0,
-    "eval_every": 1,
-    "ema_decay": 0,
-    "grad_cache_size": 0,
-    "threads": 0,
-    "seed": 0,
+    **dict.fromkeys(("learning_rate", "epochs"), SMALLEST),
+    **dict.fromkeys(("batch_size", "steps", "max_length", "eval_every"), 1),
+    **dict.fromkeys(("warmup", "ema_decay", "grad_cache_size", "threads", "seed", "save_seconds"), 0),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingConfig:
-    """How an encoder is trained. What is None is as in the paper of the method (see Hyperparameters).
+    """The configuration of a run. None stands for the value of the method's paper (see Hyperparameters).
 
-    `steps` replaces `epochs`. `grad_cache_size`: texts that are encoded at once where memory cannot hold a batch; the
-    loss still sees the whole batch; 0: all of it. `precision` is fp32 or bf16. `matryoshka_dims`: lengths at which the
-    beginning of a vector has to be usable on its own. `training_template` and `inference_template` replace those of the
-    paper, for a base model that names none. `threads` 0 leaves the number to PyTorch.
+    `steps` replaces `epochs`. `grad_cache_size`: texts that are encoded at once where memory is too small for a batch;
+    the loss still sees the whole batch; 0: all of it. `precision` is fp32 or bf16. `matryoshka_dims`: lengths to which
+    vectors can be truncated afterwards. `training_template` and `inference_template` replace those of the paper, for a
+    base model that names none. `threads` 0 leaves the number to PyTorch. `save_seconds`: the longest time between two
+    saved states, and so the most that a crash can lose.
     """
 
     method: str
@@ -58,6 +51,7 @@ class TrainingConfig:
     inference_template: str = ""
     ema_decay: float | None = None
     threads: int = 0
+    save_seconds: float = 600.0
 
     def hyperparameters(self) -> Hyperparameters:
         """The paper's, with the overrides. Raises UsageError for an invalid value, UnknownName."""
@@ -67,8 +61,8 @@ class TrainingConfig:
         for name in ("training_template", "inference_template"):
             template = getattr(self, name)
             overrides[f"{name}s"] = dict.fromkeys(KINDS, template) if template else None
-        given = {name: value for name, value in overrides.items() if value is not None}
-        return replace(objectives.load(self.method).hyperparameters, **given)
+        changed = {name: value for name, value in overrides.items() if value is not None}
+        return replace(objectives.load(self.method).hyperparameters, **changed)
 
     def _check(self) -> None:
         for name, least in LEAST.items():

@@ -1,7 +1,7 @@
 """Validation, which chooses the best checkpoint: by pairs with gold scores, related pairs, or halves of texts.
 
-STS-B dev is the usual one of the papers. Without labels, a held-out text is cut in two, and the second half has to be
-retrieved by the first among those of all held-out texts (the inverse cloze task of Lee et al. 2019,
+The papers use STS-B dev. Without labels, a held-out text is split in two, and its first half has to retrieve the second
+among the second halves of all held-out texts (the inverse cloze task of Lee et al. 2019,
 https://arxiv.org/abs/1906.00300, without the rest of the passage).
 """
 
@@ -11,26 +11,23 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semsearch.errors import UsageError
 from semsearch.evaluation import sts
 from semsearch.training.datasets.dataset import ANCHOR, POSITIVE, Dataset
+from semsearch.types import Vectors
 from semsearch.utils.writing_systems import EAST_ASIAN
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from semsearch.types import Vectors
-
-Encode = Callable[[Sequence[str]], "Vectors"]
-MIN_WORDS = 6  # of a text that is cut in two
+Encode = Callable[[Sequence[str]], Vectors]
+MIN_WORDS = 6  # of a text that is split in two
 QUERIES_AT_ONCE = 1024
 ROUNDING = 1e-6  # of the cosine of two float32 rows: smaller differences are ties
-MAX_HELD_OUT, FRACTION = 500, 10  # a tenth of the examples, at most as many as are scored in seconds
-SMALL, SMALL_FRACTION = 20, 4  # of little data a quarter, so that a score depends on more than a few texts
+MAX_HELD_OUT, FRACTION = 500, 10  # a tenth of the examples, at most as many as can be scored in seconds
+SMALL, SMALL_FRACTION = 20, 4  # of small data a quarter, so that a score depends on more than a few texts
 SEED = 0  # independent of the run's seed, so that several seeds are scored on the same examples
 _WORD = re.compile(rf"[{EAST_ASIAN}]|[^\s{EAST_ASIAN}]+")
 
@@ -64,7 +61,7 @@ class SimilarityValidation:
 class RetrievalValidation:
     """MRR@10 of the second text of each pair among all distinct second texts, with the first as query.
 
-    Ties count against it: an encoder that maps all texts to one vector scores 0 beyond ten texts.
+    Ties count as misses: an encoder that maps all texts to one vector scores 0 beyond ten texts.
     """
 
     pairs: Sequence[tuple[str, str]]
@@ -92,7 +89,7 @@ def _ranks(cosines: Vectors, relevant: NDArray[np.int64]) -> NDArray[np.int64]:
 def split_halves(texts: Sequence[str], name: str) -> RetrievalValidation:
     """The first and second half, by words, of each text that is long enough. Raises UsageError with fewer than two.
 
-    Chinese and Japanese do not separate words; there each character counts as one.
+    Chinese and Japanese do not separate words; there each character counts as a word.
 
     >>> split_halves(["one two three four five six", "short", "a b c d e f g"], "notes").pairs
     [('one two three', 'four five six'), ('a b c', 'd e f g')]
@@ -130,7 +127,7 @@ def validation_of(dataset: Dataset, name: str) -> Validation:
 
 
 def default_held_out(examples: int) -> int:
-    """How many of so many examples are held out by default.
+    """The number of examples to hold out by default.
 
     >>> [default_held_out(each) for each in (4, 40, 100, 1000, 10**6)]
     [1, 10, 20, 100, 500]

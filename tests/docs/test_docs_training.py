@@ -95,20 +95,20 @@ def test_the_table_of_methods_has_each_with_the_figures_that_hold() -> None:
 
 
 def test_every_column_it_names_is_known() -> None:
-    from semsearch.training.datasets import _columns
+    from semsearch.training.datasets import columns
 
     lines = {
         row[0]: row[1] for row in re.findall(r"^\| (a text|a pair|a third text|how alike) \| (.*) \|$", TEXT, re.M)
     }
     names = {role: re.findall(r"`(\w+)`", cells) for role, cells in lines.items()}
-    assert all(_columns.recognise([name]) == {"anchor": name} for name in names["a text"])
+    assert all(columns.recognise([name]) == {"anchor": name} for name in names["a text"])
     pairs = [re.findall(r"`(\w+)`", part) for part in lines["a pair"].split(" · ")]
     asked = [[first, second] for first in pairs[-1][:2] for second in pairs[-1][2:]]
     for one, other in [*pairs[:-1], *asked]:
-        assert _columns.recognise([other, one]) == {"anchor": one, "positive": other}
+        assert columns.recognise([other, one]) == {"anchor": one, "positive": other}
     for role, kind in (("a third text", "negative"), ("how alike", None)):
         for name in names[role]:
-            found = _columns.recognise(["sentence1", "sentence2", name])
+            found = columns.recognise(["sentence1", "sentence2", name])
             assert len(found) == 3 and (kind is None or found[kind] == name), name
 
 

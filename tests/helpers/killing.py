@@ -29,7 +29,6 @@ CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 
 def main() -> None:
     base, folder = sys.argv[1], Path(sys.argv[2])
-    loop.SAVE_SECONDS = 0.0  # a state after every step
     loop.plot = SimpleNamespace(draw=lambda *_: None)  # type: ignore[attr-defined]
     whole = told_of(folder / "whole", trained(base, folder / "whole"))  # in here: children find all modules imported
     total = answered(lambda: counted(base, folder / "counted"))
@@ -71,6 +70,7 @@ def trained(base: str, folder: Path, report: Any = None) -> trainer.TrainingResu
         ema_decay=0.5,
         device="cpu",
         threads=1,
+        save_seconds=0.0,  # a state after every step
     )
     return trainer.train(settings, examples(), folder, validation=Near(), report=report)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.errors import Corrupt, GuardRail, NotFound, SemsearchError, UnknownName, Unreadable, UsageError
-from semsearch.training import Dataset, dataset_of_texts, nli_triplets, read_dataset
+from semsearch.training import Dataset, dataset_of_texts, nli_triplets, parse_columns, read_dataset
 from semsearch.training.datasets.adaptation import adapt
 
 NLI_ROWS = [
@@ -308,14 +308,12 @@ def test_what_is_not_there_or_no_text_is_one_error(tmp_path: Path) -> None:
 
 
 def test_columns_that_make_no_sense_are_refused() -> None:
-    from semsearch.training.datasets import _columns
-
-    assert _columns.parse_columns(["text=a", "positive=b,score=c"]) == {"anchor": "a", "positive": "b", "score": "c"}
+    assert parse_columns(["text=a", "positive=b,score=c"]) == {"anchor": "a", "positive": "b", "score": "c"}
     with pytest.raises(UnknownName):
-        _columns.parse_columns(["ancor=a"])
+        parse_columns(["ancor=a"])
     for words in ("anchor", "anchor=", "anchor=a,anchor=b"):
         with pytest.raises(UsageError):
-            _columns.parse_columns([words])
+            parse_columns([words])
 
 
 # As a method wants them

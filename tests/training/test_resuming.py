@@ -31,7 +31,7 @@ from semsearch.training import (  # noqa: E402
     trainer,
 )
 from semsearch.training.averaging import WeightAverage  # noqa: E402
-from semsearch.training.run_folder import metrics, state  # noqa: E402
+from semsearch.training.run_folder import state  # noqa: E402
 from semsearch.training.run_folder.folder import RunFolder  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -44,12 +44,6 @@ class CutOff(BaseException):
 @pytest.fixture(autouse=True)
 def without_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "plot", SimpleNamespace(draw=lambda *_: None))
-
-
-@pytest.fixture
-def every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A state after every step."""
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
 
 
 def run(
@@ -69,6 +63,7 @@ def run(
         "learning_rate": 1e-3,
         "warmup": 2,
         "device": "cpu",
+        "save_seconds": 0.0,  # a state after every step
     }
     settings = TrainingConfig(method, f"{golden / 'models' / 'tiny-bert'}{template}", **{**usual, **told})
     data = examples(columns=("anchor", "positive"), labels=True)
@@ -87,7 +82,7 @@ WAYS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_run_that_was_cut_off_comes_to_the_same(golden: Path, tmp_path: Path, every_step: None, way: str) -> None:
+def test_a_run_that_was_cut_off_comes_to_the_same(golden: Path, tmp_path: Path, way: str) -> None:
     method, template, told = WAYS[way]
     run(golden, tmp_path / "whole", method, template, **told)
     for at in (1, 3, 4) if way == "cotbert" else (4,):
@@ -98,7 +93,7 @@ def test_a_run_that_was_cut_off_comes_to_the_same(golden: Path, tmp_path: Path, 
         assert outcome(tmp_path / f"at-{at}") == outcome(tmp_path / "whole")
 
 
-def test_parts_that_memory_could_not_hold_stay_small(golden: Path, tmp_path: Path, every_step: None) -> None:
+def test_parts_that_memory_could_not_hold_stay_small(golden: Path, tmp_path: Path) -> None:
     """A run that found out that it has to halve its parts does not begin with whole batches again."""
     made, objective = learner(golden / "models" / "tiny-bert", "cotbert", batch_size=4)
     home = tmp_path / "run"
@@ -167,11 +162,11 @@ def test_a_state_that_does_not_fit_is_told(tmp_path: Path, damage: str) -> None:
 
 def test_metrics_that_were_cut_short_are_said_again(tmp_path: Path) -> None:
     for step in (1, 2, 3):
-        metrics.append(tmp_path, {"step": step, "loss": 0.1 + 0.2})
+        runs.append_metrics(tmp_path, {"step": step, "loss": 0.1 + 0.2})
     with (tmp_path / "metrics.jsonl").open("a") as lines:
         lines.write('\0\0\0\n{"step": 4, "lo')
-    assert [line["step"] for line in runs.read_lines(tmp_path / runs.METRICS)] == [1, 2, 3]
-    metrics.truncate(tmp_path, 2)
+    assert [line["step"] for line in runs.read_metrics(tmp_path)] == [1, 2, 3]
+    runs.truncate_metrics(tmp_path, 2)
     assert (tmp_path / "metrics.jsonl").read_text().splitlines() == [
         '{"step": 1, "loss": 0.30000000000000004}',
         '{"step": 2, "loss": 0.30000000000000004}',
@@ -285,11 +280,11 @@ def test_two_runs_never_write_into_one_folder(golden: Path, tmp_path: Path) -> N
 def test_a_folder_that_was_only_begun_is_begun_again(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.begin({"seed": 0})
-    metrics.append(folder.home, {"step": 1, "loss": 1.0})
+    runs.append_metrics(folder.home, {"step": 1, "loss": 1.0})
     folder.save_best(written("best"))  # and cut off before where it stands was kept
     assert folder.result({"seed": 0}) is None
     assert not folder.begin({"seed": 0})
-    assert runs.read_lines(folder.home / runs.METRICS) == []
+    assert runs.read_metrics(folder.home) == []
 
 
 @pytest.mark.long

@@ -34,7 +34,7 @@ from semsearch.training import (  # noqa: E402
 )
 from semsearch.training.averaging import WeightAverage  # noqa: E402
 from semsearch.training.hyperparameters import Hyperparameters  # noqa: E402
-from semsearch.training.run_folder import metrics, plot  # noqa: E402
+from semsearch.training.run_folder import plot  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -479,12 +479,12 @@ def test_a_run_that_was_stopped_is_never_taken_for_done(
 def test_the_picture_shows_loss_and_score(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("matplotlib")
     for step in (10, 20):
-        metrics.append(tmp_path, {"step": step, "loss": 3.0 / step, "rate": 1e-5, "seconds": 1.0})
-        metrics.append(tmp_path, {"step": step, "dev": 60.0 + step, "measure": "Spearman on STS-B dev"})
+        runs.append_metrics(tmp_path, {"step": step, "loss": 3.0 / step, "rate": 1e-5, "seconds": 1.0})
+        runs.append_metrics(tmp_path, {"step": step, "dev": 60.0 + step, "measure": "Spearman on STS-B dev"})
     from matplotlib.figure import Figure
 
     figure = Figure()
-    plot._fill(figure, runs.read_lines(tmp_path / runs.METRICS), "cotbert on a model, seed 0")
+    plot._fill(figure, runs.read_metrics(tmp_path), "cotbert on a model, seed 0")
     left, right = figure.axes
     assert left.get_title(loc="left") == "cotbert on a model, seed 0"
     assert (left.get_xlabel(), left.get_ylabel()) == ("step", "loss")
@@ -500,7 +500,7 @@ def test_the_picture_shows_loss_and_score(tmp_path: Path, caplog: pytest.LogCapt
 def test_a_run_goes_on_without_matplotlib(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    metrics.append(tmp_path, {"step": 10, "loss": 3.0, "rate": 1e-5, "seconds": 1.0})
+    runs.append_metrics(tmp_path, {"step": 10, "loss": 3.0, "rate": 1e-5, "seconds": 1.0})
     monkeypatch.setattr(plot, "_warned", set())
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with caplog.at_level(logging.WARNING):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from semsearch.cli.train.plan import Plan
     from semsearch.training import Dataset
 
-MAX_REASONS = 5  # for skipping records, that are printed
+MAX_REASONS = 5  # number of reasons for skipping records that are printed
 SAMPLE = 1000  # texts whose length is measured
 TOKENS_PER_WORD = 1.4  # of English under WordPiece, roughly
 
@@ -57,12 +56,10 @@ class DataSource:
             raise UsageError("--data and --from-index exclude each other.", "Train on one, then on the other.")
         if self.data is None and self.from_index is None:
             raise UsageError("there is no training data.", "Pass --data FILE or --from-index NAME.")
-        from semsearch.training import dataset_of_texts, read_dataset
-        from semsearch.training.datasets._columns import parse_columns
+        if self.data is None:
+            return self._passages(options, self.from_index or "")
+        from semsearch.training import parse_columns, read_dataset
 
-        if self.from_index is not None:
-            return self._passages(options, self.from_index, dataset_of_texts)
-        assert self.data is not None
         check_split(self.data, "an encoder", yes=True)
         return read_dataset(
             self.data,
@@ -75,7 +72,7 @@ class DataSource:
         )
 
     def adapted(self, examples: Dataset, plan: Plan, options: Options, *, yes: bool) -> Dataset:
-        """The examples as the method reads them; prints a summary, and what was skipped."""
+        """The examples in the form that the method reads; a summary and the skipped records are printed."""
         from semsearch.training.datasets.adaptation import adapt
 
         if plan.labels == "class" and any(label != int(label) for label in examples.labels or ()):
@@ -85,46 +82,43 @@ class DataSource:
             _print_summary(examples, found, conversion, plan)
         return found
 
-    def _passages(self, options: Options, name: str, of_texts: Callable[..., Dataset]) -> Dataset:
+    def _passages(self, options: Options, name: str) -> Dataset:
         for flag, value in (("--columns", self.columns), ("--labels", self.labels)):
             if value:
                 raise UsageError(f"the passages of an index have no {flag[2:]}.", f"Omit {flag}.")
+        from semsearch.training import dataset_of_texts
+
+        granularity = self.granularity or "passages"
         with open_index(options, name) as index:
-            return of_texts(
-                index.texts(), f"index {name}", granularity=self.granularity or "passages", max_samples=self.max_samples
+            return dataset_of_texts(
+                index.texts(), f"index {name}", granularity=granularity, max_samples=self.max_samples
             )
 
 
 def _print_summary(examples: Dataset, found: Dataset, conversion: str, plan: Plan) -> None:
-    console.note(f"data: {examples.source}, {described(examples)}")
+    """Notes on stderr, with a hint if training would truncate most of the texts."""
+    console.note(f"data: {examples.source}, {_description(examples)}")
     if conversion:
-        console.note(f"read as {described(found)}: {conversion}")
-    skipped = found.skipped
-    for reason, count in list(skipped.items())[:MAX_REASONS]:
+        console.note(f"read as {_description(found)}: {conversion}")
+    reasons = list(found.skipped.items())
+    for reason, count in reasons[:MAX_REASONS]:
         console.note(f"skipped {count:,}: {reason}")
-    if len(skipped) > MAX_REASONS:
-        console.note(f"skipped {sum(list(skipped.values())[MAX_REASONS:]):,} for other reasons")
-    _warn_of_truncation(found, plan)
+    if len(reasons) > MAX_REASONS:
+        console.note(f"skipped {sum(count for _, count in reasons[MAX_REASONS:]):,} for other reasons")
+    longest = list(found.columns.values())[-1][:SAMPLE]
+    words = sorted(len(text.split()) for text in longest)[len(longest) // 2] if longest else 0
+    if words * TOKENS_PER_WORD > 1.5 * plan.max_length:
+        console.note(
+            f"half of the texts have {words} words or more, but training reads only {plan.max_length} tokens of "
+            "each: raise --max-length, or pass --granularity sentences to split documents into sentences"
+        )
 
 
-def described(examples: Dataset) -> str:
+def _description(examples: Dataset) -> str:
     """
     >>> from semsearch.training import Dataset
-    >>> described(Dataset({"anchor": ["a"], "positive": ["b"]}, [1.0]))
+    >>> _description(Dataset({"anchor": ["a"], "positive": ["b"]}, [1.0]))
     '1 pair with labels'
     """
     noun = {1: "text", 2: "pair", 3: "triplet"}[len(examples.columns)]
     return console.count(len(examples), noun) + ("" if examples.labels is None else " with labels")
-
-
-def _warn_of_truncation(examples: Dataset, plan: Plan) -> None:
-    """Print a hint if training would truncate most of the texts."""
-    from statistics import median
-
-    longest = list(examples.columns.values())[-1][:SAMPLE]
-    words: Any = median(len(text.split()) for text in longest) if longest else 0
-    if words * TOKENS_PER_WORD > 1.5 * plan.max_length:
-        console.note(
-            f"half of the texts have {words:.0f} words or more, but training reads only {plan.max_length} tokens of "
-            "each: raise --max-length, or pass --granularity sentences to split documents into sentences"
-        )

@@ -45,7 +45,7 @@ class FollowUp:
     ] = None
 
     def check(self, options: Options, out: Path, *, force: bool) -> None:
-        """Raises, before anything is trained, for what would fail afterwards. `out` is the folder of the run."""
+        """Raises before training for errors that would occur after it. `out` is the folder of the run."""
         if self.export is not None:
             require_packages("--export")
         if self.index is None:
@@ -56,7 +56,10 @@ class FollowUp:
         if self.name is None:
             self.name = index_of_files(options, [self.index])
         folder = settings.index_folder(self.name, options.folder())
-        if settings.is_index(folder) and (force or not _was_trained_in(out, encoder_of(folder))):
+        if not settings.is_index(folder):
+            return
+        encoder = Path(Reference.parse(encoder_of(folder)).model)
+        if force or not encoder.is_relative_to(out.expanduser().resolve()):  # not of an earlier run of this command
             other = "the encoder that --force replaces" if force else "another encoder"
             raise UsageError(
                 f"an index called {self.name} exists, but was built with {other}.",
@@ -64,7 +67,7 @@ class FollowUp:
             )
 
     def run(self, options: Options, encoder: Path, out: Path, data: Path | None, *, trust: bool) -> dict[str, Any]:
-        """Export the encoder to `out` and build the index; the JSON objects of both, None for what is not requested.
+        """Export the encoder to `out` and build the index; the JSON objects of both, None where not requested.
 
         `data` is the folder of STS test sets, on which an int8 export is checked.
         """
@@ -96,24 +99,16 @@ def _export(
 ) -> dict[str, Any]:
     """Export the encoder, unless an earlier run of the command did."""
     out = folder.expanduser() / FOLDER
-    source = bundles.read(encoder)
-    if (out / bundles.MANIFEST).is_file():
-        there = bundles.read(out)
-        same = there.origin.get("weights_sha256") == source.weights_sha256
-        if same and there.precision == dtype:
-            return {"folder": str(out), "fingerprint": there.fingerprint, "dtype": dtype}
-    found = exporting.export(
-        str(encoder),
-        out,
-        dtype,
-        data=sts_folder(data, dtype),
-        force=True,
-        trust_remote_code=trust,
-        report=(lambda step: None) if options.quiet else console.note,
-    )
+    found = bundles.read(out) if (out / bundles.MANIFEST).is_file() else None
+    same = found and found.origin.get("weights_sha256") == bundles.read(encoder).weights_sha256
+    if found is None or not same or found.precision != dtype:
+        found = exporting.export(
+            str(encoder),
+            out,
+            dtype,
+            data=sts_folder(data, dtype),
+            force=True,
+            trust_remote_code=trust,
+            report=(lambda step: None) if options.quiet else console.note,
+        )
     return {"folder": str(out), "fingerprint": found.fingerprint, "dtype": dtype}
-
-
-def _was_trained_in(out: Path, encoder: str) -> bool:
-    """Whether the reference `encoder` names the output of an earlier run of this command."""
-    return Path(Reference.parse(encoder).model).is_relative_to(out.expanduser().resolve())

@@ -1,6 +1,6 @@
 """Plan of a `train` command: method, base, hyperparameters, options of the method, teacher.
 
-It is checked before torch is imported, as far as that is possible.
+As far as possible it is checked before torch is imported.
 """
 
 from __future__ import annotations
@@ -68,16 +68,15 @@ class Plan:
     template: str | None = None
     seeds: tuple[int, ...] = (0,)
     assignments: tuple[str, ...] = ()
-    matryoshka_dims: tuple[int, ...] = ()
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def reference(self) -> str:
-        """The base and how it is read, as one name."""
+        """The base with its template, as one name."""
         return str(Reference.parse(self.base).with_(template=self.template))
 
     def check(self, out: Path, teacher: str | None, *, force: bool) -> None:
-        """Raises UnknownName, NotFound, UsageError, MissingExtra for what is wrong whatever the data."""
+        """Raises UnknownName, NotFound, UsageError, MissingExtra for errors that do not depend on the data."""
         known = objectives.names()
         if self.method.replace("_", "-") not in known:
             raise UnknownName("training method", self.method, known)
@@ -96,12 +95,12 @@ class Plan:
         """The names of the runs that are not finished yet."""
         if len(self.seeds) == 1:
             return [self.method]
-        ends = {seed: out.expanduser() / f"seed-{seed}" / "run" / "result.json" for seed in self.seeds}
-        unfinished = [seed for seed, end in ends.items() if force or not end.is_file()]
+        folders = {seed: out.expanduser() / f"seed-{seed}" for seed in self.seeds}
+        unfinished = [seed for seed in self.seeds if force or not (folders[seed] / "run" / "result.json").is_file()]
         return [f"{self.method} seed {seed}" for seed in unfinished or self.seeds]
 
     def config(self, settings: Settings) -> TrainingConfig:
-        """The configuration of the first run. Raises UnknownName, UsageError for what the method does not support."""
+        """The configuration of the first run. Raises UnknownName, UsageError for options that the method lacks."""
         from semsearch.training import TrainingConfig
 
         changed = {name: value for name, value in self.hyperparameters.items() if value is not None}
@@ -110,7 +109,6 @@ class Plan:
             base=self.reference,
             seed=self.seeds[0],
             options=self.options(),
-            matryoshka_dims=self.matryoshka_dims,
             device=settings.device,
             threads=settings.threads,
             **changed,
@@ -130,7 +128,7 @@ class Plan:
         return found
 
     def uses(self, columns: Sequence[str]) -> list[str]:
-        """The columns among these that the method reads."""
+        """Those of the columns that the method reads."""
         return objectives.columns_read(self.method, columns, self.options())
 
     @property
@@ -147,21 +145,20 @@ class Plan:
 def load_teacher(
     plan: Plan, name: str | None, device: str, options: Options, *, trust: bool
 ) -> tuple[Teacher | None, str]:
-    """The teacher and its name, by default the base with mean pooling; (None, "") for a method without teacher."""
+    """The teacher and its name; (None, "") for a method without teacher.
+
+    By default it is the base with mean pooling, or a trained encoder as it was trained.
+    """
     if plan.labels != "teacher":
         return None, ""
-    reference = name or _default_teacher(Reference.parse(plan.base))
-    encoder = semsearch.Encoder.load(reference, device=device, trust_remote_code=trust)
+    if name is None:
+        base = replace(Reference.parse(plan.base), template="", layer=None, options={})
+        saved = (model_folders.find(base.model, base.revision) / bundles.MANIFEST).is_file()
+        name = str(base if saved else base.with_(template="mean"))
+    encoder = semsearch.Encoder.load(name, device=device, trust_remote_code=trust)
     if not options.quiet:
-        console.note(f"teacher: {reference}")
-    return encoder.encode, reference
-
-
-def _default_teacher(base: Reference) -> str:
-    """The base with mean pooling; a trained encoder as it was trained."""
-    plain = replace(base, template="", layer=None, options={})
-    saved = (model_folders.find(base.model, base.revision) / bundles.MANIFEST).is_file()
-    return str(plain if saved else plain.with_(template="mean"))
+        console.note(f"teacher: {name}")
+    return encoder.encode, name
 
 
 def _check_folder(out: Path, *, force: bool) -> None:

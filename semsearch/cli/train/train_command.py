@@ -23,14 +23,14 @@ from semsearch.training import objectives
 if TYPE_CHECKING:
     from semsearch.training import SeedsResult
 
+METHODS = ", ".join(objectives.names(foreign=False))  # once: typer evaluates the annotations below several times
+
 
 @option_groups
 def train(
     ctx: typer.Context,
     *,
-    method: Annotated[
-        str, typer.Option("--method", metavar="METHOD", help=f"Training objective: {', '.join(objectives.names())}.")
-    ],
+    method: Annotated[str, typer.Option("--method", metavar="METHOD", help=f"Training objective: {METHODS}.")],
     base: Annotated[
         str,
         typer.Option("--base", metavar="MODEL", help="Model to train: a folder or hf:owner/name, also with #TEMPLATE."),
@@ -54,7 +54,7 @@ def train(
     device: DeviceOption = None,
     seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Random seed.  [default: 0]")] = None,
     seeds: Annotated[
-        str | None, typer.Option(metavar="N,N,…", help="One run per seed; the best by validation score is kept.")
+        str | None, typer.Option(metavar="N,N,…", help="One run per seed; the best by validation score is used.")
     ] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the method; repeatable.")
@@ -80,8 +80,11 @@ def train(
         template=template,
         seeds=_seeds(seed, seeds),
         assignments=tuple(assignments or ()),
-        matryoshka_dims=_numbers(matryoshka_dims, "--matryoshka-dims") if matryoshka_dims else (),
-        hyperparameters={**asdict(hyperparameters), "precision": precision},
+        hyperparameters={
+            **asdict(hyperparameters),
+            "precision": precision,
+            "matryoshka_dims": _numbers(matryoshka_dims, "--matryoshka-dims") if matryoshka_dims else None,
+        },
     )
     plan.check(out, teacher, force=force)
     validation.check(yes=yes)
@@ -89,7 +92,9 @@ def train(
     examples = source.read(options, yes=yes)
     config = plan.config(settings.load({"device": device}))
     examples = source.adapted(examples, plan, options, yes=yes)
-    examples, dev = validation.split(examples, options, yes=yes)
+    examples, dev, description = validation.split(examples, yes=yes)
+    if not options.quiet:
+        console.note(f"validation: {description}")
     encode, teacher_name = load_teacher(plan, teacher, config.device, options, trust=trust)
     from semsearch import training
 
@@ -137,7 +142,7 @@ def _print_result(plan: Plan, summary: SeedsResult, followed: dict[str, Any], as
 
 
 def _readable(found: dict[str, Any]) -> dict[str, str]:
-    """The lines of the result for a person."""
+    """The result as lines for people."""
     lines = {key: str(found[key]) for key in ("folder", "method", "base")}
     each = found["seeds"]
     if found["score"] is not None:

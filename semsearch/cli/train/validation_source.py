@@ -1,4 +1,4 @@
-"""Validation set of `train`: STS-B dev, a file, or a held-out part of the training data."""
+"""Validation set of `train`: STS-B dev, a file, or held-out training data."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from semsearch.cli.lookup import check_split
-from semsearch.cli.options import Options
-from semsearch.cli.output import console
 from semsearch.errors import NotFound, UsageError
 from semsearch.settings import DATA
 
@@ -37,7 +35,7 @@ class ValidationSource:
     ] = None
 
     def check(self, *, yes: bool) -> None:
-        """Raises NotFound, UsageError, GuardRail for what is wrong whatever the training data."""
+        """Raises NotFound, UsageError, GuardRail for errors that do not depend on the training data."""
         if self.validation in (None, STSB, NONE) or self._held_out() is not None:
             return
         assert self.validation is not None
@@ -48,19 +46,13 @@ class ValidationSource:
             )
         check_split(path, "an encoder", yes=yes)
 
-    def split(self, examples: Dataset, options: Options, *, yes: bool) -> tuple[Dataset, Validation | None]:
-        """The examples that remain for training, and the validation set; its description goes to stderr."""
-        remaining, dev, description = self._split(examples, yes=yes)
-        if not options.quiet:
-            console.note(f"validation: {description}")
-        return remaining, dev
-
-    def _split(self, examples: Dataset, *, yes: bool) -> tuple[Dataset, Validation | None, str]:
+    def split(self, examples: Dataset, *, yes: bool) -> tuple[Dataset, Validation | None, str]:
+        """The examples that remain for training, the validation set, and its description."""
         count = self._held_out()
         if self.validation == NONE:
             return examples, None, "none; the last checkpoint is kept"
-        if self.validation == STSB or (self.validation is None and self._stsb_is_available()):
-            return examples, self._stsb(), "STS-B dev"
+        if self.validation in (None, STSB) and (stsb := self._stsb()) is not None:
+            return examples, stsb, "STS-B dev"
         if self.validation is None or count is not None:
             return self._hold_out(examples, count or 0)
         from semsearch.training import read_dataset, validation_of
@@ -94,26 +86,21 @@ class ValidationSource:
             )
         return int(number or 0)
 
-    def _stsb(self) -> Validation:
+    def _stsb(self) -> Validation | None:
+        """STS-B dev; None where it is neither requested nor available."""
         from semsearch.evaluation import sts_pairs
         from semsearch.training import SimilarityValidation
 
         folder = self.data_dir or os.environ.get(DATA)
+        if not folder and self.validation is None:
+            return None
         if not folder:
             raise UsageError("the folder of STS-B is not known.", f"Pass --data-dir DIR, or set {DATA}.")
         try:
             dev = sts_pairs("stsb", Path(folder), "dev")["dev"]
-        except NotFound as error:  # other commands have another flag for it
-            raise NotFound(error.message, "Pass the folder that contains STS/ and SICK/: --data-dir DIR.") from error
+        except NotFound as error:
+            if self.validation is None and self.data_dir is None:
+                return None
+            fix = "Pass the folder that contains STS/ and SICK/: --data-dir DIR."  # other commands have another flag
+            raise NotFound(error.message, fix) from error
         return SimilarityValidation(dev.pairs, dev.gold)
-
-    def _stsb_is_available(self) -> bool:
-        if self.data_dir is None and not os.environ.get(DATA):
-            return False
-        try:
-            self._stsb()
-        except NotFound:
-            if self.data_dir is not None:
-                raise
-            return False
-        return True

@@ -13,19 +13,19 @@ from semsearch.chunking.splitter import Splitter, passages
 from semsearch.documents import loaders, walk
 from semsearch.documents.loaders import text as plain
 from semsearch.errors import Unreadable, UsageError
-from semsearch.training.datasets._skipped import SkipCounts
+from semsearch.training.datasets.dataset import SkipCounts
 from semsearch.types import Document, Skipped
 from semsearch.utils.writing_systems import EAST_ASIAN
 
 Granularity = Literal["sentences", "passages"]
 PASSAGE = Splitter(size=128)  # words: about 192 tokens of English, as in an index
-MIN_LETTERS = 8  # of a sentence: less is a list number, a rule between paragraphs, a single word
+MIN_LETTERS = 8  # of a sentence: shorter ones are list numbers, rules between paragraphs, single words
 _WORD = re.compile(rf"[{EAST_ASIAN}]|[^\W_]+")
 _LINES = (".txt", ".text", "")  # corpora with one text per line
 
 
 def is_document(path: Path) -> bool:
-    """Whether a file is read as `index` reads it; otherwise it has one text per line. Raises Unreadable."""
+    """Whether a file is read as `index` does; otherwise it has one text per line. Raises Unreadable."""
     suffix = path.suffix.lower()
     return loaders.loader_for(path) != "text" or (suffix in plain.SUFFIXES and suffix not in _LINES)
 

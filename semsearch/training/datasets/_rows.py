@@ -107,7 +107,7 @@ def cells(file: IO[bytes], path: Path) -> Iterator[Row]:
             quoted = header.startswith('"')
             reader = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
             for number, row in _read(reader):
-                yield number, row if isinstance(row, InvalidRow) else _unquoted(row, quoted)
+                yield number, row if isinstance(row, InvalidRow) else [_plain(cell, quoted) for cell in row]
         else:
             yield from _read(csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True))
 
@@ -141,14 +141,10 @@ def _object(line: bytes) -> JsonObject | InvalidRow:
 def _decoded(file: IO[bytes], path: Path, newline: str | None) -> io.TextIOWrapper:
     sample = file.read(SAMPLE_BYTES)
     if looks_binary(sample):
-        raise Unreadable(f"{path} is a binary file.", "Give text, JSON lines, CSV or TSV.")
+        raise Unreadable(f"{path} is a binary file.", "Pass text, JSON lines, CSV or TSV.")
     file.seek(0)
     encoding, _ = encoding_of(sample, whole=len(sample) < SAMPLE_BYTES)
     return io.TextIOWrapper(file, encoding=encoding, errors="replace", newline=newline)
-
-
-def _unquoted(row: list[str], quoted: bool) -> Sequence[str]:
-    return [_plain(cell, quoted) if cell.startswith('"') else cell for cell in row]
 
 
 def _plain(cell: str, quoted: bool) -> str:
@@ -158,6 +154,11 @@ def _plain(cell: str, quoted: bool) -> str:
     """
     inner = cell[1:-1]
     once = inner.replace('""', "")
-    if len(cell) < 2 or not cell.endswith('"') or '"' in once or not (quoted or '""' in inner):
+    if (
+        len(cell) < 2
+        or not (cell.startswith('"') and cell.endswith('"'))
+        or '"' in once
+        or not (quoted or '""' in inner)
+    ):
         return cell
     return inner.replace('""', '"')

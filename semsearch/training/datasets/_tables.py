@@ -1,21 +1,28 @@
-"""Tables: the first record decides the columns, then each record gives its texts and its label."""
+"""Tables: the first record determines the columns; every record then has its texts and its label."""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal
 
-from semsearch.training.datasets import _columns, _labels
-from semsearch.training.datasets._columns import LABEL, SCORE
+from semsearch.training.datasets import columns
 from semsearch.training.datasets._rows import InvalidRow, Row
-from semsearch.training.datasets._skipped import SkipCounts
-from semsearch.training.datasets.dataset import Dataset
+from semsearch.training.datasets.columns import LABEL, SCORE
+from semsearch.training.datasets.dataset import Dataset, SkipCounts
 from semsearch.types import JsonObject
 
 Prefer = Literal["score", "label"]
-Take = Callable[[Any], list[Any]]  # record -> texts, and the label where there is one
+Head = Sequence[str] | JsonObject
+ORDERS = (  # known labels, least similar first
+    ("contradiction", "neutral", "entailment"),
+    ("not_entailment", "entailment"),
+    ("false", "true"),
+    ("no", "yes"),
+)
+MISSING = ("", "-", "none", "null", "nan", "n/a")  # SNLI has - where its annotators disagreed
+NO_GOLD, UNKNOWN = "no gold label", "a label that is neither a number nor a known word (see --labels)"
 
 
 class Table:
@@ -32,22 +39,21 @@ class Table:
     ) -> None:
         self._name, self._skipped = name, skipped
         number, head = self._first(rows, source)
-        self._width, first = 0, [(number, head)]
-        roles = self._roles(head, wanted, source)
-        self._rows = rows if self._width else chain(first, rows)
-        self._texts = [roles[each] for each in _columns.TEXTS if each in roles]
-        self._names = [each for each in _columns.TEXTS if each in roles]
+        roles, self._width = _roles(head, wanted, source)
+        self._rows = rows if self._width else chain([(number, head)], rows)
+        self._names = [each for each in columns.TEXTS if each in roles]
         self._role = next((each for each in (prefer, SCORE, LABEL) if each in roles), None)
-        read = [*self._texts, *([roles[self._role]] if self._role else [])]
+        read = [roles[each] for each in (*self._names, self._role) if each]
+        self._keys: list[Any] = read
+        if not isinstance(head, dict):
+            self._keys = [head.index(each) if self._width else int(each) - 1 for each in read]
         named = isinstance(head, dict) or self._width
         self.source = f"{source} ({', '.join(read)})" if named else source
-        places = read if isinstance(head, dict) else [self._places(head, each) for each in read]
-        self._take: Take = lambda row: [row[at] for at in places]
 
     @property
     def is_single(self) -> bool:
         """Whether its records have one text each. A label of a single text is not used."""
-        return len(self._texts) == 1
+        return len(self._names) == 1
 
     def singles(self) -> Iterator[tuple[str, str]]:
         """(place, text) of each record."""
@@ -56,58 +62,36 @@ class Table:
 
     def grouped(self, order: Sequence[str]) -> Dataset:
         """Pairs or triplets, with their labels where there are any."""
-        columns: list[list[str]] = [[] for _ in self._texts]
-        words: list[str] = []
-        numbers = array("q")
+        rows = []
         for line, texts, word in self._records():
-            stripped = [text.strip() for text in texts]
-            if "" in stripped:
-                self._skip(line, f"no {self._names[stripped.index('')]}")
-                continue
-            for column, text in zip(columns, stripped, strict=True):
-                column.append(text)
-            words.append(word)
-            numbers.append(line)
-        found = self._labels(words, numbers, order)
-        labels = None if found is None else [label for label in found if label is not None]
-        if found is not None:
-            columns = [[text for text, at in zip(each, found, strict=True) if at is not None] for each in columns]
-        if not columns[0]:
+            if "" in texts:
+                self._skip(line, f"no {self._names[texts.index('')]}")
+            else:
+                rows.append((line, texts, word))
+        labels = None
+        if self._role is not None:
+            role: Prefer = "score" if self._role == SCORE else "label"
+            numbers = to_numbers({word for *_, word in rows}, role, order)
+            for line, _, word in rows:
+                if word not in numbers:
+                    self._skip(line, NO_GOLD if _is_missing(word, role) else UNKNOWN)
+            rows = [row for row in rows if row[-1] in numbers]
+            labels = [numbers[word] for *_, word in rows]
+        if not rows:
             raise self._skipped.nothing_left(self.source)
-        return Dataset(dict(zip(self._names, columns, strict=True)), labels, self.source, self._skipped.as_dict())
+        found = {name: [texts[at] for _, texts, _ in rows] for at, name in enumerate(self._names)}
+        return Dataset(found, labels, self.source, self._skipped.as_dict())
 
-    def _first(self, rows: Iterator[Row], source: str) -> tuple[int, Sequence[str] | JsonObject]:
+    def _first(self, rows: Iterator[Row], source: str) -> tuple[int, Head]:
         for number, row in rows:
             if not isinstance(row, InvalidRow):
                 return number, row
             self._skip(number, row.reason)
         raise self._skipped.nothing_left(source)
 
-    def _roles(self, head: Sequence[str] | JsonObject, wanted: Mapping[str, str], source: str) -> dict[str, str]:
-        """Role -> column. Sets the width where the first row is a header."""
-        if isinstance(head, dict):
-            roles = _columns.resolve(list(head), wanted, source) if wanted else _columns.recognise(list(head))
-            if not roles:
-                raise _columns.unrecognised(list(head), source)
-            return roles
-        numbered = [str(at) for at in range(1, len(head) + 1)]
-        if wanted and {each.lower() for each in wanted.values()}.isdisjoint(map(str.lower, head)):
-            if all(each.isdecimal() for each in wanted.values()):
-                return _columns.resolve(numbered, wanted, source)
-        elif not wanted and not _columns.recognise(head):
-            roles = _columns.without_header(head)
-            if not roles:
-                raise _columns.unrecognised(head, source)
-            return roles
-        self._width = len(head)
-        return _columns.resolve(head, wanted, source) if wanted else _columns.recognise(head)
-
-    def _places(self, head: Sequence[str], column: str) -> int:
-        return head.index(column) if self._width else int(column) - 1
-
     def _records(self) -> Iterator[tuple[int, list[str], str]]:
         """(line, texts, label as written) of each record; invalid ones are counted."""
-        width, take, many = self._width, self._take, len(self._texts)
+        width, keys, many = self._width, self._keys, len(self._names)
         for line, row in self._rows:
             if isinstance(row, InvalidRow):
                 self._skip(line, row.reason)
@@ -116,35 +100,60 @@ class Table:
                 self._skip(line, "more cells than the header")
                 continue
             try:
-                values = take(row)
+                values = [row[key] for key in keys]
             except LookupError:
                 self._skip(line, "fewer fields than the first record" if isinstance(row, dict) else "too few cells")
                 continue
-            word = _written(values[-1]) if self._role else ""
-            texts = values[:many]
-            if all(type(text) is str for text in texts):
+            word = _label_text(values[-1]) if self._role else ""
+            rows = _spread(values[:many]) if isinstance(row, dict) else [[cell.strip() for cell in values[:many]]]
+            for texts in rows:
                 yield line, texts, word
-            else:
-                for each in _spread(texts):
-                    yield line, each, word
-
-    def _labels(self, words: Sequence[str], numbers: Sequence[int], order: Sequence[str]) -> list[float | None] | None:
-        if self._role is None:
-            return None
-        role: Prefer = "score" if self._role == SCORE else "label"
-        known = _labels.to_numbers(set(words), role, order)
-        labels = [known.get(word) for word in words]
-        for at, label in enumerate(labels):
-            if label is None:
-                reason = _labels.NO_GOLD if _labels.is_missing(words[at], role) else _labels.UNKNOWN
-                self._skip(numbers[at], reason)
-        return labels
 
     def _skip(self, line: int, reason: str) -> None:
         self._skipped.add(reason, f"{self._name}:{line}")
 
 
-def _written(value: object) -> str:
+def to_numbers(words: Iterable[str], role: Prefer, order: Sequence[str] = ()) -> Mapping[str, float]:
+    """Each valid label and its number: its index in `order`, by default its value, or its index in one of ORDERS.
+
+    A label of -1 means none, as in the data sets of Hugging Face; a score of -1 is valid.
+
+    >>> dict(to_numbers(["entailment", "Neutral", "-"], "label"))
+    {'entailment': 2.0, 'Neutral': 1.0}
+    """
+    plain = {word: word.strip().lower() for word in words if not _is_missing(word, role)}
+    present = set(plain.values())
+    if not order:
+        order = max(ORDERS, key=lambda each: len(present.intersection(each)))
+        order = order if present.intersection(order) else ()
+    places = {name.lower(): float(at) for at, name in enumerate(order)}
+    numbers = {word: places.get(each) if places else columns.number(each) for word, each in plain.items()}
+    return {word: number for word, number in numbers.items() if number is not None and math.isfinite(number)}
+
+
+def _is_missing(word: str, role: Prefer) -> bool:
+    """Whether a label means that there is none."""
+    return word.strip().lower() in MISSING or (role == "label" and word.strip() in ("-1", "-1.0"))
+
+
+def _roles(head: Head, wanted: Mapping[str, str], source: str) -> tuple[dict[str, str], int]:
+    """Role -> column, and the number of columns if the first row is a header, else 0."""
+    names = list(head)
+    numbered = False
+    if not isinstance(head, dict):
+        lower = {each.lower() for each in wanted.values()}
+        by_number = bool(wanted) and lower.isdisjoint(map(str.lower, names)) and all(map(str.isdecimal, lower))
+        numbered = by_number or not (wanted or columns.recognise(names))
+    if wanted:
+        found = columns.resolve([str(at) for at in range(1, len(names) + 1)] if numbered else names, wanted, source)
+    else:
+        found = columns.without_header(names) if numbered else columns.recognise(names)
+    if not found:
+        raise columns.unrecognised(names, source)
+    return found, 0 if numbered or isinstance(head, dict) else len(names)
+
+
+def _label_text(value: object) -> str:
     """A label as text; JSON has numbers, true and null too."""
     if isinstance(value, str):
         return value
@@ -164,4 +173,4 @@ def _spread(values: Sequence[object]) -> list[list[str]]:
 
 
 def _text(value: object) -> str:
-    return "" if value is None or isinstance(value, dict | list | bool) else str(value)
+    return "" if value is None or isinstance(value, dict | list | bool) else str(value).strip()

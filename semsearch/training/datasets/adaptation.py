@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from dataclasses import replace
 
 from semsearch.errors import UsageError
-from semsearch.training.datasets.dataset import ANCHOR, NEGATIVE, POSITIVE, Dataset
+from semsearch.training.datasets.dataset import ANCHOR, NEGATIVE, POSITIVE, Dataset, Labels
 
 SIMILAR = 0.8  # of the range of scores: STS-B's 4 of 5, "mostly equivalent", as alignment is measured above
-Labels = Literal["none", "score", "class", "teacher"]
 ColumnsRead = Callable[[tuple[str, ...]], Sequence[str]]  # columns of the data -> those that the method reads
 
 
 def adapt(dataset: Dataset, columns_read: ColumnsRead, labels: Labels) -> tuple[Dataset, str]:
     """The dataset in the form that a method reads, and a description of the change; "" for none.
 
-    `columns_read` and `labels` describe the method. A dataset that cannot be adapted is left for the trainer to refuse.
+    `columns_read` and `labels` describe the method. A dataset that cannot be adapted is returned as it is; the trainer
+    refuses it.
     """
     if labels in ("score", "class"):
         if dataset.labels is None and NEGATIVE in dataset.columns:
             return _labelled_pairs(dataset), "each triplet is two pairs, labelled 1 and 0"
         if labels == "class":
-            dataset.class_count()  # raises where they are no classes
+            dataset.class_count()  # raises for labels that are not classes
         return dataset, ""
     if POSITIVE not in dataset.columns:
         return dataset, ""
     read = set(columns_read((ANCHOR, POSITIVE, NEGATIVE)))
     if read == {ANCHOR}:
         return _texts(dataset), "single texts: the method reads no pairs"
-    if dataset.labels is None or labels == "teacher":
-        return _unlabelled(dataset), "" if dataset.labels is None else "labels are ignored"
-    if NEGATIVE in dataset.columns:
-        return _unlabelled(dataset), "labels are ignored"
+    if dataset.labels is None:
+        return dataset, ""
+    if labels == "teacher" or NEGATIVE in dataset.columns:
+        return replace(dataset, labels=None), "labels are ignored"
     if NEGATIVE in read and (found := _triplets(dataset)) is not None:
         return found, "triplets: a text with its most and its least similar one by the labels"
     return _similar_pairs(dataset), "the most similar pairs by the labels; the others are ignored"
@@ -41,8 +41,9 @@ def adapt(dataset: Dataset, columns_read: ColumnsRead, labels: Labels) -> tuple[
 def nli_triplets(dataset: Dataset) -> Dataset:
     """Triplets from labelled pairs: premise, an entailed text, a contradicted one (Gao et al. 2021, section 4).
 
-    The highest label stands for entailment and the lowest for contradiction. A premise with several of either has a
-    triplet for each entailed text, cycling through the contradicted ones. Raises UsageError where no premise has both.
+    The highest label stands for entailment and the lowest for contradiction. A premise with several texts of either
+    kind has a triplet for each entailed text, cycling through the contradicted ones. Raises UsageError where no premise
+    has both.
     """
     found = _triplets(dataset)
     if found is None:
@@ -60,7 +61,7 @@ def _similar_pairs(dataset: Dataset) -> Dataset:
     similar = [at for at, label in enumerate(dataset.labels or ()) if label >= enough]
     rows = dataset.select(similar)
     skipped = {"a label of dissimilar texts": len(dataset) - len(similar)} if len(similar) < len(dataset) else {}
-    return Dataset(rows.columns, None, dataset.source, {**dataset.skipped, **skipped})
+    return replace(rows, labels=None, skipped={**dataset.skipped, **skipped})
 
 
 def _labelled_pairs(dataset: Dataset) -> Dataset:
@@ -98,7 +99,3 @@ def _triplets(dataset: Dataset) -> Dataset | None:
     alone = len({*entailed, *contradicted}) - len(both)
     skipped = {"a premise that is not both entailed and contradicted": alone} if alone else {}
     return Dataset(columns, None, dataset.source, {**dataset.skipped, **skipped})
-
-
-def _unlabelled(dataset: Dataset) -> Dataset:
-    return Dataset(dataset.columns, None, dataset.source, dataset.skipped)

@@ -1,23 +1,25 @@
-"""Dataset: columns of texts side by side, and a label for each row where there are labels."""
+"""Dataset: columns of texts side by side, optionally with a label for each row; and counts of skipped records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
 from semsearch.errors import UsageError
 
 ANCHOR, POSITIVE, NEGATIVE = "anchor", "positive", "negative"
+Labels = Literal["none", "score", "class", "teacher"]  # kinds of labels that a training method reads
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """`columns` by name, each with one text per row: anchor, and positive and negative where the data has pairs.
 
-    `labels` are similarities (in any range), or classes 0, 1, …; `source` says where they come from, `skipped` how many
-    records could not be used and why. Raises UsageError without an anchor, or for columns of different lengths.
+    `labels` are similarities (in any range), or classes 0, 1, …; `source` names the origin of the data, `skipped` has
+    the number of unusable records by reason. Raises UsageError without an anchor, or for columns of different lengths.
     """
 
     columns: Mapping[str, Sequence[str]]
@@ -50,13 +52,13 @@ class Dataset:
         )
 
     def subsample(self, size: int) -> Dataset:
-        """At most `size` random rows, in their order; always the same ones."""
+        """At most `size` random rows, in their original order; always the same ones."""
         if size >= len(self):
             return self
         return self.select(np.sort(np.random.default_rng(0).permutation(len(self))[:size]).tolist())
 
     def split(self, held_out: int, seed: int) -> tuple[Dataset, Dataset]:
-        """The dataset without `held_out` random rows, and those. No text of the second is in a row of the first."""
+        """The dataset without `held_out` random rows, and those rows. The two have no text in common."""
         order = np.random.default_rng([seed, len(self)]).permutation(len(self)).tolist()
         second = self.select(order[:held_out])
         seen = {text for texts in second.columns.values() for text in texts}
@@ -64,7 +66,7 @@ class Dataset:
         return self.select(rest), second
 
     def class_count(self) -> int:
-        """How many classes 0, 1, … the labels name. Raises UsageError where they are no classes.
+        """The number of classes 0, 1, … among the labels. Raises UsageError for labels that are not classes.
 
         >>> Dataset({"anchor": ["a", "b", "c"]}, [0, 2, 1]).class_count()
         3
@@ -77,3 +79,28 @@ class Dataset:
                 "Choose a method for scores: cosent; or name a column of classes: --columns label=NAME",
             )
         return 1 + int(max(labels, default=-1))
+
+
+@dataclass(slots=True)
+class SkipCounts:
+    """The skipped records: the count of each reason, and the place of its first record."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+
+    def add(self, reason: str, place: str = "") -> None:
+        self.counts[reason] = self.counts.get(reason, 0) + 1
+        if place:
+            self.places.setdefault(reason, place)
+
+    def as_dict(self) -> dict[str, int]:
+        """As `Dataset.skipped`: each reason with its first place, and the count."""
+        places = {reason: f" (first: {place})" for reason, place in self.places.items()}
+        return {reason + places.get(reason, ""): count for reason, count in self.counts.items()}
+
+    def nothing_left(self, source: str) -> UsageError:
+        """The error for data without a usable example."""
+        why = "; ".join(f"{count:,} × {reason}" for reason, count in self.as_dict().items())
+        return UsageError(
+            f"{source} has no usable example{f': {why}' if why else ''}.", "Check the file, or --columns."
+        )

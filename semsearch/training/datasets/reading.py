@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Literal
 
 from semsearch.errors import NotFound, UsageError
-from semsearch.training.datasets import _columns, _documents, _rows
+from semsearch.training.datasets import _documents, _rows
+from semsearch.training.datasets import columns as table_columns
 from semsearch.training.datasets._documents import Granularity
-from semsearch.training.datasets._skipped import SkipCounts
-from semsearch.training.datasets._tables import Table
-from semsearch.training.datasets.dataset import ANCHOR, Dataset
+from semsearch.training.datasets._tables import Prefer, Table
+from semsearch.training.datasets.dataset import ANCHOR, Dataset, SkipCounts
 
 
 def read_dataset(
@@ -27,7 +27,7 @@ def read_dataset(
     *,
     columns: Mapping[str, str] | None = None,
     labels: Sequence[str] = (),
-    prefer: Literal["score", "label"] = "score",
+    prefer: Prefer = "score",
     granularity: Granularity = "sentences",
     max_samples: int | None = None,
     yes: bool = False,
@@ -35,10 +35,10 @@ def read_dataset(
     """The dataset at `path`: a folder, or a file of texts, pairs or triplets, plain or compressed.
 
     `columns`: role (anchor, positive, negative, score, label) -> name of a column, or its number in a file without a
-    header; by default they are recognised by their names. `labels`: those of the file, from least to most similar.
-    `prefer` decides where a file has both a score and a label. `granularity`: how documents are split. `max_samples`:
-    at most so many random examples, always the same ones. `yes` allows a whole disk. Raises NotFound, Unreadable, and
-    UsageError where no example can be used.
+    header; by default columns are recognised by their names. `labels`: the labels in the file, from least to most
+    similar. `prefer` decides where a file has both a score and a label. `granularity`: how documents are split.
+    `max_samples`: the size of a random sample, always the same. `yes` allows a whole disk. Raises NotFound, Unreadable,
+    and UsageError where no example can be used.
     """
     place = Path(path).expanduser()
     if not place.exists():
@@ -88,7 +88,7 @@ def _kind(path: Path) -> Literal["documents", "lines", "jsonl", "table"]:
     if first.startswith('{"') and first.endswith("}"):
         return "jsonl"
     row = first.split("\t")
-    return "table" if len(row) > 1 and (_columns.recognise(row) or _columns.without_header(row)) else "lines"
+    return "table" if len(row) > 1 and (table_columns.recognise(row) or table_columns.without_header(row)) else "lines"
 
 
 def _single_texts(placed: Iterable[tuple[str, str]], source: str, skipped: SkipCounts) -> Dataset:

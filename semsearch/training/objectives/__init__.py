@@ -1,9 +1,9 @@
 """Training objectives, one per file: which encodings of a text are compared, and the loss on them.
 
 `objectives/<name>.py` has a frozen dataclass `Options` and a class `Objective` (see `_base.BaseObjective`). `semsearch
-train --method NAME` uses it (`_` is written `-`). An objective never sees the network: its `views` say what has to be
-encoded, and `loss` gets the vectors. So it can be compared with the formula of its paper, and the vectors of a batch
-can be computed in parts (gradient caching).
+train --method NAME` uses it (`_` is written `-`). An objective has no access to the network: its `views` define the
+encodings, and `loss` takes their vectors. So it can be compared with the formula of its paper, and the vectors of a
+batch can be computed in parts (gradient caching).
 
 This registry imports PyTorch only when an objective is loaded.
 """
@@ -24,13 +24,13 @@ from semsearch.utils.options import check_options
 if TYPE_CHECKING:
     from semsearch.training.objectives._base import BaseObjective, Shape
 
-ABOVE_ZERO = ("temperature", "scale", "rank", "alpha")  # options that are divisors, or that make 0 meaningless
+ABOVE_ZERO = ("temperature", "scale", "rank", "alpha")  # divisors, or options for which 0 is meaningless
 ANY_SIGN = ("hard_weight",)  # added to a logit
 
 
-def names() -> tuple[str, ...]:
-    """Every objective as `--method` spells it, sorted."""
-    return tuple(name.replace("_", "-") for name in plugins.names(sys.modules[__name__]))
+def names(*, foreign: bool = True) -> tuple[str, ...]:
+    """Every objective as `--method` spells it, sorted; without `foreign`, only those of this package, which is fast."""
+    return tuple(name.replace("_", "-") for name in plugins.names(sys.modules[__name__], foreign=foreign))
 
 
 def load(name: str) -> type[BaseObjective]:

@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Literal
 from torch import Tensor, nn
 
 from semsearch.prompts import Prompt, library
-from semsearch.training.datasets.dataset import ANCHOR
+from semsearch.training.datasets.dataset import ANCHOR, Labels
 from semsearch.training.hyperparameters import Hyperparameters
 
 SAME = "same"  # in place of a template: the anchor's own
-Labels = Literal["none", "score", "class", "teacher"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
     encoder.json, model.safetensors, …   the encoder, the best so far
     run/settings.json                    all settings needed to repeat it
-    run/metrics.jsonl                    a line for every few steps and for each validation
+    run/metrics.jsonl                    a line for every few steps and for every validation
     run/loss.png                         loss and score over the steps
     run/state.safetensors                the state to continue from; removed at the end
-    run/result.json                      the result, once it is done
+    run/result.json                      the result, once the run is complete
 
-A new best encoder is written beside the old one, and then moved over it file by file. If that is interrupted, it is
+A new best encoder is written beside the old one, and then replaces it file by file. If that is interrupted, it is
 completed when the run continues; until then the folder is not a model, so that no mixture of the two is ever loaded.
 """
 
@@ -26,14 +26,14 @@ from semsearch.errors import UsageError
 from semsearch.models.bundle import MANIFEST
 from semsearch.models.hf_config import CONFIG
 from semsearch.models.networks import saving
-from semsearch.training.run_folder import metrics, plot, state
-from semsearch.training.runs import RESULT, RUN, SETTINGS, START_ANEW, read_json
+from semsearch.training.run_folder import plot, state
+from semsearch.training.runs import METRICS, RESULT, RUN, SETTINGS, START_ANEW, read_json, truncate_metrics
 from semsearch.types import JsonObject
 from semsearch.utils import atomic_write
 from semsearch.utils.writer_lock import WriterLock
 
 READY = "ready"  # a new best encoder, completely written
-MOVED_LAST = (MANIFEST, CONFIG)  # a model without its manifest would be read in another way
+MOVED_LAST = (MANIFEST, CONFIG)  # a model without its manifest would be read differently
 MAY_DIFFER = ("versions", "threads", "device", "micro")  # settings that do not prevent continuing a run
 LOG = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class RunFolder:
         return self.path / RUN
 
     def result(self, settings: Json, *, force: bool = False) -> JsonObject | None:
-        """The result of the run with these settings, where it is complete; changes nothing.
+        """The result of the run with these settings, None if it is incomplete. Nothing is changed.
 
         Raises UsageError where the folder has other contents, or, without `force`, another run.
         """
@@ -93,11 +93,11 @@ class RunFolder:
             (self.path / MANIFEST).unlink(missing_ok=True)
             saving.clear(self.path)
             shutil.rmtree(self.home / READY, ignore_errors=True)
-            for name in (state.FILE, RESULT, metrics.FILE, plot.FILE):
+            for name in (state.FILE, RESULT, METRICS, plot.FILE):
                 (self.home / name).unlink(missing_ok=True)
         resumes = state.exists(self.home)
         if not resumes:
-            metrics.truncate(self.home, 0)
+            truncate_metrics(self.home, 0)
         self._move_ready()
         atomic_write.write_text(self.home / SETTINGS, json.dumps(settings, indent=1, ensure_ascii=False) + "\n")
         return resumes
@@ -137,7 +137,7 @@ class RunFolder:
 
 
 def _differences(before: Json, now: Json, within: str = "") -> list[tuple[str, object, object]]:
-    """Name, old and new value of each difference. A setting that one of them lacks had its default there."""
+    """Name, old and new value of each difference. A setting that only one of them has is not compared."""
     found: list[tuple[str, object, object]] = []
     for key in (each for each in now if each in before):
         old, new, name = before[key], now[key], f"{within}{key}"

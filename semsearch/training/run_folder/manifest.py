@@ -9,21 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.training import objectives
-
-if TYPE_CHECKING:
-    from semsearch.training.base_model import BaseModel
-    from semsearch.training.datasets.dataset import Dataset
-    from semsearch.training.hyperparameters import Hyperparameters
-    from semsearch.training.run_folder.state import RunState
-    from semsearch.training.schedule import Schedule
-    from semsearch.training.training_config import TrainingConfig
-    from semsearch.types import JsonObject
+from semsearch.training.base_model import BaseModel
+from semsearch.training.datasets.dataset import Dataset
+from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.run_folder.state import RunState
+from semsearch.training.schedule import Schedule
+from semsearch.training.training_config import TrainingConfig
+from semsearch.types import JsonObject
 
 PACKAGES = ("semsearch", "torch", "transformers")
 
@@ -63,7 +61,7 @@ def settings(
 
 
 def origin(settings: Mapping[str, Any], state: RunState) -> JsonObject:
-    """What the manifest of an encoder says about its training, without paths of this machine: it may be published."""
+    """The record of the training in an encoder's manifest, without local paths, since it may be published."""
     reference = Reference.parse(settings["base"]["name"])
     model = reference.model if reference.model.startswith(HUB) else Path(reference.model).name
     portable = {

@@ -23,14 +23,14 @@ _warned: set[str] = set()
 
 
 def draw(home: Path, title: str) -> None:
-    """Draw the metrics in `home` as `home`/loss.png. A failure is a warning, given once."""
+    """Draw the metrics in `home` as `home`/loss.png. A failure is a warning, logged once."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
         FigureCanvasAgg(figure)  # without pyplot, which would select a GUI backend
-        _fill(figure, runs.read_lines(home / runs.METRICS), title)
+        _fill(figure, runs.read_metrics(home), title)
         new = home / f".{FILE}"
         figure.savefig(new, format="png")
         new.replace(home / FILE)

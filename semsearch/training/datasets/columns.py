@@ -1,6 +1,6 @@
 """Roles of the columns of a table: related texts, and a score or label of their relation.
 
-A column is recognised by its name (case, blanks, `_` and `-` do not matter), or named by the caller.
+A column is recognised by its name (case, spaces, `_` and `-` do not matter), or named by the caller.
 """
 
 from __future__ import annotations
@@ -89,18 +89,19 @@ def recognise(names: Sequence[str]) -> dict[str, str]:
 
 def without_header(row: Sequence[str]) -> dict[str, str]:
     """Role -> column number, from 1, where the first row is an example; {} where it is a header."""
-    if len(row) >= 7 and _is_number(row[4]):
+    numeric = [number(cell) is not None for cell in row]
+    if len(row) >= 7 and numeric[4]:
         return STS
-    if not any(_is_number(cell) or len(cell.split()) > 2 for cell in row) or len(row) > 3:
+    if len(row) > 3 or (not any(numeric) and all(len(cell.split()) <= 2 for cell in row)):
         return {}
-    found = {ANCHOR: "1", POSITIVE: "2", NEGATIVE: "3"}
-    if len(row) == 3 and (_is_number(row[2]) or len(row[2].split()) == 1):
-        found = {ANCHOR: "1", POSITIVE: "2", (SCORE if _is_number(row[2]) else LABEL): "3"}
-    return dict(list(found.items())[: len(row)])
+    third = NEGATIVE
+    if len(row) == 3 and (numeric[2] or len(row[2].split()) == 1):
+        third = SCORE if numeric[2] else LABEL
+    return dict(zip((ANCHOR, POSITIVE, third), ("1", "2", "3")[: len(row)], strict=False))
 
 
 def unrecognised(names: Sequence[str], source: str) -> UsageError:
-    """The error where no column was recognised."""
+    """The error for a table none of whose columns was recognised."""
     return UsageError(
         f"the columns of {source} are not recognised: {_listed(names)}.",
         "Name them: --columns anchor=NAME,positive=NAME[,negative=NAME][,score=NAME], or anchor alone.",
@@ -109,8 +110,8 @@ def unrecognised(names: Sequence[str], source: str) -> UsageError:
 
 def _checked(roles: dict[str, str], source: str) -> dict[str, str]:
     if ANCHOR not in roles or (POSITIVE not in roles and len(roles) > 1):
-        lacking = ANCHOR if ANCHOR not in roles else POSITIVE
-        raise UsageError(f"{source}: --columns has no {lacking}.", f"Add {lacking}=NAME.")
+        missing = ANCHOR if ANCHOR not in roles else POSITIVE
+        raise UsageError(f"{source}: --columns has no {missing}.", f"Add {missing}=NAME.")
     return {role: roles[role] for role in ROLES if role in roles}
 
 
@@ -118,12 +119,11 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.lower())
 
 
-def _is_number(text: str) -> bool:
+def number(text: str) -> float | None:
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _listed(names: Sequence[str]) -> str:
