@@ -85,17 +85,26 @@ def trace_inputs(engine: TorchBackend) -> tuple[Graph, Inputs]:
 def _convert(
     engine: TorchBackend, full: Path, place: Path, dtype: str, details: JsonObject, data: Path | None, report: Report
 ) -> Bundle:
-    """Weights in `place` made from the traced graph `full`, and their manifest. Raises GateFailed."""
+    """Write the weights in `place`, made from the traced graph `full`; their manifest. Raises GateFailed."""
     for old in place.glob(f"{WEIGHTS}*"):
         old.unlink()
-    _write_weights(full, place, dtype, narrowing="in_float32" not in details)
+    path = place / WEIGHTS
+    if dtype == "fp16":
+        precision.to_half(full, path)
+    elif dtype == "int8":
+        narrowing = "in_float32" not in details
+        precision.optimise(precision.quantise(full, full.parent / "int8.onnx", narrowing=narrowing), path)
+    else:
+        precision.optimise(full, path)
+    precision.stamp_external_hashes(path)
+    onnx.checker.check_model(path, full_check=True)
     bundle = _manifest(engine, place, dtype, details)
     report("comparing it with PyTorch")
     return _compare(bundle, engine, data, report)
 
 
 def _is_for_one_prompt(engine: TorchBackend, graph: Graph, example: Inputs) -> bool:
-    """Whether the graph is valid for its own prompt only. UsageError where the encoder has two different prompts."""
+    """Whether the graph is valid for its own prompt only. If so, an encoder with two prompts raises UsageError."""
     if not graphs.depends_on_prompt(graph, example):
         return False
     tokenizer = _tokenizer(engine)
@@ -110,19 +119,6 @@ def _is_for_one_prompt(engine: TorchBackend, graph: Graph, example: Inputs) -> b
 
 def _tokenizer(engine: TorchBackend) -> Tokenizer:
     return Tokenizer(engine.bundle.path("tokenizer"), engine.max_tokens, engine.bundle.tokens)
-
-
-def _write_weights(full: Path, place: Path, dtype: str, *, narrowing: bool) -> None:
-    """Write model.onnx in `place`, checked, with weights that are too large for protobuf beside it."""
-    path = place / WEIGHTS
-    if dtype == "fp16":
-        precision.to_half(full, path)
-    elif dtype == "int8":
-        precision.optimise(precision.quantise(full, full.parent / "int8.onnx", narrowing=narrowing), path)
-    else:
-        precision.optimise(full, path)
-    precision.stamp_external_hashes(path)
-    onnx.checker.check_model(path, full_check=True)
 
 
 def _manifest(engine: TorchBackend, place: Path, dtype: str, details: JsonObject) -> Bundle:

@@ -58,11 +58,13 @@ def load_base(name: str | Path, hyperparameters: Hyperparameters, *, trust: bool
     licence = saved.licence if saved else str(entry.get("licence", ""))
     page = PAGE + reference.model.removeprefix(HUB) if reference.model.startswith(HUB) else ""
     source = saved.source if saved else str(entry.get("source") or page)
-    training, inference = (
-        hf_config.describe(folder, under, name=reference.model, source=source, trust=trust)
-        for under in _templated(reference, hyperparameters, kind, entry.get("template") or "")
-    )
-    training, inference = (replace(each, licence=each.licence or licence) for each in (training, inference))
+    templates = hyperparameters.training_templates
+    both = []
+    for each in (templates, hyperparameters.inference_templates or templates):
+        under = _with_template(reference, each, kind, entry.get("template") or "")
+        found = hf_config.describe(folder, under, name=reference.model, source=source, trust=trust)
+        both.append(replace(found, licence=found.licence or licence))
+    training, inference = both
     return BaseModel(folder, kind, training, inference, parts)
 
 
@@ -83,18 +85,12 @@ def _saved_encoder(folder: Path, reference: Reference) -> Bundle | None:
     return replace(saved, post=(), dim=0, parity={}, background=()).with_fingerprint()
 
 
-def _templated(
-    reference: Reference, hyperparameters: Hyperparameters, kind: str, default: str
-) -> tuple[Reference, Reference]:
-    """`reference` under the template for training, and under that of the saved encoder."""
+def _with_template(reference: Reference, templates: Mapping[str, str], kind: str, default: str) -> Reference:
+    """`reference` under its own template, else the one for its kind; `default` where there are no `templates`."""
     if reference.template:
-        return reference, reference
-    training, inference = hyperparameters.training_templates, hyperparameters.inference_templates
-    first = _with_template(reference, training, kind) if training else reference.with_(template=default)
-    return first, _with_template(reference, inference, kind) if inference else first
-
-
-def _with_template(reference: Reference, templates: Mapping[str, str], kind: str) -> Reference:
+        return reference
+    if not templates:
+        return reference.with_(template=default)
     if kind not in templates:
         raise UsageError(
             f"this method has no template for {reference.model}, a model of the kind {kind}.",

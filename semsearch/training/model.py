@@ -8,7 +8,7 @@ prompt never.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from semsearch.models.networks import loading, saving
 from semsearch.models.networks.masked import Inputs
 from semsearch.models.tokenization import PromptTokens, Tokenizer
 from semsearch.prompts import Prompt
+from semsearch.training import objectives
 from semsearch.training.base_model import BaseModel
 from semsearch.training.hyperparameters import Hyperparameters
 from semsearch.training.objectives._base import Shape, View
@@ -44,36 +45,33 @@ CPU_TOKENS, GPU_TOKENS = 1024, 65_536  # per forward pass, padding included
 READING = ("method", "options", "layer", "pooling", "normalize", "prompts", "max_tokens", "tokens", "licence")
 Rows = Sequence[Sequence[int]]
 
-Prepare = Callable[[nn.Module], None]  # changes a network before training, for example by adding adapters
-
 
 class TrainableModel:
-    """The network of `base` on `device`, with tokenisation and inference. `prepare` may change it before training.
+    """The network of `base` on `device`, prepared for an objective and its options, with tokenisation and inference.
 
-    `precision` is that of the computation, `base_precision` that of the base model's weights.
+    `precision` is that of the computation; the objective decides that of the base model's weights.
     """
 
     def __init__(
         self,
         base: BaseModel,
         hyperparameters: Hyperparameters,
+        objective: str,
+        options: Mapping[str, object],
         *,
         device: str = "auto",
         precision: str = "fp32",
         trust: bool = False,
-        frozen_copy: bool = False,
-        prepare: Prepare | None = None,
-        base_precision: str = "fp32",
     ) -> None:
+        kind, parsed = objectives.load(objective), objectives.parse_options(objective, options)
         self.base, self.hyperparameters, self.precision = base, hyperparameters, precision
         self.device = _device.torch_device(device)
         self.method = methods.make(base.training.method, base.training.options)
-        self.network = self._load(trust, base_precision)
-        self.frozen = copy.deepcopy(self.network).train(False).requires_grad_(False) if frozen_copy else None
+        self.network = self._load(trust, kind.base_precision(self.device, parsed))
+        self.frozen = copy.deepcopy(self.network).train(False).requires_grad_(False) if kind.frozen_copy else None
         engine = CausalBackend if base.causal else MaskedBackend
         self.engine = engine(base.inference, device=device, trust=trust, network=self.network)
-        if prepare is not None:
-            prepare(self.network)
+        kind.prepare(self.network, parsed)
         self._freeze()
         self._tokenizers: dict[Prompt, tuple[Tokenizer, PromptTokens]] = {}
 
@@ -140,8 +138,7 @@ class TrainableModel:
 
     @torch.no_grad()
     def _layers(self, view: View, ids: Tensor, mask: Tensor) -> Tensor:
-        if self.frozen is None:
-            raise UsageError("this objective needs a frozen copy of the network.", "Train with frozen_copy.")
+        assert self.frozen is not None  # an objective with such a view sets frozen_copy
         pool = {"mean": pooling.mean_pool, "max": pooling.max_pool}[view.pool]
         states = self.frozen.states(Inputs(ids, mask), tuple(range(self.network.depth + 1)))
         return torch.stack([pool(hidden, mask) for hidden in states], dim=1)

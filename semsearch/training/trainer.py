@@ -18,9 +18,8 @@ import torch
 from semsearch.encoders import device as _device
 from semsearch.errors import UsageError
 from semsearch.training import checks, objectives, rng, schedule
-from semsearch.training.base_model import BaseModel, load_base
+from semsearch.training.base_model import load_base
 from semsearch.training.datasets.dataset import Dataset
-from semsearch.training.hyperparameters import Hyperparameters
 from semsearch.training.loop import Loop, Teacher, TrainingStep
 from semsearch.training.model import TrainableModel
 from semsearch.training.objectives._base import BaseObjective, Shape
@@ -100,7 +99,15 @@ def train(
     if (known := folder.result(settings, force=force)) is not None:
         return TrainingResult(folder=folder.path, **known)
     with rng.seeded(device, config.seed):
-        model = _model(config, hyperparameters, base, device, trust_remote_code)
+        model = TrainableModel(
+            base,
+            hyperparameters,
+            config.method,
+            config.options,
+            device=device,
+            precision=config.precision,
+            trust=trust_remote_code,
+        )
         objective = _objective(config, model.shape, dataset)
         checks.check_data(
             objective, dataset, config.method, has_teacher=teacher is not None, batch_size=plan.batch_size
@@ -172,23 +179,6 @@ def train_seeds(
     }
     atomic_write.write_text(Path(out).expanduser() / SUMMARY, json.dumps(content, indent=1) + "\n")
     return summary
-
-
-def _model(
-    config: TrainingConfig, hyperparameters: Hyperparameters, base: BaseModel, device: str, trust: bool
-) -> TrainableModel:
-    kind = objectives.load(config.method)
-    options = objectives.parse_options(config.method, config.options)
-    return TrainableModel(
-        base,
-        hyperparameters,
-        device=device,
-        precision=config.precision,
-        trust=trust,
-        frozen_copy=kind.frozen_copy,
-        prepare=partial(kind.prepare, options=options),
-        base_precision=kind.base_precision(device, options),
-    )
 
 
 def _objective(config: TrainingConfig, shape: Shape, dataset: Dataset) -> BaseObjective:

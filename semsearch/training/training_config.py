@@ -70,7 +70,8 @@ class TrainingConfig:
             if value is not None and not least <= value < math.inf:
                 expected = "above 0" if least == SMALLEST else f"{least:g} or more"
                 expected += ", and finite" if value == math.inf else ""
-                raise UsageError(f"{_spelled(name)} cannot be {value}.", f"It has to be {expected}.")
+                spelled = name.replace("_", " ").replace("ema", "EMA")
+                raise UsageError(f"{spelled} cannot be {value}.", f"It has to be {expected}.")
         if self.seed >= SEEDS:
             raise UsageError(f"seed cannot be {self.seed}.", f"It has to be below {SEEDS}.")
         if self.ema_decay is not None and self.ema_decay >= 1:
@@ -79,11 +80,3 @@ class TrainingConfig:
             )
         if self.precision not in PRECISIONS:
             raise UsageError(f"training cannot compute in {self.precision}.", f"Choose from: {', '.join(PRECISIONS)}.")
-
-
-def _spelled(name: str) -> str:
-    """
-    >>> _spelled("learning_rate"), _spelled("ema_decay")
-    ('learning rate', 'EMA decay')
-    """
-    return name.replace("_", " ").replace("ema", "EMA")

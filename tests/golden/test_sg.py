@@ -21,12 +21,13 @@ from semsearch.models.networks import loading  # noqa: E402
 from semsearch.models.networks.masked import Inputs  # noqa: E402
 from semsearch.training.objectives import _self_guided, make  # noqa: E402
 from semsearch.training.objectives._base import Shape  # noqa: E402
+from semsearch.training.objectives._contrastive import info_nce  # noqa: E402
 
 EQUAL = {"rtol": 1e-6, "atol": 1e-10}
 ONE_LAYER: Mapping[str, Callable[..., Any]] = {
     "opt1": _self_guided.opt1,
     "opt2": _self_guided.opt2_released,
-    "opt2_paper": _self_guided.opt2,
+    "opt2_paper": info_nce,
     "sg_base": _self_guided.base,
 }
 OBJECTIVES: Mapping[str, tuple[str, Mapping[str, Any]]] = {

@@ -47,7 +47,6 @@ class Near:
 def learner(base: str | Path, method: str, *, double: bool = False, **recipe: Any) -> tuple[Any, Any]:
     """The learner of a method and its objective, as train() makes them, in evaluation mode; both random for ever."""
     from dataclasses import replace
-    from functools import partial
 
     import torch
 
@@ -59,15 +58,7 @@ def learner(base: str | Path, method: str, *, double: bool = False, **recipe: An
     kind, options = objectives.load(method), recipe.pop("options", {})
     columns = recipe.pop("columns", ("anchor",))
     told = replace(kind.hyperparameters, **recipe)
-    whole = objectives.parse_options(method, options)
-    made = TrainableModel(
-        load_base(base, told),
-        told,
-        device="cpu",
-        frozen_copy=kind.frozen_copy,
-        prepare=partial(kind.prepare, options=whole),
-        base_precision=kind.base_precision("cpu", whole),
-    )
+    made = TrainableModel(load_base(base, told), told, method, options, device="cpu")
     objective = objectives.make(method, replace(made.shape, columns=columns, classes=3), options)
     if double:
         made.network.double()

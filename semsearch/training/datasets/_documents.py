@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -56,13 +55,6 @@ def split(document: Document, granularity: Granularity) -> Iterator[str]:
         text = " ".join(document.text[start:end].split())
         if sum(map(str.isalnum, text)) >= MIN_LETTERS:
             yield text
-
-
-def split_texts(texts: Iterable[str], granularity: Granularity) -> Iterator[str]:
-    """The texts themselves, or their sentences."""
-    empty = Document("", "")
-    for text in texts:
-        yield from split(replace(empty, text=text), granularity) if granularity == "sentences" else (text,)
 
 
 def _words(pieces: Sequence[str]) -> list[int]:

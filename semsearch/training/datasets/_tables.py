@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal
 
+from semsearch.errors import UsageError
 from semsearch.training.datasets import columns
 from semsearch.training.datasets._rows import InvalidRow, Row
 from semsearch.training.datasets.columns import LABEL, SCORE
@@ -149,7 +150,10 @@ def _roles(head: Head, wanted: Mapping[str, str], source: str) -> tuple[dict[str
     else:
         found = columns.without_header(names) if numbered else columns.recognise(names)
     if not found:
-        raise columns.unrecognised(names, source)
+        raise UsageError(
+            f"the columns of {source} are not recognised: {columns.listed(names)}.",
+            "Name them: --columns anchor=NAME,positive=NAME[,negative=NAME][,score=NAME], or anchor alone.",
+        )
     return found, 0 if numbered or isinstance(head, dict) else len(names)
 
 

@@ -62,8 +62,11 @@ def resolve(names: Sequence[str], wanted: Mapping[str, str], source: str) -> dic
     spelled = {name.lower(): name for name in reversed(names)}
     for column in wanted.values():
         if column.lower() not in spelled:
-            raise UsageError(f"{source} has no column {column!r}.", f"Its columns are: {_listed(names)}.")
-    return _checked({role: spelled[column.lower()] for role, column in wanted.items()}, source)
+            raise UsageError(f"{source} has no column {column!r}.", f"Its columns are: {listed(names)}.")
+    missing = ANCHOR if ANCHOR not in wanted else POSITIVE if len(wanted) > 1 else ""
+    if missing and missing not in wanted:
+        raise UsageError(f"{source}: --columns has no {missing}.", f"Add {missing}=NAME.")
+    return {role: spelled[wanted[role].lower()] for role in ROLES if role in wanted}
 
 
 def recognise(names: Sequence[str]) -> dict[str, str]:
@@ -100,21 +103,6 @@ def without_header(row: Sequence[str]) -> dict[str, str]:
     return dict(zip((ANCHOR, POSITIVE, third), ("1", "2", "3")[: len(row)], strict=False))
 
 
-def unrecognised(names: Sequence[str], source: str) -> UsageError:
-    """The error for a table none of whose columns was recognised."""
-    return UsageError(
-        f"the columns of {source} are not recognised: {_listed(names)}.",
-        "Name them: --columns anchor=NAME,positive=NAME[,negative=NAME][,score=NAME], or anchor alone.",
-    )
-
-
-def _checked(roles: dict[str, str], source: str) -> dict[str, str]:
-    if ANCHOR not in roles or (POSITIVE not in roles and len(roles) > 1):
-        missing = ANCHOR if ANCHOR not in roles else POSITIVE
-        raise UsageError(f"{source}: --columns has no {missing}.", f"Add {missing}=NAME.")
-    return {role: roles[role] for role in ROLES if role in roles}
-
-
 def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.lower())
 
@@ -126,5 +114,5 @@ def number(text: str) -> float | None:
         return None
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     return ", ".join(names)[:300] or "none"

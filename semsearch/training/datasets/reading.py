@@ -20,6 +20,7 @@ from semsearch.training.datasets import columns as table_columns
 from semsearch.training.datasets._documents import Granularity
 from semsearch.training.datasets._tables import Prefer, Table
 from semsearch.training.datasets.dataset import ANCHOR, Dataset, SkipCounts
+from semsearch.types import Document
 
 
 def read_dataset(
@@ -69,8 +70,9 @@ def dataset_of_texts(
     texts: Iterable[str], source: str, *, granularity: Granularity = "passages", max_samples: int | None = None
 ) -> Dataset:
     """A dataset of single texts, such as the passages of an index, or of their sentences."""
-    placed = (("", text) for text in _documents.split_texts(texts, granularity))
-    found = _single_texts(placed, source, SkipCounts())
+    if granularity == "sentences":
+        texts = (sentence for text in texts for sentence in _documents.split(Document("", text), granularity))
+    found = _single_texts((("", text) for text in texts), source, SkipCounts())
     return found if max_samples is None else found.subsample(max_samples)
 
 

@@ -109,13 +109,8 @@ def opt1(c: Tensor, h: Tensor, temperature: float) -> Tensor:
     return own(torch.cat([cosines(c, h) / temperature, _without_self(cosines(c, c) / temperature)], dim=1))
 
 
-def opt2(c: Tensor, h: Tensor, temperature: float) -> Tensor:
-    """L^opt2: each c against all h, its own h as the class."""
-    return own(cosines(c, h) / temperature)
-
-
 def opt2_released(c: Tensor, h: Tensor, temperature: float) -> Tensor:
-    """opt2 as in the released code, which leaves out the first of the other texts' h."""
+    """L^opt2 as in the released code, which leaves out the first of the other texts' h."""
     others = torch.arange(len(c), device=c.device)
     left_out = functional.one_hot((others == 0).long(), len(c)).bool()  # h_1 for the first text, else h_0
     return own((cosines(c, h) / temperature).masked_fill(left_out, -torch.inf))

@@ -16,9 +16,10 @@ from torch import Tensor
 from semsearch.models.methods import chosen
 from semsearch.training.objectives import _self_guided
 from semsearch.training.objectives._base import Shape
-from semsearch.training.objectives._self_guided import SelfGuidedObjective, opt1, opt2, opt2_released, opt3, sampled
+from semsearch.training.objectives._contrastive import info_nce
+from semsearch.training.objectives._self_guided import SelfGuidedObjective, opt1, opt2_released, opt3, sampled
 
-ABLATIONS = {"opt1": opt1, "opt2": opt2, "opt2-released": opt2_released}
+ABLATIONS = {"opt1": opt1, "opt2": info_nce, "opt2-released": opt2_released}
 
 
 @dataclass(frozen=True, slots=True)
