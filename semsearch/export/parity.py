@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,10 @@ from semsearch.errors import GateFailed
 from semsearch.evaluation.sts import cosines, spearman
 from semsearch.evaluation.sts_benchmarks import sts_pairs
 from semsearch.prompts import Prompt
-from semsearch.types import EncoderProtocol, Vectors
+from semsearch.types import EncoderProtocol
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
 
 LEAST_COSINE = {"fp32": 0.9999, "fp16": 0.999}
 BATCH_DIFFERENCE = 1e-4  # of any component, alone against together

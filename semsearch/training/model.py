@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -38,7 +38,9 @@ from semsearch.training import objectives
 from semsearch.training.base_model import BaseModel
 from semsearch.training.hyperparameters import Hyperparameters
 from semsearch.training.objectives._base import Shape, View
-from semsearch.types import Vectors
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
 
 CPU_TOKENS, GPU_TOKENS = 1024, 65_536  # per forward pass, padding included
 # the fields of a manifest that determine how a text is read, and the licence

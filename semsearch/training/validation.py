@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 from semsearch.errors import UsageError
 from semsearch.evaluation import sts
 from semsearch.training.datasets.dataset import ANCHOR, POSITIVE, Dataset
-from semsearch.types import Vectors
 from semsearch.utils.writing_systems import EAST_ASIAN
 
-Encode = Callable[[Sequence[str]], Vectors]
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
+
+Encode = Callable[[Sequence[str]], "Vectors"]
 MIN_WORDS = 6  # of a text that is split in two
 QUERIES_AT_ONCE = 1024
 ROUNDING = 1e-6  # of the cosine of two float32 rows: smaller differences are ties
