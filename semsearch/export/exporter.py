@@ -11,7 +11,9 @@ written with PyTorch weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +22,10 @@ from semsearch.encoders import factory
 from semsearch.errors import UnknownName, UsageError
 from semsearch.evaluation.papers import fitting
 from semsearch.export import requirements
-from semsearch.export.atomic_folder import check, replaced
 from semsearch.models import bundle as bundles
 from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
+from semsearch.utils.atomic_write import sync_file, sync_folder
 
 if TYPE_CHECKING:
     from semsearch.encoders.encoder import Encoder
@@ -63,7 +65,7 @@ def export(
     where the model cannot be exported.
     """
     _check_options(dtype, to)
-    check(Path(out), force=force)  # before a model is loaded
+    _check_folder(Path(out), force=force)  # before a model is loaded
     if isinstance(model, str | Path):
         report(f"loading {model}")
         reference = Reference.parse(model).with_(template=template, layer=layer, dim=dim)
@@ -91,7 +93,7 @@ def export_engine(
             f"{engine.name} is loaded in {engine.bundle.precision}: an export starts from full precision.",
             "Leave dtype out of its name; --dtype fp16 and int8 choose the precision of the export.",
         )
-    with replaced(Path(out), force=force, source=engine.bundle.folder) as place:
+    with _replaced(Path(out), force=force, source=engine.bundle.folder) as place:
         from semsearch.export import onnx_folder, torch_folder  # torch, onnx and onnxruntime: seconds
 
         if to == "torch":
@@ -131,3 +133,49 @@ def _check_options(dtype: str, to: str) -> None:
             "Leave out the precision, or name one with the model: MODEL#dtype=bf16",
         )
     requirements.require_packages()
+
+
+@contextmanager
+def _replaced(out: Path, *, force: bool = False, source: Path | None = None) -> Iterator[Path]:
+    """A new folder to write into, which becomes `out` if the block ends without an error, else is removed.
+
+    Raises UsageError at once where `out` is not empty: only a bundle is replaced, with `force`.
+    """
+    out = out.expanduser().resolve()
+    _check_folder(out, force=force, source=source)
+    beside = next(folder for folder in out.parents if folder.is_dir())
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", suffix=".partial", dir=beside) as scratch:
+        new = Path(scratch) / "new"
+        new.mkdir()
+        yield new
+        for file in new.rglob("*"):
+            if file.is_file():
+                sync_file(file)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        old = out.rename(Path(scratch) / "old") if out.is_dir() else None
+        try:
+            new.rename(out)
+        except BaseException:
+            if old is not None:
+                old.rename(out)
+            raise
+        sync_folder(out.parent)
+
+
+def _check_folder(out: Path, *, force: bool = False, source: Path | None = None) -> None:
+    """Raises UsageError where `out` cannot be created or replaced, or is `source`, the folder of the model."""
+    out = out.expanduser().resolve()
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file.", "Name a folder for the bundle: -o DIR")
+    if not out.is_dir() or not any(out.iterdir()):
+        return
+    if source is not None and out in (source.resolve(), *source.resolve().parents):
+        raise UsageError(f"{out} is the folder of the model itself.", "Name another folder: -o DIR")
+    if not force:
+        more = ", or use --force to replace the bundle in it" if (out / bundles.MANIFEST).is_file() else ""
+        raise UsageError(f"{out} is not empty.", f"Name another folder{more}.")
+    if not (out / bundles.MANIFEST).is_file():
+        raise UsageError(
+            f"{out} contains no bundle (no {bundles.MANIFEST}), and --force replaces only bundles.",
+            "Name another folder: -o DIR",
+        )

@@ -10,17 +10,28 @@ A bad record does not stop the reading: it is skipped and counted, with the reas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from semsearch.errors import NotFound, UsageError
-from semsearch.training.datasets import _documents, _rows
+from semsearch.chunking.sentences import sentences
+from semsearch.chunking.splitter import Splitter, passages
+from semsearch.documents import loaders, walk
+from semsearch.documents.loaders import text as plain
+from semsearch.errors import NotFound, Unreadable, UsageError
+from semsearch.training.datasets import _rows
 from semsearch.training.datasets import columns as table_columns
-from semsearch.training.datasets._documents import Granularity
 from semsearch.training.datasets._tables import Prefer, Table
 from semsearch.training.datasets.dataset import ANCHOR, Dataset, SkipCounts
-from semsearch.types import Document
+from semsearch.types import Document, Skipped
+from semsearch.utils.writing_systems import EAST_ASIAN
+
+Granularity = Literal["sentences", "passages"]
+PASSAGE = Splitter(size=128)  # words: about 192 tokens of English, as in an index
+MIN_LETTERS = 8  # of a sentence: shorter ones are list numbers, rules between paragraphs, single words
+_WORD = re.compile(rf"[{EAST_ASIAN}]|[^\W_]+")
+_LINES = (".txt", ".text", "")  # corpora with one text per line
 
 
 def read_dataset(
@@ -50,7 +61,7 @@ def read_dataset(
     if kind == "documents" and columns:
         raise UsageError(f"{path} is read as documents, which have no columns.", "Leave out --columns.")
     if kind == "documents":
-        found = _single_texts(_documents.texts(place, granularity, skipped, yes=yes), str(path), skipped)
+        found = _single_texts(_document_texts(place, granularity, skipped, yes=yes), str(path), skipped)
     elif kind == "lines":
         with _rows.open_file(place) as file:
             numbered = ((f"{place.name}:{number}", line) for number, line in _rows.lines(file, place))
@@ -71,7 +82,7 @@ def dataset_of_texts(
 ) -> Dataset:
     """A dataset of single texts, such as the passages of an index, or of their sentences."""
     if granularity == "sentences":
-        texts = (sentence for text in texts for sentence in _documents.split(Document("", text), granularity))
+        texts = (sentence for text in texts for sentence in _split(Document("", text), granularity))
     found = _single_texts((("", text) for text in texts), source, SkipCounts())
     return found if max_samples is None else found.subsample(max_samples)
 
@@ -83,7 +94,7 @@ def _kind(path: Path) -> Literal["documents", "lines", "jsonl", "table"]:
     suffix = _rows.suffix(path)
     if suffix in _rows.KINDS:
         return _rows.KINDS[suffix]
-    if path.suffix.lower() not in _rows.COMPRESSED and _documents.is_document(path):
+    if path.suffix.lower() not in _rows.COMPRESSED and _is_document(path):
         return "documents"
     with _rows.open_file(path) as file:
         first = _rows.first_line(file, path)
@@ -107,3 +118,43 @@ def _single_texts(placed: Iterable[tuple[str, str]], source: str, skipped: SkipC
     if not seen:
         raise skipped.nothing_left(source)
     return Dataset({ANCHOR: list(seen)}, source=source, skipped=skipped.as_dict())
+
+
+def _is_document(path: Path) -> bool:
+    """Whether a file is read as `index` does; otherwise it has one text per line. Raises Unreadable."""
+    suffix = path.suffix.lower()
+    return loaders.loader_for(path) != "text" or (suffix in plain.SUFFIXES and suffix not in _LINES)
+
+
+def _document_texts(
+    root: Path, granularity: Granularity, skipped: SkipCounts, *, yes: bool = False
+) -> Iterator[tuple[str, str]]:
+    """(path, text) of all that `index` would read at `root`. Raises GuardRail for a whole disk, unless `yes`."""
+    walk.guard(root, None, yes=yes)
+    for found in walk.files(root, walk.Rules()):
+        if isinstance(found, Skipped):
+            skipped.add(found.reason, found.path)
+            continue
+        try:
+            for document in loaders.load(found.path):
+                if isinstance(document, Skipped):
+                    skipped.add(document.reason, document.path)
+                else:
+                    yield from ((found.relative, text) for text in _split(document, granularity))
+        except (Unreadable, UsageError) as error:
+            skipped.add(error.message, found.relative)
+
+
+def _split(document: Document, granularity: Granularity) -> Iterator[str]:
+    """The sentences of a document, their lines joined, or its passages. Sentences with few letters are left out."""
+    if granularity == "passages":
+        yield from (passage.text for passage in passages(document, PASSAGE, _words))
+        return
+    for start, end in sentences(document.text):
+        text = " ".join(document.text[start:end].split())
+        if sum(map(str.isalnum, text)) >= MIN_LETTERS:
+            yield text
+
+
+def _words(pieces: Sequence[str]) -> list[int]:
+    return [len(_WORD.findall(piece)) for piece in pieces]

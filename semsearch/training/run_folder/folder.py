@@ -69,7 +69,7 @@ class RunFolder:
         for name, old, new in differences:
             if name.partition(".")[0] not in MAY_DIFFER:
                 raise UsageError(f"{self.path} has a run with {name} {old!r}, and now it is {new!r}.", START_ANEW)
-        if (found := read_json(self.home / RESULT)) is None and state.exists(self.home):
+        if (found := read_json(self.home / RESULT)) is None and (self.home / state.FILE).is_file():
             for name, old, new in differences:
                 LOG.warning(
                     "%s was started with %s %r and continues with %r: not bit for bit.", self.path, name, old, new
@@ -95,7 +95,7 @@ class RunFolder:
             shutil.rmtree(self.home / READY, ignore_errors=True)
             for name in (state.FILE, RESULT, METRICS, plot.FILE):
                 (self.home / name).unlink(missing_ok=True)
-        resumes = state.exists(self.home)
+        resumes = (self.home / state.FILE).is_file()
         if not resumes:
             truncate_metrics(self.home, 0)
         self._move_ready()

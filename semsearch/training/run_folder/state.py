@@ -91,8 +91,3 @@ def load(
             return RunState(**{**values, "losses": tuple(values.get("losses", ()))})
     except Exception as error:  # safetensors, json, a missing key, a wrong shape: each raises another class
         raise Corrupt(f"{home / FILE} does not fit this run: {error}.", START_ANEW) from error
-
-
-def exists(home: Path) -> bool:
-    """Whether the folder `home` has a saved state."""
-    return (home / FILE).is_file()
