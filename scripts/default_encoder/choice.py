@@ -44,10 +44,10 @@ def scifact(encode: Callable[[Sequence[str]], Vectors]) -> float:
     chosen = chance.sample(sorted(qrels), QUERIES)
     relevant = {document for query in chosen for document in qrels[query]}
     others = [each for each in documents if each.id not in relevant]
-    kept = [each for each in documents if each.id in relevant] + chance.sample(others, DISTRACTORS)
-    ranked = np.argsort(-(encode([queries[each] for each in chosen]) @ encode([each.text for each in kept]).T))
+    sample = [each for each in documents if each.id in relevant] + chance.sample(others, DISTRACTORS)
+    ranked = np.argsort(-(encode([queries[each] for each in chosen]) @ encode([each.text for each in sample]).T))
     gains = [
-        retrieval.ndcg([kept[at].id for at in row[:10]], qrels[query])
+        retrieval.ndcg([sample[at].id for at in row[:10]], qrels[query])
         for query, row in zip(chosen, ranked, strict=True)
     ]
     return float(100 * np.mean(gains))

@@ -1,4 +1,4 @@
-"""What teaches the encoder: mean pooling of its own base, and a static encoder beside it."""
+"""The teachers of the default encoder: mean pooling of its own base, alone or with a static encoder."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class Both:
         powers = (mix.power, mix.static_power)
         self._whitenings = [whitening.fit([part], power=power) for part, power in zip(parts, powers, strict=True)]
         together = self._joined(parts)
-        kept = np.linalg.svd(together.T @ together)[0][:, : parts[0].shape[1]]
-        left, _, right = np.linalg.svd(kept.T @ (together.T @ parts[0]))
-        self._turn = kept @ (left @ right)
+        directions = np.linalg.svd(together.T @ together)[0][:, : parts[0].shape[1]]
+        left, _, right = np.linalg.svd(directions.T @ (together.T @ parts[0]))
+        self._turn = directions @ (left @ right)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(n, d) of length 1."""

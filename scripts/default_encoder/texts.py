@@ -22,7 +22,7 @@ Pair = tuple[str, str]
 
 
 def mixed(chance: random.Random) -> Dataset:
-    """Pairs of sentences and passages: what the encoder has to know both lengths of, and how they belong together."""
+    """Pairs of sentences and of passages, so that the encoder learns both lengths and their relations."""
     allowed = Allowed()
     sentences = [each for each in wiki(120_000) if allowed(each)]
     chance.shuffle(sentences)
@@ -48,7 +48,7 @@ def widened(chance: random.Random) -> Dataset:
 def triplets(chance: random.Random) -> Dataset:
     """Premises of SNLI with a hypothesis that follows and one that contradicts."""
     found = [
-        (a, *(chance.choice(told[label]) for label in ("entailment", "contradiction"))) for a, told in hypotheses()
+        (a, *(chance.choice(texts[label]) for label in ("entailment", "contradiction"))) for a, texts in hypotheses()
     ]
     chance.shuffle(found)
     return examples(found, "SNLI triplets")
@@ -57,7 +57,7 @@ def triplets(chance: random.Random) -> Dataset:
 def ranked(chance: random.Random) -> Dataset:
     """Premises of SNLI with a hypothesis of each label: contradiction 0, neutral 1, entailment 2."""
     labels = ("contradiction", "neutral", "entailment")
-    rows = [(a, chance.choice(told[label]), at) for a, told in hypotheses() for at, label in enumerate(labels)]
+    rows = [(a, chance.choice(texts[label]), at) for a, texts in hypotheses() for at, label in enumerate(labels)]
     chance.shuffle(rows)
     columns = {"anchor": [row[0] for row in rows], "positive": [row[1] for row in rows]}
     return Dataset(columns, [float(row[2]) for row in rows], "SNLI, three labels")
@@ -69,7 +69,7 @@ def hypotheses() -> list[tuple[str, dict[str, list[str]]]]:
     for premise, hypothesis, label in nli(Allowed()):
         found.setdefault(premise, {}).setdefault(label, []).append(hypothesis)
     wanted = {"entailment", "neutral", "contradiction"}
-    return [(premise, told) for premise, told in found.items() if wanted <= set(told)]
+    return [(premise, texts) for premise, texts in found.items() if wanted <= set(texts)]
 
 
 def sentences(chance: random.Random) -> Dataset:

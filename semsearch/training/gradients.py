@@ -1,4 +1,4 @@
-"""Gradients of one batch: computed at once, or in parts whose size does not change what the loss sees.
+"""Gradients of one batch: computed at once, or in parts, with the same loss on the whole batch.
 
 Source: gradient caching, Gao et al. 2021, https://arxiv.org/abs/2101.06983. The vectors are computed part by part
 without a graph, then the gradients of the loss on them, and each part is computed again with a graph to backpropagate

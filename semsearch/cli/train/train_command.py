@@ -70,8 +70,8 @@ def train(
 ) -> None:
     """Train an encoder on your own text.
 
-    Most methods need only plain text; docs/training.md says which need labelled pairs. The output folder is an encoder
-    like any other: semsearch index -m DIR. Repeat the same command to resume an interrupted run.
+    Most methods need only plain text; docs/training.md lists those that need labelled pairs. The output folder is an
+    encoder like any other: semsearch index -m DIR. Repeat the same command to resume an interrupted run.
     """
     options: Options = ctx.obj
     plan = Plan(

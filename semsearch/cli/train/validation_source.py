@@ -50,7 +50,7 @@ class ValidationSource:
         """The examples that remain for training, the validation set, and its description."""
         count = self._held_out()
         if self.validation == NONE:
-            return examples, None, "none; the last checkpoint is kept"
+            return examples, None, "none; the last checkpoint is saved"
         if self.validation in (None, STSB) and (stsb := self._stsb()) is not None:
             return examples, stsb, "STS-B dev"
         if self.validation is None or count is not None:
@@ -70,7 +70,7 @@ class ValidationSource:
         except UsageError as error:
             if self.validation is not None:
                 raise
-            return examples, None, f"none, because {error.message} The last checkpoint is kept."
+            return examples, None, f"none, because {error.message} The last checkpoint is saved."
         overlapping = len(examples) - len(remaining) - count
         more = f"; {overlapping:,} more are skipped, since they share a text with them" if overlapping else ""
         return remaining, dev, f"{dev.measure}: {count:,} of {len(examples):,} examples{more}"

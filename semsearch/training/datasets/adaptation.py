@@ -8,7 +8,7 @@ from dataclasses import replace
 from semsearch.errors import UsageError
 from semsearch.training.datasets.dataset import ANCHOR, NEGATIVE, POSITIVE, Dataset, Labels
 
-SIMILAR = 0.8  # of the range of scores: STS-B's 4 of 5, "mostly equivalent", as alignment is measured above
+SIMILAR = 0.8  # of the range of scores: STS-B's 4 of 5, "mostly equivalent", also the threshold of alignment
 ColumnsRead = Callable[[tuple[str, ...]], Sequence[str]]  # columns of the data -> those that the method reads
 
 

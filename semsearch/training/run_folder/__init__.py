@@ -1,1 +1,1 @@
-"""What a training run leaves in its folder: state, metrics, manifest, plot and the encoder."""
+"""The folder of a training run: state, manifest, plot and the encoder."""
