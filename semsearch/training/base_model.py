@@ -36,10 +36,6 @@ class BaseModel:
     inference: Bundle
     parts: frozenset[str] = frozenset()
 
-    @property
-    def causal(self) -> bool:
-        return self.kind == "causal"
-
 
 def load_base(name: str | Path, hyperparameters: Hyperparameters, *, trust: bool = False) -> BaseModel:
     """The base model called `name`, under the hyperparameters' templates where it names none itself.

@@ -55,33 +55,30 @@ class TrainingStep:
     seconds_left: float
 
 
+@dataclass
 class Loop:
     """One run with one seed. Metrics and state are written to `home`; `save_best` is called for each best encoder."""
 
-    def __init__(
-        self,
-        model: TrainableModel,
-        objective: BaseObjective,
-        dataset: Dataset,
-        schedule: Schedule,
-        home: Path,
-        *,
-        validation: Validation | None = None,
-        teacher: Teacher | None = None,
-        save_best: SaveBest | None = None,
-        report: Callable[[TrainingStep], None] | None = None,
-        title: str = "",
-        save_seconds: float = 600.0,
-    ) -> None:
-        self.model, self.objective = model, objective.to(model.device)
-        self.dataset, self.schedule, self.home, self.title = dataset, schedule, home, title
-        self.hyperparameters, self.validation, self.teacher = model.hyperparameters, validation, teacher
-        self.save_best, self.report, self.save_seconds = save_best, report, save_seconds
-        head = {f"objective.{name}": value for name, value in objective.named_parameters()}
-        self.parameters = model.parameters | head
+    model: TrainableModel
+    objective: BaseObjective
+    dataset: Dataset
+    schedule: Schedule
+    home: Path
+    validation: Validation | None = None
+    teacher: Teacher | None = None
+    save_best: SaveBest | None = None
+    report: Callable[[TrainingStep], None] | None = None
+    title: str = ""
+    save_seconds: float = 600.0
+
+    def __post_init__(self) -> None:
+        self.hyperparameters = self.model.hyperparameters
+        self.objective.to(self.model.device)
+        head = {f"objective.{name}": value for name, value in self.objective.named_parameters()}
+        self.parameters = self.model.parameters | head
         if not self.parameters:
             raise UsageError("no parameter would be trained.", "Unfreeze some: the hyperparameters freeze all of them.")
-        self.average = WeightAverage(model.parameters, self.hyperparameters.ema_decay)
+        self.average = WeightAverage(self.model.parameters, self.hyperparameters.ema_decay)
         self.optimiser = torch.optim.AdamW(
             self.parameters.values(),
             lr=self.hyperparameters.learning_rate,
@@ -90,8 +87,7 @@ class Loop:
             weight_decay=self.hyperparameters.weight_decay,
             fused=True,
         )
-        self.state = RunState(grad_cache_size=schedule.grad_cache_size)
-        self._order: tuple[int, list[int]] = (-1, [])
+        self.state = RunState(grad_cache_size=self.schedule.grad_cache_size)
 
     def resume(self) -> None:
         """Continue from the saved state. Raises Corrupt where it does not belong to this run."""
@@ -190,9 +186,8 @@ class Loop:
     def _batch(self, step: int) -> list[int]:
         """The indices of a step's examples."""
         epoch, at = divmod(step, len(self.dataset) // self.schedule.batch_size)
-        if self._order[0] != epoch:
-            self._order = epoch, order(len(self.dataset), self.schedule.seed, epoch)
-        return self._order[1][at * self.schedule.batch_size : (at + 1) * self.schedule.batch_size]
+        indices = order(len(self.dataset), self.schedule.seed, epoch)
+        return indices[at * self.schedule.batch_size : (at + 1) * self.schedule.batch_size]
 
     def _validate(self) -> None:
         """Score the encoder; save it where it is the best so far, or where there is no validation."""

@@ -71,7 +71,7 @@ class TrainableModel:
         self.method = methods.make(base.training.method, base.training.options)
         self.network = self._load(trust, kind.base_precision(self.device, parsed))
         self.frozen = copy.deepcopy(self.network).train(False).requires_grad_(False) if kind.frozen_copy else None
-        engine = CausalBackend if base.causal else MaskedBackend
+        engine = CausalBackend if base.kind == "causal" else MaskedBackend
         self.engine = engine(base.inference, device=device, trust=trust, network=self.network)
         kind.prepare(self.network, parsed)
         self._freeze()
@@ -160,7 +160,7 @@ class TrainableModel:
 
     def _load(self, trust: bool, precision: str) -> Any:
         new = self.method.needs & set(self.hyperparameters.new_parts) - self.base.parts
-        loader = loading.causal if self.base.causal else loading.masked
+        loader = loading.causal if self.base.kind == "causal" else loading.masked
         network = loader(
             self.base.folder, needs=self.method.needs - new, precision=precision, device=self.device, trust=trust
         )

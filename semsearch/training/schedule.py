@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -39,6 +40,7 @@ def plan(
     return Schedule(steps or in_epochs, batch_size, cache, seed)
 
 
+@functools.lru_cache(maxsize=1)  # every step of an epoch needs it
 def order(examples: int, seed: int, epoch: int) -> list[int]:
     """The indices of the examples in the order of an epoch, which follows from the seed."""
     return np.random.default_rng([seed, epoch]).permutation(examples).tolist()  # type: ignore[no-any-return]

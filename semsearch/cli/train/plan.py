@@ -24,6 +24,7 @@ from semsearch.training import objectives, require_packages
 if TYPE_CHECKING:
     from semsearch.settings import Settings
     from semsearch.training import TrainingConfig
+    from semsearch.training.datasets.dataset import Labels
     from semsearch.training.loop import Teacher
 
 DISTILLATION = "distil"
@@ -137,8 +138,8 @@ class Plan:
         return int(self.hyperparameters.get("max_length") or objectives.load(self.method).hyperparameters.max_length)
 
     @property
-    def labels(self) -> Any:
-        """Kind of labels that the method reads: none, score, class, teacher."""
+    def labels(self) -> Labels:
+        """The kind of labels that the method reads."""
         return objectives.load(self.method).labels
 
 
