@@ -107,7 +107,7 @@ class Index:
         if splitter is not None and not isinstance(splitter, Splitter):
             raise UsageError(f"splitter is of type {type(splitter).__name__}.", "Pass Splitter(size=…, overlap=…).")
         folder = settings.index_folder(name, home)
-        if exist_ok and drivers.load().exists(folder):
+        if exist_ok and cls.exists(folder):
             return cls.open(folder, encoder=encoder)
         model = load(encoder) if isinstance(encoder, str) else as_encoder(encoder)
         recipe = {"encoder": model.reference, "splitter": asdict(splitter or Splitter()), "backend": backend}
@@ -157,6 +157,11 @@ class Index:
     def folder(name: str | Path, home: Path | None = None) -> Path:
         """Where the index called `name` lives, or would. Raises UsageError for what cannot be a name."""
         return settings.index_folder(name, home)
+
+    @staticmethod
+    def exists(name: str | Path, home: Path | None = None) -> bool:
+        """Whether there is an index called `name`, or at the path `name`. Raises UsageError for an invalid name."""
+        return drivers.load().exists(settings.index_folder(name, home))
 
     @staticmethod
     def remove(name: str | Path, home: Path | None = None) -> list[str]:

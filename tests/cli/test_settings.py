@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import settings
+from semsearch import Index, settings
 from semsearch.errors import UnknownName, UsageError
 
 
@@ -159,6 +159,8 @@ def test_only_folders_with_a_store_are_indexes(tmp_path: Path) -> None:
     assert settings.names(tmp_path) == ["a", "b"]
     assert settings.names(tmp_path / "nowhere") == []
     assert [settings.is_index(tmp_path / name) for name in "abc"] == [True, True, False]
+    assert Index.names(tmp_path) == ["a", "b"]
+    assert [Index.exists(name, tmp_path) for name in "abc"] == [True, True, False]
 
 
 def test_the_embedding_cache_is_the_users_and_can_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

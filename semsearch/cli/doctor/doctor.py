@@ -176,6 +176,6 @@ def _folders(options: Options) -> Iterator[Finding]:
 
 
 def _indexes(options: Options) -> Iterator[Finding]:
-    names = settings.names(options.folder())
+    names = semsearch.Index.names(options.folder())
     listed = f": {', '.join(names[:10])}" if names else ""
     yield Finding("indexes", "ok", f"{len(names)} in {options.folder()}{listed}")

@@ -105,7 +105,7 @@ def index(
     files = [] if from_stdin else existing_paths(paths or [])
     chosen = index_of_files(options, files, from_stdin=from_stdin) if name is None else name
     is_new = files or from_stdin  # without PATH the index has to exist
-    folder = settings.index_folder(chosen, options.folder()) if is_new else existing_index(options, chosen)
+    folder = semsearch.Index.folder(chosen, options.folder()) if is_new else existing_index(options, chosen)
     job = IndexJob(
         options,
         folder,
@@ -195,7 +195,7 @@ class IndexJob:
     def _open(self, stack: ExitStack, *, dry_run: bool) -> tuple[semsearch.Index, bool]:
         """The index, and whether it was created."""
         folder, encoder = self.folder, self.encoder
-        created = not settings.is_index(folder) and bool(self.paths or self.from_stdin)
+        created = not semsearch.Index.exists(folder) and bool(self.paths or self.from_stdin)
         if created and encoder is None:
             encoder = settings.load().model
         known = trusted_encoder(encoder or encoder_of(folder)) if self.trust else encoder
@@ -243,5 +243,5 @@ def _reference(model: str | None, folder: Path, options: Mapping[str, Any]) -> s
         return None
     from semsearch.models.model_ref import Reference  # 5 ms that --help does without
 
-    default = encoder_of(folder) if settings.is_index(folder) else settings.load().model
+    default = encoder_of(folder) if semsearch.Index.exists(folder) else settings.load().model
     return str(Reference.parse(model or default).with_(**options))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from semsearch import settings
+import semsearch
 from semsearch.cli.lookup import open_index, parse_id
 from semsearch.cli.options import JsonFlag, NameArgument, NameOption, Options, flag
 from semsearch.cli.output import console
@@ -18,7 +18,7 @@ from semsearch.types import JsonObject
 def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List indexes."""
     options: Options = ctx.obj
-    known = [_listed(options, name) for name in settings.names(options.folder())]
+    known = [_listed(options, name) for name in semsearch.Index.names(options.folder())]
 
     def show() -> None:
         if not known:
