@@ -240,7 +240,7 @@ def test_an_encoder_is_shown_before_the_others_are_done_and_a_stop_keeps_what_wa
     page.query_params["m"], page.query_params["kind"] = ["hashing", "default"], "pairs"
     page.run()
     page.text_area(key="pairs").set_value(MANY).run()
-    click(page, "Measure 300 pairs with hashing and default")
+    click(page, "Measure 300 pairs with hashing, default")
     until(lambda: seen.count("default") > 1)
     assert again(page).dataframe[0].value["encoder"].tolist() == ["hashing"]
     assert "1 of 2 encoders are done" in words(page)
@@ -449,12 +449,12 @@ def test_a_download_runs_in_no_spreadsheet() -> None:
 
 def test_a_download_holds_every_pair_and_the_correlations() -> None:
     from semsearch_ui.compare.pair_scores import Scored
-    from semsearch_ui.compare.pair_table import _json, table
+    from semsearch_ui.compare.pair_table import table, whole
     from semsearch_ui.shared.pairs import Pair
 
     found = {"m": Scored((0.5,), (None,), 80.0, 70.0, (None,))}
     rows = table([Pair("a", "b", 2.0)], found)
-    assert json.loads(_json(rows, found)) == {
+    assert whole(rows, found) == {
         "schema": 1, "models": {"m": {"spearman": 80.0, "pearson": 70.0}}, "pairs": rows
     }  # fmt: skip
 
@@ -462,13 +462,13 @@ def test_a_download_holds_every_pair_and_the_correlations() -> None:
 def test_boxes_stand_for_whole_scores_and_for_even_groups_of_another_scale() -> None:
     from semsearch_ui.compare.correlation import boxes
 
-    assert [(box.at, box.count) for box in boxes([0.4, 0.6, 3.5, 5], [0, 0.2, 0.4, 1])] == [
+    assert [(box["at"], box["count"]) for box in boxes([0.4, 0.6, 3.5, 5], [0, 0.2, 0.4, 1])] == [
         (0, 1),
         (1, 1),
         (4, 1),
         (5, 1),
     ]
-    assert [box.at for box in boxes([0, 0.5, 1], [0, 0.5, 1])] == [0, 0.6, 1]
-    assert [(box.at, box.count) for box in boxes([2, 2], [0.1, 0.3])] == [(2, 2)]
+    assert [box["at"] for box in boxes([0, 0.5, 1], [0, 0.5, 1])] == [0, 0.6, 1]
+    assert [(box["at"], box["count"]) for box in boxes([2, 2], [0.1, 0.3])] == [(2, 2)]
     (box,) = boxes([1] * 9, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 9])
-    assert (box.low, box.middle, box.high, box.most) == pytest.approx((0.3, 0.5, 0.7, 0.8))
+    assert tuple(box[key] for key in ("low", "middle", "high", "most")) == pytest.approx((0.3, 0.5, 0.7, 0.8))

@@ -27,17 +27,18 @@ def _forgotten() -> Iterator[None]:
     st.cache_resource.clear()
 
 
-def test_a_job_of_a_key_gives_its_value_and_stands_beside_those_of_other_keys() -> None:
+def test_a_job_of_a_key_gives_its_outcome_and_stands_beside_those_of_other_keys() -> None:
     go, first, second = threading.Event(), ("Compare", "a"), ("Compare", "b")
-    jobs.start(first, "Measuring", lambda _: jobs.Outcome("done", value=go.wait(60)))
-    jobs.start(second, "Measuring", lambda _: jobs.Outcome("done", value=2))
+    jobs.start(first, "Measuring", lambda _: jobs.Outcome(f"first {go.wait(60)}"))
+    jobs.start(second, "Measuring", lambda _: jobs.Outcome("second"))
     assert ended(second) == "done"
     assert jobs.busy(first)
     with pytest.raises(SemsearchError, match="Compare is busy: measuring is still running"):
         jobs.start(first, "Measuring", lambda _: jobs.Outcome(""))
     go.set()
     assert ended(first) == "done"
-    assert [job.outcome.value for key in (first, second) if (job := jobs.last(key)) and job.outcome] == [True, 2]
+    found = [job.outcome.text for key in (first, second) if (job := jobs.last(key)) and job.outcome]
+    assert found == ["first True", "second"]
 
 
 def test_a_job_of_a_key_is_stopped_from_any_page_and_only_announced_jobs_are_announced() -> None:

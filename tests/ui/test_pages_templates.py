@@ -171,14 +171,13 @@ def test_a_template_with_an_error_is_not_scored(bert: str) -> None:
 
 def test_a_template_that_was_typed_over_is_passed_over_and_scored_when_it_is_wanted_again(bert: str) -> None:
     from semsearch_ui.shared import background
-    from semsearch_ui.templates import score
+    from semsearch_ui.templates.score import WANTED
 
     go = threading.Event()
     background._worker("templates")("in the way", lambda: go.wait(60))
     pages = [once(TEXT, bert, PAIRS), once(TEXT + " .", bert, PAIRS)]
     assert all(waits(page) for page in pages)
-    wanted = score._wanted()
-    wanted[pages[0].session_state["scores for"]] = TEXT + " ."
+    pages[0].session_state[WANTED]["text"] = TEXT + " ."
     go.set()
     assert scored(TEXT + " .", bert).metric
     page = scored(TEXT, bert)

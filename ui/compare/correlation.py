@@ -9,34 +9,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
+
+from semsearch.types import JsonObject
 
 from ..shared import charts, encoder_picker, tables
 from ..shared.messages import count, plain
 from ..shared.pairs import Pair
 from .pair_scores import Scored
 
-ACROSS = 2
 DRAWN = 2_000  # points of one chart
 MEASURES = ("spearman", "pearson")
 CLICKED = "clicked"  # the encoder in whose chart the pair was chosen
-Found = Mapping[str, Scored]
 WHOLE = range(6)  # STS: 0 … 5
 STEPS = len(WHOLE) - 1
 
 
-def show(pairs: Sequence[Pair], found: Found) -> None:
+def show(pairs: Sequence[Pair], found: Mapping[str, Scored]) -> None:
     """The correlations, and below them the scatter and the distribution of each encoder."""
     known = [at for at, pair in enumerate(pairs) if pair.gold is not None]
     st.subheader("Agreement with human scores")
     labels = encoder_picker.labels(found)
     rows = [{"encoder": labels[name], "spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()]
-    percent = {name: st.column_config.NumberColumn(f"{name.capitalize()}, %", format="%.2f") for name in MEASURES}
-    tables.show(rows, percent)
+    tables.show(rows, {name: tables.percent(name) for name in MEASURES})
     without = len(pairs) - len(known)
     rest = f"; {without:,} without one are left out here." if without else "."
     st.caption(f"{count(len(known), 'pair')} with a score{rest}")
@@ -48,7 +48,7 @@ def show(pairs: Sequence[Pair], found: Found) -> None:
     if len(shown) < len(known):
         st.caption(f"The charts draw {len(shown):,} of these pairs, evenly chosen; boxes and figures use all.")
     for at, (name, one) in enumerate(found.items()):
-        left, right = st.columns(ACROSS)
+        left, right = st.columns(2)
         key = f"scatter {at}"
         left.altair_chart(_scatter(name, one, pairs, shown), key=key, on_select=partial(_clicked, key, name))
         right.altair_chart(_by_gold(name, one, pairs, known, shown))
@@ -56,16 +56,7 @@ def show(pairs: Sequence[Pair], found: Found) -> None:
 
 
 def _scatter(name: str, one: Scored, pairs: Sequence[Pair], shown: Sequence[int]) -> charts.Chart:
-    points = [
-        {
-            "number": at + 1,
-            "first": pairs[at].first,
-            "second": pairs[at].second,
-            "gold": pairs[at].gold,
-            "cosine": round(one.cosines[at], 4),
-        }
-        for at in shown
-    ]
+    points = [{"number": at + 1, **asdict(pairs[at]), "cosine": round(one.cosines[at], 4)} for at in shown]
     both = zip(MEASURES, (one.spearman, one.pearson), strict=True)
     parts = [f"{measure.capitalize()} {value:.2f} %" for measure, value in both if value is not None]
     return charts.scatter(points, encoder_picker.short_name(name), "; ".join([*parts, "click a point to see its pair"]))
@@ -77,8 +68,7 @@ def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], known: Sequence[int]
     where = dict(zip(known, predictions, strict=True))
     dots = [{"gold": pairs[at].gold, "stretched": round(where[at], 4)} for at in shown]
     subtitle = f"predictions by gold score: cosines of {min(cosines):.2f} … {max(cosines):.2f} scaled to 0 … 1"
-    drawn = [asdict(box) for box in boxes(gold, predictions)]
-    return charts.by_gold(dots, drawn, encoder_picker.short_name(name), subtitle)
+    return charts.by_gold(dots, boxes(gold, predictions), encoder_picker.short_name(name), subtitle)
 
 
 def _clicked(key: str, name: str) -> None:
@@ -90,7 +80,7 @@ def _clicked(key: str, name: str) -> None:
 
 
 def _chosen(name: str, one: Scored, pairs: Sequence[Pair]) -> None:
-    """The pair of the point that was clicked in this encoder's chart, in short; the end of the page has all of it."""
+    """A summary of the pair whose point was clicked in this encoder's chart; its details end the page."""
     number = int(st.session_state.get("pair") or 0)
     if st.session_state.get(CLICKED) != name or not 0 < number <= len(pairs):
         return
@@ -101,19 +91,6 @@ def _chosen(name: str, one: Scored, pairs: Sequence[Pair]) -> None:
         st.markdown(f"**Pair {number}** · {plain(' · '.join(part for part in parts if part))}")
         st.markdown(f"1 {plain(pair.first)}  \n2 {plain(pair.second)}")
         st.markdown("[Details](#one-pair)")
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """The predictions of the pairs with about this score: quartiles, and whiskers of 1.5 of their distance."""
-
-    at: float
-    count: int
-    least: float
-    low: float
-    middle: float
-    high: float
-    most: float
 
 
 def scaled(cosines: Sequence[float]) -> list[float]:
@@ -127,7 +104,7 @@ def scaled(cosines: Sequence[float]) -> list[float]:
 
 
 def group(scores: Sequence[float]) -> list[float]:
-    """The score at the centre of each one's group.
+    """The centre of the group of each score.
 
     >>> group([0.2, 2.5, 4.8]), group([0, 0.1, 0.95, 1])
     ([0.0, 3.0, 5.0], [0.0, 0.2, 1.0, 1.0])
@@ -139,15 +116,15 @@ def group(scores: Sequence[float]) -> list[float]:
     return [round(low + step * math.floor((score - low) / step + 0.5), 9) for score in scores]
 
 
-def boxes(scores: Sequence[float], predictions: Sequence[float]) -> list[Box]:
-    """A box for each group of scores, the lowest scores first."""
-    of = np.asarray(group(scores))
-    values = np.asarray(predictions, dtype=np.float64)
-    return [_box(float(at), values[of == at]) for at in np.unique(of)]
+def boxes(scores: Sequence[float], predictions: Sequence[float]) -> list[JsonObject]:
+    """A box for each group of scores, the lowest first: quartiles, and whiskers of 1.5 of their distance."""
+    of, values = np.asarray(group(scores)), np.asarray(predictions, dtype=np.float64)
+    return [{"at": float(at), **_box(values[of == at])} for at in np.unique(of)]
 
 
-def _box(at: float, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Box:
+def _box(values: NDArray[np.float64]) -> JsonObject:
     low, middle, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
     reach = 1.5 * (high - low)
     inside = values[(values >= low - reach) & (values <= high + reach)]
-    return Box(at, len(values), float(inside.min()), low, middle, high, float(inside.max()))
+    ends = {"least": float(inside.min()), "most": float(inside.max())}
+    return {"count": len(values), "low": low, "middle": middle, "high": high, **ends}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,50 +21,43 @@ from ..shared.messages import plain
 Floats = NDArray[np.float32]
 WORDS = 8
 SAME = 0.9999  # cosine above which a state is the encoder's vector
-ORDINALS = ("first", "second", "third", "fourth", "fifth")
 COLUMNS = {"cosine": st.column_config.NumberColumn("cosine", format="%.4f", width="small")}
 
 
 def show(chosen: Mapping[str, Encoder], texts: tuple[str, str]) -> None:
     """A table of cosines and one of words for each encoder that reads [MASK]."""
     for name, encoder in chosen.items():
-        with encoder_picker.errors_of(name):
-            try:
-                vectors = mask_vectors(encoder, texts)
-            except SemsearchError as error:
-                messages.info(encoder_picker.failure(name, error))
-                continue
+        with encoder_picker.errors_of(name, messages.info):
+            vectors = mask_vectors(encoder, texts)
             st.markdown(f"**{plain(encoder_picker.short_name(name))}**")
             tables.show(cosines(encoder, texts, vectors), COLUMNS)
             _words(name, encoder, texts)
 
 
 def cosines(encoder: Encoder, texts: tuple[str, str], vectors: Floats) -> list[JsonObject]:
-    """Cosines of hidden states (2, m, h): of the two sentences at each [MASK], and of each [MASK] with the next.
-
-    >>> places(2)
-    ['first [MASK]', 'second [MASK]']
-    """
+    """Cosines of hidden states (2, m, h): of the two sentences at each [MASK], and of each [MASK] with the next."""
     named = places(vectors.shape[1])
     whole = encoder.encode(texts)
     rows = []
     for at, place in enumerate(named):
         here = vectors[:, at]
-        is_it = here.shape == whole.shape and min(_cosine(here[side], whole[side]) for side in (0, 1)) > SAME
-        text = f"sentence 1 with sentence 2, at the {place}" + (", which is the vector" if is_it else "")
+        is_it = here.shape == whole.shape and min(map(_cosine, here, whole)) > SAME
+        text = f"sentence 1 with sentence 2, at {place}" + (", which is the vector" if is_it else "")
         rows.append({"cosine": _cosine(*here), "compared": text})
-    for at in range(1, len(named)):
+    for at, (place, following) in enumerate(pairwise(named)):
         for side in (0, 1):
-            text = f"{named[at - 1]} with {named[at]}, in sentence {side + 1}"
-            rows.append({"cosine": _cosine(vectors[side, at - 1], vectors[side, at]), "compared": text})
+            text = f"{place} with {following}, in sentence {side + 1}"
+            rows.append({"cosine": _cosine(vectors[side, at], vectors[side, at + 1]), "compared": text})
     return rows
 
 
 def places(count: int) -> list[str]:
-    """Names of the [MASK] positions of a prompt."""
-    if count == 1:
-        return ["[MASK]"]
-    return [f"{ORDINALS[at] if at < len(ORDINALS) else f'{at + 1}th'} [MASK]" for at in range(count)]
+    """Names of the [MASK] positions of a prompt.
+
+    >>> places(2)
+    ['[MASK] 1', '[MASK] 2']
+    """
+    return ["[MASK]"] if count == 1 else [f"[MASK] {number}" for number in range(1, count + 1)]
 
 
 def _cosine(left: Floats, right: Floats) -> float:
@@ -92,7 +86,6 @@ def _words(name: str, encoder: Encoder, texts: Sequence[str]) -> None:
 
 
 def _is_local(model: str) -> bool:
-    """Whether a model is on this machine: its words are not worth a download."""
-    name = model.partition("#")[0]
-    known = next((one["local"] for one in Encoder.catalogue() if one["name"] == name), None)
-    return bool(model) and (Path(name).expanduser().is_dir() if known is None else bool(known))
+    """Whether a model is on this machine; none is downloaded for its words."""
+    folder = Path(model.partition("#")[0]).expanduser()
+    return bool(model) and (folder.is_dir() or (not folder.is_absolute() and Encoder.is_local(model)))

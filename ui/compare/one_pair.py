@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from semsearch import Encoder, SemsearchError
+from semsearch import Encoder
 from semsearch.evaluation import token_attribution
 
 from ..shared import charts, encoder_picker, messages, tables
@@ -29,11 +29,9 @@ COLUMNS = {
 def show(chosen: dict[str, Encoder], first: str, second: str) -> None:
     """The pair, its table, and on demand its tokens and its [MASK]s."""
     st.markdown(f"**1** {plain(first)}  \n**2** {plain(second)}")
-    rows, labels = [], encoder_picker.labels(chosen)
-    for name, found in encoder_picker.measure_each(
-        chosen, lambda encoder: pair_scores.at_once(encoder, [Pair(first, second)])
-    ):
-        rows.append({"encoder": labels[name], "cosine": found.cosines[0], "strength": found.strengths[0]})
+    measure, labels = lambda encoder: pair_scores.at_once(encoder, [Pair(first, second)]), encoder_picker.labels(chosen)
+    found = encoder_picker.measure_each(chosen, measure)
+    rows = [{"encoder": labels[name], "cosine": one.cosines[0], "strength": one.strengths[0]} for name, one in found]
     if rows:
         tables.show(rows, COLUMNS)
     hint = "The cosine of each token with the vector of its sentence, as a share of all. For PyTorch models."
@@ -47,24 +45,19 @@ def show(chosen: dict[str, Encoder], first: str, second: str) -> None:
         mask_view.show(chosen, (first, second))
 
 
-def number(place: DeltaGenerator | None, label: str, key: str, most: int, usual: int) -> int:
-    """A number from 1 to `most`, chosen or from the URL; else `usual`, also where it is beyond `most`."""
+def number(place: DeltaGenerator | None, label: str, key: str, most: int, default: int) -> int:
+    """A number from 1 to `most`, chosen or from the URL; `default` where there is none, or one above `most`."""
     unset = key not in st.session_state and key not in st.query_params
     if unset or st.session_state.get(key, 1) > most:
-        st.session_state[key] = usual
+        st.session_state[key] = default
     return int((place or st).number_input(label, 1, most, key=key, bind=URL))
 
 
 def _tokens(chosen: dict[str, Encoder], texts: tuple[str, str]) -> None:
-    for name, encoder in chosen.items():
-        with encoder_picker.errors_of(name):
-            try:
-                found = [token_attribution(encoder, text) for text in texts]
-            except SemsearchError as error:
-                messages.info(encoder_picker.failure(name, error))
-                continue
-            for number, (place, parts) in enumerate(zip(st.columns(2), found, strict=True), 1):
-                core = 100 * sum(part.share for part in parts if part.core)
-                label = f"{encoder_picker.short_name(name)}, sentence {number}"
-                messages.caption(f"{label}: content words have {core:.0f} %", place)
-                place.altair_chart(charts.tokens(parts))
+    attributions = lambda encoder: [token_attribution(encoder, text) for text in texts]  # noqa: E731
+    for name, found in encoder_picker.measure_each(chosen, attributions, messages.info):
+        for number, (place, parts) in enumerate(zip(st.columns(2), found, strict=True), 1):
+            core = 100 * sum(part.share for part in parts if part.core)
+            label = f"{encoder_picker.short_name(name)}, sentence {number}"
+            messages.caption(f"{label}: content words have {core:.0f} %", place)
+            place.altair_chart(charts.tokens(parts))

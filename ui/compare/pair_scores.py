@@ -15,15 +15,15 @@ from semsearch import Encoder, Progress, sts
 from semsearch.evaluation import pearson, rankdata, spearman
 
 from ..shared import jobs
-from ..shared.encoder_picker import failure, short_name
+from ..shared.encoder_picker import measure_in_job, short_name
 from ..shared.messages import count, plain
 from ..shared.pairs import Pair
-from .uploaded_pairs import PairSet, RecentDict
+from .uploaded_pairs import PairSet
 
 WINDOW = 64  # pairs per batch: between two, a rerun or a stop takes effect
 AT_ONCE = 200  # pairs that are measured without a job
 MOST_CACHED = 24  # encoders on large sets of pairs
-RESUMES = "What was measured so far stays; the next run continues from there."
+RESUMES = "The results so far stay; the next run continues from there."
 Texts = tuple[tuple[str, str], ...]
 Row = tuple[float, float | None]  # cosine and strength
 
@@ -53,21 +53,18 @@ class Measured:
 def at_once(encoder: Encoder, pairs: Sequence[Pair]) -> Scored:
     """Every pair's cosine and strength, with a bar that moves."""
     rows: list[Row] = []
-    name = plain(short_name(encoder.name))
-    bar = st.progress(0.0, text=f"Comparing with {name} …") if len(pairs) > WINDOW else None
+    name, bar = plain(short_name(encoder.name)), st.empty()
     for start in range(0, len(pairs), WINDOW):
+        if len(pairs) > WINDOW:
+            bar.progress(start / len(pairs), f"Comparing with {name}: {start:,} of {len(pairs):,} pairs")
         rows += _window(encoder.fingerprint, _texts(pairs[start : start + WINDOW]), encoder)
-        if bar is not None:
-            bar.progress(len(rows) / len(pairs), text=f"Comparing with {name}: {len(rows):,} of {len(pairs):,} pairs")
-    if bar is not None:
-        bar.empty()
+    bar.empty()
     return scored(rows, pairs)
 
 
 def complete(encoder: Encoder, pairs: PairSet) -> Scored | None:
-    """The scores that a job has measured; None where none has reached the last pair."""
-    known = _cache().get((encoder.fingerprint, pairs.digest))
-    return known.scored if known else None
+    """The scores that a job has measured; None before it has reached the last pair."""
+    return _measured(encoder.fingerprint, pairs.digest).scored
 
 
 def key(pairs: PairSet) -> jobs.Key:
@@ -77,37 +74,26 @@ def key(pairs: PairSet) -> jobs.Key:
 
 def begin(encoders: Mapping[str, Encoder], pairs: PairSet) -> None:
     """Measure the pairs with each of the encoders, one after the other, beside the page."""
-    many = len(pairs.pairs)
 
     def work(report: jobs.Report) -> jobs.Outcome:
-        problems = []
-        for at, (name, encoder) in enumerate(encoders.items()):
-            try:
-                _measure(encoder, pairs, report, at * many, len(encoders) * many, short_name(name))
-            except jobs.Stopped:
-                raise
-            except Exception as error:  # one that fails must not stop the others
-                if jobs.server_ends():
-                    raise jobs.Stopped from None
-                problems.append(failure(name, error))
+        measure = lambda name, report: _measure(encoders[name], pairs, report)  # noqa: E731
+        problems = measure_in_job(encoders, measure, report)
         return jobs.Outcome("The figures are on the page Compare.", tuple(problems))
 
-    jobs.begin(key(pairs), f"Measuring {count(many, 'pair')}", work, announced=False, about=RESUMES)
+    jobs.begin(key(pairs), f"Measuring {count(len(pairs.pairs), 'pair')}", work, announced=False, about=RESUMES)
 
 
-def _measure(encoder: Encoder, pairs: PairSet, report: jobs.Report, done: int, total: int, name: str) -> None:
-    cache, every = _cache(), pairs.pairs
-    known = cache[encoder.fingerprint, pairs.digest] = cache.get((encoder.fingerprint, pairs.digest)) or Measured()
-    while len(known.rows) < len(every):
-        at = len(known.rows)
-        report(Progress(done + at, total, "texts", f"{name}: {at:,} of {len(every):,} pairs"))
+def _measure(encoder: Encoder, pairs: PairSet, report: jobs.Report) -> None:
+    known, every = _measured(encoder.fingerprint, pairs.digest), pairs.pairs
+    while (at := len(known.rows)) < len(every):
+        report(Progress(at, len(every), "texts", f"{at:,} of {len(every):,} pairs"))
         known.rows += _sts(_texts(every[at : at + WINDOW]), encoder)
     known.scored = known.scored or scored(known.rows, every)
 
 
-@st.cache_resource(show_spinner=False)
-def _cache() -> RecentDict[tuple[str, str], Measured]:
-    return RecentDict(MOST_CACHED)
+@st.cache_resource(max_entries=MOST_CACHED, show_spinner=False)
+def _measured(fingerprint: str, digest: str) -> Measured:
+    return Measured()
 
 
 @st.cache_data(max_entries=2048, show_spinner=False)
@@ -134,15 +120,14 @@ def matrix(fingerprint: str, texts: tuple[str, ...], _encoder: Encoder) -> list[
 def scored(rows: Sequence[Row], pairs: Sequence[Pair]) -> Scored:
     """The rows with their agreement with human scores."""
     cosines = tuple(cosine for cosine, _ in rows)
-    known = [(at, pair.gold) for at, pair in enumerate(pairs) if pair.gold is not None]
-    off: list[float | None] = [None] * len(cosines)
+    known = {at: pair.gold for at, pair in enumerate(pairs) if pair.gold is not None}
+    off: dict[int, float] = {}
     correlations: list[float | None] = [None, None]
     if len(known) > 1:
-        cosine, gold = [cosines[at] for at, _ in known], [score for _, score in known]
+        cosine, gold = [cosines[at] for at in known], list(known.values())
         apart = 100 * (rankdata(cosine) - rankdata(gold)) / (len(known) - 1)
-        for (at, _), places in zip(known, apart.tolist(), strict=True):
-            off[at] = places
+        off = dict(zip(known, apart.tolist(), strict=True))
         both = (100 * measure(cosine, gold) for measure in (spearman, pearson))
         correlations = [value if value == value else None for value in both]  # NaN where all scores are the same
     strengths = tuple(strength for _, strength in rows)
-    return Scored(cosines, strengths, correlations[0], correlations[1], tuple(off))
+    return Scored(cosines, strengths, correlations[0], correlations[1], tuple(off.get(at) for at in range(len(rows))))

@@ -15,35 +15,37 @@ from ..shared import encoder_picker, index_picker, jobs, messages, pairs, widget
 from ..shared.messages import count
 from ..shared.widgets import URL
 from . import encoder_metrics, metric_job
-from .encoder_metrics import TITLES, Pairs
+from .encoder_metrics import TITLES
 
 SPLITS = ("test", "dev", "train")
-SOURCES = ("STS-B test pairs", "your own pairs", "sentences of an index")
+STSB = "STS-B test pairs"
 LEAST = 3  # texts for a geometry
 MOST = 8  # encoders
 
 
 def tasks(_: Sequence[str]) -> None:
-    """Which tasks, which encoders."""
+    """Choose tasks and encoders."""
     left, right = st.columns([3, 1])
     hint = "STS-B and SICK-R have all three; choose models on dev, report test."
     split = right.selectbox("Split", SPLITS, key="split", bind=URL, help=hint)
     there = pairs.public_sets(split)
     if not there:
         return
+    hint = "Papers print the average of all seven on the test split."
+    default = ["stsb"] if "stsb" in there else there[:1]
+    title = lambda task: TITLES.get(task, task.upper())  # noqa: E731
     chosen = left.pills(
         "Tasks",
         there,
         selection_mode="multi",
-        default=[each for each in there if each == "stsb"] or there[:1],
+        default=default,
+        format_func=title,
         key="tasks",
+        help=hint,
         bind=URL,
         wrap=True,
-        format_func=lambda task: TITLES.get(task, task.upper()),
-        help="Papers print the average of all seven on the test split.",
     )
-    names = encoder_picker.several("encoders", MOST)
-    names = [name for name in names if encoder_picker.is_local(name)]
+    names = [name for name in encoder_picker.several("encoders", MOST) if encoder_picker.is_local(name)]
     if not chosen:
         messages.info("Choose a task.")
         return
@@ -52,10 +54,10 @@ def tasks(_: Sequence[str]) -> None:
 
 
 def before_after(_: Sequence[str]) -> None:
-    """Which two encoders, on which texts."""
+    """Choose two encoders, and texts."""
     left, right = st.columns(2)
     with right:
-        hint = "The trained encoder. Where its folder names the base model, that is offered."
+        hint = "The trained encoder. Its base model is offered where its folder names it."
         after = encoder_picker.one("After", "after", hint, on_change=_choose_base)
     with left:
         before = encoder_picker.one("Before", "before", "Its base model.")
@@ -64,7 +66,7 @@ def before_after(_: Sequence[str]) -> None:
         row = widgets.row()
         messages.caption(f"It was trained from {base}.", row)
         row.button("Use that as before", on_click=_choose_base)
-    work = WORK[widgets.choice("On", SOURCES, "on")]()
+    work = WORK[widgets.choice("On", list(WORK), "on")]()
     if work is None:
         return
     if not (before and after):
@@ -76,7 +78,7 @@ def before_after(_: Sequence[str]) -> None:
 
 
 def _choose_base() -> None:
-    """The encoder `after` was trained from becomes `before`."""
+    """Choose the base model of `after` as `before`."""
     if base := base_model_of((st.session_state.get("after") or "").strip()):
         st.session_state["before"] = base
 
@@ -85,19 +87,19 @@ def _of_stsb() -> metric_job.Work | None:
     if not pairs.public_sets("test"):
         return None
     (subset,) = sts_pairs("stsb").values()
-    return _of_pairs(subset.pairs, subset.gold, SOURCES[0])
+    return lambda name, report: encoder_metrics.of_pairs(name, subset.pairs, subset.gold, STSB, report)
 
 
 def _of_own() -> metric_job.Work | None:
-    hint = "sentence1, sentence2, score: CSV, tab-separated or JSON lines. Pairs above 4 count as alike."
+    hint = "sentence1, sentence2, score: CSV, tab-separated or JSON lines. Pairs above 4 count as similar."
     file = st.file_uploader("Pairs with scores from 0 to 5", pairs.SUFFIXES, key="space pairs", help=hint)
     if file is None:
         st.caption("The file is read in memory; only its figures are saved.")
         return None
-    found = pairs.read_scored(pairs.decoded(file.getvalue()))
-    st.caption(f"{count(len(found), 'pair')}, {sum((pair.gold or 0) > 4 for pair in found):,} of them alike.")
-    both = tuple((pair.first, pair.second) for pair in found)
-    return _of_pairs(both, [pair.gold or 0.0 for pair in found], file.name)
+    found, source = pairs.read_scored(pairs.decoded(file.getvalue())), file.name
+    both, gold = pairs.split(found)
+    st.caption(f"{count(len(found), 'pair')}, {sum(score > 4 for score in gold):,} of them similar.")
+    return lambda name, report: encoder_metrics.of_pairs(name, both, gold, source, report)
 
 
 def _of_index() -> metric_job.Work | None:
@@ -107,7 +109,7 @@ def _of_index() -> metric_job.Work | None:
     left, right = st.columns([2, 1])
     name = left.selectbox("Index", names, key="space index") or names[0]
     sample = int(right.number_input("Sentences", LEAST, 5_000, 1_000, key="space sentences"))
-    st.caption("Without pairs that people found alike there is no alignment.")
+    st.caption("Alignment needs pairs that people rated as similar.")
 
     def measure(encoder: str, report: jobs.Report) -> JsonObject:
         with Index.open(Index.folder(name)) as index:
@@ -117,8 +119,4 @@ def _of_index() -> metric_job.Work | None:
     return measure
 
 
-def _of_pairs(both: Pairs, gold: Sequence[float], source: str) -> metric_job.Work:
-    return lambda name, report: encoder_metrics.of_pairs(name, both, gold, source, report)
-
-
-WORK = dict(zip(SOURCES, (_of_stsb, _of_own, _of_index), strict=True))
+WORK = {STSB: _of_stsb, "your own pairs": _of_own, "sentences of an index": _of_index}

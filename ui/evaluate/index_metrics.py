@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Literal, TypedDict, Unpack
 
 from semsearch import Index, Progress, Query, Results, SemsearchError
 from semsearch.evaluation import (
@@ -18,38 +16,27 @@ from semsearch.evaluation import (
     read_queries,
     sample_sentences,
 )
-from semsearch.types import JsonObject
+from semsearch.types import Group, JsonObject, Mode
 
 from ..shared import runs
+from ..shared.jobs import Report
+from .encoder_metrics import figures
 
-Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 DEEP, SHALLOW = 100, 10
 Grades = dict[str, dict[str, int]]
-Report = Callable[[Progress], None]
-
-
-class How(TypedDict):
-    """Options of a query that all modes share."""
-
-    k: int
-    group: Literal["document", "passage"]
 
 
 def labelled(name: str, content: bytes, judged_name: str, judged: bytes) -> tuple[dict[str, str], Grades]:
     """Queries and judgements of two files. Raises SemsearchError that names the file and, where it is one, the line."""
-    texts: dict[str, str] = {}
-    for id_, text in read_queries(_lines(name, content), name):
+    texts = dict(read_queries(_lines(name, content), name))
+    for id_, text in texts.items():
         if not text:
             raise SemsearchError(f"{name}: query {id_!r} has no text.", "Write id<TAB>text.")
-        texts[id_] = text
     grades = read_qrels(_lines(judged_name, judged), judged_name)
-    absent = [query for query in grades if query not in texts]
-    if absent:
-        many = f"{len(absent)} of {len(grades)} judged queries are not in {name}"
-        raise SemsearchError(
-            f"{judged_name}: {many}, the first is {absent[0]!r}.", "Upload files that belong together."
-        )
+    if absent := [query for query in grades if query not in texts]:
+        many = f"{len(absent)} of {len(grades)} judged queries are not in {name}, the first is {absent[0]!r}."
+        raise SemsearchError(f"{judged_name}: {many}", "Upload files that belong together.")
     return texts, grades
 
 
@@ -62,53 +49,46 @@ def _lines(name: str, content: bytes) -> list[tuple[int, str]]:
     return [(number, line.removesuffix("\r")) for number, line in enumerate(text.split("\n"), 1)]
 
 
-def _known(rankings: list[list[str]], _: object) -> list[list[str]]:
-    """The rankings that were found, as `evaluate` takes them: from a function of the queries."""
-    return rankings
-
-
 def on_queries(texts: Mapping[str, str], grades: Grades, index: Index, report: Report) -> JsonObject:
     """nDCG@10, recall@100, MRR@10 and MAP@100 of every mode, as `semsearch eval -n` gives them, and latency."""
     rows: list[JsonObject] = []
-    details = {}
-    asked = [texts[query] for query in grades]
-    for mode, answers, took in _answers(index, asked, report, k=DEEP, group="document"):
-        rankings = [[name for hit in results for name in (hit.document, *hit.near_copies)] for results in answers]
-        found = evaluate(partial(_known, rankings), texts, grades, DEEP)
-        details[mode] = found.pop("per_query")
-        rows.append({"mode": mode, **found, **_latency(took)})
+    per_query, queries = {}, {query: texts[query] for query in grades}
+    for mode, answers, latency in _answers(index, list(queries.values()), report, DEEP, "document"):
+        found = _graded(answers, texts, grades)
+        per_query[mode] = found.pop("per_query")
+        rows.append({"mode": mode, **found, **latency})
     settings = {"k": DEEP, "sha256": runs.digest([*sorted(texts.items()), *sorted(grades.items())])}
-    run = _run(index, "queries", settings, rows) | {
-        "per_query": details,
-        "queries": dict(zip(grades, asked, strict=True)),
-    }
+    run = _run(index, "queries", settings, rows, per_query=per_query, queries=queries)
     return run if any(row[f"recall@{DEEP}"] for row in rows) else run | {"warnings": [_nothing_found(grades, answers)]}
+
+
+def _graded(answers: Sequence[Results], texts: Mapping[str, str], grades: Grades) -> JsonObject:
+    rankings = [[name for hit in results for name in (hit.document, *hit.near_copies)] for results in answers]
+    return evaluate(lambda _: rankings, texts, grades, DEEP)
 
 
 def _nothing_found(grades: Grades, answers: Sequence[Results]) -> str:
     """A likely reason why no query found a document that was judged relevant."""
     judged = next((name for of in grades.values() for name in of), "")
     found = next((hit.document for hits in answers for hit in hits), "")
-    like = (
-        f" A document of the index has the id {found!r}, one of the judgements {judged!r}." if found and judged else ""
-    )
-    return f"No query found a document that was judged relevant.{like}"
+    ids = f" A document of the index has the id {found!r}, one of the judgements {judged!r}."
+    return "No query found a document that was judged relevant." + (ids if found and judged else "")
 
 
 def on_itself(source: Path, sample: int, seed: int, index: Index, report: Report) -> JsonObject:
     """recall@1 and recall@10 of every mode: a sentence of the index `source` must find a passage that contains it."""
     with Index.open(source) as drawn_from:
-        asked = sample_sentences(drawn_from.texts(), sample, seed)
-    if not asked:
+        drawn = sample_sentences(drawn_from.texts(), sample, seed)
+    if not drawn:
         raise SemsearchError(f"{source.name} contains no sentence of four words or more.", "Index more text first.")
     rows, missed = [], {}
-    for mode, answers, took in _answers(index, asked, report, k=SHALLOW, group="passage"):
-        ranks = [known_item_rank(text, [hit.text for hit in hits]) for text, hits in zip(asked, answers, strict=True)]
+    for mode, answers, latency in _answers(index, drawn, report, SHALLOW, "passage"):
+        ranks = [known_item_rank(text, [hit.text for hit in hits]) for text, hits in zip(drawn, answers, strict=True)]
         shares = {f"recall@{k}": known_item_recall(ranks, k) for k in (1, SHALLOW)}
-        rows.append({"mode": mode, "queries": len(asked), **shares, **_latency(took)})
-        missed[mode] = [text for text, rank in zip(asked, ranks, strict=True) if rank is None]
-    settings = {"sample": sample, "seed": seed, "k": SHALLOW, "sha256": runs.digest(asked)}
-    return _run(index, "without labels", settings, rows) | {"missed": missed}
+        rows.append({"mode": mode, "queries": len(drawn), **shares, **latency})
+        missed[mode] = [text for text, rank in zip(drawn, ranks, strict=True) if rank is None]
+    settings = {"sample": sample, "seed": seed, "k": SHALLOW, "sha256": runs.digest(drawn)}
+    return _run(index, "without labels", settings, rows, missed=missed)
 
 
 def of_vectors(index: Index, sample: int) -> JsonObject:
@@ -122,29 +102,28 @@ def of_vectors(index: Index, sample: int) -> JsonObject:
         "ms": found["ms"],
         "ms, exact": found["ms_exact"],
     }
-    return _run(index, "vector index", {"sample": sample, "k": SHALLOW}, [row]) | {"audit": found}
+    return _run(index, "vector index", {"sample": sample, "k": SHALLOW}, [row], audit=found)
 
 
 def of_space(index: Index, sample: int) -> JsonObject:
     """Geometry of the stored vectors, as in `semsearch eval geometry -n`."""
     found = index_geometry(index, sample)
-    row = {name.replace("_", " "): value for name, value in found.figures.items() if name != "anisotropy_with_self"}
     settings = {"sample": sample, "vectors": found.vectors, "total": found.total}
-    return _run(index, "geometry", settings, [{"vectors": found.vectors, **row}])
+    return _run(index, "geometry", settings, [{"vectors": found.vectors, **figures(found)}])
 
 
 def _answers(
-    index: Index, asked: Sequence[str], report: Report, **how: Unpack[How]
-) -> Iterable[tuple[Mode, list[Results], list[float]]]:
-    """For every mode the results of every text, and the ms that each took, one after the other after a warm-up."""
-    total = len(asked) * len(MODES)
+    index: Index, texts: Sequence[str], report: Report, k: int, group: Group
+) -> Iterator[tuple[Mode, list[Results], dict[str, float]]]:
+    """For every mode the results of every text, and the latency, after a warm-up."""
+    total = len(texts) * len(MODES)
     for at, mode in enumerate(MODES):
-        index.search(Query(asked[0], mode=mode, **how))
+        index.search(Query(texts[0], mode=mode, k=k, group=group))
         answers = []
-        for number, text in enumerate(asked):
-            report(Progress(at * len(asked) + number, total, "queries", f"{mode}: query {number + 1} of {len(asked)}"))
-            answers.append(index.search(Query(text, mode=mode, **how)))
-        yield mode, answers, [sum(each.took_ms.values()) for each in answers]
+        for number, text in enumerate(texts):
+            report(Progress(at * len(texts) + number, total, "queries", f"{mode}: query {number + 1} of {len(texts)}"))
+            answers.append(index.search(Query(text, mode=mode, k=k, group=group)))
+        yield mode, answers, _latency([sum(each.took_ms.values()) for each in answers])
 
 
 def _latency(took: Sequence[float]) -> dict[str, float]:
@@ -153,9 +132,10 @@ def _latency(took: Sequence[float]) -> dict[str, float]:
     return {"ms": median(took), "ms, 95 %": slow}
 
 
-def _run(index: Index, measure: str, settings: JsonObject, rows: Sequence[JsonObject]) -> JsonObject:
+def _run(index: Index, measure: str, settings: JsonObject, rows: Sequence[JsonObject], **details: object) -> JsonObject:
     info = index.info()
     encoder = info["spaces"][0]["encoder"] if info["spaces"] else {}
     about = {"index": index.name, "fingerprint": encoder.get("fingerprint")}
     counts = {"documents": info["documents"], "passages": info["passages"]}
-    return runs.new(measure, encoder.get("name", info["recipe"].get("encoder")), settings, rows, **about, **counts)
+    name = encoder.get("name", info["recipe"].get("encoder"))
+    return runs.new(measure, name, settings, rows, **about, **counts, **details)

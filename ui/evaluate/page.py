@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -19,9 +19,8 @@ from . import encoder_form, index_metrics, metric_job, run_table
 Names = Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """What can be measured: its description, and its controls, which get indexes if it is `of_indexes`."""
+class Measure(NamedTuple):
+    """A measurement: its description, and its controls, which get the chosen indexes if it is `of_indexes`."""
 
     about: str
     controls: Callable[[Names], None]
@@ -36,10 +35,9 @@ def page() -> None:
     with st.container(border=True):
         st.caption(measure.about)
         with messages.errors():
-            if not measure.of_indexes:
-                measure.controls(())
-            elif indexes := _indexes():
-                measure.controls(indexes)
+            names = _indexes() if measure.of_indexes else ()
+            if names or not measure.of_indexes:
+                measure.controls(names)
     messages.outcome_of_click()
     run_table.show(name)
 
@@ -49,16 +47,12 @@ def _indexes() -> list[str]:
     if not names:
         return []
     index_picker.warn_of_missing("index", names)
-    chosen = st.multiselect(
-        "Indexes",
-        names,
-        default=names[:1],
-        key="index",
-        bind=URL,
-        placeholder="Choose one or several",
-        help="Several are measured one after the other, on the same queries: the same documents under other encoders, "
-        "for example.",
+    hint = (
+        "Several are measured one after the other, on the same queries: the same documents under other encoders, for "
+        "example."
     )
+    empty = "Choose one or several"
+    chosen = st.multiselect("Indexes", names, names[:1], key="index", help=hint, placeholder=empty, bind=URL)
     if not chosen:
         messages.info("Choose an index.")
     return chosen
@@ -66,15 +60,13 @@ def _indexes() -> list[str]:
 
 def _queries(names: Names) -> None:
     left, right = st.columns(2)
-    queries = left.file_uploader(
-        "Queries", key="queries file", help="One per line: id<TAB>text. Or JSON lines, as in BEIR."
+    hint = "One per line: id<TAB>text. Or JSON lines, as in BEIR."
+    queries = left.file_uploader("Queries", key="queries file", help=hint)
+    hint = (
+        "One per line: `query 0 document grade` (TREC), or `query<TAB>document<TAB>grade` (BEIR). A document has the "
+        "id that the page Documents shows."
     )
-    judged = right.file_uploader(
-        "Judgements",
-        key="judgements file",
-        help="One per line: `query 0 document grade` (TREC), or `query<TAB>document<TAB>grade` (BEIR). A document "
-        "has the id that the page Documents shows.",
-    )
+    judged = right.file_uploader("Judgements", key="judgements file", help=hint)
     if queries is None or judged is None:
         st.caption("Both files are read in memory. Only the queries and their figures are saved, with the run.")
         return
@@ -86,15 +78,12 @@ def _queries(names: Names) -> None:
 def _itself(names: Names) -> None:
     left, right = st.columns(2)
     sample = int(left.number_input("Sentences", 1, 5_000, 200, key="sample", bind=URL))
-    seed = int(
-        right.number_input("Seed", 0, 10_000, 0, key="seed", bind=URL, help="The same seed draws the same sentences.")
-    )
+    hint = "The same seed draws the same sentences."
+    seed = int(right.number_input("Seed", 0, 10_000, 0, key="seed", bind=URL, help=hint))
     if len(names) > 1:
         st.caption(f"The sentences are drawn from {plain(names[0])}, and searched for in every index.")
-    first = Index.folder(names[0])
-    metric_job.button(
-        names, "Finding its own sentences", _opened(partial(index_metrics.on_itself, first, sample, seed))
-    )
+    work = _opened(partial(index_metrics.on_itself, Index.folder(names[0]), sample, seed))
+    metric_job.button(names, "Finding its own sentences", work)
 
 
 def _audit(names: Names) -> None:
@@ -110,7 +99,7 @@ def _geometry(names: Names) -> None:
 
 
 def _opened(work: Callable[[Index, jobs.Report], JsonObject]) -> metric_job.Work:
-    """Work on an index by name, opened for this alone, so that searches do not wait for it."""
+    """Work on an index by its name, which is opened once more, so that searches do not wait."""
 
     def measured(name: str, report: jobs.Report) -> JsonObject:
         with Index.open(Index.folder(name)) as index:

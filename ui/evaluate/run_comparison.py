@@ -1,9 +1,9 @@
-"""Two rows of figures compared: their difference, which one is better, and what each figure means."""
+"""Two rows of figures compared: their difference, which one is better, and the meaning of each figure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -14,10 +14,10 @@ from ..shared.encoder_picker import short_name
 from ..shared.messages import plain
 
 MOST = 10  # queries that differ most
-MEANING = {  # of a figure: which way is better (0: nearer to 0), and what it says
+MEANING = {  # of a figure: 1 if higher is better, -1 if lower, 0 if closer to 0; and its meaning
     "nDCG@10": (1, "quality of the first ten hits and of their order; 1 is perfect"),
     "recall@100": (1, "share of the relevant documents among the first hundred"),
-    "recall@10": (1, "share of what is searched for among the first ten"),
+    "recall@10": (1, "share of the sentences found among the first ten"),
     "recall@1": (1, "how often the first hit is right"),
     "MRR@10": (1, "1 over the rank of the first relevant hit, 0 beyond the tenth"),
     "MAP@100": (1, "precision averaged over the ranks of the relevant documents"),
@@ -26,7 +26,7 @@ MEANING = {  # of a figure: which way is better (0: nearer to 0), and what it sa
     "ms, exact": (-1, "median milliseconds of exact search"),
     "recall of exact": (1, "share of the hits of exact search that are found"),
     "recall, filtered": (1, "the same under a filter that leaves a tenth"),
-    "alignment": (-1, "mean squared distance of pairs that people find alike; 0 is identical"),
+    "alignment": (-1, "mean squared distance of pairs that people rated as similar; 0 is identical"),
     "uniformity": (-1, "how evenly texts fill the space; lower is more even"),
     "anisotropy": (-1, "mean cosine of two random texts; 0 is best, near 1 all point one way and cosines say little"),
     "effective rank": (1, "number of dimensions that are really used"),
@@ -36,19 +36,18 @@ MEANING = {  # of a figure: which way is better (0: nearer to 0), and what it sa
 COUNTS = ("queries", "texts", "vectors", "mode")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A row of figures of a run: of one mode, where it measured several."""
 
-    run: str
-    of: JsonObject
+    name: str
+    run: JsonObject
     figures: JsonObject
 
     @property
     def label(self) -> str:
         """Its name in a list."""
-        parts = (self.of.get("index"), short_name(str(self.of.get("encoder"))), self.figures.get("mode"))
-        return " · ".join([*(str(part) for part in parts if part), runs.finished_at(self.of)])
+        parts = (self.run.get("index"), short_name(str(self.run.get("encoder"))), self.figures.get("mode"))
+        return " · ".join([*(str(part) for part in parts if part), runs.finished_at(self.run)])
 
 
 def form(name: str, measure: str) -> str:
@@ -61,27 +60,24 @@ def form(name: str, measure: str) -> str:
 
 
 def show(rows: Sequence[Row], measure: str) -> None:
-    """Which two, and their difference."""
+    """Choose two rows, and show their difference."""
     st.subheader("Compare two runs")
-    left, right = st.columns(2)
-    first, second = default_pair(rows)
     labels = [f"{at} · {row.label}" for at, row in enumerate(rows, 1)]  # runs of one second have the same label
-    numbers, label, key = range(len(rows)), labels.__getitem__, f"{measure} {len(rows)}"
-    a = left.selectbox("From", numbers, first, format_func=label, key=f"of {key}")
-    b = right.selectbox("To", numbers, second, format_func=label, key=f"to {key}")
-    one, other = rows[a], rows[b]
+    one, other = (
+        rows[place.selectbox(side, range(len(rows)), at, labels.__getitem__, f"{side} {measure} {len(rows)}")]
+        for place, side, at in zip(st.columns(2), ("From", "To"), default_pair(rows), strict=True)
+    )
     if one is other:
-        messages.info("Choose two.")
+        messages.info("Choose two different rows.")
         return
-    if unlike := differing(one, other):
-        settings = ", ".join(unlike)
+    if settings := ", ".join(differing(one, other)):
         messages.warning(f"Their settings differ ({settings}), so the difference is not due to encoder or index alone.")
     found = table(one, other, measure)
     if not found:
-        messages.info("They have no figure in common.")
+        messages.info("These rows have no figure in common.")
         return
     right_aligned = {name: st.column_config.TextColumn(alignment="right") for name in ("from", "to", "difference")}
-    st.dataframe(found, hide_index=True, column_config=right_aligned, width="content")
+    tables.show(found, right_aligned, width="content")
     names = [row["figure"] for row in found if row["figure"] in MEANING]
     st.caption("\n".join(f"- **{plain(name)}**: {MEANING[name][1]}" for name in names))
     _queries(one, other)
@@ -92,18 +88,18 @@ def default_pair(rows: Sequence[Row]) -> tuple[int, int]:
     newest = rows[0]
     for at, row in enumerate(rows):
         same = row.figures.get("mode") == newest.figures.get("mode") and not differing(row, newest)
-        if row.run != newest.run and same:
+        if row.name != newest.name and same:
             return at, 0
     return 1, 0
 
 
 def differing(one: Row, other: Row) -> list[str]:
     """The settings that differ."""
-    a, b = one.of["settings"], other.of["settings"]
+    a, b = one.run["settings"], other.run["settings"]
     return ["other texts" if name == "sha256" else name for name in {**a, **b} if a.get(name) != b.get(name)]
 
 
-def table(one: Row, other: Row, measure: str) -> list[dict[str, str]]:
+def table(one: Row, other: Row, measure: str) -> list[JsonObject]:
     """A row for each figure that both have."""
     found = []
     for name, before in one.figures.items():
@@ -133,16 +129,11 @@ def verdict(name: str, before: float, after: float, measure: str = "") -> str:
 def _queries(one: Row, other: Row) -> None:
     """The queries whose nDCG differs most, where both runs have it."""
     before, after = (_by_query(row) for row in (one, other))
-    texts: JsonObject = {**other.of.get("queries", {}), **one.of.get("queries", {})}
+    texts = {**other.run.get("queries", {}), **one.run.get("queries", {})}
     found: list[JsonObject] = [
-        {
-            "query": texts.get(query, query),
-            "from": before[query],
-            "to": after[query],
-            "difference": after[query] - value,
-        }
+        {"query": texts.get(query, query), "from": value, "to": after[query], "difference": after[query] - value}
         for query, value in before.items()
-        if query in after and after[query] != value
+        if after.get(query, value) != value
     ]
     if not found:
         return
@@ -156,5 +147,5 @@ def _queries(one: Row, other: Row) -> None:
 
 def _by_query(row: Row) -> Mapping[str, float]:
     """nDCG@10 of each query, in the mode of the row."""
-    figures = row.of.get("per_query", {}).get(row.figures.get("mode"), {})
+    figures = row.run.get("per_query", {}).get(row.figures.get("mode"), {})
     return {query: each["nDCG@10"] for query, each in figures.items()}

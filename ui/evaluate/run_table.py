@@ -7,22 +7,20 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from semsearch import SemsearchError
-from semsearch.evaluation import delete_run, list_runs
+from semsearch.evaluation import delete_run
 from semsearch.types import JsonObject
 
 from ..shared import messages, runs, tables, widgets
-from . import metric_job, run_comparison
+from . import run_comparison
 from .run_comparison import Row
 
 MOST_MISSED = 5  # sentences that did not find their passage
-UNSAVED = "unsaved"
+CHOSEN = "runs to delete"
 
 
 def show(measure: str) -> None:
     """All runs of one measure, the newest first."""
-    unsaved = {f"{UNSAVED} {at}": run for at, run in enumerate(metric_job.unsaved())}
-    every = reversed([*list_runs().items(), *unsaved.items()])
-    found = {name: run for name, run in every if run.get("measure") == measure and runs.is_sound(run)}
+    found = runs.newest_first(measure)
     st.subheader("Runs")
     if not found:
         st.caption("There is no run of this kind yet. Runs are saved until you delete them.")
@@ -31,28 +29,26 @@ def show(measure: str) -> None:
     flat = table(rows)
     figures = {name for row in flat for name, value in row.items() if isinstance(value, float)}
     form = {name: st.column_config.NumberColumn(format=run_comparison.form(name, measure)) for name in figures}
-    columns = {"time": st.column_config.TextColumn("time (UTC)"), **form}
-    height = min(400, 40 + 35 * len(flat))
-    st.dataframe(flat, hide_index=True, placeholder="", height=height, column_config=columns)
+    tables.show(flat, {"time": st.column_config.TextColumn("time (UTC)"), **form})
     if measure == "without labels":
         _missed(next(iter(found.values())))
     if len(rows) > 1:
         run_comparison.show(rows, measure)
-    _downloads(found, flat, measure)
+    tables.downloads(f"runs-{measure.replace(' ', '-')}", {"schema": 1, "runs": list(found.values())}, flat)
     _delete(found)
 
 
 def table(rows: Sequence[Row]) -> list[JsonObject]:
-    """The rows with the same columns; what a run did not measure is empty, what none did is left out."""
+    """The rows with the same columns; figures that a run lacks are empty."""
     names = dict.fromkeys(name for row in rows for name in row.figures)
-    indexes = any(row.of.get("index") for row in rows)
-    found = []
-    for row in rows:
-        place = {"index": row.of.get("index")} if indexes else {}
-        figures = {name: row.figures.get(name) for name in names}
-        about = {"time": runs.finished_at(row.of), **place, "encoder": row.of.get("encoder")}
-        found.append({**about, **figures, "how": runs.describe_settings(row.of)})
-    return found
+    indexes = ["index"] if any(row.run.get("index") for row in rows) else []
+    return [
+        {"time": runs.finished_at(row.run)}
+        | {name: row.run.get(name) for name in (*indexes, "encoder")}
+        | {name: row.figures.get(name) for name in names}
+        | {"how": runs.describe_settings(row.run)}
+        for row in rows
+    ]
 
 
 def _missed(newest: JsonObject) -> None:
@@ -63,27 +59,19 @@ def _missed(newest: JsonObject) -> None:
                 st.text(text)
 
 
-def _downloads(found: Mapping[str, JsonObject], flat: Sequence[JsonObject], measure: str) -> None:
-    name, row = f"runs-{measure.replace(' ', '-')}", widgets.row()
-    write = lambda: tables.to_json({"schema": 1, "runs": list(found.values())})  # noqa: E731
-    tables.download("JSON", f"{name}.json", write, place=row)
-    tables.download("CSV", f"{name}.csv", lambda: tables.to_csv(flat, list(flat[0])), place=row)
-
-
 def _delete(found: Mapping[str, JsonObject]) -> None:
     """Runs are chosen, and deleted by a second click."""
-    labels = {name: Row(name, run, {}).label for name, run in found.items() if not name.startswith(UNSAVED)}
+    labels = {name: Row(name, run, {}).label for name, run in found.items() if not name.startswith(runs.UNSAVED)}
     with st.expander("Delete runs"):
-        key = "runs to delete"
         chosen = st.multiselect(
-            "Runs", list(labels), format_func=labels.__getitem__, key=key, placeholder="Choose runs"
+            "Runs", list(labels), format_func=labels.__getitem__, key=CHOSEN, placeholder="Choose runs"
         )
         label, hint = f"Delete {len(chosen)}" if chosen else "Delete", "Their files are deleted for good."
         widgets.button(label, "delete", _remove, (chosen,), hint=hint, off=not chosen)
 
 
 def _remove(names: Sequence[str]) -> None:
-    st.session_state["runs to delete"] = []
+    st.session_state[CHOSEN] = []
     for name in names:
         try:
             delete_run(name)

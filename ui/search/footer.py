@@ -59,8 +59,7 @@ def show(answer: Answer) -> None:
     row = widgets.row()
     row.caption(" · ".join([hit_count, _encoding(answer), f"searched in {took:.1f} ms", *_devices(answer)]))
     rows = [record(rank, each) for rank, each in enumerate(answer.found, 1)]
-    tables.download("JSON", "hits.json", lambda: tables.to_json(rows), place=row)
-    tables.download("CSV", "hits.csv", lambda: tables.to_csv(rows, COLUMNS), place=row)
+    tables.downloads("hits", rows, rows, COLUMNS, row)
 
 
 def _took(answer: Answer, part: str) -> float:

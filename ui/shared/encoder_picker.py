@@ -136,20 +136,40 @@ def load(names: Sequence[str]) -> dict[str, Encoder]:
     return found
 
 
-def measure_each(encoders: Mapping[str, Encoder], measure: Callable[[Encoder], T]) -> Iterator[tuple[str, T]]:
+def measure_each(
+    encoders: Mapping[str, Encoder], measure: Callable[[Encoder], T], refusal: Callable[[str], None] = messages.error
+) -> Iterator[tuple[str, T]]:
     """The result of `measure` for each encoder; one that fails shows its error and is left out."""
     for name, encoder in encoders.items():
-        with errors_of(name):
+        with errors_of(name, refusal):
             yield name, measure(encoder)
 
 
+def measure_in_job(
+    names: Collection[str], measure: Callable[[str, jobs.Report], None], report: jobs.Report
+) -> list[str]:
+    """Within a job, `measure` each encoder or index. Returns the errors of those that fail; the others are measured."""
+    problems = []
+    for at, name in enumerate(names):
+        try:
+            measure(name, jobs.part(report, at, len(names), short_name(name)))
+        except jobs.Stopped:
+            raise
+        except Exception as error:  # a broken file can fail in any library that reads it
+            if jobs.server_ends():
+                raise jobs.Stopped from None
+            problems.append(failure(name, error))
+    return problems
+
+
 @contextmanager
-def errors_of(name: str) -> Iterator[None]:
-    """Show any error of an encoder as a sentence."""
+def errors_of(name: str, refusal: Callable[[str], None] = messages.error) -> Iterator[None]:
+    """Show any error of an encoder as a sentence; `refusal` shows those of semsearch."""
     try:
         yield
     except Exception as error:  # a broken file can fail in any library that reads it
-        messages.error(failure(name, error))
+        show = refusal if isinstance(error, SemsearchError) else messages.error
+        show(failure(name, error))
 
 
 def failure(name: str, error: Exception) -> str:

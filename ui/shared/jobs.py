@@ -23,6 +23,7 @@ Report = Callable[[Progress], None]
 Key = str | tuple[str, ...]  # the name of an index; of work on none a tuple, whose first part is shown
 LOCK = threading.Lock()  # for changes of the jobs
 MOST_FINISHED = 32  # jobs on no index that have ended, with their results
+FINE = 1_000  # steps of the bar for each of several things
 RESUMES = "What was stored so far stays; the next update continues from there."
 
 
@@ -32,13 +33,12 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a job: a sentence, problems, a file to download, and a value for the page that began it."""
+    """The result of a job: a sentence, problems, and a file to download."""
 
     text: str
     problems: tuple[str, ...] = ()
     file: Path | None = None
     keep: object = None  # lives as long as the job: the temporary folder of `file`
-    value: object = None
 
 
 Work = Callable[[Report], Outcome]
@@ -92,6 +92,17 @@ class Job:
                 self.state = "stopped"
             else:
                 self.error, self.state = messages.sentence(error), "failed"
+
+
+def part(report: Report, at: int, of: int, name: str = "") -> Report:
+    """A report for one of several things: the bar goes over all of them."""
+
+    def scaled(step: Progress) -> None:
+        share = min(step.done / step.total, 1.0) if step.total else 0.0
+        item = ": ".join(each for each in (name, step.item) if each)
+        report(Progress(round((at + share) * FINE), of * FINE, step.unit, item))
+
+    return scaled
 
 
 def server_ends() -> bool:

@@ -98,6 +98,11 @@ def read_scored(text: str) -> list[Pair]:
     return found
 
 
+def split(found: Sequence[Pair]) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
+    """Sentences and scores of pairs that all have a score, as the functions of semsearch take them."""
+    return tuple((pair.first, pair.second) for pair in found), tuple(pair.gold or 0.0 for pair in found)
+
+
 def _of_lines(text: str) -> Iterator[Pair]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():

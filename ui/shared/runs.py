@@ -1,32 +1,65 @@
-"""Saved runs of an evaluation: making and describing them; digests that distinguish sets of texts."""
+"""Runs of an evaluation: saved, listed and described, with a digest of their texts."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+import streamlit as st
+
+from semsearch.evaluation import list_runs, save_run
 from semsearch.types import JsonObject
 
-UNNAMED = ("sha256", "k", "unit", "aggregate")  # settings that are no choice of the user
+HIDDEN = ("sha256", "k", "unit", "aggregate")  # settings that are no choice of the user
+UNSAVED = "unsaved"  # in the names of runs that could not be saved
 
 
 def new(measure: str, encoder: object, settings: JsonObject, rows: Sequence[JsonObject], **about: object) -> JsonObject:
-    """A run that has just ended, to be saved."""
+    """A run that has just ended, to be saved. NaN and the infinities, which JSON has not, become None."""
     time = datetime.now(UTC).isoformat(timespec="seconds")
     run = {"schema": 1, "measure": measure, "encoder": encoder, **about, "time": time}
-    return run | {"settings": settings, "rows": list(rows)}
+    return {name: _finite(value) for name, value in (run | {"settings": settings, "rows": rows}).items()}
 
 
-def is_sound(run: JsonObject) -> bool:
-    """Whether it has the shape that these pages write: the file may come from elsewhere."""
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def save(run: JsonObject) -> str:
+    """Save a run. Returns why it could not be saved, else ""; it is then listed until the server ends."""
+    try:
+        save_run(run)
+    except OSError as error:
+        _unsaved().append(run)
+        return f"the run is shown, but could not be saved: {error.strerror or error}."
+    return ""
+
+
+@st.cache_resource(show_spinner=False)
+def _unsaved() -> list[JsonObject]:
+    return []
+
+
+def newest_first(measure: str) -> dict[str, JsonObject]:
+    """The runs of a measure by name, without files of another shape than these pages write."""
+    every = list_runs() | {f"{UNSAVED} {at}": run for at, run in enumerate(_unsaved())}
+    return {name: run for name, run in reversed(every.items()) if run.get("measure") == measure and _is_sound(run)}
+
+
+def _is_sound(run: JsonObject) -> bool:
     rows, settings = run.get("rows"), run.get("settings")
     return isinstance(rows, list) and all(isinstance(row, dict) for row in rows) and isinstance(settings, dict)
 
 
 def describe_settings(run: JsonObject) -> str:
     """The settings of a run in a few words."""
-    parts = [f"{name} {value}" for name, value in run["settings"].items() if name not in UNNAMED]
+    parts = [f"{name} {value}" for name, value in run["settings"].items() if name not in HIDDEN]
     documents = run.get("documents")
     return ", ".join([*parts, *([f"{documents:,} documents"] if isinstance(documents, int) else [])])
 

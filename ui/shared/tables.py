@@ -28,7 +28,12 @@ COUNT = st.column_config.NumberColumn(format="localized")
 
 def show(rows: Rows, columns: Columns | None = None, **other: Any) -> None:
     """A table; `other` is for st.dataframe."""
-    st.dataframe(rows, hide_index=True, placeholder="", column_config=columns, **other)
+    st.dataframe(rows, column_config=columns, **{"hide_index": True, "placeholder": ""} | other)
+
+
+def percent(name: str) -> ColumnConfig:
+    """The column of a figure in percent."""
+    return st.column_config.NumberColumn(f"{name.capitalize()}, %", format="%.2f")
 
 
 def select(
@@ -51,9 +56,17 @@ def download(label: str, file: str, write: Callable[[], str], *, place: Place = 
     (place or st).download_button(label, write, file, kind, f"download {file}", hint, "ignore", icon=icon)
 
 
-def to_json(value: object) -> str:
-    """Indented JSON."""
-    return json.dumps(value, ensure_ascii=False, indent=1)
+def downloads(
+    file: str,
+    whole: object,
+    rows: Sequence[JsonObject],
+    columns: Sequence[str] = (),
+    place: Place = None,
+) -> None:
+    """Buttons for two files: the `whole` as JSON, and the `columns` of the rows, by default all, as CSV."""
+    place = place or st.container(horizontal=True)
+    download("JSON", f"{file}.json", lambda: json.dumps(whole, ensure_ascii=False, indent=1), place=place)
+    download("CSV", f"{file}.csv", lambda: to_csv(rows, columns or list(rows[0])), place=place)
 
 
 def to_csv(rows: Iterable[JsonObject], columns: Sequence[str]) -> str:

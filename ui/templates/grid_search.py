@@ -1,13 +1,13 @@
-"""The search over a grid of templates: which pieces, on which pairs, and the score of every template."""
+"""The search over a grid of templates: its pieces, its pairs, and the score of every template."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
 from semsearch import Progress
-from semsearch.evaluation import list_runs, save_run, search_templates, sts_pairs, template_grid
+from semsearch.evaluation import search_templates, sts_pairs, template_grid
 
 from ..shared import encoder_picker, jobs, messages, pairs, runs, tables, widgets
 from ..shared.messages import count
@@ -17,12 +17,11 @@ KEY = ("Templates",)
 MEASURE = "template search"
 SOURCES = ("the pairs above", "STS-B dev")
 PIECES = {  # under the names of the command
-    "prefixes": "What stands around the sentence: each contains [X] once.",
-    "relations": "What leads to [MASK], which is appended where it is not written.",
-    "endings": "What ends the template.",
+    "prefixes": "The text around the sentence: each contains [X] once.",
+    "relations": "The words before [MASK], which is appended where it is missing.",
+    "endings": "The end of the template.",
 }
-PERCENT = st.column_config.NumberColumn("Spearman, %", format="%.2f")
-COLUMNS = {"template": tables.WIDE, "spearman": PERCENT}
+COLUMNS = {"template": tables.WIDE, "spearman": tables.percent("spearman")}
 Scored = tuple[tuple[tuple[str, str], ...], tuple[float, ...], str]  # pairs, gold scores, and a name for them
 Pieces = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
@@ -58,9 +57,8 @@ def _form(model: str, kind: str, pasted: Sequence[Pair]) -> None:
     many = len(set(grid.all())) if full else sum(map(len, lists)) - 2
     texts = many * len({text for pair in on[0] for text in pair})
     st.caption(f"{count(many, 'template')} on {count(len(on[0]), 'pair')}: {texts:,} texts to embed.")
-    hint, key, off = widgets.IN_BACKGROUND, "search templates", jobs.busy(KEY)
-    args = (model, pieces, full, on)
-    widgets.button("Search", "play_arrow", _start, args, key=key, hint=hint, kind="primary", off=off)
+    hint, off, args = widgets.IN_BACKGROUND, jobs.busy(KEY), (model, pieces, full, on)
+    widgets.button("Search", "play_arrow", _start, args, key="search templates", hint=hint, kind="primary", off=off)
 
 
 def _scored_pairs(pasted: Sequence[Pair]) -> Scored | None:
@@ -70,20 +68,16 @@ def _scored_pairs(pasted: Sequence[Pair]) -> Scored | None:
         if not pasted:
             messages.info("Paste pairs with scores above, or choose STS-B dev.")
             return None
-        return _scored(((pair.first, pair.second, pair.gold or 0.0) for pair in pasted), f"{len(pasted)} pairs")
+        return *pairs.split(pasted), f"{len(pasted)} pairs"
     if not pairs.public_sets("dev"):
         return None
     (subset,) = sts_pairs("stsb", split="dev").values()
     size = len(subset.pairs)
     hint = "Evenly spread over the set. More take longer, and leave less to chance."
     most = int(right.number_input("Max pairs", 2, max(2, size), min(size, 300), key="grid most", help=hint))
-    places = [at * size // most for at in range(most)] if most < size else range(size)
-    return _scored(((*subset.pairs[at], subset.gold[at]) for at in places), f"STS-B dev, {len(places)} pairs")
-
-
-def _scored(triples: Iterable[tuple[str, str, float]], name: str) -> Scored:
-    every = list(triples)
-    return tuple((a, b) for a, b, _ in every), tuple(gold for *_, gold in every), name
+    places = range(size) if most >= size else [at * size // most for at in range(most)]
+    both, gold = tuple(subset.pairs[at] for at in places), tuple(subset.gold[at] for at in places)
+    return both, gold, f"STS-B dev, {len(places)} pairs"
 
 
 def _start(model: str, pieces: Pieces, full: bool, on: Scored) -> None:
@@ -91,44 +85,34 @@ def _start(model: str, pieces: Pieces, full: bool, on: Scored) -> None:
         both, gold, name = on
         report(Progress(0, 1, "texts", "loading the model"))
         ranked = search_templates(model, both, gold, lists=pieces, full=full, progress=report)
-        rows = [{"template": each.text, "spearman": _finite(each.spearman), "stage": each.stage} for each in ranked]
+        rows = [{"template": each.text, "spearman": each.spearman, "stage": each.stage} for each in ranked]
         settings = {"on": name, "grid": "whole" if full else "greedy", "sha256": runs.digest([*both, *gold])}
-        run = runs.new(MEASURE, encoder_picker.short_name(model), settings, rows)
-        try:
-            save_run(run)
-        except OSError as error:
-            why = f"The search is shown, but could not be saved: {error.strerror or error}."
-            return jobs.Outcome("", (why,), value=run)
-        return jobs.Outcome(f"{len(rows)} templates were tried; the page Templates shows the best.")
+        unsaved = runs.save(runs.new(MEASURE, encoder_picker.short_name(model), settings, rows))
+        found = f"{len(rows)} templates were tried; the page Templates shows the best."
+        return jobs.Outcome(found, (messages.capitalized(unsaved),) if unsaved else ())
 
     jobs.begin(KEY, "Searching templates", work)
 
 
-def _finite(value: float) -> float | None:
-    return value if value == value else None
-
-
 def _results() -> None:
     """The saved searches, one of them shown."""
-    job = jobs.last(KEY)
-    unsaved = [job.outcome.value] if job and job.outcome and isinstance(job.outcome.value, dict) else []
-    saved = [run for run in list_runs().values() if run.get("measure") == MEASURE and runs.is_sound(run)]
-    known = [*reversed([*saved, *unsaved])]
+    known = list(runs.newest_first(MEASURE).values())
     if not known:
         return
     labels = [f"{run.get('encoder')} · {runs.describe_settings(run)} · {runs.finished_at(run)}" for run in known]
-    key, label = f"search of {len(known)}", labels.__getitem__
-    rows = known[st.selectbox("Saved searches", range(len(known)), format_func=label, key=key)].get("rows", [])
+    at = st.selectbox("Saved searches", range(len(known)), 0, labels.__getitem__, f"search of {len(known)}")
+    rows = known[at]["rows"]
     if not rows:
         return
-    tables.select(rows, COLUMNS, "tried templates", lambda ticked: _use(rows[ticked[0]]["template"]))
+    tables.select(rows, COLUMNS, "tried templates", lambda ticked: use(rows[ticked[0]]["template"]))
     row = widgets.row()
     hint, args = "Puts it into the box above.", (rows[0]["template"],)
-    widgets.button("Use the best one", "check", _use, args, place=row, key="use the best", hint=hint)
+    widgets.button("Use the best one", "check", use, args, place=row, key="use the best", hint=hint)
     row.caption(
         "It was chosen on these pairs: report its score on others. Click the left edge of a row to use another."
     )
 
 
-def _use(text: str) -> None:
+def use(text: str) -> None:
+    """Put a template, or its name, into the box of the page: the body of a click."""
     st.session_state["t"] = text

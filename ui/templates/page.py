@@ -1,4 +1,4 @@
-"""Templates: those of the papers; one of your own with its problems, its cost in tokens, and its score."""
+"""Templates: the library; one of your own with its problems, its cost in tokens, and its score."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Encoder
 from semsearch.evaluation import TemplateCheck, check_template
-from semsearch.prompts import templates
+from semsearch.prompts import Template, templates
 from semsearch.types import JsonObject
 
 from ..shared import encoder_picker, messages, tables, widgets
@@ -47,16 +47,11 @@ def page() -> None:
     _library()
     st.subheader("A template of your own")
     left, right = st.columns([3, 2])
-    text = left.text_input(
-        "Template",
-        EXAMPLE,
-        key="t",
-        bind=URL,
-        max_chars=MOST,
-        live=PAUSE,
-        help="[X] is where the sentence stands, [MASK] a token that is read. Or a name from the library. It is "
-        "checked as you type.",
+    hint = (
+        "[X] is where the sentence stands, [MASK] a token that is read. Or a name from the library. It is checked as "
+        "you type."
     )
+    text = left.text_input("Template", EXAMPLE, MOST, "t", help=hint, bind=URL, live=PAUSE)
     model = _model(right)
     if not (text or "").strip():
         messages.info("Type a template, or choose one above.")
@@ -74,12 +69,8 @@ def page() -> None:
 def _library() -> None:
     hint = "BERT and RoBERTa read a [MASK], causal models (OPT, LLaMA) their last token."
     rows = library(widgets.choice("Kind of model", KINDS, "for", hint))
-    tables.select(rows, COLUMNS, "library", lambda ticked: _look_at(rows[ticked[0]]["name"]))
+    tables.select(rows, COLUMNS, "library", lambda ticked: grid_search.use(rows[ticked[0]]["name"]))
     st.caption(f"{len(rows)} templates. Click the left edge of a row to look at it below.")
-
-
-def _look_at(name: str) -> None:
-    st.session_state["t"] = name
 
 
 COLUMNS = {
@@ -94,33 +85,30 @@ COLUMNS = {
 
 def library(kind: str = "all") -> list[JsonObject]:
     """The templates for a kind of model, as rows of the table."""
-    rows = []
-    for one in templates().values():
-        if kind != "all" and not {kind, "any"} & set(one.kinds):
-            continue
-        parts = [part.strip() for part in one.source.split(", ")]
-        rows.append(
-            {
-                "name": one.name,
-                "text": " / ".join(dict.fromkeys(one.text.values())),
-                "token read": READ.get(one.method, one.method),
-                "for": ", ".join(one.kinds),
-                "paper": ", ".join(part for part in parts if not part.startswith("https:")),
-                "link": next((part for part in parts if part.startswith("https:")), None),
-                "about": " ".join(part for part in (one.description, one.note) if part),
-            }
-        )
-    return rows
+    return [_row(one) for one in templates().values() if kind == "all" or {kind, "any"} & set(one.kinds)]
+
+
+def _row(one: Template) -> JsonObject:
+    parts = [part.strip() for part in one.source.split(", ")]
+    links = [part for part in parts if part.startswith("https:")]
+    return {
+        "name": one.name,
+        "text": " / ".join(dict.fromkeys(one.text.values())),
+        "token read": READ.get(one.method, one.method),
+        "for": ", ".join(one.kinds),
+        "paper": ", ".join(part for part in parts if part not in links),
+        "link": links[0] if links else None,
+        "about": " ".join(part for part in (one.description, one.note) if part),
+    }
 
 
 def _model(place: DeltaGenerator) -> str:
-    known = [USUAL, *(entry["name"] for entry in Encoder.catalogue() if "folder" not in entry)]
-    known = [name for name in known if name != "hashing"]  # it reads no template
+    names = [entry["name"] for entry in Encoder.catalogue() if "folder" not in entry and entry["name"] != "hashing"]
     hint = (
-        "Its tokenizer says what the template costs. A Torch model, such as the folder of a BERT, can also be scored "
-        "below; an encoder that was trained or exported has its template built in."
+        "Its tokenizer counts the tokens of the template. A Torch model, such as the folder of a BERT, can also be "
+        "scored below; an encoder that was trained or exported has its template built in."
     )
-    return encoder_picker.box("Model", known, "tm", hint, place=place, index=0, bind=URL)
+    return encoder_picker.box("Model", [USUAL, *names], "tm", hint, place=place, index=0, bind=URL)
 
 
 def _checked(text: str, model: str) -> TemplateCheck | None:
@@ -159,15 +147,15 @@ def _sample(checked: TemplateCheck) -> None:
     sample = checked.sample
     if sample is None:
         return
-    if "cost" not in sample:
-        st.code(sample["text"], language=None, wrap_lines=True)
-        st.caption("Choose a model to see the tokens, and how many of them the template takes.")
-        return
-    st.code(tokens(sample["tokens"]), language=None, wrap_lines=True)
-    st.caption(
-        f"Tokens of the template are in [ ]. It takes **{sample['cost']}** of {sample['max_tokens']} tokens, and "
-        f"leaves {sample['left']} to the sentence."
-    )
+    text, cost = sample["text"], "Choose a model to see the tokens, and how many of them the template takes."
+    if "cost" in sample:
+        text = tokens(sample["tokens"])
+        cost = (
+            f"Tokens of the template are in [ ]. It takes **{sample['cost']}** of {sample['max_tokens']} tokens, and "
+            f"leaves {sample['left']} to the sentence."
+        )
+    st.code(text, language=None, wrap_lines=True)
+    st.caption(cost)
 
 
 def tokens(parts: Sequence[JsonObject]) -> str:

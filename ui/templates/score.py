@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from uuid import uuid4
 
 import streamlit as st
 
@@ -12,30 +11,27 @@ from semsearch import Encoder, SemsearchError, sts
 from semsearch.evaluation import TemplateCheck
 from semsearch.types import JsonObject
 
-from ..shared import background, encoder_picker, messages, pairs
+from ..shared import background, encoder_picker, messages, pairs, tables, widgets
 from ..shared.pairs import Pair
 
 TRIED = "templates tried"
+WANTED = "template to score"  # the newest one of a session, which alone is scored
 MOST = 2_000  # pairs
+MEASURES = ("spearman", "pearson")
 EXAMPLE = """A plane is taking off.\tAn air plane is taking off.\t5
 A man is playing a large flute.\tA man is playing a flute.\t3.8
 A man is slicing bread.\tA dog runs over the grass.\t0.2"""
-Scored = JsonObject
-Triples = tuple[tuple[str, str, float], ...]
 
 
 def show(text: str, model: str, checked: TemplateCheck | None) -> list[Pair]:
     """A box for pairs, the score of the template on them, and those of others. Returns the pairs."""
     st.subheader("Its score on your pairs")
     found: list[Pair] = []
-    pasted = st.text_area(
-        "Pairs, one per line",
-        height=130,
-        key="template pairs",
-        placeholder=EXAMPLE,
-        help="sentence1, sentence2, score: CSV, tab-separated or JSON lines. Ctrl+Enter applies them. Choose "
-        "a template on one set of pairs and report it on another.",
+    hint = (
+        "sentence1, sentence2, score: CSV, tab-separated or JSON lines. Ctrl+Enter applies them. Choose a template on "
+        "one set of pairs and report it on another."
     )
+    pasted = st.text_area("Pairs, one per line", "", 130, None, "template pairs", hint, placeholder=EXAMPLE)
     with messages.errors():
         found = scored_pairs(pasted or "")
     if not found:
@@ -65,12 +61,11 @@ def scored_pairs(text: str) -> list[Pair]:
 
 def _scored(text: str, model: str, found: Sequence[Pair], checked: TemplateCheck) -> None:
     with encoder_picker.errors_of(model):
-        triples = tuple((pair.first, pair.second, pair.gold or 0.0) for pair in found)
-        scores = _score(model, text, triples)
+        scores = _score(model, text, found)
         if scores is None:
             return
         cost = (checked.sample or {}).get("cost")
-        correlations = {name: scores[name] for name in ("spearman", "pearson")}
+        correlations = {name: scores[name] for name in MEASURES}
         row = {"template": text, "model": model, "pairs": len(found), **correlations, "tokens": cost}
         tried = st.session_state.setdefault(TRIED, [])
         if row not in tried:
@@ -86,58 +81,42 @@ def _scored(text: str, model: str, found: Sequence[Pair], checked: TemplateCheck
             for pair, cosine in zip(found, scores["cosines"], strict=True)
         ]
         with st.expander("Pair by pair"):
-            st.dataframe(rows, hide_index=True, column_config={"cosine": st.column_config.NumberColumn(format="%.3f")})
+            tables.show(rows, {"cosine": st.column_config.NumberColumn(format="%.3f")})
 
 
 class Superseded(SemsearchError):
     """Another template was typed before this one was scored."""
 
 
-@st.cache_resource(show_spinner=False)
-def _wanted() -> dict[str, str]:
-    """The newest template of each session, which alone is scored."""
-    return {}
-
-
-def _score(model: str, text: str, triples: Triples) -> Scored | None:
+def _score(model: str, text: str, found: Sequence[Pair]) -> JsonObject | None:
     """The score, or None while it is computed beside the page: loading a model takes seconds."""
-    session = st.session_state.setdefault("scores for", uuid4().hex)
-    wanted = _wanted()
-    wanted[session] = text
+    both, gold = pairs.split(found)
+    wanted = st.session_state.setdefault(WANTED, {})
+    wanted["text"] = text
 
-    def work() -> Scored:
-        if wanted[session] != text:
+    def work() -> JsonObject:
+        """Cosines, Spearman and Pearson in percent, None where there is none."""
+        if wanted["text"] != text:
             raise Superseded("superseded.")
-        return score(model, text, triples)
+        scores = sts(both, Encoder.load(model, template=text), gold=gold)
+        correlations = {name: getattr(scores, name) for name in MEASURES}
+        numbers = {name: value if value == value else None for name, value in correlations.items()}
+        return {"cosines": scores.cosines, **numbers}
 
-    key = ("template", model, text, hash(triples))
     for _ in range(2):  # a template that was superseded before is begun again
         with suppress(Superseded):
+            key = ("template", model, text, hash((both, gold)))
             return background.result(key, work, "Scoring the template …", queue="templates")
     return None
 
 
-def score(model: str, text: str, triples: Triples) -> Scored:
-    """Cosines, Spearman and Pearson in percent (None where there is none) of a model under a template."""
-    encoder = Encoder.load(model, template=text)
-    found = sts([(a, b) for a, b, _ in triples], encoder, gold=[gold for *_, gold in triples])
-    both = (found.spearman, found.pearson)
-    spearman, pearson = (value if value is not None and value == value else None for value in both)
-    return {"cosines": list(found.cosines), "spearman": spearman, "pearson": pearson}
-
-
 def _tried() -> None:
     """Every template scored in this session, the best first."""
-    tried: list[Scored] = st.session_state.get(TRIED, [])
+    tried: list[JsonObject] = st.session_state.get(TRIED, [])
     if len(tried) < 2:
         return
     st.markdown("**Tried so far**")
     rows = sorted(tried, key=lambda row: -(row["spearman"] if row["spearman"] is not None else -101.0))
-    percent = {name: st.column_config.NumberColumn(f"{name}, %", format="%.2f") for name in ("spearman", "pearson")}
-    st.dataframe(
-        [row | {"model": encoder_picker.short_name(row["model"])} for row in rows],
-        hide_index=True,
-        placeholder="none",
-        column_config={"template": st.column_config.TextColumn(width="large"), **percent},
-    )
-    st.button("Clear", icon=":material/delete:", on_click=lambda: st.session_state.pop(TRIED, None))
+    columns = {"template": tables.WIDE, **{name: tables.percent(name) for name in MEASURES}}
+    tables.show([row | {"model": encoder_picker.short_name(row["model"])} for row in rows], columns, placeholder="none")
+    widgets.button("Clear", "delete", lambda: st.session_state.pop(TRIED, None))
