@@ -35,23 +35,25 @@ CATALOGUE = {
     "what": tables.WIDE,
     "source": st.column_config.LinkColumn(display_text="its page", width="small"),
 }
-VALIDATION = st.column_config.NumberColumn(format="%.2f", width="small", help="Best validation score, in percent.")
+SAVED = {
+    "name": tables.NAME,
+    "on disk": SMALL_BYTES,
+    "dev": st.column_config.NumberColumn(format="%.2f", width="small", help="Best validation score, in percent."),
+}
 
 
 def show() -> None:
     """Catalogue, own encoders, and one of them in full."""
     known, home = Encoder.catalogue(), Encoder.models_dir()
     st.caption(
-        "Known by name. What is not here is downloaded when it is first used. Any other model works as well: by its "
-        "folder, or as hf:owner/name."
+        "Encoders with a name. One that is not on this machine is downloaded at first use. Any other model works as "
+        "well: by its folder, or as hf:owner/name."
     )
     tables.show([_row(each) for each in known], CATALOGUE)
     st.subheader("Made on this machine")
     saved = Encoder.list_local(home)
     if saved:
-        tables.show(
-            [_saved_row(each) for each in saved], {"name": tables.NAME, "on disk": SMALL_BYTES, "dev": VALIDATION}
-        )
+        tables.show([_saved_row(each) for each in saved], SAVED)
     messages.caption(f"Encoders that were trained or exported into {home}." + ("" if saved else " There is none yet."))
     st.subheader("One of them")
     names = {each["name"]: each["name"] for each in known} | {each["path"]: each["name"] for each in saved}
@@ -67,18 +69,12 @@ def _row(entry: JsonObject) -> JsonObject:
 
 
 def _saved_row(each: JsonObject) -> JsonObject:
-    return {
-        "name": each["name"],
-        "runs in": {"onnx": "ONNX Runtime", "torch": "PyTorch"}.get(each.get("runs", ""), ""),
-        "precision": each.get("precision"),
-        "method": each.get("method"),
-        "dimensions": each.get("dim") or None,
-        "on disk": each.get("bytes"),
-        "dev": each.get("trained", {}).get("score"),
-        "fingerprint": each.get("fingerprint"),
-        "folder": each["path"],
-        "problem": each.get("problem", ""),
-    }
+    runtimes = {"onnx": "ONNX Runtime", "torch": "PyTorch"}
+    row = {"name": each["name"], "runs in": runtimes.get(each.get("runs", ""), "")}
+    row |= {name: each.get(name) for name in ("precision", "method")}
+    row |= {"dimensions": each.get("dim") or None, "on disk": each.get("bytes")}
+    row |= {"dev": each.get("trained", {}).get("score"), "fingerprint": each.get("fingerprint")}
+    return row | {"folder": each["path"], "problem": each.get("problem", "")}
 
 
 def _one(name: str, known: Sequence[JsonObject]) -> None:
@@ -107,13 +103,12 @@ def _info(name: str) -> JsonObject:
 def _facts(info: JsonObject, description: str) -> None:
     if description:
         messages.caption(description)
-    rows = [{"what": label, "value": str(info[key])} for key, label in FACTS.items() if info.get(key) not in (None, "")]
+    facts = [(label, info[key]) for key, label in FACTS.items() if info.get(key) not in (None, "")]
     for role, (before, after) in info.get("prompts", {}).items():
-        if before or after:
-            rows.append({"what": f"Template for a {role}", "value": f"{before}[X]{after}"})
+        facts += [(f"Template for a {role}", f"{before}[X]{after}")] if before or after else []
     for step in info.get("post", ()):
-        rows.append({"what": "Post-processing", "value": ", ".join(f"{key} {value}" for key, value in step.items())})
-    tables.show(rows, {"value": tables.WIDE})
+        facts.append(("Post-processing", ", ".join(f"{key} {value}" for key, value in step.items())))
+    tables.show([{"what": what, "value": str(value)} for what, value in facts], {"value": tables.WIDE})
 
 
 def _hub(model: str, size_of_it: str) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -41,19 +40,21 @@ def _processes() -> Processes:
     return Processes()
 
 
-def as_typed(arguments: Sequence[str]) -> str:
-    """The command as it is typed."""
-    return shlex.join(["semsearch", *arguments])
+def flags(form: str, names: Iterable[str]) -> list[str]:
+    """The boxes of a form that are not empty, as flags; the key of a box is FORM.FLAG."""
+    values = {name: st.session_state.get(f"{form}.{name}") for name in names}
+    texts = {name: f"{value:g}" if isinstance(value, float) else str(value).strip() for name, value in values.items()}
+    return [f"--{name}={text}" for name, text in texts.items() if text and values[name] is not None]
 
 
 def process(arguments: Sequence[str], *, stdout: BinaryIO, stderr: BinaryIO | int) -> subprocess.Popen[bytes]:
-    """The command, running; its stdin is closed, so that it asks nothing."""
+    """Start the command; its stdin is closed, so that it cannot prompt."""
     command = [sys.executable, "-m", "semsearch", *arguments]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
 
 
 def begin(folder: Path, arguments: Sequence[str]) -> None:
-    """Begin the run of `folder`, or resume it. Raises SemsearchError while it runs."""
+    """Start the run of `folder`, or resume it. Raises SemsearchError while it runs."""
     processes = _processes()
     with processes.lock:
         if is_alive(folder):
@@ -64,7 +65,7 @@ def begin(folder: Path, arguments: Sequence[str]) -> None:
             with (folder / OUTPUT).open("wb") as output:
                 processes.of[str(folder)] = process(arguments, stdout=output, stderr=subprocess.STDOUT)
         except OSError as error:
-            raise SemsearchError(f"It could not be begun: {error.strerror or error}.", "Check the folder.") from None
+            raise SemsearchError(f"It could not be started: {error.strerror or error}.", "Check the folder.") from None
         processes.stopping.pop(str(folder), None)
 
 
@@ -88,12 +89,12 @@ def stop(folder: Path, run: TrainingRun | None) -> None:
 
 
 def stopping(folder: Path, pid: int | None) -> bool:
-    """Whether that process has been stopped from a page."""
+    """Whether that process was stopped from a page."""
     return pid is not None and _processes().stopping.get(str(folder)) == pid
 
 
 def command_of(folder: Path) -> list[str]:
-    """The arguments of the run's command; empty where no page has begun it."""
+    """The arguments of the run's command; empty for a run that no page has started."""
     try:
         return [str(each) for each in json.loads((folder / COMMAND).read_text(encoding="utf-8"))["arguments"]]
     except (OSError, ValueError, KeyError, TypeError):

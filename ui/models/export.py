@@ -1,4 +1,4 @@
-"""Export: an encoder for ONNX Runtime, which needs no PyTorch, and how close it is to its source."""
+"""Export: an encoder for ONNX Runtime, without PyTorch, and its parity with the source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import streamlit as st
 from semsearch import Encoder, Index, Progress, SemsearchError
 from semsearch.types import JsonObject
 
-from ..shared import encoder_picker, jobs, messages
+from ..shared import encoder_picker, jobs, messages, tables
 from ..shared.messages import plain, size
 from . import commands
 
@@ -34,7 +34,8 @@ MEASURED = {  # docs/export.md, "What is proven"
     "stsb_dev_fp32": "STS-B dev of PyTorch",
     "texts": "Texts compared",
 }
-TARGETS = {"onnx": "ONNX Runtime", "torch": "PyTorch: the weights as they are, for a GPU or to train on"}
+POSTS = {"": "nothing", "whitening": "whitening", "flow": "flow"}
+TARGETS = {"": "ONNX Runtime", "torch": "PyTorch: the weights as they are, for a GPU or to train on"}
 POLL = 0.3  # seconds between two looks at the process
 
 
@@ -68,55 +69,35 @@ def _form(sources: dict[str, str]) -> None:
 
 
 def _options() -> None:
-    """The other options of `semsearch export --help`."""
+    """The other options of `semsearch export --help`; the key of a box ends in its flag."""
     left, right = st.columns(2)
-    hint = "Fitted on the passages of an index, without labels, and part of the export."
-    left.selectbox("Post-processing (--post)", ("nothing", "whitening", "flow"), key="export.post", help=hint)
-    right.selectbox("Fitted on the passages of (--fit-index)", Index.names(), key="export.fit")
-    hint = "1 whitens fully, 0.2 a little."
-    left.number_input("Whitening power (--power)", 0.0, 1.0, 1.0, 0.1, key="export.power", help=hint)
+    hint, key = "Fitted on the passages of an index, without labels, and part of the export.", "export.post"
+    left.selectbox("Post-processing (--post)", POSTS, format_func=POSTS.__getitem__, key=key, help=hint)
+    right.selectbox("Fitted on the passages of (--fit-index)", Index.names(), key="export.fit-index")
+    hint, key = "1 whitens fully, 0.2 a little.", "export.power"
+    left.number_input("Whitening power (--power)", 0.0, 1.0, None, 0.1, key=key, help=hint, placeholder="1")
     right.number_input("Truncate vectors to dimensions (--dim)", 1, value=None, key="export.dim", placeholder="all")
     left.selectbox("Target (--to)", TARGETS, key="export.to", format_func=TARGETS.__getitem__)
     right.checkbox("Replace an export of this name (--force)", key="export.force")
 
 
-def _flags() -> list[str]:
-    """The options that differ from their defaults, as flags."""
-    state = st.session_state
-    flags = [f"--to={state['export.to']}"] if state["export.to"] != "onnx" else []
-    flags += [f"--dim={state['export.dim']}"] if state["export.dim"] else []
-    flags += ["--force"] if state["export.force"] else []
-    if (post := state["export.post"]) != "nothing":
-        flags += [f"--post={post}", f"--fit-index={state['export.fit']}"]
-        flags += [f"--power={state['export.power']:g}"] if post == "whitening" else []
-    return flags
-
-
 def _begin() -> None:
     state = st.session_state
     model, dtype = (state["export.model"] or "").strip(), state["export.dtype"]
-    if not model:
-        messages.refuse("There is no model to export. Choose one, or type its folder.")
-        return
-    name = state["export.name"].strip() or f"{_default_name(model)}-{dtype}"
-    if Path(name).name != name or name.startswith((".", "-")):
-        messages.refuse("An export needs a name without '/'. Use letters, digits, '-' and '_'.")
-        return
-    command = [
-        "export",
-        f"--output={Encoder.models_dir() / name}",
-        f"--dtype={dtype}",
-        "--json",
-        *_flags(),
-        "--",
-        model,
-    ]
-    jobs.begin(
-        (KEY,),
-        f"{_default_name(model)} to {name}",
-        lambda report: _export(command, report),
-        about="Nothing is written.",
-    )
+    with messages.refusing():
+        if not model:
+            raise SemsearchError("There is no model to export.", "Choose one, or type its folder.")
+        name = state["export.name"].strip() or f"{_default_name(model)}-{dtype}"
+        if Path(name).name != name or name.startswith((".", "-")):
+            raise SemsearchError("An export needs a name without '/'.", "Use letters, digits, '-' and '_'.")
+        post = {"whitening": ["post", "fit-index", "power"], "flow": ["post", "fit-index"]}.get(
+            state["export.post"], []
+        )
+        flags = [*commands.flags("export", ["to", "dim", *post]), *(["--force"] if state["export.force"] else [])]
+        output = f"--output={Encoder.models_dir() / name}"
+        command = ["export", output, f"--dtype={dtype}", "--json", *flags, "--", model]
+        what, about = f"{_default_name(model)} to {name}", "Nothing is written."
+        jobs.start((KEY,), what, lambda report: _export(command, report), about=about)
 
 
 def _default_name(model: str) -> str:
@@ -141,9 +122,8 @@ def _export(arguments: Sequence[str], report: jobs.Report) -> jobs.Outcome:
                 report(Progress(0, 0, "texts", lines[-1] if lines else ""))
                 time.sleep(POLL)
         finally:
-            if running.poll() is None:
-                running.terminate()
-                running.wait()
+            running.terminate()
+            running.wait()
         return _outcome(answer.read_bytes(), _lines(notes))
 
 
@@ -157,19 +137,11 @@ def _outcome(answer: bytes, lines: Sequence[str]) -> jobs.Outcome:
         gate = made.get("parity", {}).get("gate", "the weights were copied, so there is nothing to compare")
         return jobs.Outcome(f"{size(made['size'])} in {made['folder']}. It passed: {gate}.")
     failed = found["error"]
-    figures = [f"{MEASURED.get(key, key)}: {value}" for key, value in _figures(lines).items()]
-    if not figures:
+    parity: JsonObject = next((json.loads(line) for line in reversed(lines) if line.startswith("{")), {})
+    if not parity:
         raise SemsearchError(failed["message"], failed.get("fix", ""))
-    return jobs.Outcome(f"It did not pass: {failed['message']} {failed.get('fix', '')}", tuple(figures))
-
-
-def _figures(lines: Sequence[str]) -> JsonObject:
-    """The parity figures, a line of JSON among the notes of the command."""
-    for line in reversed(lines):
-        if line.startswith("{"):
-            found: JsonObject = json.loads(line)
-            return found
-    return {}
+    figures = tuple(f"{MEASURED.get(key, key)}: {value}" for key, value in parity.items())
+    return jobs.Outcome(f"It did not pass: {failed['message']} {failed.get('fix', '')}", figures)
 
 
 def _lines(notes: Path) -> list[str]:
@@ -177,10 +149,10 @@ def _lines(notes: Path) -> list[str]:
 
 
 def _reports(exported: Sequence[JsonObject]) -> None:
-    """How close one of the exports is to PyTorch."""
+    """The parity report of an export."""
     st.subheader("Parity with PyTorch")
     if not exported:
-        st.caption("There is no export here yet.")
+        st.caption("There is no export yet.")
         return
     by_path = {each["path"]: each for each in exported}
     path = st.selectbox("Export", by_path, key="exported", format_func=lambda each: by_path[each]["name"])
@@ -189,18 +161,14 @@ def _reports(exported: Sequence[JsonObject]) -> None:
     if parity.get("gate"):
         messages.success(f"Passed: {parity['gate']}.")
     elif not parity:
-        messages.info("It was not measured.")
+        messages.info("Parity was not measured.")
     rows = [
         {"what": MEASURED.get(key, key), "figure": f"{value:,}" if key == "texts" else f"{value:g}"}
         for key, value in parity.items()
         if isinstance(value, int | float)
     ]
     if rows:
-        st.dataframe(rows, hide_index=True, width="content")
+        tables.show(rows, width="content")
     versions = ", ".join(f"{name} {version}" for name, version in parity.get("made_with", {}).items())
-    st.caption(
-        plain(
-            f"{made['precision']}, {size(made['bytes'])}, fingerprint {made['fingerprint']}, in "
-            f"{made['path']}{f'; made with {versions}' if versions else ''}"
-        )
-    )
+    about = f"{made['precision']}, {size(made['bytes'])}, fingerprint {made['fingerprint']}, in {made['path']}"
+    messages.caption(f"{about}; made with {versions}" if versions else about)

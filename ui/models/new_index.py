@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 
 import streamlit as st
@@ -19,7 +18,7 @@ ALL_OR_NOTHING = "it is created completely or not at all"
 
 
 def create() -> None:
-    """A form for a name, an encoder and options."""
+    """A form for a name, an encoder and options, under the names of `semsearch index --help`."""
     saved = Encoder.list_local(Encoder.models_dir())
     names = {str(each["name"]): encoder_picker.with_download(each) for each in Encoder.catalogue()}
     names |= {each["path"]: f"{each['name']} (yours)" for each in saved if "problem" not in each}
@@ -32,19 +31,14 @@ def create() -> None:
         )
         encoder_picker.box("Encoder", names, "new.encoder", hint, place=right, index=0)
         with st.expander("Options", icon=":material/tune:"):
-            _options()
+            hint = f"{widgets.SPLIT_HELP} It can be changed later, on the page Documents."
+            widgets.splitter_fields("new", Splitter(), kind_help=hint)
+            hint = (
+                "auto: by the number of vectors. exact and flat: every vector, by numpy or FAISS. compressed: a code "
+                "for every vector, in a third of the memory. ivf: codes of the nearest cells only, for millions."
+            )
+            st.selectbox("Vector index (--backend-type)", BACKENDS, key="new.backend", help=hint)
         st.form_submit_button("Create it", icon=":material/add:", on_click=_create)
-
-
-def _options() -> None:
-    """The options of `semsearch index --help`, under the same names."""
-    hint = f"{widgets.SPLIT_HELP} It can be changed later, on the page Documents."
-    widgets.splitter_fields("new", Splitter(), kind_help=hint)
-    hint = (
-        "auto: by the number of vectors. exact and flat: every vector, by numpy or FAISS. compressed: a code for every "
-        "vector, in a third of the memory. ivf: codes of the nearest cells only, for millions."
-    )
-    st.selectbox("Vector index (--backend-type)", BACKENDS, key="new.backend", help=hint)
 
 
 def restore() -> None:
@@ -69,7 +63,7 @@ def _create() -> None:
             Index.create(folder, encoder=encoder, splitter=splitter, backend=backend).close()
             return jobs.Outcome(f"{name} was created; add documents on the page Documents.")
 
-        jobs.begin(name, f"Creating {name} with {encoder}", work, stoppable=False, about=ALL_OR_NOTHING)
+        jobs.start(name, f"Creating {name} with {encoder}", work, stoppable=False, about=ALL_OR_NOTHING)
         state["new.name"] = ""  # only now: a form that was refused keeps its text
 
 
@@ -82,15 +76,14 @@ def _restore() -> None:
         folder, source = _folder(name), path if file is None else file.getvalue()
 
         def work(_: jobs.Report) -> jobs.Outcome:
-            folder.parent.mkdir(
-                parents=True, exist_ok=True
-            )  # the home: it must have room for the index, so for a dump too
-            with ExitStack() as stack:
-                place = stack.enter_context(tempfile.TemporaryDirectory(prefix=".restoring-", dir=folder.parent))
-                index = stack.enter_context(Index.restore(_dump(source, Path(place, "dump")), folder))
+            folder.parent.mkdir(parents=True, exist_ok=True)  # the dump goes there, where the index needs room too
+            with (
+                tempfile.TemporaryDirectory(prefix=".restoring-", dir=folder.parent) as place,
+                Index.restore(_dump(source, Path(place, "dump")), folder) as index,
+            ):
                 return jobs.Outcome(f"{count(len(index), 'document')} restored.")
 
-        jobs.begin(name, "Restoring", work, stoppable=False, about=ALL_OR_NOTHING)
+        jobs.start(name, "Restoring", work, stoppable=False, about=ALL_OR_NOTHING)
         state["dump.name"] = state["dump.path"] = ""
 
 

@@ -45,7 +45,7 @@ def _indexes() -> None:
 
 
 def _row(name: str) -> JsonObject:
-    """An index in a row; one that cannot be read says why and hides no other."""
+    """An index in a row; of one that cannot be read, the reason."""
     try:
         info = pool.index(name).info()
     except SemsearchError as error:
@@ -65,13 +65,13 @@ def _row(name: str) -> JsonObject:
 
 
 def _backend(space: JsonObject) -> str:
-    """What searches the vectors: the plain back ends compare every one of them."""
+    """The name of a back end; the plain ones compare every vector."""
     backend = str(space["backend"])
     return "exact search" if backend.split()[0] in ("flat", "exact") else backend
 
 
 def _index(name: str, info: JsonObject) -> None:
-    """What can be done with the chosen index."""
+    """The facts about the chosen index, and the buttons and forms that act on it."""
     splitter = info["recipe"]["splitter"]
     overlap = f"{splitter['overlap']} tokens overlap" if splitter["overlap"] else "no overlap"
     split = f"split by {splitter['kind']}, {splitter['size']} tokens, {overlap}"
@@ -79,18 +79,18 @@ def _index(name: str, info: JsonObject) -> None:
         encoder, vectors = space["encoder"], count(space["vectors"], "vector")
         encoded = f"{encoder['name']}, {space['dim']} dimensions, fingerprint {encoder['fingerprint'][:12]}"
         messages.caption(f"{encoded} · {vectors}, {_backend(space)}: {space['why'].rstrip('.')} · {split}")
-    row = st.container(horizontal=True)
-    for label, (icon, work, hint) in ACTIONS.items():
-        off = jobs.busy(name)
-        widgets.button(label, icon, _begin, (name, label, work), place=row, key=label, hint=hint, off=off)
+    row = widgets.row()
+    for label, (icon, work, hint, unstoppable) in ACTIONS.items():
+        args = (name, label, work, unstoppable)
+        widgets.button(label, icon, _begin, args, place=row, key=label, hint=hint, off=jobs.busy(name))
     _rename_or_remove(name, info)
 
 
 def _rename_or_remove(name: str, info: JsonObject) -> None:
-    """Renaming and removing, folded until they are wanted: done at once, where nobody writes to the index."""
+    """Two folded forms; they act at once, unless the index is being written to."""
     left, right = st.columns(2)
-    icon, busy = ":material/drive_file_rename_outline:", jobs.busy(name)
-    form = left.expander("Rename this index", icon=icon).form(f"rename {name}", border=False)
+    busy = jobs.busy(name)
+    form = left.expander("Rename this index", icon=":material/drive_file_rename_outline:").form("rename", border=False)
     form.text_input("New name", value=name, key=f"new name {name}")
     form.caption("Everything in it stays. Commands and links with the old name no longer find it.")
     form.form_submit_button("Rename it", icon=":material/check:", disabled=busy, on_click=_rename, args=(name,))
@@ -127,7 +127,7 @@ def _remove(name: str) -> None:
         except OSError as error:
             raise SemsearchError(messages.sentence(error, f"Removing {name}")) from None
         jobs.dismiss(name)
-        st.session_state["index"] = None  # rather than another one that nobody chose
+        st.session_state["index"] = None  # rather than the first of the others
         rest = f" Other files in its folder were left: {', '.join(left[:5])}." if left else ""
         messages.note(f"{name} was removed; the indexed files stay.{rest}")
 
@@ -162,30 +162,29 @@ def _dump(folder: Path, _: jobs.Report) -> jobs.Outcome:
 
 
 PARTS = {"Indexes": _indexes, "Encoders": catalogue.show, "Export": export.show, "Train": train.show}
-ACTIONS: dict[str, tuple[str, Work, str]] = {
+ACTIONS: dict[str, tuple[str, Work, str, str]] = {  # icon, work, hint, why it cannot be stopped
     "Compact": (
         "compress",
         _compact,
         "Frees the space of deleted documents and builds the vector cache again. Searches may have to wait for it.",
+        "the database rewrites its file in one step",
     ),
     "Verify": (
         "fact_check",
         _verify,
         "Reads everything and checks it: counts, checksums, caches against the store. Nothing is changed.",
+        "",
     ),
     "Dump": (
         "archive",
         _dump,
         "Packs the whole index into one file to download. `semsearch restore` turns it into an index again.",
+        "the database copies its file in one step",
     ),
 }
-UNSTOPPABLE = {
-    "Compact": "the database rewrites its file in one step",
-    "Dump": "the database copies its file in one step",
-}
 
 
-def _begin(name: str, what: str, work: Work) -> None:
+def _begin(name: str, what: str, work: Work, unstoppable: str) -> None:
     with messages.refusing():
-        folder, about = Index.folder(name), UNSTOPPABLE.get(what, "Nothing was changed.")
-        jobs.begin(name, what, lambda report: work(folder, report), stoppable=what not in UNSTOPPABLE, about=about)
+        folder, about = Index.folder(name), unstoppable or "Nothing was changed."
+        jobs.start(name, what, lambda report: work(folder, report), stoppable=not unstoppable, about=about)

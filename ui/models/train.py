@@ -1,4 +1,4 @@
-"""Train: an encoder for one's own text, by the methods of the papers, in a process of its own beside the server."""
+"""Train: an encoder for your own text, by the methods of papers, in a process of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError
-from semsearch.prompts import templates
 from semsearch.training import training_methods
 from semsearch.types import JsonObject
 
@@ -40,19 +39,18 @@ def _form(methods: Mapping[str, JsonObject]) -> None:
     method = methods[name or names[usual]]
     st.caption(f"{plain(method['what'])} [{plain(method['source'])}]({method['url']})")
     left, right = st.columns(2)
-    bases = encoder_picker.torch_models()
     hint = (
         "The model to train: a folder of PyTorch weights, a model of the hub or one of yours. MODEL#TEMPLATE sets the "
         "template, such as ~/bert#mean; the default is that of the method's paper."
     )
-    empty = "~/bert-base-uncased, hf:owner/name"
+    bases, empty = encoder_picker.torch_models(), "~/bert-base-uncased, hf:owner/name"
     encoder_picker.box("Base model (--base)", bases, "train.base", hint, place=left, placeholder=empty)
     hint = f"The folder is created in {plain(str(Encoder.models_dir()))}."
     right.text_input("Name of the new encoder", key="train.name", placeholder="mine", help=hint)
     _data(method)
-    _hyperparameters(method)
+    train_options.draw(train_options.MAIN, method)
     with st.expander("More options", icon=":material/tune:"):
-        train_options.form(method, [*templates()])
+        train_options.draw_more(method)
     hint = (
         "Takes minutes for little data on a good machine, hours for much. It continues while you use the other pages, "
         "and can be stopped and resumed."
@@ -80,17 +78,6 @@ def _data(method: JsonObject) -> None:
         st.text_input("File or folder (--data)", key="train.path", placeholder="~/notes", help=hint)
 
 
-def _hyperparameters(method: JsonObject) -> None:
-    """The defaults are those of the paper, and stand in the empty boxes."""
-    row, hint = st.columns(5), "How often the data is read."
-    row[0].number_input("Epochs", 0.01, value=None, key="train.epochs", placeholder=f"{method['epochs']:g}", help=hint)
-    row[1].number_input("Or steps", 1, value=None, key="train.steps", placeholder="by epochs")
-    row[2].number_input("Batch size", 1, value=None, key="train.batch-size", placeholder=f"{method['batch_size']}")
-    usual, key = f"{method['learning_rate']:g}", "train.learning-rate"
-    row[3].number_input("Learning rate", 0.0, value=None, key=key, format="%g", step=1e-6, placeholder=usual)
-    row[4].number_input("Seed", 0, value=0, key="train.seed", help="The seed of all random numbers.")
-
-
 def _begin(method: str) -> None:
     name = st.session_state["train.name"].strip()
     folder = Encoder.models_dir() / name
@@ -99,30 +86,24 @@ def _begin(method: str) -> None:
             raise SemsearchError("An encoder needs a name.", "Use letters, digits, '-' and '_'.")
         if commands.command_of(folder) and (folder / "run" / "settings.json").exists():
             raise SemsearchError(f"There is a run {name} already.", "Choose another name, or resume it above.")
-        flags = [*_flags(folder), *train_options.flags()]
+        base = (st.session_state["train.base"] or "").strip()
+        if not base:
+            raise SemsearchError("There is no base model.", "Choose one, or type its folder.")
+        flags = [f"--base={_absolute(base)}", *train_options.flags(), _data_flag(folder)]
         commands.begin(folder, ["train", f"--method={method}", f"--output={folder}", *flags])
         st.session_state["run"] = str(folder)
 
 
-def _flags(folder: Path) -> list[str]:
-    """The form as options of the command line. Raises SemsearchError for what is missing."""
+def _data_flag(folder: Path) -> str:
+    """The texts to train on. Raises SemsearchError where there are none."""
     state = st.session_state
-    base, source = (state["train.base"] or "").strip(), state["train.from"]
-    if not base:
-        raise SemsearchError("There is no base model.", "Choose one, or type its folder.")
-    numbers = {key: state[f"train.{key}"] for key in ("epochs", "steps", "batch-size", "learning-rate", "seed")}
-    if numbers["epochs"] is not None and numbers["steps"] is not None:
-        raise SemsearchError("Epochs and steps are both set.", "Clear one of the two.")
-    flags = [f"--base={_absolute(base)}"]
-    if source == INDEX:
-        flags += [f"--from-index={state['train.index']}"]
-    elif source == UPLOAD:
-        flags += [f"--data={_save_upload(folder)}"]
-    elif path := state["train.path"].strip():
-        flags += [f"--data={Path(path).expanduser().absolute()}"]
-    else:
-        raise SemsearchError("There is nothing to train on.", "Type the path of a file or a folder.")
-    return flags + train_options.number_flags(numbers)
+    if state["train.from"] == INDEX:
+        return f"--from-index={state['train.index']}"
+    if state["train.from"] == UPLOAD:
+        return f"--data={_save_upload(folder)}"
+    if path := state["train.path"].strip():
+        return f"--data={Path(path).expanduser().absolute()}"
+    raise SemsearchError("There is nothing to train on.", "Type the path of a file or a folder.")
 
 
 def _absolute(base: str) -> str:

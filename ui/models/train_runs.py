@@ -1,7 +1,8 @@
-"""Training runs: how far each is, loss and score as they come, stopping and resuming."""
+"""Training runs: progress, loss and validation score, and buttons that stop and resume them."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,16 +26,18 @@ POINTS = 1_500  # of a chart: more are no finer on a screen
 
 
 def show(home: Path) -> bool:
-    """The runs in the folders of `home`, and the chosen one as it grows. Whether there is any."""
-    found: dict[str, TrainingRun | None] = {str(run.folder): run for run in training_runs(home)}
-    for command in sorted(home.glob(f"*/{commands.COMMAND}")):  # also those that ended before they wrote a run
-        found.setdefault(str(command.parents[1]), None)
-    paths = [path for path, run in found.items() if run or not _has_seeds(Path(path))]
+    """The runs in the folders of `home`, and the chosen one as it grows. Returns whether there is any."""
+    paths = [str(run.folder) for run in training_runs(home)]
+    begun = (command.parents[1] for command in sorted(home.glob(f"*/{commands.COMMAND}")))
+    paths += [str(folder) for folder in begun if str(folder) not in paths and not _has_seeds(folder)]  # not yet runs
     if not paths:
         messages.info("Nothing was trained here yet. Choose a method below, a base model, and texts of yours.")
         return False
-    label = lambda path: _label(home, path)  # noqa: E731
-    _watch(Path(st.selectbox("Run", paths, key="run", bind=URL, format_func=label) or paths[0]))
+    label = lambda path: Path(path).relative_to(home).as_posix() if Path(path).is_relative_to(home) else path  # noqa: E731
+    folder = Path(st.selectbox("Run", paths, key="run", bind=URL, format_func=label) or paths[0])
+    state = state_of(folder, _read(folder))  # drawn again every two seconds while it is alive
+    shown = st.fragment(_shown, run_every=2.0) if state in ALIVE else _shown
+    shown(folder, state)
     return True
 
 
@@ -43,18 +46,8 @@ def _has_seeds(folder: Path) -> bool:
     return any(folder.glob("seed-*/run/settings.json"))
 
 
-def _label(home: Path, path: str) -> str:
-    return Path(path).relative_to(home).as_posix() if Path(path).is_relative_to(home) else path
-
-
-def _watch(folder: Path) -> None:
-    """The run, drawn again every two seconds while it is alive; once its state changes, the whole page is."""
-    state = state_of(folder, _read(folder))
-    shown = st.fragment(_shown, run_every=2.0) if state in ALIVE else _shown
-    shown(folder, state)
-
-
 def _shown(folder: Path, before: str) -> None:
+    """The run; once its state is no longer that of `before`, the whole page is drawn again."""
     with messages.errors():
         run = _read(folder)
         state = state_of(folder, run)
@@ -88,13 +81,15 @@ def state_of(folder: Path, run: TrainingRun | None) -> str:
 
 
 def _owner(folder: Path) -> Path:
-    """The folder whose command runs it: its own, or that of several seeds."""
+    """The folder of the command that runs it: its own, or that of several seeds."""
     return folder if commands.command_of(folder) or not folder.name.startswith("seed-") else folder.parent
 
 
 def _head(folder: Path, run: TrainingRun | None, state: str) -> None:
+    """State, progress and settings, and the button that stops or resumes the run."""
     steps, step, owner = int(run.settings.get("steps", 0)) if run else 0, run.step if run else 0, _owner(folder)
     status = plain(" · ".join([state, *([f"step {step:,} of {steps:,}", *_latest(run)] if run else [])]))
+    command = commands.command_of(owner)
     with st.container(border=True):
         if state in ALIVE:
             st.progress(min(step / steps, 1.0) if steps else 0.0, status)
@@ -104,31 +99,25 @@ def _head(folder: Path, run: TrainingRun | None, state: str) -> None:
             messages.caption(_settings(run))
         if state == "failed":
             messages.error(commands.error(owner))
-        row = st.container(horizontal=True)
         if state in ALIVE:
-            hint = (
-                "Ends after the current step, and after a score that is being measured; saves its state to be resumed."
-            )
+            hint = "Ends after the current step or validation, and saves the state, so that the run can be resumed."
             stop, off = messages.refusing()(commands.stop), state != "running" and run is not None
-            widgets.button("Stop", "stop", stop, (folder, run), place=row, key="train.stop", hint=hint, off=off)
-        elif state in ("stopped", "failed") and commands.command_of(owner):
-            label = "Resume" if run else "Try again"
-            hint = "Runs the same command again: it continues where the run has stopped."
-            begin, args = messages.refusing()(commands.begin), (owner, commands.command_of(owner))
-            widgets.button(label, "play_arrow", begin, args, place=row, key="train.again", hint=hint)
+            widgets.button("Stop", "stop", stop, (folder, run), key="train.stop", hint=hint, off=off)
+        elif state != "done" and command:
+            label, hint = "Resume" if run else "Try again", "Runs the same command; it continues where the run stopped."
+            begin = messages.refusing()(commands.begin)
+            widgets.button(label, "play_arrow", begin, (owner, command), key="train.again", hint=hint)
         elif state == "stopped":
-            st.caption("It was begun on the command line. Type the same command again to resume it.")
+            st.caption("It was started on the command line. Type the same command again to resume it.")
 
 
 def _settings(run: TrainingRun) -> str:
     """Its settings, in a line."""
-    settings = run.settings
-    base, examples = settings.get("base", {}), settings.get("examples", {})
-    recipe = settings.get("recipe", {})
+    base, examples, recipe = (run.settings.get(name, {}) for name in ("base", "examples", "recipe"))
     return (
-        f"{settings.get('method')} on {Path(str(base.get('name', ''))).name}, {examples.get('count', 0):,} examples of "
-        f"{Path(str(examples.get('source', ''))).name}, batch size {recipe.get('batch')}, learning rate "
-        f"{recipe.get('rate'):g}, seed {settings.get('seed')} · {run.folder}"
+        f"{run.settings.get('method')} on {Path(str(base.get('name', ''))).name}, {examples.get('count', 0):,} examples"
+        f" of {Path(str(examples.get('source', ''))).name}, batch size {recipe.get('batch')}, learning rate "
+        f"{recipe.get('rate'):g}, seed {run.settings.get('seed')} · {run.folder}"
     )
 
 
@@ -150,19 +139,17 @@ def _with(run: TrainingRun, field: str) -> list[Mapping[str, Any]]:
 def _charts(run: TrainingRun) -> None:
     steps, losses, scores = max(run.step, 1), _with(run, "loss"), _with(run, "dev")
     left, right = st.columns(2)
-    with left:
-        if losses:
-            st.altair_chart(_line(losses, "loss", "Loss", steps, BLUE), key="loss chart")
-        else:
-            st.caption("The loss is reported every ten steps.")
-    with right:
-        if scores:
-            title = str(scores[-1].get("measure", "Validation score"))
-            st.altair_chart(_line(scores, "dev", f"{title}, percent", steps, ORANGE), key="dev chart")
-        elif run.settings.get("dev"):
-            st.caption("There is no validation score yet.")
-        else:
-            st.caption("There is no validation data (--validation none): the last checkpoint is used.")
+    if losses:
+        left.altair_chart(_line(losses, "loss", "Loss", steps, BLUE), key="loss chart")
+    else:
+        left.caption("The loss is reported every ten steps.")
+    if scores:
+        title = str(scores[-1].get("measure", "Validation score"))
+        right.altair_chart(_line(scores, "dev", f"{title}, percent", steps, ORANGE), key="dev chart")
+    elif run.settings.get("dev"):
+        right.caption("There is no validation score yet.")
+    else:
+        right.caption("There is no validation data (--validation none): the last checkpoint is used.")
 
 
 def _line(lines: Sequence[Mapping[str, Any]], field: str, title: str, steps: int, colour: str) -> Chart:
@@ -180,13 +167,13 @@ def _line(lines: Sequence[Mapping[str, Any]], field: str, title: str, steps: int
 
 
 def _next_steps(run: TrainingRun) -> None:
-    """What can be done with the trained encoder."""
+    """The next steps with the trained encoder."""
     result, folder = run.result or {}, str(run.folder)
     if result.get("score") is not None:
         messages.success(
             f"Best score {result['score']:.2f}, reached at step {result['step']:,}: that checkpoint was saved."
         )
-    row = st.container(horizontal=True)
+    row = widgets.row()
     hint, args = "Chooses it in the form for a new index.", ("Indexes", "new.encoder", folder)
     widgets.button("Create an index with it", "database", _go, args, place=row, key="train.index.it", hint=hint)
     hint, args = "For ONNX Runtime, without PyTorch.", ("Export", "export.model", folder)
@@ -202,9 +189,8 @@ def _go(part: str, key: str, folder: str) -> None:
 
 def _command(folder: Path) -> None:
     owner = _owner(folder)
-    arguments, lines = commands.command_of(owner), commands.output(owner)
-    if arguments:
+    if arguments := commands.command_of(owner):
         with st.expander("The command and its output", icon=":material/terminal:"):
-            st.code(commands.as_typed(arguments), language=None, wrap_lines=True)
-            if lines:
+            st.code(shlex.join(["semsearch", *arguments]), language=None, wrap_lines=True)
+            if lines := commands.output(owner):
                 st.code("\n".join(lines), language=None, wrap_lines=True)
