@@ -24,7 +24,7 @@ def audit(searcher: VectorSearcher, *, sample: int = 200, k: int = 10, seed: int
     """Recall and speed of dense search against exact search. Call it inside a snapshot of the store.
 
     `sample` stored vectors are queries, each without itself; once among all, once among a random tenth. recall in
-    0 … 1; ms: median of a query, one at a time. plan: how they were found.
+    0 … 1; ms: median of a query, one at a time. plan: that of the search.
     """
     ids, queries, tenth = _sample(searcher.source, sample, seed)
     _, _, plan, warnings = searcher.search(queries[:1], k + 1)  # opens the cache, outside the timing
@@ -49,24 +49,22 @@ def _sample(source: VectorSource, sample: int, seed: int) -> tuple[Ids, Vectors,
     random = np.random.default_rng(seed)
     tenth = everything[random.random(len(everything)) < 0.1]
     chosen = np.sort(random.choice(everything, min(sample, len(everything)), replace=False))
-    rows = [np.empty((0, source.dim), np.float32), *(part for _, part in source.vectors(ids=chosen))]
-    return chosen, np.concatenate(rows), tenth
+    rows = _top.joined([_top.no_vectors(source.dim), *source.vectors(ids=chosen)])[1]
+    return chosen, rows, tenth
 
 
 def _timed(search: Callable[[Vectors], Found], queries: Vectors) -> tuple[Found, float]:
-    """Search one query at a time: everything found, and the median in ms."""
-    parts, took = [_top.nothing(0, 1)], [0.0] if not len(queries) else []
+    """Search one query at a time: all hits, and the median in ms."""
+    found, took = [], []
     for query in queries:
         began = time.perf_counter()
-        parts.append(search(query[None]))
+        found.append(search(query[None]))
         took.append((time.perf_counter() - began) * 1000)
-    found = parts[1:] or parts
-    joined = np.concatenate([ids for ids, _ in found]), np.concatenate([scores for _, scores in found])
-    return joined, round(float(np.median(took)), 3)
+    return _top.joined(found or [_top.nothing(0, 1)]), round(float(np.median(took or [0.0])), 3)
 
 
 def _recall(own: Ids, found: Found, right: Found, k: int) -> float:
-    """Share of the right k that was found. A hit counts that reaches the k-th right cosine: equal texts are equal."""
+    """Share of the right k that was found. A hit counts if it reaches the k-th right cosine: texts may be equal."""
     hits = wanted = 0
     for id_, ids, scores, right_ids, right_scores in zip(own, *found, *right, strict=True):
         others = right_scores[(right_ids != id_) & (right_ids >= 0)][:k]

@@ -1,9 +1,8 @@
-"""Cache files: a vector index on disk, beside the store that it was built from, deleted at any time.
+"""Cache files: a vector index on disk beside its store, which can be deleted at any time.
 
-A file is written under another name, synced, hashed and renamed; after that the store commits the row that names it,
-and that commit is the switch. Names are never used twice, so a file is complete or nobody reads it. On opening, a file
-is read once, its sha256 compared, and those bytes are parsed: mutated FAISS files load silently and answer wrongly in
-one case of ten.
+A file is written under another name, synced, hashed and renamed; then the store commits the row with its name, and that
+commit is the switch. Names are never reused, so no incomplete file is ever read. On opening, a file is read once, its
+sha256 compared, and those bytes are parsed: mutated FAISS files load silently and answer wrongly in one case of ten.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
 
 TAIL = 10_000  # passages newer than the cache are scanned one by one: 0.5 ms at 384 dimensions
 TAIL_SHARE = 0.05  # … or this share of a large index, which is expensive to rebuild
-DEAD_SHARE = 0.20  # of a cache; more make every search fetch more than it shows
-FILES = "vectors-*.cache*"  # every file that is made here, unfinished ones and those set aside too
+DEAD_SHARE = 0.20  # of a cache; with more, every search fetches far more than it shows
+FILES = "vectors-*.cache*"  # every file made here, also unfinished ones and those set aside
 FIX = "The next `semsearch index` builds a new one, or at once: semsearch compact"
 
 
@@ -58,7 +57,7 @@ class CacheFile:
 
 @dataclass(frozen=True)
 class OpenCache:
-    """The cache that is fit for use with its record, None for none, and what was wrong with those passed over."""
+    """The cache to use with its record, or None, and the problems of newer ones."""
 
     index: VectorIndex | None = None
     record: CacheFile | None = None
@@ -66,10 +65,10 @@ class OpenCache:
 
 
 def open_newest(folder: Path, records: Sequence[CacheFile], dim: int, *, parse: bool = True) -> OpenCache:
-    """The first of `records` whose bytes are what was written, else the next, else none.
+    """The first of `records` whose file has the recorded bytes, if any.
 
     A file with other bytes is set aside as `.corrupt-<time>`, never deleted. parse: False only compares the
-    bytes, for an index so small that its store is read as fast.
+    bytes, for a small index, whose store is read as fast.
     """
     warnings: list[str] = []
     for record in records:
@@ -93,9 +92,9 @@ def read(folder: Path, record: CacheFile, dim: int) -> VectorIndex:
 
 
 def staleness(folder: Path, newest: CacheFile | None, count: int, newer: int, dim: int, backend: str) -> str | None:
-    """Why a new cache is due, in words; None while the newest one will do.
+    """Why a new cache is due, in words; None if the newest one is still good.
 
-    count: vectors in the store now; newer: those beyond the cache; backend: the one that is wanted, or "auto".
+    count: vectors in the store now; newer: those beyond the cache; backend: the requested one, or "auto".
     """
     if count == 0:
         return None
@@ -110,13 +109,16 @@ def staleness(folder: Path, newest: CacheFile | None, count: int, newer: int, di
         return f"{newer:,} passages are newer than the cache of {newest.count:,}"
     if dead > DEAD_SHARE * newest.count:
         return f"{dead:,} of {newest.count:,} cached passages are deleted"
-    return _other_backend_is_due(backend, newest.backend, count, dim)
+    if backend == "auto" and planner.fits(newest.backend, count, dim, memory=planner.allowed_memory()):
+        return None
+    wanted = choose(backend, count, dim).backend
+    return None if wanted == newest.backend else f"the cache is {newest.backend}, and {wanted} is wanted"
 
 
 def write(folder: Path, space: int, index: VectorIndex, why: str) -> CacheFile:
-    """Write, sync, hash, rename, sync the folder; the record that will name the file. Raises SemsearchError."""
+    """Write, sync, hash, rename, sync the folder; the record of the file. Raises SemsearchError."""
     highest = int(index.ids[-1]) if len(index) else 0
-    path = folder / f"{_prefix(space)}{highest}-{secrets.token_hex(4)}.cache"
+    path = folder / f"vectors-{space}-{highest}-{secrets.token_hex(4)}.cache"
     temporary = path.with_name(path.name + ".tmp")
     try:
         index.save(temporary)
@@ -147,15 +149,15 @@ def write(folder: Path, space: int, index: VectorIndex, why: str) -> CacheFile:
 
 
 def sweep(folder: Path, space: int, named: Collection[str]) -> None:
-    """Remove the files of a space that no record names: old ones, and what a killed process left. Not the set aside."""
-    for path in folder.glob(f"{_prefix(space)}*"):
+    """Remove files of a space that are not in `named`: old and unfinished ones, but none that was set aside."""
+    for path in folder.glob(f"vectors-{space}-*"):
         if path.name not in named and path.name.endswith((".cache", ".cache.tmp")):
-            with suppress(OSError):  # a reader on some systems still has it open: the next time
+            with suppress(OSError):  # on some systems while a reader has it open: removed the next time
                 path.unlink()
 
 
 def is_complete(folder: Path, record: CacheFile) -> bool:
-    """Whether the file is there with all of its bytes; its content is not looked at."""
+    """Whether the file exists in full length; its content is not read."""
     try:
         return (folder / record.file).stat().st_size == record.bytes
     except OSError:
@@ -163,10 +165,10 @@ def is_complete(folder: Path, record: CacheFile) -> bool:
 
 
 def choose(backend: str, count: int, dim: int) -> planner.Choice:
-    """The backend to build: the planner's for "auto", else the one that was asked for."""
+    """The backend to build: the planner's choice for "auto", else `backend`."""
     if backend == "auto":
         return planner.choose(count, dim, memory=planner.allowed_memory())
-    return planner.Choice(backend, f"{count:,} vectors of width {dim}: {backend} was asked for.")
+    return planner.Choice(backend, f"{count:,} vectors of width {dim}: {backend} was requested.")
 
 
 def _checked_or_set_aside(folder: Path, record: CacheFile) -> memoryview:
@@ -174,14 +176,15 @@ def _checked_or_set_aside(folder: Path, record: CacheFile) -> memoryview:
     try:
         return _checked(path, record)
     except Corrupt:
-        _set_aside(path)
+        with suppress(OSError):  # on read-only media, or renamed by another reader: it is not used in any case
+            path.rename(path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%S')}"))
         raise
 
 
 def _checked(path: Path, record: CacheFile) -> memoryview:
-    """All bytes of a file, once. Raises Corrupt where they are not those of `record`, FileNotFoundError, OSError.
+    """All bytes of a file. Raises Corrupt if they are not those of `record`, FileNotFoundError, OSError.
 
-    The bytes that were hashed are the bytes that are used; reading again, or mapping the file, would not give that.
+    The hashed bytes are the ones used; a second read, or a memory map, might give others.
     """
     if path.name != record.file:
         raise SemsearchError(f"{record.file!r} is not the name of a file in this folder.")
@@ -196,7 +199,7 @@ def _checked(path: Path, record: CacheFile) -> memoryview:
             digest.update(buffer[at : at + got])
             at += got
     if digest.hexdigest() != record.sha256:
-        raise Corrupt("its sha256 is not that of what was written.")
+        raise Corrupt("its sha256 is not the recorded one.")
     return buffer
 
 
@@ -206,20 +209,3 @@ def _parsed(buffer: memoryview, record: CacheFile, dim: int) -> VectorIndex:
     if (index.dim, len(index), highest) != (dim, record.count, record.highest_id):
         raise SemsearchError("width, number of vectors or highest id are not those of its record.")
     return index
-
-
-def _set_aside(path: Path) -> None:
-    with suppress(OSError):  # read-only media, or another reader was faster: it is not used in any case
-        path.rename(path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%S')}"))
-
-
-def _other_backend_is_due(wanted: str, built: str, count: int, dim: int) -> str | None:
-    if wanted == "auto":
-        if planner.fits(built, count, dim, memory=planner.allowed_memory()):
-            return None
-        wanted = choose("auto", count, dim).backend
-    return None if wanted == built else f"the cache is {built}, and {wanted} is wanted"
-
-
-def _prefix(space: int) -> str:
-    return f"vectors-{space}-"

@@ -1,4 +1,4 @@
-"""Which backend fits: a function of how many vectors, how wide, how much memory and how exact.
+"""Choice of a backend by number and width of the vectors, memory and wanted recall.
 
 Measured with faiss 1.15, 10^6 x 384, one thread: flat 69.7 ms a query; compressed 5.7 ms, recall@10 0.989, 14 s to
 build; ivf 0.69 ms, recall@10 0.983, 114 s to build.
@@ -10,18 +10,18 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-FLAT_UNTIL = 50_000  # vectors: 3.5 ms a query at 384 dimensions, exact, nothing to train
-COMPRESSED_UNTIL = 2_000_000  # vectors: 11 ms a query; beyond, the cells of ivf earn their k-means
-IVF_UNTIL = 30_000_000  # vectors: what one machine is for
-EXACT_RECALL = 0.995  # from here on only a backend that misses nothing will do
-SLACK = 1.25  # a backend stays while it is right for a quarter more or fewer vectors
-LIST_BYTES = 24  # beside the codes: factors of RaBitQ, id, place in a list
-MEMORY_SHARE = 0.5  # of the machine; the rest is for the encoder and everybody else
+FLAT_UNTIL = 50_000  # vectors: 3.5 ms a query at 384 dimensions, exact, without training
+COMPRESSED_UNTIL = 2_000_000  # vectors: 11 ms a query; beyond, the cells of ivf are worth their k-means
+IVF_UNTIL = 30_000_000  # vectors: the most for one machine
+EXACT_RECALL = 0.995  # from here on only an exact backend will do
+SLACK = 1.25  # a backend stays as long as it is right for a quarter more or fewer vectors
+LIST_BYTES = 24  # beside the codes of one and of eight bits a dimension: factors of RaBitQ, id, place in a list
+MEMORY_SHARE = 0.5  # of the machine; the rest is for the encoder and other programs
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A backend and the sentence that `info` shows."""
+    """A backend, and the reason that `info` shows."""
 
     backend: str
     why: str
@@ -29,52 +29,42 @@ class Choice:
 
 def choose(count: int, dim: int, *, recall: float = 0.98, memory: int | None = None) -> Choice:
     """The backend for `count` vectors of width `dim` in `memory` bytes (None: enough)."""
-    flat, packed = flat_bytes(count, dim), packed_bytes(count, dim)
+    flat = count * (4 * dim + 8)  # float32 vectors and their ids
+    packed = count * (dim + dim // 8 + LIST_BYTES)  # at 384 dimensions 449 bytes a vector were measured
     room = flat if memory is None else memory
-    held = f"{count:,} vectors of width {dim}"
+    size = f"{count:,} vectors of width {dim}"
     if recall >= EXACT_RECALL and flat <= room:
-        return Choice("flat", f"{held}: a recall of {recall:g} asks for exact search.")
+        return Choice("flat", f"{size}: a recall of {recall:g} needs exact search.")
     if count <= FLAT_UNTIL and flat <= room:
-        return Choice("flat", f"{held}: up to {FLAT_UNTIL:,} exact search is fast enough.")
+        return Choice("flat", f"{size}: up to {FLAT_UNTIL:,} exact search is fast enough.")
     short = "" if memory is None or packed <= room else f" It needs {_size(packed)} of the {_size(room)} allowed."
     if count <= FLAT_UNTIL:
-        return Choice("compressed", f"{held}: flat would take {_size(flat)} of the {_size(room)} allowed.{short}")
+        return Choice("compressed", f"{size}: flat would take {_size(flat)} of the {_size(room)} allowed.{short}")
     if count <= COMPRESSED_UNTIL:
         return Choice(
-            "compressed", f"{held}: a scan of one-bit codes, ordered by eight-bit ones, is ten times as fast.{short}"
+            "compressed", f"{size}: a scan of one-bit codes, ordered by eight-bit ones, is ten times as fast.{short}"
         )
     if count > IVF_UNTIL:
         short += " This is more than one machine is meant for."
-    return Choice("ivf", f"{held}: too many to scan, so only the nearest cells are.{short}")
+    return Choice("ivf", f"{size}: too many to scan, so only the nearest cells are.{short}")
 
 
 def fits(backend: str, count: int, dim: int, *, memory: int | None = None) -> bool:
-    """True while `backend` is what `choose` says for about `count` vectors: sizes near a limit do not flip."""
+    """Whether `choose` returns `backend` for about `count` vectors, so that sizes near a limit do not flip."""
     around = (count, int(count / SLACK), int(count * SLACK))
     return backend in {choose(n, dim, memory=memory).backend for n in around}
 
 
-def flat_bytes(count: int, dim: int) -> int:
-    """Memory of `count` float32 vectors and their ids."""
-    return count * (4 * dim + 8)
-
-
-def packed_bytes(count: int, dim: int) -> int:
-    """Memory of `count` vectors as one bit and eight bits a dimension (441 + 8 bytes measured at 384, spare here)."""
-    return count * (dim + dim // 8 + LIST_BYTES)
-
-
 def allowed_memory() -> int | None:
     """Half of this machine or container in bytes: a fixed number, so that the plan does not depend on the hour."""
-    sizes = [_machine(), _container()]
-    known = [size for size in sizes if size is not None]
+    known = [size for size in (_machine(), _container()) if size is not None]
     return int(min(known) * MEMORY_SHARE) if known else None
 
 
 def _machine() -> int | None:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not on every system
+    except (AttributeError, OSError, ValueError):  # not available on every system
         return None
 
 

@@ -1,7 +1,7 @@
-"""Search for the nearest passages: what the cache finds, if still there, and an exact scan of what is newer.
+"""Search for the nearest passages: in the cache, without deleted ones, and by an exact scan of newer passages.
 
-Cosines come from the stored vectors, whatever the backend: candidates are looked up there, which drops deleted ones and
-orders the rest exactly.
+Cosines are computed from the stored vectors with every backend: its candidates are looked up in the store, which drops
+deleted ones and orders the rest exactly. Newer passages are in a delta buffer, an exact index in memory.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from semsearch.types import JsonObject
 from semsearch.utils import vectors as vector_checks
 from semsearch.vector_index.backends import _top
+from semsearch.vector_index.backends.exact import Backend as ExactIndex
 from semsearch.vector_index.cache_files import OpenCache
-from semsearch.vector_index.delta_buffer import DeltaBuffer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
     Found = tuple[Ids, Vectors]
+    Answer = tuple[Ids, Vectors, JsonObject, tuple[str, ...]]  # ids, cosines, plan, warnings
     Search = Callable[[Vectors, int, "Ids | None"], Found]
 
 SMALL = 10_000  # vectors; reading them from the store (65 ms) is as fast as importing FAISS (55 ms) and checking a file
-SUBSET = 1_000  # allowed passages that are read from the store one by one (7 ms) and compared exactly
-SPARE = 20  # candidates beyond 2 k: for dead ones, and for what approximate scores put in the wrong order
-DELTA_BYTES = 1 << 29  # of vectors in memory; a larger delta (no cache at all) is read from the store every time
+SUBSET = 1_000  # allowed passages, read from the store one by one (7 ms) and compared exactly
+SPARE = 20  # candidates beyond 2 k, because some are deleted and approximate scores have another order
+DELTA_BYTES = 1 << 29  # of vectors in the delta buffer; more (no cache at all) are read from the store every time
 
 
 class VectorSource(Protocol):
-    """The vectors of one space as a store has them at this moment; `dim` is their width."""
+    """The vectors of one space at this moment, of width `dim`."""
 
     dim: int
 
@@ -48,33 +49,26 @@ class VectorSource(Protocol):
 
 
 class VectorSearcher:
-    """Searches one space. Keeps the cache and the delta buffer in memory, and notices every commit.
+    """Searches one space, with the cache and the delta buffer in memory, and follows every commit.
 
-    Call it inside a snapshot of the store. small: up to so many vectors no cache is parsed; subset: up to so many
-    allowed passages are compared exactly; most_buffered: bytes of vectors that the delta buffer may hold.
+    Call it inside a snapshot of the store. small: up to this number of vectors no cache is parsed; subset: up to this
+    number of allowed passages are compared exactly; most_buffered: limit of the delta buffer in bytes.
     """
 
     def __init__(
-        self,
-        source: VectorSource,
-        *,
-        small: int = SMALL,
-        subset: int = SUBSET,
-        most_buffered: int = DELTA_BYTES,
+        self, source: VectorSource, *, small: int = SMALL, subset: int = SUBSET, most_buffered: int = DELTA_BYTES
     ) -> None:
         self.source = source
         self._small, self._subset, self._most_buffered = small, subset, most_buffered
         self._version = -1
-        self._newest: int | None = -1  # the newest cache when one was opened last
+        self._newest: int | None = -1  # the newest cache at the last opening
         self._cache = OpenCache()
-        self._delta: DeltaBuffer | None = None  # None: too large for memory, so it is read from the store every time
+        self._delta: ExactIndex | None = None  # None: too large for memory, read from the store every time
 
-    def search(
-        self, queries: Vectors, k: int, allowed: Ids | None = None, *, exact: bool = False
-    ) -> tuple[Ids, Vectors, JsonObject, tuple[str, ...]]:
-        """queries (q, d) -> ids (q, k), cosines (q, k), a plan that says how they were found, and warnings.
+    def search(self, queries: Vectors, k: int, allowed: Ids | None = None, *, exact: bool = False) -> Answer:
+        """queries (q, d) -> ids (q, k), cosines (q, k), the plan of the search, and warnings.
 
-        Best first; where there is no more, id -1 and cosine -inf. allowed: ascending passage ids, None for all.
+        Best first; missing hits have id -1 and cosine -inf. allowed: ascending passage ids, None for all.
         exact: compare with every stored vector.
         """
         rows = vector_checks.check(queries, dim=self.source.dim, what="query")
@@ -91,10 +85,8 @@ class VectorSearcher:
             found = _top.merge([found, _top.best(ids, queries @ stored.T, k)], k)
         return found
 
-    def approximate(
-        self, queries: Vectors, k: int, allowed: Ids | None
-    ) -> tuple[Ids, Vectors, JsonObject, tuple[str, ...]]:
-        """What the open cache finds, and the passages beyond it. `search` opens the cache first."""
+    def approximate(self, queries: Vectors, k: int, allowed: Ids | None) -> Answer:
+        """Search the open cache and the newer passages. `search` opens the cache first."""
         index, record, delta = self._cache.index, self._cache.record, self._delta
         plan = _plan("cache+tail" if index is not None else "exact", allowed) | {"cached": 0}
         warnings = self._cache.warnings
@@ -102,7 +94,7 @@ class VectorSearcher:
         if index is not None and record is not None:
             ids, scores, fetched = self._existing_k(index.search, self._rescored, queries, k, allowed)
             plan |= {"backend": record.spec, "why": record.why, "cached": len(index), "fetched": fetched}
-            plan["device"] = getattr(index, "device", "cpu")  # where the cache was searched
+            plan["device"] = getattr(index, "device", "cpu")  # of the search in the cache
             warnings += tuple(getattr(index, "warnings", ()))
             parts.append((ids, scores))
         if delta is not None:
@@ -115,7 +107,7 @@ class VectorSearcher:
     def _existing_k(
         self, search: Search, existing: Callable[[Vectors, Found], Found], queries: Vectors, k: int, allowed: Ids | None
     ) -> tuple[Ids, Vectors, int]:
-        """The k best that still exist, and how many were fetched: more and more until there are k, or no more."""
+        """The k best that still exist, and the number fetched, which grows until there are k or no more."""
         fetch = 2 * k + SPARE
         while True:
             found = search(queries, fetch, allowed)
@@ -130,33 +122,30 @@ class VectorSearcher:
         candidates = found[0]
         ids, scores = _top.nothing(*candidates.shape)
         wanted = np.unique(candidates[candidates >= 0])
-        parts = list(self.source.vectors(ids=wanted)) if len(wanted) else []
-        if not parts:
-            return ids, scores
-        living = np.concatenate([part for part, _ in parts])
-        stored = np.concatenate([part for _, part in parts])
+        chunks = self.source.vectors(ids=wanted) if len(wanted) else ()
+        existing, stored = _top.joined([_top.no_vectors(self.source.dim), *chunks])
         for row, query in enumerate(queries):
-            here = np.isin(candidates[row], living)
+            here = np.isin(candidates[row], existing)
             ids[row, here] = candidates[row, here]
-            scores[row, here] = stored[np.searchsorted(living, candidates[row, here])] @ query
+            scores[row, here] = stored[np.searchsorted(existing, candidates[row, here])] @ query
         return ids, scores
 
     def _without_deleted(self, queries: Vectors, found: Found) -> Found:
-        """Candidates (q, c), whose cosines are exact already; deleted ones become -1 and -inf."""
+        """Candidates (q, c) with exact cosines; deleted ones become -1 and -inf."""
         wanted = np.array(sorted(set(found[0].ravel().tolist())), dtype=np.int64)  # np.unique imports numpy.ma: 25 ms
         deleted = np.append(wanted[~self.source.existing(wanted)], -1)
         gone = np.isin(found[0], deleted)
         return np.where(gone, -1, found[0]), np.where(gone, np.float32(-np.inf), found[1])
 
     def _refresh(self) -> None:
-        """Follow the store: open a newer cache, read the passages that came since."""
+        """Follow the store: open a newer cache, read newer passages."""
         version = self.source.version()
         if version == self._version:
             return
         newest = self.source.newest_cache()
         if newest != self._newest:
             small = self.source.count() <= self._small
-            self._delta, self._cache = None, OpenCache()  # gives back memory before the next is read
+            self._delta, self._cache = None, OpenCache()  # frees memory before the next is read
             self._cache = self.source.open_cache(parse=not small)
             self._newest = newest
         self._extend_delta()
@@ -168,12 +157,13 @@ class VectorSearcher:
         if newer * self.source.dim * 4 > self._most_buffered:
             self._delta = None
             return
-        if self._delta is None or len(self._delta) > 2 * newer + self._small:  # mostly deleted ones: read it anew
-            self._delta = DeltaBuffer(self.source.dim, start)
-        self._delta.extend(self.source.vectors(after=self._delta.last))
-        if len(self._delta) < newer:  # older passages were given vectors since, in a space that is being filled
-            self._delta = DeltaBuffer(self.source.dim, start)
-            self._delta.extend(self.source.vectors(after=start))
+        delta = self._delta
+        if delta is not None and len(delta) <= 2 * newer + self._small:  # else most are deleted
+            last = int(delta.ids[-1]) if len(delta) else start
+            delta.add(*_top.joined([_top.no_vectors(delta.dim), *self.source.vectors(after=last)]))
+        if delta is None or not newer <= len(delta) <= 2 * newer + self._small:  # fewer: older passages got vectors
+            delta = ExactIndex.build(self.source.dim, lambda: self.source.vectors(after=start), count=newer)
+        self._delta = delta
 
 
 def _plan(name: str, allowed: Ids | None) -> JsonObject:

@@ -20,7 +20,7 @@ from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.stores.local import LocalWriter, open_reader, open_writer
 from semsearch.stores.records import Space
-from semsearch.vector_index import cache_files, searcher
+from semsearch.vector_index import cache_files
 
 Damage = Callable[[Path], None]
 
@@ -198,8 +198,7 @@ def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path, kills: int
         assert writer.reader.counts()["passages"] > 800
 
 
-def test_a_small_index_notices_a_damaged_cache_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searcher, "SMALL", 10_000)
+def test_a_small_index_notices_a_damaged_cache_too(tmp_path: Path) -> None:
     with Index.create(tmp_path / "notes", encoder=HashingEncoder()) as index:
         index.add([Document("a", "Diesel engines ignite by compression."), Document("b", "Bread needs salt.")])
     (cache,) = (tmp_path / "notes").glob(cache_files.FILES)

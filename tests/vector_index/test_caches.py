@@ -18,7 +18,7 @@ from semsearch.errors import SemsearchError, UnknownName
 from semsearch.stores.local import LocalWriter, open_reader
 from semsearch.stores.local.tables import Tables
 from semsearch.stores.records import Space
-from semsearch.vector_index import cache_files, planner
+from semsearch.vector_index import cache_files
 
 
 @pytest.fixture
@@ -68,13 +68,13 @@ def test_a_cache_holds_every_vector_of_its_snapshot(notes: tuple[LocalWriter, Sp
     assert check(store, space) == []
 
 
-def test_the_planner_chooses_for_auto(notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_planner_chooses_for_auto(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    assert rebuild(store, space).backend == "flat"
-    monkeypatch.setattr(planner, "allowed_memory", lambda: 1)  # byte: too little for vectors as they are
-    assert staleness(store, space) == "the cache is flat, and compressed is wanted"
-    assert rebuild(store, space).backend == "compressed"
-    assert staleness(store, space) is None
+    row, many = rebuild(store, space), 100_000
+    assert row.backend == "flat" and staleness(store, space) is None
+    reason = cache_files.staleness(store.connection.folder, replace(row, count=many), many, 0, space.dim, "auto")
+    assert reason == "the cache is flat, and compressed is wanted"
+    assert cache_files.choose("auto", many, space.dim).backend == "compressed"
 
 
 def test_another_wanted_backend_is_a_reason_to_rebuild(notes: tuple[LocalWriter, Space]) -> None:

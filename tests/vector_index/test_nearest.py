@@ -20,7 +20,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from semsearch.errors import SemsearchError
 from semsearch.stores.local import LocalWriter, open_reader
 from semsearch.stores.records import Space
-from semsearch.vector_index import searcher
 from semsearch.vector_index.backends import _top
 
 if TYPE_CHECKING:
@@ -97,13 +96,10 @@ def test_a_cache_of_mostly_dead_passages_still_fills_the_list(notes: tuple[Local
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_exact_and_small_subsets_are_exact(
-    notes: tuple[LocalWriter, Space], cached: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exact_and_small_subsets_are_exact(notes: tuple[LocalWriter, Space], cached: bool) -> None:
     store, space = notes
     rebuild(store, space, "compressed")
-    monkeypatch.setattr(searcher, "SMALL", -1 if cached else 10_000)
-    search, queries = DenseSearch(store, space), some_vectors(20, seed=9)
+    search, queries = DenseSearch(store, space, small=-1 if cached else 10_000), some_vectors(20, seed=9)
     ids, _, plan = search.search(queries, 10, exact=True)
     assert ids.tolist() == truth(store, space, queries, 10) and plan["pass"] == "exact"
     some = np.arange(5, 3000, 13)
@@ -140,9 +136,7 @@ def test_a_reader_follows_the_commits_of_a_writer(tmp_path: Path) -> None:
         assert reader.search(fresh, 1)[1][0, 0] < 0.99
 
 
-def test_a_tail_too_long_for_memory_is_read_from_the_store(
-    notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tail_too_long_for_memory_is_read_from_the_store(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
     rebuild(store, space, "flat")
     add(store, space, 500, name="new", seed=3)

@@ -1,13 +1,12 @@
-"""The one file of a backend: a line of JSON, the ids, then what the backend wrote itself.
+"""The file of a backend: a line of JSON, the ids, then the backend's own bytes.
 
-Nothing here is checked by hash: `caches` compares the sha256 of the whole before a byte is parsed.
+Nothing here is verified by hash: `cache_files` compares the sha256 of the whole file before a byte is parsed.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -19,20 +18,11 @@ if TYPE_CHECKING:
     from semsearch.types import Ids
 
 MAGIC = b"semsearch vectors 1 "
-ALIGNMENT = 64  # bytes; a cache line, so that arrays can be used where they lie in the buffer
+ALIGNMENT = 64  # bytes; a cache line, so that arrays can be used in place in the buffer
 
 
-@dataclass(frozen=True)
-class Contents:
-    """A parsed file. `ids` and `body` look into the buffer they came from."""
-
-    header: dict[str, Any]
-    ids: Ids
-    body: memoryview
-
-
-def write(path: Path, header: dict[str, Any], ids: Ids, body: Callable[[BinaryIO], None]) -> None:
-    """Write header, ids (n,) and whatever `body` writes. Not atomic: that is the caller's rename."""
+def write(path: Path, header: dict[str, Any], ids: Ids, body: Callable[[BinaryIO], object]) -> None:
+    """Write header and ids (n,), and let `body` write the rest. Not atomic: the caller renames the file."""
     line = MAGIC + json.dumps({**header, "count": len(ids)}, sort_keys=True).encode()
     line += b" " * (-(len(line) + 1) % ALIGNMENT) + b"\n"
     numbers = np.ascontiguousarray(ids, dtype="<i8").tobytes()
@@ -41,8 +31,8 @@ def write(path: Path, header: dict[str, Any], ids: Ids, body: Callable[[BinaryIO
         body(file)
 
 
-def read(buffer: memoryview) -> Contents:
-    """The parts of a file's bytes. Raises Corrupt where it is not such a file."""
+def read(buffer: memoryview) -> tuple[dict[str, Any], Ids, memoryview]:
+    """Header, ids and body of a file's bytes; the body is a part of `buffer`. Raises Corrupt for any other file."""
     try:
         line_end = bytes(buffer[: 1 << 16]).index(b"\n") + 1
         line = bytes(buffer[:line_end])
@@ -52,11 +42,11 @@ def read(buffer: memoryview) -> Contents:
         ids = np.frombuffer(buffer, dtype="<i8", count=int(header["count"]), offset=line_end).astype(np.int64)
     except (ValueError, KeyError, TypeError) as error:
         raise Corrupt(f"not a file of vectors: {error}.", "Build it again: semsearch compact") from error
-    return Contents(header, ids, buffer[line_end + len(ids) * 8 + -(len(ids) * 8) % ALIGNMENT :])
+    return header, ids, buffer[line_end + len(ids) * 8 + -(len(ids) * 8) % ALIGNMENT :]
 
 
 def positions(ids: Ids, allowed: Ids) -> Ids:
-    """Where in `ids` (n,) the allowed ones are; both ascend. Those that are not there are left out."""
+    """The positions in `ids` (n,) of the allowed ids that it has; both ascend."""
     wanted = np.asarray(allowed, dtype=np.int64)
     at = np.searchsorted(ids, wanted)  # a binary search each: at a million ids 50 times faster than np.isin
     at, wanted = at[at < len(ids)], wanted[at < len(ids)]
@@ -65,9 +55,8 @@ def positions(ids: Ids, allowed: Ids) -> Ids:
 
 
 def ascending(known: Ids, more: Ids) -> Ids:
-    """`known` followed by `more`, both (n,) and strictly ascending together, or an error."""
+    """`known` followed by `more`, both (n,). Raises SemsearchError unless they strictly ascend together."""
     joined = np.concatenate([known, np.asarray(more, dtype=np.int64)])
-    start = max(len(known) - 1, 0)
-    if (np.diff(joined[start:]) <= 0).any():
+    if (np.diff(joined[max(len(known) - 1, 0) :]) <= 0).any():
         raise SemsearchError("ids of vectors have to ascend, above those that are there already.")
     return joined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,14 +16,13 @@ BLOCK = 1 << 24  # scores at a time (64 MB of float32), so that memory does not 
 
 
 def scan(ids: Ids, vectors: Vectors, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]:
-    """Compare vectors (n, d) of ids (n,) ascending with queries (q, d): the k best of each, (q, k) and (q, k)."""
+    """Compare vectors (n, d) of ascending ids (n,) with queries (q, d): the k best of each, (q, k) and (q, k)."""
     if allowed is not None:
         at = positions(ids, allowed)
         ids, vectors = ids[at], vectors[at]
     size = max(1, BLOCK // max(1, len(ids)))
-    blocks = [best(ids, queries[at : at + size] @ vectors.T, k) for at in range(0, len(queries), size)]
-    blocks = blocks or [nothing(0, k)]
-    return np.concatenate([found for found, _ in blocks]), np.concatenate([scores for _, scores in blocks])
+    blocks = (best(ids, queries[at : at + size] @ vectors.T, k) for at in range(0, len(queries), size))
+    return joined([nothing(0, k), *blocks])
 
 
 def best(ids: Ids, scores: Vectors, k: int) -> tuple[Ids, Vectors]:
@@ -50,6 +49,17 @@ def merge(parts: Sequence[tuple[Ids, Vectors]], k: int) -> tuple[Ids, Vectors]:
     top_ids[:, : order.shape[1]] = np.take_along_axis(ids, order, axis=1)
     top_scores[:, : order.shape[1]] = np.take_along_axis(scores, order, axis=1)
     return top_ids, top_scores
+
+
+def joined(parts: Iterable[tuple[Ids, Vectors]]) -> tuple[Ids, Vectors]:
+    """Pairs of arrays, one below the other. At least one pair."""
+    first, second = zip(*parts, strict=True)
+    return np.concatenate(first), np.concatenate(second)
+
+
+def no_vectors(dim: int) -> tuple[Ids, Vectors]:
+    """No stored vectors: ids (0,), vectors (0, dim)."""
+    return np.empty(0, dtype=np.int64), np.empty((0, dim), dtype=np.float32)
 
 
 def nothing(queries: int, k: int) -> tuple[Ids, Vectors]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Backend:
-    """(n, d) float32 and nothing else."""
+    """Ids (n,) and vectors (n, d) in float32."""
 
     name: ClassVar[str] = "exact"
     engine: ClassVar[str] = f"numpy {np.__version__}"
@@ -29,45 +29,33 @@ class Backend:
 
     @classmethod
     def build(cls, dim: int, chunks: Callable[[], Iterator[tuple[Ids, Vectors]]], *, count: int) -> Backend:
-        """Copy every chunk; `count` is not needed."""
-        parts = [(ids, rows.check(vectors, dim=dim, what="exact")) for ids, vectors in chunks()]
-        empty = cls(dim, np.empty(0, np.int64), np.empty((0, dim), np.float32))
-        if parts:
-            empty.add(np.concatenate([ids for ids, _ in parts]), np.concatenate([part for _, part in parts]))
-        return empty
-
-    @classmethod
-    def load(cls, path: Path) -> Backend:
-        """Read a file that `save` wrote."""
-        return cls.read(memoryview(path.read_bytes()))
+        """Copy every chunk; `count` is not used."""
+        made = cls(dim, *_top.no_vectors(dim))
+        made.add(*_top.joined([_top.no_vectors(dim), *chunks()]))
+        return made
 
     @classmethod
     def read(cls, buffer: memoryview) -> Backend:
-        """Use the vectors where they lie in `buffer`."""
-        contents = _file.read(buffer)
-        dim = int(contents.header["dim"])
-        vectors = np.frombuffer(contents.body, dtype="<f4", count=len(contents.ids) * dim).reshape(-1, dim)
-        return cls(dim, contents.ids, vectors)
+        """Use the vectors in place, as a part of `buffer`."""
+        header, ids, body = _file.read(buffer)
+        dim = int(header["dim"])
+        return cls(dim, ids, np.frombuffer(body, dtype="<f4", count=len(ids) * dim).reshape(-1, dim))
 
     def save(self, path: Path) -> None:
         """Write one file."""
-        header = {"backend": self.name, "dim": self.dim}
-
-        def body(file: BinaryIO) -> None:
-            file.write(self._vectors.astype("<f4").data)
-
-        _file.write(path, header, self.ids, body)
+        header, content = {"backend": self.name, "dim": self.dim}, self._vectors.astype("<f4").data
+        _file.write(path, header, self.ids, lambda file: file.write(content))
 
     def add(self, ids: Ids, vectors: Vectors) -> None:
-        """ids (n,) above those here, vectors (n, d)."""
+        """ids (n,) above the stored ones, vectors (n, d)."""
         checked = rows.check(vectors, dim=self.dim, what="exact")
         self.ids = _file.ascending(self.ids, ids)
         self._vectors = np.concatenate([self._vectors, checked])
 
     def search(self, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]:
         """queries (q, d) -> ids (q, k), cosines (q, k)."""
-        asked = rows.check(queries, dim=self.dim, what="query")
-        return _top.scan(self.ids, self._vectors, asked, k, allowed)
+        checked = rows.check(queries, dim=self.dim, what="query")
+        return _top.scan(self.ids, self._vectors, checked, k, allowed)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -1,4 +1,4 @@
-"""FAISS Flat: every vector in float32, compared one by one. Exact; 4 d bytes a vector. On a GPU where one is."""
+"""FAISS Flat: every vector in float32, compared one by one. Exact; 4 d bytes a vector. On a GPU if there is one."""
 
 from __future__ import annotations
 
@@ -14,30 +14,21 @@ if TYPE_CHECKING:
 
 
 class Backend(FaissBackend):
-    """Exact inner products; allowed ids are honoured by FAISS itself."""
+    """Exact inner products; FAISS itself filters by allowed ids."""
 
     name: ClassVar[str] = "flat"
 
     def __init__(self, dim: int, spec: str, settings: dict[str, int], ids: Ids, index: Any) -> None:
         super().__init__(dim, spec, settings, ids, index)
-        self._card = Card()
-
-    @property
-    def device(self) -> str:
-        """Where the last search ran: cpu or cuda:N."""
-        return self._card.device
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Why a GPU that is there is not used; () where all is well."""
-        return self._card.warnings
+        self.card = Card()
 
     @classmethod
     def factory(cls, dim: int, count: int) -> str:
         return "Flat"
 
     def nearest(self, queries: Vectors, k: int, selected: Any, share: float) -> tuple[Vectors, Ids]:
-        found = self._card.search(self._index, queries, k, filtered=selected is not None)
+        found = self.card.search(self._index, queries, k, filtered=selected is not None)
+        self.device, self.warnings = self.card.device, self.card.warnings
         if found is not None:
             return found
         scores, positions = self._index.search(queries, k, params=faiss.SearchParameters(sel=selected))
