@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from semsearch.types import Role, Vectors
 
 REQUIRED = ("name", "fingerprint", "dim", "encode")
-BYTES_PER_TOKEN = 4  # a rule of thumb: English has 4 to 5 letters a token, Chinese a token or less for 3 bytes
+BYTES_PER_TOKEN = 4  # a rule of thumb: a token has 4 to 5 letters in English, and 3 bytes or more in Chinese
 T = TypeVar("T")
 
 
@@ -48,17 +48,17 @@ class BaseEncoder(ABC):
 
     @property
     def background(self) -> Sequence[float]:
-        """Quantiles of the cosines of unrelated texts; empty: not known, an index measures its own."""
+        """Quantiles of the cosines of unrelated texts; empty: unknown, an index measures its own."""
         return ()
 
     @property
     def info(self) -> JsonObject:
-        """What `semsearch info` shows of this encoder."""
+        """The facts about this encoder in `semsearch info`."""
         return {"name": self.name, "fingerprint": self.fingerprint, "dim": self.dim}
 
     @property
     def reference(self) -> str:
-        """What `Encoder.load` takes to give this encoder again."""
+        """The name or reference with which `Encoder.load` loads this encoder."""
         return self.name
 
     @property
@@ -68,19 +68,19 @@ class BaseEncoder(ABC):
 
     @property
     def truncation(self) -> TruncationStats:
-        """What was too long so far."""
+        """Truncated texts and tokens so far."""
         return TruncationStats()
 
     @property
     def backend(self) -> EncoderBackend | None:
-        """What runs the model; None for an encoder of your own."""
+        """The back end that runs the model; None for an encoder of your own."""
         return None
 
 
 class EncoderBackend(BaseEncoder):
-    """What runs a model, by itself or inside of an Encoder: a class of encoders/onnx, torch, causal or hashing.
+    """Runs a model, by itself or inside an Encoder: a class of encoders/onnx, torch, causal or hashing.
 
-    `embed` is the only way from text to vectors. `bundle` describes the model, `device` is what really runs:
+    `embed` is the only way from text to vectors. `bundle` describes the model, `device` is where it really runs:
     cpu or cuda:N. `max_tokens` is the longest input, special tokens included.
     """
 
@@ -89,21 +89,16 @@ class EncoderBackend(BaseEncoder):
     prompts: Mapping[Role, Prompt]
     device: str = "cpu"
     bundle: Bundle | None = None
-    _embedded = 0
+    embedded: int = 0  # texts passed to `encode` so far
 
     @abstractmethod
     def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
-        """n texts under `prompt` -> (n, dim) float32 unit rows in their order; `batch_size` is a cap, for speed."""
+        """n texts under `prompt` -> (n, dim) float32 unit rows in their order; `batch_size` is a limit, for speed."""
 
     def encode(self, texts: Sequence[str], /, *, role: Role = "passage") -> Vectors:
         """n texts under the prompt of `role` -> (n, dim) float32 unit rows in their order."""
-        self._embedded += len(texts)
+        self.embedded += len(texts)
         return self.embed(texts, self.prompts[role])
-
-    @property
-    def embedded(self) -> int:
-        """Texts that `encode` was given so far."""
-        return self._embedded
 
     @property
     def backend(self) -> EncoderBackend:
@@ -112,7 +107,7 @@ class EncoderBackend(BaseEncoder):
 
 
 class BundleBackend(EncoderBackend):
-    """A back end that runs the model of a bundle behind its tokenizer."""
+    """A back end that runs the model of a bundle with its tokenizer."""
 
     bundle: Bundle
     _tokenizer: Tokenizer
@@ -123,36 +118,36 @@ class BundleBackend(EncoderBackend):
 
     @property
     def background(self) -> tuple[float, ...]:
-        """As the bundle has it; empty where it was not measured."""
+        """That of the bundle; empty if it was not measured."""
         return self.bundle.background
 
     @property
     def truncation(self) -> TruncationStats:
-        """What was too long since loading."""
+        """Truncated texts and tokens since loading."""
         return self._tokenizer.truncation
 
 
-def as_encoder(given: EncoderLike) -> BaseEncoder:
-    """`given` with defaults for what it lacks. Raises UsageError for an object that is no encoder.
+def as_encoder(encoder: EncoderLike) -> BaseEncoder:
+    """`encoder` with defaults for missing members. Raises UsageError for an object that is no encoder.
 
     >>> as_encoder(object())
     Traceback (most recent call last):
     ...
     semsearch.errors.UsageError: a value of type object is not an encoder: it has no name, fingerprint, dim, encode. ...
     """
-    if isinstance(given, BaseEncoder):
-        return given
-    missing = [member for member in REQUIRED if not hasattr(given, member)]
+    if isinstance(encoder, BaseEncoder):
+        return encoder
+    missing = [member for member in REQUIRED if not hasattr(encoder, member)]
     if missing:
         raise UsageError(
-            f"a value of type {type(given).__name__} is not an encoder: it has no {', '.join(missing)}.",
+            f"a value of type {type(encoder).__name__} is not an encoder: it has no {', '.join(missing)}.",
             "Use Encoder.load(NAME), or a subclass of semsearch.encoders.base.BaseEncoder.",
         )
-    return _Adapted(given)
+    return _Adapted(encoder)
 
 
 class _Adapted(BaseEncoder):
-    """A foreign encoder: what it does not offer has the default. The one place that looks for members of an encoder."""
+    """A foreign encoder with defaults for missing members. Only here are members of an encoder looked up."""
 
     def __init__(self, foreign: EncoderLike) -> None:
         self.name, self.fingerprint, self.dim = foreign.name, foreign.fingerprint, foreign.dim

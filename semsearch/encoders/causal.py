@@ -12,57 +12,35 @@ from functools import lru_cache
 from itertools import takewhile
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.models.batching import Rows
-from semsearch.models.bundle import Bundle
-from semsearch.models.methods import Batch
 from semsearch.models.networks import loading
 from semsearch.models.networks.causal import CausalNetwork, Past
 from semsearch.prompts import Prompt
 from semsearch.types import JsonObject
 
-# Beginnings of a sentence that tokenizers merge with what stands before it, or that keep them from merging.
+# Beginnings of a sentence that tokenizers merge with the text before it, or that prevent merging.
 BEGINNINGS = (*"aA1\"'“(-.,:#/éЖ猫😀", "the", "The", " a", "\n")
 MAX_PREFIXES = 16  # cached at a time; keys and values of 60 tokens take 31 MB in a model of 7 B parameters and fp16
 
 
 class CausalBackend(TorchBackend):
-    """A decoder network under any method that is not limited to encoders. `prefix_cache` affects speed only."""
+    """A decoder network under any method that is not limited to encoders."""
 
     network: CausalNetwork
-
-    def __init__(
-        self,
-        bundle: Bundle,
-        *,
-        device: str = "auto",
-        threads: int = 0,
-        trust: bool = False,
-        network: CausalNetwork | None = None,
-        prefix_cache: bool = True,
-    ) -> None:
-        self._prefix_cache = prefix_cache
-        super().__init__(bundle, device=device, threads=threads, trust=trust, network=network)
+    load_network = staticmethod(loading.causal)
 
     def clear_cache(self) -> None:
         self._prefix = lru_cache(MAX_PREFIXES)(self._find_prefix)
-        self._past = lru_cache(MAX_PREFIXES)(self._compute_past)
+        layer = getattr(self.method, "layer", -1)
+        self._past = lru_cache(MAX_PREFIXES)(lambda prompt: self.network.past(self._prefix(prompt), layer))
 
     @property
     def info(self) -> JsonObject:
-        """What `semsearch info` shows; `prefix_tokens`: length of each prompt's cached prefix."""
+        """The facts in `semsearch info`; `prefix_tokens`: length of each prompt's cached prefix."""
         return {**super().info, "prefix_tokens": {role: len(self._prefix(each)) for role, each in self.prompts.items()}}
-
-    def _load_network(self, bundle: Bundle, trust: bool) -> CausalNetwork:
-        return loading.causal(
-            bundle.folder, needs=self.method.needs, precision=bundle.precision, device=self.device, trust=trust
-        )
-
-    def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Past | None) -> Batch:
-        return Batch(ids, mask, self._tokenizer.frame(prompt), past=past)
 
     def _split_by_prefix(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Past | None]]:
         """Rows that begin with the cached prefix, without that prefix; then all other rows."""
@@ -75,17 +53,14 @@ class CausalBackend(TorchBackend):
             yield np.array(others), [rows[at] for at in others], None
 
     def _find_prefix(self, prompt: Prompt) -> tuple[int, ...]:
-        """The tokens that all texts under `prompt` begin with; empty where no prefix can be reused."""
+        """The first tokens of all texts under `prompt`; empty if no prefix can be reused."""
         if not self._prefix_cache or self.method.kind != "causal" or not self.network.parts:
             return ()
         stats = self.truncation
         before = (stats.passages, stats.tokens)
         rows = self._tokenizer.ids(BEGINNINGS, prompt)
-        stats.passages, stats.tokens = before  # these are not the user's texts
+        stats.passages, stats.tokens = before  # without these texts, which are not the user's
         return _common_prefix(rows)
-
-    def _compute_past(self, prompt: Prompt) -> Past:
-        return self.network.past(self._prefix(prompt), getattr(self.method, "layer", -1))
 
 
 def _common_prefix(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""The same text under the same fingerprint is embedded once, ever: vectors by text, across indexes and processes.
+"""Cache of vectors by text and fingerprint, across indexes and processes: every text is embedded once, ever.
 
-One SQLite file of fp16 vectors with checksums. Losing it loses nothing but time, so it never raises: a row that is
-off counts as absent, a broken file is set aside as .corrupt-<time>, a busy one is passed by.
+One SQLite file of fp16 vectors with checksums. Its loss costs only time, so it never raises: a damaged row counts as
+absent, a broken file is set aside as .corrupt-<time>, a busy one is not used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ from semsearch.utils.vectors import unit_rows
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-MOST_BYTES = 1 << 30  # about 1.2 million vectors of width 384; the oldest go first
+MOST_BYTES = 1 << 30  # about 1.2 million vectors of width 384; the oldest are deleted first
 ROW_OVERHEAD = 64  # bytes of key, checksum, index entry and page slack, beside the vector
 PARAMETERS = 500  # SQLite takes at least 999 in one statement
 BUSY_S = 2.0
@@ -37,67 +37,61 @@ CREATE TABLE IF NOT EXISTS vectors (
 
 
 class VectorCache:
-    """Vectors of one space (`identity`: fingerprint and prompt), width `dim`, kept in the file `path`.
+    """Vectors of one space (`identity`: fingerprint and prompt) and width `dim`, in the file `path`.
 
-    fp16 costs about 0.0002 of a component, so that vectors are rounded alike whether they were cached or not: see
-    `rounded`.
+    fp16 changes a component by about 0.0002, so all vectors are rounded alike, cached or not: see `rounded`.
     """
 
     def __init__(self, path: Path, dim: int, most_bytes: int = MOST_BYTES) -> None:
         self.path, self.dim = path, dim
         self._most_rows = max(1, most_bytes // (2 * dim + ROW_OVERHEAD))
-        self._lock = Lock()
+        self._lock = RLock()
         self._connection: sqlite3.Connection | None = None
         self._lost = False
 
     def get(self, identity: str, texts: Sequence[str]) -> dict[int, Vectors]:
-        """Position in `texts` -> its vector (dim,), for those that are known."""
+        """Position in `texts` -> its vector (dim,), for the texts in the cache."""
         keys = _keys(identity, texts)
-        found: dict[bytes, tuple[bytes, int]] = {}
+        found: dict[bytes, bytes] = {}
 
         def look_up(connection: sqlite3.Connection) -> None:
             for at in range(0, len(keys), PARAMETERS):
                 some = keys[at : at + PARAMETERS]
                 marks = ",".join("?" * len(some))
                 rows = connection.execute(f"SELECT key, vector, crc FROM vectors WHERE key IN ({marks})", some)
-                found.update({key: (vector, crc) for key, vector, crc in rows})
+                found.update({key: row for key, row, crc in rows if (len(row), zlib.crc32(row)) == (2 * self.dim, crc)})
 
         self._try(look_up)
-        return {at: row for at, key in enumerate(keys) if (row := self._row(found.get(key))) is not None}
+        return {at: np.frombuffer(found[key], "<f2").astype(np.float32) for at, key in enumerate(keys) if key in found}
 
     def put(self, identity: str, texts: Sequence[str], vectors: Vectors) -> None:
-        """Remember the vectors (n, dim) of n texts; the oldest are forgotten where the file grows too large."""
+        """Store the vectors (n, dim) of n texts; the oldest are deleted if the file grows too large."""
         blobs = [row.tobytes() for row in vectors.astype("<f2")]
         rows = [(key, blob, zlib.crc32(blob)) for key, blob in zip(_keys(identity, texts), blobs, strict=True)]
 
-        def remember(connection: sqlite3.Connection) -> None:
+        def store(connection: sqlite3.Connection) -> None:
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.executemany("INSERT OR REPLACE INTO vectors (key, vector, crc) VALUES (?, ?, ?)", rows)
                 newest = "(SELECT max(id) FROM vectors)"
                 connection.execute(f"DELETE FROM vectors WHERE id <= {newest} - ?", (self._most_rows,))
 
-        self._try(remember)
+        self._try(store)
 
     @staticmethod
     def rounded(vectors: Vectors) -> Vectors:
-        """Unit rows through fp16, as they come out of a cache: a text has one vector, cached or not."""
+        """Unit rows rounded to fp16, as a cache returns them: a text has one vector, cached or not."""
         return unit_rows(vectors.astype(np.float16))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             if self._connection:
                 self._connection.close()
             self._connection = None
 
-    def _row(self, found: tuple[bytes, int] | None) -> Vectors | None:
-        if found is None or len(found[0]) != 2 * self.dim or zlib.crc32(found[0]) != found[1]:
-            return None
-        return np.frombuffer(found[0], dtype="<f2").astype(np.float32)
-
     def _try(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Do `work` on the open file; what goes wrong with it ends here."""
+        """Do `work` on the open file; errors of the file end here."""
         with self._lock:
             if self._lost:
                 return
@@ -112,9 +106,7 @@ class VectorCache:
                 self._lost = True
 
     def _set_aside(self) -> None:
-        if self._connection:
-            self._connection.close()
-        self._connection = None
+        self.close()
         try:
             self.path.rename(f"{self.path}.corrupt-{int(time.time())}")
             for suffix in ("-wal", "-shm"):

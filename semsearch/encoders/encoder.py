@@ -1,7 +1,7 @@
 """The public Encoder: text to unit vectors, under the names of sentence-transformers.
 
 A back end (encoders/onnx, torch, causal, hashing) computes the vectors. The Encoder adds loading by name, roles and
-prompts, the embedding cache, and the shapes that people expect.
+prompts, the embedding cache, and arguments and shapes like those of sentence-transformers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from semsearch.encoders.embedding_cache import VectorCache
     from semsearch.types import JsonObject, Role, TruncationStats, Vectors
 
-WINDOW = 1024  # texts between two steps of the progress bar, and that a crash can cost
+WINDOW = 1024  # texts between two steps of the progress bar, which are lost at most in a crash
 ROLES: Mapping[str, Role] = {"query": "query", "passage": "passage", "document": "passage"}
 
 
@@ -76,16 +76,16 @@ class Encoder(BaseEncoder):
     ) -> Encoder:
         """The encoder called `name`: "default", another name of the catalogue, a folder, or hf:owner/name.
 
-        A folder holds a bundle, or a Hugging Face or sentence-transformers model, which is read under `template`: a
+        A folder has a bundle, or a Hugging Face or sentence-transformers model, which is read under `template`: a
         name of the library, a TOML file, or a text with [X]. `dtype` is fp32, bf16, fp16 or, for decoders, nf4;
-        `layer` and `options` are those of the template's method; `truncate_dim` keeps the first numbers of every
-        vector, for an encoder trained so that they serve (Matryoshka). All of them can be part of the name, as in
+        `layer` and `options` are those of the template's method; `truncate_dim` leaves the first numbers of every
+        vector, for an encoder that was trained for it (Matryoshka). All of them can be part of the name, as in
         "bert#cot-bert" or "bert#dim=64,template=mean". `device` is auto, cpu, cuda or cuda:N; `threads` 0 means one
-        worker a core; `backend` is auto, onnx or torch. With `cache`, passages are embedded once, ever: their vectors
-        are kept in that SQLite file, `cache_mb` megabytes at most. Code that comes with a model runs with
-        `trust_remote_code` only.
+        worker per core; `backend` is auto, onnx or torch. With `cache`, passages are embedded once, ever: their vectors
+        are stored in that SQLite file, of at most `cache_mb` megabytes. Code that comes with a model runs only with
+        `trust_remote_code`.
 
-        Raises NotFound, UsageError, DeviceUnavailable, and MissingExtra where a model needs torch.
+        Raises NotFound, UsageError, DeviceUnavailable, and MissingExtra if a model needs torch.
 
         >>> Encoder.load("defualt")
         Traceback (most recent call last):
@@ -106,7 +106,7 @@ class Encoder(BaseEncoder):
 
     @classmethod
     def from_settings(cls, name: str, *, trust_remote_code: bool = False) -> Encoder:
-        """`load` as the settings say, with the embedding cache of this user."""
+        """`load` with the user's settings and embedding cache."""
         chosen = settings.load()
         most = chosen.embedding_cache_mb
         return cls.load(
@@ -123,26 +123,25 @@ class Encoder(BaseEncoder):
 
     @property
     def backend(self) -> EncoderBackend:
-        """What runs the model; see `factory.torch_backend` for its network."""
+        """The back end that runs the model; see `factory.torch_backend` for its network."""
         return self._backend
 
     @property
     def background(self) -> Sequence[float]:
-        """Quantiles of the cosine of unrelated texts, for strength; measured once for a model that has none."""
+        """Quantiles of the cosine of unrelated texts, for strengths; measured once for a model without them."""
         if self._backend.background or self._backend.bundle is None:
             return self._backend.background
-
         prompt = self._backend.prompts["passage"]
         return unrelated_texts.background(self.fingerprint, lambda texts: self._backend.embed(texts, prompt))
 
     @property
     def info(self) -> JsonObject:
-        """Name, fingerprint, method, width, limits, prompts, licence, source, and the device that really runs."""
+        """Name, fingerprint, method, width, limits, prompts, licence, source, and the device in use."""
         return dict(self._backend.info)
 
     @property
     def reference(self) -> str:
-        """What `load` takes to give this encoder again, from any working directory."""
+        """The reference with which `load` loads this encoder from any working directory."""
         return self._reference
 
     @property
@@ -152,7 +151,7 @@ class Encoder(BaseEncoder):
 
     @property
     def truncation(self) -> TruncationStats:
-        """How many texts were truncated since loading, and how many of their tokens (`passages`, `tokens`)."""
+        """The numbers of truncated texts (`passages`) and of their truncated `tokens` since loading."""
         return self._backend.truncation
 
     @property
@@ -161,7 +160,7 @@ class Encoder(BaseEncoder):
         return self._backend.device
 
     def close(self) -> None:
-        """Let go of the embedding cache's file; the next passage opens it again."""
+        """Close the file of the embedding cache; the next passage opens it again."""
         if self._cache is not None:
             self._cache.close()
 
@@ -209,9 +208,9 @@ class Encoder(BaseEncoder):
         """n texts -> (n, d) float32 unit rows in their order, (0, d) for none; a str gives (d,).
 
         The arguments are those of sentence-transformers. `prompt` is put before each text; without it `prompt_name`
-        (query, document) or `role` chooses one of the encoder's own. `batch_size` is a cap, for speed only. Rows
-        have length 1 already; `normalize_embeddings` matters together with `truncate_dim`, which keeps the first
-        columns. `convert_to_tensor` gives a torch tensor, and `convert_to_numpy=False` a list of them.
+        (query, document) or `role` chooses one of the encoder's own. `batch_size` is a limit, for speed only. Rows
+        have length 1 already; `normalize_embeddings` matters together with `truncate_dim`, which leaves the first
+        columns. `convert_to_tensor` returns a torch tensor, and `convert_to_numpy=False` a list of them.
 
         >>> Encoder.load("hashing").encode(["soup"], prompt_name="query", truncate_dim=16).shape
         (1, 16)
@@ -277,30 +276,24 @@ class Encoder(BaseEncoder):
         if self._cache is None or not cached:
             self._embedded += len(texts)
             return self._backend.embed(texts, prompt, batch_size)
-        identity = repr((self.fingerprint, *_identity(prompt)))
+        rules = prompt.as_dict()
+        identity = repr((self.fingerprint, rules.pop("before"), rules.pop("after"), *sorted(rules.items())))
         known = self._cache.get(identity, texts)
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for at, vector in known.items():
             vectors[at] = vector
-        missing = [at for at in range(len(texts)) if at not in known]
-        if missing:
+        if missing := [at for at in range(len(texts)) if at not in known]:
             self._embedded += len(missing)
-            vectors[missing] = self._backend.embed([texts[at] for at in missing], prompt, batch_size)
-            self._cache.put(identity, [texts[at] for at in missing], vectors[missing])
+            unknown = [texts[at] for at in missing]
+            vectors[missing] = self._backend.embed(unknown, prompt, batch_size)
+            self._cache.put(identity, unknown, vectors[missing])
         return self._cache.rounded(vectors)
-
-
-def _identity(prompt: Prompt) -> tuple[Any, ...]:
-    """All parts of a prompt that change a vector: part of the key of a cached one."""
-    rules = prompt.as_dict()
-    before, after = rules.pop("before"), rules.pop("after")
-    return (before, after, *sorted(rules.items()))
 
 
 def _strings(texts: Any) -> list[str]:
     """A string, or any iterable of strings, as a list."""
     if texts is None:
-        raise UsageError("encode: no sentences were given.")
+        raise UsageError("encode: there are no sentences.")
     strings = [texts] if isinstance(texts, str) else list(texts)
     for at, text in enumerate(strings):
         if not isinstance(text, str):
@@ -309,11 +302,11 @@ def _strings(texts: Any) -> list[str]:
 
 
 def _refuse(other: Mapping[str, Any], output_value: str | None, device: str | None, runs_on: str) -> None:
-    """UsageError for what sentence-transformers can and this cannot, and for what neither knows."""
+    """Raises UsageError for unsupported arguments of sentence-transformers, and for unknown ones."""
     wanted = {key: value for key, value in other.items() if value is not None}
     for key in ("pool", "chunk_size"):
         if wanted.pop(key, None) is not None:
-            raise UsageError(f"encode: {key} is not supported.", "All cores are used as it is; see `threads` of load.")
+            raise UsageError(f"encode: {key} is not supported.", "All cores are used anyway; see `threads` of load.")
     if wanted:
         raise UsageError(f"encode: unknown arguments {', '.join(sorted(wanted))}.")
     if output_value != "sentence_embedding":
@@ -323,7 +316,7 @@ def _refuse(other: Mapping[str, Any], output_value: str | None, device: str | No
 
 
 def _quantised(vectors: Vectors, precision: str) -> NDArray[Any]:
-    """float32 as it is; one bit a component, as sentence-transformers packs it, for binary and ubinary."""
+    """float32 unchanged; for binary and ubinary one bit per component, packed as in sentence-transformers."""
     if precision == "float32":
         return vectors
     bits = np.packbits(vectors > 0, axis=1)
@@ -345,7 +338,7 @@ def _tensors(vectors: NDArray[Any], whole: bool) -> Any:
 
 @contextmanager
 def _progress(show: bool, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, where one was asked for."""
+    """A progress bar on stderr, if `show`."""
     if not show:
         yield lambda count: None
         return

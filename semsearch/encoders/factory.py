@@ -1,4 +1,4 @@
-"""Back ends by reference: the folder that a reference names, what kind of model that is, and what runs it.
+"""Back ends by reference: the folder of a model, its kind, and the back end that runs it.
 
 hashing                          HashingEncoder
 encoder.json, ONNX weights       OnnxBackend
@@ -18,11 +18,10 @@ from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import hub_cache, model_folders
+from semsearch.models import hub, model_folders
 from semsearch.models.bundle import Bundle
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.prompts import SLOT
-from semsearch.types import JsonObject
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -31,14 +30,13 @@ if TYPE_CHECKING:
 
 BACKENDS = ("auto", "onnx", "torch")
 HASHING = "hashing"
-EXPORT = "semsearch export {model} -o DIR"
 LOG = logging.getLogger(__name__)
 
 
 def open_backend(
     reference: Reference, *, device: str = "auto", backend: str = "auto", threads: int = 0, trust: bool = False
 ) -> tuple[EncoderBackend, Reference]:
-    """What runs `reference`, and the reference that loads the same model again from any working directory.
+    """The back end of `reference`, and the reference that loads the same model from any working directory.
 
     Raises NotFound, UsageError, MissingExtra, DeviceUnavailable, Corrupt.
     """
@@ -57,15 +55,16 @@ def open_backend(
 
         return OnnxBackend(bundle, device=device, threads=threads), resolved
     if backend == "onnx":
-        fix = f"Export it first: {EXPORT.format(model=reference.model)}"
-        raise UsageError(f"{reference.model} has no ONNX weights.", fix)
+        raise UsageError(
+            f"{reference.model} has no ONNX weights.", f"Export it first: semsearch export {reference.model} -o DIR"
+        )
     return _torch(bundle, trust)(bundle, device=device, threads=threads, trust=trust), resolved
 
 
 def torch_backend(encoder: BaseEncoder, use: str) -> TorchBackend:
     """The PyTorch back end of `encoder`, for its network and its method.
 
-    Raises UsageError where it runs otherwise; `use` says in the error what was to be done, such as "reading layers".
+    Raises UsageError if it has another; `use` names the purpose in the error, such as "reading layers".
 
     >>> torch_backend(HashingEncoder(), "reading layers")
     Traceback (most recent call last):
@@ -79,42 +78,35 @@ def torch_backend(encoder: BaseEncoder, use: str) -> TorchBackend:
 
 
 def find_torch_backend(encoder: BaseEncoder) -> TorchBackend | None:
-    """The PyTorch back end of `encoder`, None where it runs otherwise."""
+    """The PyTorch back end of `encoder`, or None if it has another."""
     backend = encoder.backend
     if backend is None or backend.runtime != "PyTorch":
         return None
-    from semsearch.encoders.torch_backend import TorchBackend  # torch, which is loaded by now
+    from semsearch.encoders.torch_backend import TorchBackend  # torch, which is already loaded
 
     return backend if isinstance(backend, TorchBackend) else None
 
 
 def describe(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Reference]:
-    """The bundle that `reference` names, without loading its weights, and the resolved reference."""
+    """The bundle of `reference`, without loading its weights, and the resolved reference."""
     folder = model_folders.find(reference.model, reference.revision)
     if (folder / bundles.MANIFEST).is_file():
         return _saved(folder, reference), _resolved(reference, folder)
-    entry = model_folders.catalogue().get(reference.model, {})
+    model, entry = reference.model, model_folders.catalogue().get(reference.model, {})
     if entry.get("template") and not reference.template:
         reference = reference.with_(template=entry["template"])
     chosen = _checkpoints().with_template(folder, reference, trust=trust)
-    resolved = _resolved(chosen, folder)
-    named = bool(entry) or reference.model.startswith(HUB)
-    called = replace(chosen, model=reference.model if named else folder.resolve().name)
-    bundle = _checkpoints().describe(folder, resolved, name=str(called), source=_source(reference, entry), trust=trust)
+    resolved, of_hub = _resolved(chosen, folder), model.startswith(HUB)
+    name = str(replace(chosen, model=model if entry or of_hub else folder.resolve().name))
+    source = entry.get("source") or (f"https://huggingface.co/{model.removeprefix(HUB)}" if of_hub else "")
+    bundle = _checkpoints().describe(folder, resolved, name=name, source=source, trust=trust)
     if chosen != reference:
-        how = chosen.template
-        LOG.warning("no template was named: %s is read with %s. See: semsearch templates list", reference.model, how)
+        LOG.warning("no template was named: %s is read with %s. See: semsearch templates list", model, chosen.template)
     return replace(bundle, licence=bundle.licence or entry.get("licence", "")), resolved
 
 
-def _source(reference: Reference, entry: JsonObject) -> str:
-    """The web page of a model of the hub; "" for a folder."""
-    page = f"https://huggingface.co/{reference.model.removeprefix(HUB)}" if reference.model.startswith(HUB) else ""
-    return str(entry.get("source") or page)
-
-
 def _saved(folder: Path, reference: Reference) -> Bundle:
-    """An exported or trained encoder. Raises UsageError where the reference asks for another way to read it."""
+    """An exported or trained encoder. Raises UsageError if the reference changes how it is read."""
     bundle = bundles.read(folder)
     same = replace(reference, dtype="") if reference.dtype == bundle.precision else reference
     for key in _overrides(same):
@@ -123,7 +115,7 @@ def _saved(folder: Path, reference: Reference) -> Bundle:
             f"Use it as it is: {reference.model}",
         )
     if not bundle.weights.endswith(bundles.ONNX):
-        bundle.path("weights")  # raises where they are not what was written
+        bundle.path("weights")  # raises if they were changed
     return bundle.truncate(reference.dim)
 
 
@@ -134,17 +126,15 @@ def _overrides(reference: Reference) -> list[str]:
 
 
 def _resolved(reference: Reference, folder: Path) -> Reference:
-    """`reference` with absolute paths, and the revision that was found."""
-    template = _absolute(reference.template)
-    if reference.model in model_folders.catalogue() and not model_folders.catalogue()[reference.model].get("hub"):
-        return replace(reference, template=template)
-    if reference.model in model_folders.catalogue() or reference.model.startswith(HUB):
-        return replace(reference, template=template, revision=hub_cache.commit(folder) or reference.revision)
-    return replace(reference, model=str(folder.resolve()), template=template)
+    """`reference` with absolute paths and the revision in use."""
+    resolved, known = replace(reference, template=_absolute(reference.template)), model_folders.catalogue()
+    if reference.model.startswith(HUB) or known.get(reference.model, {}).get("hub"):
+        return replace(resolved, revision=hub.commit(folder) or reference.revision)
+    return resolved if reference.model in known else replace(resolved, model=str(folder.resolve()))
 
 
 def _absolute(template: str) -> str:
-    """The template with the absolute path of its file, where it names one (FILE.toml or FILE.toml:NAME)."""
+    """The template, with an absolute path if it is a file (FILE.toml or FILE.toml:NAME)."""
     if SLOT in template or ".toml" not in template:
         return template
     path, suffix, name = template.partition(".toml")
@@ -163,22 +153,20 @@ def _hashing(reference: Reference, device: str, backend: str) -> HashingEncoder:
 
 
 def _checkpoints() -> ModuleType:
-    """What reads model folders that are not bundles."""
+    """The module that reads model folders other than bundles."""
     from semsearch.models import hf_config  # loads the template library, which the default encoder does not need
 
     return hf_config
 
 
 def _torch(bundle: Bundle, trust: bool) -> type[TorchBackend]:
-    """The back end for safetensors: one for encoders, one for decoders."""
+    """The back end for safetensors of an encoder or of a decoder."""
+    causal = _checkpoints().is_causal(bundle.folder, trust=trust)
     try:
-        if _checkpoints().is_causal(bundle.folder, trust=trust):
-            from semsearch.encoders.causal import CausalBackend
-
-            return CausalBackend
+        from semsearch.encoders.causal import CausalBackend
         from semsearch.encoders.torch import MaskedBackend
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("torch", "transformers", "safetensors"):
             raise
         raise MissingExtra(bundle.name, "train", "PyTorch") from error
-    return MaskedBackend
+    return CausalBackend if causal else MaskedBackend

@@ -1,4 +1,4 @@
-"""NVIDIA's driver, asked without torch: the GPUs it has and the CUDA it can run. Takes no GPU memory."""
+"""NVIDIA's driver, queried without torch: its GPUs and the CUDA that it can run. Takes no GPU memory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 KERNEL = Path("/proc/driver/nvidia/version")
-NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE: the driver works, and shows this process no GPU
+NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE: the driver works, but has no GPU for this process
 LONGEST = 256  # bytes of a GPU's name
 
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """`version` as 550.54.15, `cuda` the newest it runs, as 12.4; both "" where unknown. `trouble`: why it fails."""
+    """`version` such as 550.54.15, `cuda` the newest it runs, such as 12.4; "" if unknown. `trouble`: why it fails."""
 
     gpus: tuple[str, ...] = ()
     version: str = ""
@@ -33,33 +33,28 @@ class Driver:
 
 @cache
 def driver() -> Driver:
-    """What the driver of this machine says; an empty Driver where there is none."""
+    """The driver of this machine; an empty Driver if there is none."""
     try:
         api = ctypes.CDLL(LIBRARY)
     except OSError:
         return Driver()
-    version, cuda, failed = _version(), _cuda(api), api.cuInit(0)
-    if failed:
+    version, number, count = _version(), ctypes.c_int(), ctypes.c_int()
+    api.cuDriverGetVersion(ctypes.byref(number))  # 12040 is 12.4
+    cuda = f"{number.value // 1000}.{number.value % 1000 // 10}" if number.value else ""
+    if failed := api.cuInit(0):
         trouble = "" if failed == NO_DEVICE else _reason(api, failed)
         return Driver(version=version, cuda=cuda, trouble=trouble)
-    count = ctypes.c_int()
     api.cuDeviceGetCount(ctypes.byref(count))
     return Driver(tuple(_name(api, at) for at in range(count.value)), version, cuda)
 
 
 def _version() -> str:
-    """The kernel module's version; only Linux says it in a file."""
+    """The version of the kernel module, which only Linux has in a file."""
     try:
         found = re.search(r"\b\d{3,}\.\d+(\.\d+)?\b", KERNEL.read_text())
     except OSError:
         return ""
     return found.group() if found else ""
-
-
-def _cuda(api: Any) -> str:
-    number = ctypes.c_int()
-    api.cuDriverGetVersion(ctypes.byref(number))  # 12040 is 12.4
-    return f"{number.value // 1000}.{number.value % 1000 // 10}" if number.value else ""
 
 
 def _name(api: Any, at: int) -> str:

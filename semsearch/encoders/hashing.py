@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 WORD = re.compile(r"\w+")
 PIECES = (3, 4, 5)  # letters; Bojanowski et al. 2017 use 3 to 6
-PIECE_WEIGHT = 0.3  # a shared word must count for more than a shared ending
-ONE_PLACE = zlib.crc32(b"")  # where a text without a word goes, so that every row has length 1
+PIECE_WEIGHT = 0.3  # a shared word has to weigh more than a shared ending
+ONE_PLACE = zlib.crc32(b"")  # the component of a text without words, so that every row has length 1
 
 
 class HashingEncoder(EncoderBackend):
@@ -53,7 +53,6 @@ class HashingEncoder(EncoderBackend):
 
     @property
     def info(self) -> JsonObject:
-        """What `semsearch info` shows of this encoder."""
         return {
             "name": self.name,
             "fingerprint": self.fingerprint,
@@ -94,8 +93,3 @@ def _features(word: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     signs = np.where(numbers & 0x8000_0000, 1.0, -1.0)
     signs[1:] *= PIECE_WEIGHT
     return numbers, signs.astype(np.float32)
-
-
-def shipped() -> HashingEncoder:
-    """The encoder as Encoder.load("hashing") gives it."""
-    return HashingEncoder()

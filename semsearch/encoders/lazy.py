@@ -1,10 +1,10 @@
-"""The encoder of an index, loaded by the first call that needs it and refused where it is not the one of the index."""
+"""The encoder of an index, loaded by the first call that needs it and refused if the index was built with another."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from semsearch.encoders.base import BaseEncoder, as_encoder
@@ -16,20 +16,11 @@ if TYPE_CHECKING:
     from semsearch.types import Role, Vectors
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """A model, and its counters at the moment it was loaded."""
-
-    model: BaseEncoder
-    embedded: int | None
-    truncation: TruncationStats
-
-
 class LazyEncoder(BaseEncoder):
-    """The encoder `wanted`, which has to have the fingerprint that index `index` was built with.
+    """The encoder `wanted`, which has to have the fingerprint of the index `index`.
 
-    Name, fingerprint and width are those of the index. `recorded` is the reference that the index has of its encoder;
-    it is loaded where `wanted` is None. owned: `wanted` was loaded for this object, which then closes it. Threads may
+    Name, fingerprint and width are those of the index. `recorded` is the reference in the index of its encoder;
+    it is loaded if `wanted` is None. owned: `wanted` was loaded for this object, which then closes it. Threads may
     share one.
     """
 
@@ -48,28 +39,28 @@ class LazyEncoder(BaseEncoder):
         self._index, self._recorded, self._wanted = index, recorded, wanted
         self._owned = owned or isinstance(wanted, str) or wanted is None
         self._lock = threading.RLock()
-        self._loaded: list[_Loaded] = []  # the one model, once it is there
+        self._model: BaseEncoder | None = None
+        self._before: tuple[int | None, TruncationStats] = (0, TruncationStats())  # the model's counters when loaded
 
     @property
     def model(self) -> BaseEncoder:
         """The encoder itself. Raises EncoderMismatch, NotFound, UsageError."""
         with self._lock:
-            if not self._loaded:
-                self._loaded.append(self._load())
-            return self._loaded[0].model
+            if self._model is None:
+                model = self._load()
+                self._before = model.embedded, replace(model.truncation)
+                self._model = model
+            return self._model
 
     def close(self) -> None:
-        """Close what was loaded here; an encoder that was handed in stays open."""
-        for loaded in self._loaded:
-            if self._owned:
-                loaded.model.close()
+        """Close an encoder that was loaded here; one passed in stays open."""
+        if self._owned and self._model is not None:
+            self._model.close()
 
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
-        """n texts -> (n, dim) float32 unit rows in their order."""
         return self.model.encode(texts, role=role)
 
     def count_tokens(self, texts: Sequence[str], /) -> list[int]:
-        """Tokens of each text alone, without prompt and special tokens."""
         return list(self.model.count_tokens(texts))
 
     @property
@@ -86,21 +77,21 @@ class LazyEncoder(BaseEncoder):
 
     @property
     def embedded(self) -> int | None:
-        """Texts that went through the model since this object has used it; None: not counted."""
-        if not self._loaded:
+        """Texts that went through the model since it was loaded or passed in; None: not counted."""
+        if self._model is None:
             return 0
-        now, before = self._loaded[0].model.embedded, self._loaded[0].embedded
+        now, before = self._model.embedded, self._before[0]
         return None if now is None or before is None else now - before
 
     @property
     def truncation(self) -> TruncationStats:
-        """What was too long since this object has used the model."""
-        if not self._loaded:
+        """Truncated texts and tokens since the model was loaded or passed in."""
+        if self._model is None:
             return TruncationStats()
-        now, before = self._loaded[0].model.truncation, self._loaded[0].truncation
+        now, before = self._model.truncation, self._before[1]
         return TruncationStats(now.passages - before.passages, now.tokens - before.tokens)
 
-    def _load(self) -> _Loaded:
+    def _load(self) -> BaseEncoder:
         running = self._recorded if self._wanted is None else self._wanted
         try:
             model = load(running) if isinstance(running, str) else as_encoder(running)
@@ -113,7 +104,7 @@ class LazyEncoder(BaseEncoder):
                 "Pass the encoder: Index.open(NAME, encoder=ENCODER), or -m MODEL on the command line.",
             ) from error
         if model.fingerprint == self.fingerprint:
-            return _Loaded(model, model.embedded, replace(model.truncation))
+            return model
         changed = isinstance(running, str) and running == self._recorded
         first = f"{running} has changed since: put it back" if changed else f"Use the encoder {self.name}"
         raise EncoderMismatch(
@@ -126,7 +117,7 @@ class LazyEncoder(BaseEncoder):
 
 
 def load(name: str) -> Encoder:
-    """The encoder of this name, as the settings have it run. Raises NotFound, UsageError, DeviceUnavailable."""
+    """The encoder called `name`, run as in the settings. Raises NotFound, UsageError, DeviceUnavailable."""
     from semsearch.encoders.encoder import Encoder  # 20 ms that a keyword search does not need
 
     return Encoder.from_settings(name)

@@ -1,9 +1,9 @@
 """ONNX back end: a bundle on ONNX Runtime and tokenizers, without torch.
 
-On a CPU, one session of one thread is run by one worker a core. int8 takes one text a run: dynamic quantisation has
-one activation scale for a whole batch, so that any other form would make a vector depend on its neighbours (cosine
-down to 0.979 in a batch of 16); it is also the fastest. fp32 takes small batches of texts of like length. ONNX
-Runtime falls back to the CPU in silence, so the provider that really runs is read back.
+On a CPU, one session with one thread is run by one worker per core. int8 takes one text per run: dynamic quantisation
+has one activation scale for a whole batch, so in larger batches a vector would depend on the other texts (cosine down
+to 0.979 in a batch of 16); it is also the fastest. fp32 takes small batches of texts of similar length. ONNX
+Runtime falls back to the CPU without a warning, so the provider in use is read back.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from semsearch.encoders import device as _device
-from semsearch.encoders import gpu_driver, memory
+from semsearch.encoders import gpu_driver
 from semsearch.encoders.base import BundleBackend
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import model_folders
-from semsearch.models.batching import Rows, batches_by_length, pad
+from semsearch.models.batching import Rows, batches_by_length, halve_when_full, pad
 from semsearch.models.bundle import Bundle
 from semsearch.models.postprocessing import TRUNCATE
 from semsearch.models.tokenization import Tokenizer
@@ -35,7 +34,7 @@ from semsearch.utils.vectors import unit_rows
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-CPU_TEXTS = 8  # in a batch of fp32; 4 to 16 measured alike and fastest, 1 and 32 take 1.1 to 1.3 times as long
+CPU_TEXTS = 8  # in a batch of fp32; 4 to 16 are the fastest, 1 and 32 take 1.1 to 1.3 times as long
 CPU_TOKENS = 512
 GPU_TEXTS = 256
 GPU_TOKENS = 32_768
@@ -45,7 +44,7 @@ CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 
 class OnnxBackend(BundleBackend):
-    """Runs a bundle whose weights are an ONNX graph. `provider` is what ONNX Runtime really computes on."""
+    """Runs a bundle whose weights are an ONNX graph. `provider` is the one that ONNX Runtime really uses."""
 
     runtime = "ONNX Runtime"
 
@@ -64,14 +63,13 @@ class OnnxBackend(BundleBackend):
 
     @property
     def info(self) -> JsonObject:
-        """What `semsearch info` shows of this encoder."""
         return self.bundle.describe(self.device, self.provider)
 
     def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
         """n texts under `prompt` -> (n, dim) float32 unit rows in their order.
 
-        `batch_size` caps the texts of a batch; it changes the speed only, and int8 takes one text at a time anyhow.
-        Raises UsageError where the graph is for another prompt.
+        `batch_size` limits the texts of a batch; it affects speed only, and int8 takes one text at a time anyway.
+        Raises UsageError if the graph is for another prompt.
         """
         self._check(prompt)
         rows = self._tokenizer.ids(texts, prompt)
@@ -86,9 +84,8 @@ class OnnxBackend(BundleBackend):
         return vectors
 
     def _check(self, prompt: Prompt) -> None:
-        """UsageError where the graph was not made for `prompt`: it reads other [MASK]s, or counts other tokens."""
-        own = self.prompts.values()
-        only = self.bundle.origin.get("for_its_prompts_only", False)
+        """Raises UsageError if the graph reads other [MASK]s than `prompt` has, or depends on the text of its own."""
+        own, only = self.prompts.values(), self.bundle.origin.get("for_its_prompts_only", False)
         sides = {(each.before, each.after) for each in own}
         if {each.masks for each in own} != {prompt.masks} or (only and (prompt.before, prompt.after) not in sides):
             raise UsageError(
@@ -97,16 +94,16 @@ class OnnxBackend(BundleBackend):
             )
 
     def _budget(self, batch_size: int | None) -> tuple[int, int]:
-        """Most texts and most tokens of one batch."""
+        """The most texts and the most tokens of one batch."""
         if self.bundle.precision == "int8":
             return 1, self.max_tokens
         texts, tokens = (CPU_TEXTS, CPU_TOKENS) if self.device == "cpu" else (GPU_TEXTS, GPU_TOKENS)
         return min(texts, batch_size or texts), tokens
 
     def _run(self, rows: Rows) -> Vectors:
-        """The vectors of one batch, which is halved where memory is full."""
+        """The vectors of one batch, which is halved if memory is full."""
         try:
-            return memory.halve_when_full(self._compute, rows, self.device)
+            return halve_when_full(self._compute, rows, self.device)
         except SemsearchError:
             raise
         except Exception as error:  # onnxruntime raises a class of its own for every status code
@@ -120,26 +117,21 @@ class OnnxBackend(BundleBackend):
 
 
 def available() -> list[str]:
-    """The providers of this build of ONNX Runtime; whether one starts shows only in a session."""
+    """The providers of this build of ONNX Runtime; only a session shows whether one starts."""
     return list(ort.get_available_providers())
 
 
-def shipped() -> OnnxBackend:
-    """The default encoder."""
-    return OnnxBackend(bundles.read(model_folders.find("default")))
-
-
 def _session(bundle: Bundle, device: str) -> Any:
-    """A session, on the GPU only where it really started there.
+    """A session, on the GPU only if it really started there.
 
-    auto takes the CPU where the GPU is of no use, and says so; cuda and cuda:N raise DeviceUnavailable.
+    If the GPU cannot be used, auto takes the CPU with a warning; cuda and cuda:N raise DeviceUnavailable.
     """
     providers = _providers(bundle, device)
     if len(providers) == 1:
         return _open_session(bundle, providers)
-    with redirect_stdout(io.StringIO()) as said:  # ONNX Runtime prints there what went wrong with CUDA
-        with suppress(Exception):  # 1.21 and later; where it fails, the session tells
-            ort.preload_dlls()  # CUDA's libraries lie among the wheels, where the loader does not look
+    with redirect_stdout(io.StringIO()) as printed:  # ONNX Runtime prints errors of CUDA to stdout
+        with suppress(Exception):  # 1.21 and later; if it fails, so does the session
+            ort.preload_dlls()  # CUDA's libraries are among the wheels, where the loader does not look
         try:
             session = _open_session(bundle, providers)
             why = f"ONNX Runtime fell back to {session.get_providers()[0]}"
@@ -148,8 +140,8 @@ def _session(bundle: Bundle, device: str) -> Any:
     if session is not None and session.get_providers()[0] == CUDA:
         return session
     on_cpu = _open_session(bundle, [CPU])  # so that a broken file is not blamed on the device
-    if said.getvalue().strip():
-        why += f" ({_device.first_line(said.getvalue())})"
+    if printed.getvalue().strip():
+        why += f" ({_device.first_line(printed.getvalue())})"
     if device != "auto":
         raise _device.absent(device, why)
     _device.fell_back("ONNX Runtime", why)
@@ -161,7 +153,7 @@ def _open_session(bundle: Bundle, providers: Sequence[Any]) -> Any:
     options.log_severity_level = QUIET
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # the workers are the threads
     if len(providers) == 1 and bundle.precision != "fp16":
-        # the export did the fusions for the CPU: a session opens in 26 ms, not in 47
+        # the export has fused the graph for the CPU: a session opens in 26 ms, not in 47
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     weights = bundle.path("weights")
     _check_files(bundle)
@@ -172,7 +164,7 @@ def _open_session(bundle: Bundle, providers: Sequence[Any]) -> Any:
 
 
 def _check_files(bundle: Bundle) -> None:
-    """The weights that lie beside a large model.onnx. Raises NotFound, Corrupt."""
+    """Check the weights beside a large model.onnx. Raises NotFound, Corrupt."""
     for name, wanted in bundle.origin.get("files", {}).items():
         path = bundle.folder / name
         if not path.is_file():
@@ -182,7 +174,7 @@ def _check_files(bundle: Bundle) -> None:
 
 
 def _providers(bundle: Bundle, device: str) -> list[Any]:
-    """What ONNX Runtime is asked to run on. int8 has kernels for the CPU only."""
+    """The providers to request. int8 has kernels for the CPU only."""
     has_cuda = CUDA in available()
     unfit = not has_cuda or bundle.precision == "int8"
     if device == "cpu" or (device == "auto" and (unfit or not gpu_driver.driver().present)):
@@ -193,19 +185,20 @@ def _providers(bundle: Bundle, device: str) -> list[Any]:
         raise _device.absent(
             device, f"encoder {bundle.name} is int8, which runs on a CPU only (an fp32 export runs on both)"
         )
-    card = {"device_id": _device.number(device), "arena_extend_strategy": "kSameAsRequested"}  # the card is shared
+    card = {
+        "device_id": _device.number(device),
+        "arena_extend_strategy": "kSameAsRequested",
+    }
     return [(CUDA, card), CPU]
 
 
 def _each(work: Callable[[NDArray[np.int64]], None], batches: Sequence[NDArray[np.int64]], workers: int) -> None:
-    """Do `work` for every batch on `workers` threads; ONNX Runtime lets go of the interpreter while it computes.
+    """Do `work` for every batch on `workers` threads; ONNX Runtime releases the interpreter lock while it computes.
 
-    The pool lives for one call (0.1 ms): one that is kept would hang after a fork.
+    Each call has its own pool (0.1 ms): a permanent one would hang after a fork.
     """
     if workers == 1 or len(batches) < 2:
-        for batch in batches:
-            work(batch)
+        list(map(work, batches))
         return
     with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(work, batches):
-            pass
+        list(pool.map(work, batches))

@@ -1,4 +1,4 @@
-"""Query cache: the vectors of the last queries, so that the same text asked again is not encoded again.
+"""Query cache: the vectors of the last queries, so that a repeated query is not encoded again.
 
 cache = QueryCache(encoder, size=64)
 found = cache.encode_queries(["diesel", "salt"])    # found.vectors (2, d), found.encoded, found.truncated_tokens
@@ -32,27 +32,27 @@ class EncodedQueries:
 
 
 class QueryCache:
-    """The vectors of the last `size` query texts of `encoder`, and how much of each was truncated.
+    """The vectors of the last `size` query texts of `encoder`, and the number of truncated tokens of each.
 
-    With size 0 nothing is remembered beyond a call. Threads may share one.
+    With size 0 nothing is cached beyond a call. Threads may share one.
     """
 
     def __init__(self, encoder: EncoderProtocol, size: int = 0) -> None:
-        self.encoder = encoder
-        self._size = size
+        self.encoder, self._size = encoder, size
         self._entries: OrderedDict[str, tuple[Vectors, int]] = OrderedDict()  # text -> vector (d,), truncated tokens
         self._lock = Lock()
 
     def encode_queries(self, texts: Sequence[str]) -> EncodedQueries:
-        """The vectors of n query texts, of which those that are not cached are encoded in one call."""
+        """The vectors of n query texts; those that are not cached are encoded in one call."""
         distinct = dict.fromkeys(texts)
         with self._lock:
             found = {text: self._entries[text] for text in distinct if text in self._entries}
         missing = [text for text in distinct if text not in found]
         found |= self._encoded(missing)
-        self._remember(found)
-        rows = [found[text][0] for text in texts]
-        vectors = np.stack(rows) if rows else np.empty((0, self.encoder.dim), dtype=np.float32)
+        self._store(found)
+        vectors = np.empty((len(texts), self.encoder.dim), dtype=np.float32)
+        for at, text in enumerate(texts):
+            vectors[at] = found[text][0]
         return EncodedQueries(vectors, len(missing), sum(found[text][1] for text in distinct))
 
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
@@ -60,12 +60,12 @@ class QueryCache:
         return self.encode_queries(texts).vectors if role == "query" else self.encoder.encode(texts, role=role)
 
     def prefetch(self, texts: Sequence[str]) -> QueryCache:
-        """A cache that holds all of `texts`, however many, encoded in one call; for as long as it is in use."""
+        """A new cache with all of `texts`, however many, encoded in one call."""
         cache = QueryCache(self.encoder, self._size + len(texts))
         with self._lock:
             cache._entries.update(self._entries)
         cache.encode_queries(texts)
-        self._remember({text: cache._entries[text] for text in dict.fromkeys(texts)})
+        self._store({text: cache._entries[text] for text in dict.fromkeys(texts)})
         return cache
 
     def _encoded(self, texts: list[str]) -> dict[str, tuple[Vectors, int]]:
@@ -75,11 +75,11 @@ class QueryCache:
         before = self.encoder.truncation.tokens
         vectors = self.encoder.encode(texts, role="query")
         truncated = self.encoder.truncation.tokens - before
-        if truncated and len(texts) > 1:  # whose tokens they were is seen one by one alone
+        if truncated and len(texts) > 1:  # only one by one do they show whose tokens these are
             return {text: entry for each in texts for text, entry in self._encoded([each]).items()}
         return {text: (vector, truncated) for text, vector in zip(texts, vectors, strict=True)}
 
-    def _remember(self, entries: dict[str, tuple[Vectors, int]]) -> None:
+    def _store(self, entries: dict[str, tuple[Vectors, int]]) -> None:
         with self._lock:
             for text, entry in entries.items():
                 self._entries[text] = entry

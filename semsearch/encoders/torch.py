@@ -1,6 +1,6 @@
 """PyTorch back end for encoder networks (BERT, RoBERTa, any other), on a CPU or a GPU.
 
-A prompt's bias, where the method subtracts one, is computed once for every sentence length that occurs.
+The bias of a prompt, if the method subtracts it, is computed once for every sentence length that occurs.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import torch
 
 from semsearch.encoders.torch_backend import TorchBackend
-from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch
 from semsearch.models.networks import loading
 from semsearch.models.networks.causal import Past
@@ -23,14 +22,10 @@ class MaskedBackend(TorchBackend):
     """An encoder network under any method that is not limited to decoders."""
 
     network: MaskedNetwork
+    load_network = staticmethod(loading.masked)
 
     def clear_cache(self) -> None:
         self._bias: dict[Prompt, torch.Tensor] = {}
-
-    def _load_network(self, bundle: Bundle, trust: bool) -> MaskedNetwork:
-        return loading.masked(
-            bundle.folder, needs=self.method.needs, precision=bundle.precision, device=self.device, trust=trust
-        )
 
     def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Past | None) -> Batch:
         frame = self._tokenizer.frame(prompt)

@@ -1,13 +1,13 @@
-"""Base class of the PyTorch back ends: token-limited batches of similar length, halved on full memory."""
+"""Base class of the PyTorch back ends: token-limited batches of texts of similar length, halved if memory is full."""
 
 from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from semsearch.encoders import device as _device
-from semsearch.encoders import memory
 from semsearch.encoders.base import BundleBackend
 from semsearch.errors import UsageError
 from semsearch.models import methods, postprocessing
-from semsearch.models.batching import Rows, batches_by_length, pad
+from semsearch.models.batching import Rows, batches_by_length, halve_when_full, pad
 from semsearch.models.bundle import Bundle
 from semsearch.models.methods import Batch
 from semsearch.models.networks import loading
@@ -34,7 +33,7 @@ from semsearch.utils.vectors import unit_rows
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-CPU_TOKENS = 1024  # in a batch, padding included; 512 to 2048 measured alike, 256 and 4096 slower
+CPU_TOKENS = 1024  # in a batch, with padding; 512 to 2048 are about as fast, 256 and 4096 slower
 GPU_TOKENS = 65_536
 MAX_TEXTS = 512
 
@@ -47,6 +46,7 @@ class TorchBackend(BundleBackend):
 
     runtime = "PyTorch"
     network: MaskedNetwork | CausalNetwork
+    load_network: ClassVar[Callable[..., MaskedNetwork | CausalNetwork]]
 
     def __init__(
         self,
@@ -56,32 +56,32 @@ class TorchBackend(BundleBackend):
         threads: int = 0,
         trust: bool = False,
         network: MaskedNetwork | CausalNetwork | None = None,
+        prefix_cache: bool = True,
     ) -> None:
-        """`network` is already loaded and may be in training: call clear_cache() after its weights change."""
+        """`network` is already loaded and may be in training: call clear_cache() after its weights change.
+
+        `prefix_cache`: whether a decoder runs the prompt's prefix only once, which affects speed only.
+        """
         if threads:
             torch.set_num_threads(threads)
-        self.bundle = bundle
+        self.bundle, self._prefix_cache = bundle, prefix_cache
         self.method = methods.make(bundle.method, bundle.options)
         if self.method.kind != "any":
             kind, causal = loading.architecture(bundle.folder, trust=trust)
             methods.check_architecture(f"method {bundle.method}", self.method.kind, bundle.name, kind, causal=causal)
         self.clear_cache()
         self.device = _device.torch_device(device)
-        self.network = self._load_network(bundle, trust) if network is None else network
+        options = {"needs": self.method.needs, "precision": bundle.precision, "device": self.device, "trust": trust}
+        self.network = self.load_network(bundle.folder, **options) if network is None else network
         self._tokenizer = self.new_tokenizer()
-        self.prompts = bundle.prompts
-        self.max_tokens = bundle.max_tokens
+        self.prompts, self.max_tokens = bundle.prompts, bundle.max_tokens
         self.post: nn.Sequential | None = None  # float32 modules, one for each step of bundle.post
         self.width = self.vectors([""], bundle.prompts["passage"]).shape[1]
         self._settle(bundle, steps.load_steps(bundle, self.device))
 
-    @abstractmethod
-    def _load_network(self, bundle: Bundle, trust: bool) -> MaskedNetwork | CausalNetwork:
-        """The network, on `device`."""
-
-    @abstractmethod
     def _batch(self, ids: torch.Tensor, mask: torch.Tensor, prompt: Prompt, past: Past | None) -> Batch:
         """The input of the method for one batch."""
+        return Batch(ids, mask, self._tokenizer.frame(prompt), past=past)
 
     def _split_by_prefix(self, rows: Rows, prompt: Prompt) -> Iterator[tuple[NDArray[np.int64], Rows, Past | None]]:
         """Indices of rows that run together, the tokens of each to run, and the cached prefix before them."""
@@ -122,16 +122,13 @@ class TorchBackend(BundleBackend):
 
     @abstractmethod
     def clear_cache(self) -> None:
-        """Forget everything computed from the weights; to be called when they change."""
+        """Drop everything computed from the weights; to be called when they change."""
 
     @property
     def info(self) -> JsonObject:
-        """What `semsearch info` shows of this encoder."""
-        shown = self.bundle.describe(self.device, f"torch {torch.__version__}")
-        return shown | {"options": dict(self.bundle.options)}
+        return self.bundle.describe(self.device, f"torch {torch.__version__}") | {"options": dict(self.bundle.options)}
 
     def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:
-        """n texts under `prompt` -> (n, dim) float32 unit rows in their order. `batch_size` affects speed only."""
         return unit_rows(self.vectors(texts, prompt, batch_size))
 
     def vectors(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> NDArray[np.float32]:
@@ -149,20 +146,19 @@ class TorchBackend(BundleBackend):
         found: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
         for places, some, past in self._split_by_prefix(rows, prompt):
             lengths, most = [len(row) for row in some], batch_size or MAX_TEXTS
+            compute = partial(self._compute, prompt=prompt, past=past)
             for batch in batches_by_length(lengths, max_texts=most, max_tokens=tokens, pads=self.network.pads):
-                found.append((places[batch], self._run([some[at] for at in batch], prompt, past)))
+                chosen = [some[at] for at in batch]
+                part = halve_when_full(compute, chosen, self.device, torch.cuda.empty_cache)
+                found.append((places[batch], part))
         vectors = np.empty((len(rows), found[0][1].shape[1] if found else self.dim), dtype=np.float32)
         for places, part in found:
             vectors[places] = part
         return vectors
 
-    def _run(self, rows: Rows, prompt: Prompt, past: Past | None) -> NDArray[np.float32]:
-        """The vectors of one batch, which is halved when memory is full."""
-        compute = partial(self._compute, prompt=prompt, past=past)
-        return memory.halve_when_full(compute, rows, self.device, torch.cuda.empty_cache)
-
     @torch.inference_mode()
     def _compute(self, rows: Rows, prompt: Prompt, past: Past | None) -> NDArray[np.float32]:
+        """The vectors of one batch."""
         ids, mask = (torch.from_numpy(each).to(self.device) for each in pad(rows))
         vectors = self.method.embed(self.network, self._batch(ids, mask, prompt, past)).float()
         vectors = vectors if self.post is None else self.post(vectors)

@@ -1,7 +1,7 @@
 """The ONNX graph of an encoder: token ids and mask (n, t) in, unit vectors (n, d) out.
 
-The graph is traced from `Method.embed`, so that no second implementation can diverge from it. In the last layer only
-the pooled tokens are computed, since `embed` requests no others.
+The graph is traced from `BaseMethod.embed`, so that no second implementation can diverge from it. In the last layer
+only the pooled tokens are computed, since `embed` requests no others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.models.methods import Batch, Method
+from semsearch.models.methods import BaseMethod, Batch
 from semsearch.models.tokenization import PromptTokens
 
 OPSET = 20  # the first with Gelu as one operator
@@ -37,7 +37,7 @@ class Graph(nn.Module):
 
     def __init__(
         self,
-        method: Method,
+        method: BaseMethod,
         network: nn.Module,
         frame: PromptTokens,
         bias: Tensor | None,
@@ -78,7 +78,7 @@ def depends_on_prompt(graph: Graph, example: Inputs) -> bool:
 
 
 @torch.no_grad()
-def bias_table(method: Method, network: nn.Module, frame: PromptTokens, rows: int, device: str) -> Tensor:
+def bias_table(method: BaseMethod, network: nn.Module, frame: PromptTokens, rows: int, device: str) -> Tensor:
     """The prompt's bias for sentences of 0 … rows - 1 tokens: (rows, d)."""
     lengths_at_once = torch.split(torch.arange(rows, device=device), BIAS_ROWS)
     return torch.cat([method.bias(network, frame, lengths) for lengths in lengths_at_once])

@@ -1,14 +1,25 @@
-"""Batches of token rows: texts of similar length, padded to the longest of each batch."""
+"""Batches of token rows: texts of similar length, padded to the longest of each batch, halved if memory is full."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from semsearch.errors import SemsearchError
+
 Rows: TypeAlias = Sequence[Sequence[int]]  # token ids of each text
+FULL = (  # in messages about full memory of torch and ONNX Runtime, on a CPU or a GPU
+    "out of memory",
+    "failed to allocate",
+    "can't allocate memory",
+    "not enough memory",
+    "bad_alloc",
+    "bfcarena",
+    "alloc_failed",
+)
 
 
 def batches_by_length(
@@ -34,10 +45,37 @@ def batches_by_length(
 
 def pad(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows of ids -> ids (n, t) filled up with 0, and their mask (n, t) of 1 for a real token."""
-    longest = max(len(row) for row in rows)
-    ids = np.zeros((len(rows), longest), dtype=np.int64)
-    mask = np.zeros((len(rows), longest), dtype=np.int64)
-    for at, row in enumerate(rows):
-        ids[at, : len(row)] = row
-        mask[at, : len(row)] = 1
-    return ids, mask
+    lengths = np.array([len(row) for row in rows])
+    real = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.zeros(real.shape, dtype=np.int64)
+    ids[real] = np.concatenate(rows)
+    return ids, real.astype(np.int64)
+
+
+def check_smaller_batch_helps(error: Exception, device: str, *, texts: int, tokens: int) -> None:
+    """Raise `error` unless memory was full; SemsearchError if the batch has only one text and cannot be halved.
+
+    `tokens` is the length of the longest text.
+    """
+    known = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"  # torch's own
+    if not known and not any(sign in str(error).lower() for sign in FULL):
+        raise error
+    if texts == 1:
+        fix = "Close other programs, or choose a smaller model." if device == "cpu" else "Use --device cpu."
+        raise SemsearchError(f"the memory of {device} does not hold one text of {tokens} tokens.", fix) from error
+
+
+def halve_when_full(
+    run: Callable[[Rows], NDArray[np.float32]], rows: Rows, device: str, release: Callable[[], None] = lambda: None
+) -> NDArray[np.float32]:
+    """`run` of the n rows, (n, d); if memory is full, of their halves, after `release`.
+
+    Raises SemsearchError if one row is too long.
+    """
+    try:
+        return run(rows)
+    except Exception as error:  # ONNX Runtime and torch have classes of their own
+        check_smaller_batch_helps(error, device, texts=len(rows), tokens=max(map(len, rows)))
+    release()
+    half = len(rows) // 2
+    return np.concatenate([halve_when_full(run, part, device, release) for part in (rows[:half], rows[half:])])

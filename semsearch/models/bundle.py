@@ -25,6 +25,8 @@ FORMAT = 1
 MANIFEST = "encoder.json"
 ONNX = ".onnx"
 TOKENIZER = "tokenizer.json"
+AGAIN = "Install semsearch again, or copy the encoder's folder again."
+sha256 = weights.hashed  # of a file, as a manifest records it
 IDENTITY = ("method", "pooling", "layer", "max_tokens", "normalize", "precision")  # beside prompts, options and hashes
 
 
@@ -94,13 +96,13 @@ class Bundle:
         if dim is None or dim == self.dim:
             return self
         steps, name = post.truncate(self.post, dim, self.dim), str(Reference.parse(self.name).with_(dim=dim))
-        cut = replace(self, name=name, post=steps, parity={}, background=())
-        return replace(cut, dim=dim if self.dim else 0).with_fingerprint()
+        width = dim if self.dim else 0
+        return replace(self, name=name, dim=width, post=steps, parity={}, background=()).with_fingerprint()
 
     def path(self, which: str) -> Path:
         """The verified file of `weights` or `tokenizer`.
 
-        A converted tokenizer lies in the user's cache, under the hash of its source. Raises Corrupt if the sha256
+        A converted tokenizer is in the user's cache, under the hash of its source. Raises Corrupt if the sha256
         differs, and NotFound if the file is missing.
         """
         path = self.folder / str(getattr(self, which))
@@ -109,21 +111,21 @@ class Bundle:
         try:
             found = weights.hashed(path) if path.suffix == ONNX else self._identity(path)
         except OSError as error:
-            raise NotFound(f"the encoder {self.name} lacks its {which}: {path}.", _AGAIN) from error
+            raise NotFound(f"the encoder {self.name} lacks its {which}: {path}.", AGAIN) from error
         if found != getattr(self, f"{which}_sha256"):
-            raise Corrupt(f"the {which} of encoder {self.name} are not what was written: {path}.", _AGAIN)
+            raise Corrupt(f"the {which} of encoder {self.name} are not what was written: {path}.", AGAIN)
         return path
 
     def _identity(self, path: Path) -> str:
         """The hash of a tokenizer, or of the weights with a pipeline's modules and a learned prompt."""
         if path != self.folder / self.weights:
             return weights.identity(path)
-        behind = (self.folder / name for name in self.options.get("then", ()) if (self.folder / name).is_dir())
-        modules = (each for one in behind for each in weights.of_module(one))
+        further = (self.folder / name for name in self.options.get("then", ()) if (self.folder / name).is_dir())
+        modules = (each for one in further for each in weights.of_module(one))
         return weights.combine_hashes([weights.identity(path), *modules, *weights.of_prompt(self.folder, self.method)])
 
     def describe(self, device: str, provider: str) -> JsonObject:
-        """What `semsearch info` shows of this encoder when it runs on `device` with `provider`."""
+        """The facts in `semsearch info` about this encoder, run on `device` with `provider`."""
         shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision", "licence", "source")
         prompts = {role: [prompt.before, prompt.after] for role, prompt in self.prompts.items()}
         facts = {key: getattr(self, key) for key in shown}
@@ -132,13 +134,10 @@ class Bundle:
         return facts | {"device": device, "provider": provider, "prompts": prompts}
 
     def files(self) -> list[Path]:
-        """The files that the encoder needs beside its manifest."""
+        """The files of the encoder beside its manifest."""
         fitted = [] if self.weights.endswith(ONNX) else [at for at, step in enumerate(self.post) if step.sha256]
-        behind = [f"{post.FOLDER}/{at}/{file}" for at in fitted for file in ("config.json", weights.WHOLE)]
-        return [self.folder / name for name in (self.weights, self.tokenizer, *self.origin.get("files", {}), *behind)]
-
-
-_AGAIN = "Install semsearch again, or copy the encoder's folder again."
+        further = [f"{post.FOLDER}/{at}/{file}" for at in fitted for file in ("config.json", weights.WHOLE)]
+        return [self.folder / name for name in (self.weights, self.tokenizer, *self.origin.get("files", {}), *further)]
 
 
 def read(folder: Path) -> Bundle:
@@ -152,10 +151,10 @@ def read(folder: Path) -> Bundle:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         bundle = _parse(content, folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Corrupt(f"{folder / MANIFEST} cannot be read: {error}.", _AGAIN) from error
+        raise Corrupt(f"{folder / MANIFEST} cannot be read: {error}.", AGAIN) from error
     if bundle.with_fingerprint().fingerprint != bundle.fingerprint:
         raise Corrupt(
-            f"{folder / MANIFEST} was changed: it does not match the fingerprint {bundle.fingerprint}.", _AGAIN
+            f"{folder / MANIFEST} was changed: it does not match the fingerprint {bundle.fingerprint}.", AGAIN
         )
     return bundle
 
@@ -168,11 +167,6 @@ def write(bundle: Bundle, folder: Path) -> Bundle:
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
     return complete
-
-
-def sha256(path: Path) -> str:
-    """The hash of a file as a manifest records it."""
-    return weights.hashed(path)
 
 
 def _parse(content: JsonObject, folder: Path) -> Bundle:

@@ -41,7 +41,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """A model: its folder, the path of that `below` the pipeline's folder, its config, and whether it is a decoder."""
+    """`folder` is that of the model itself, `below` its path relative to the pipeline; `causal`: it is a decoder."""
 
     folder: Path
     below: str
@@ -55,9 +55,9 @@ class _Model:
 
 def check_complete(folder: Path) -> None:
     """Raises NotFound if a file that every model needs is missing, Corrupt if one is truncated."""
-    inner = _inner(folder)[0]
+    inner = folder / st_config.transformer(folder)
     safetensors_files.find(inner)
-    lacking = [path for path in (inner / CONFIG, *_configs(folder)) if not path.is_file()]
+    lacking = [path for path in (inner / CONFIG, *st_config.configs(folder)) if not path.is_file()]
     if not lacking and not tokenizer_files.there(inner):
         lacking = [inner / tokenizer_files.WHOLE]
     if lacking:
@@ -65,7 +65,7 @@ def check_complete(folder: Path) -> None:
 
 
 def describe(folder: Path, reference: Reference, *, name: str = "", source: str = "", trust: bool = False) -> Bundle:
-    """The bundle of `folder` as read by `reference`, with its fingerprint; `dim` is 0 until the model has run.
+    """The bundle of `folder` under `reference`, with its fingerprint; `dim` is 0 until the model has run.
 
     Raises NotFound if a file is missing, UsageError if template, options and model are incompatible.
     """
@@ -84,11 +84,9 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         layer=-1,
         normalize=True,
         prompts=pipeline.prompts if pipeline else {},
-        weights=_below(model, found),
-        weights_sha256=safetensors_files.combine_hashes(
-            [safetensors_files.identity(model.folder / found), *(pipeline.hashes if pipeline else ())]
-        ),
-        tokenizer=_below(model, words.file),
+        weights=str(PurePosixPath(model.below, found)),
+        weights_sha256="",
+        tokenizer=str(PurePosixPath(model.below, words.file)),
         tokenizer_sha256=words.sha256,
         licence=_licence(folder),
         source=source,
@@ -96,12 +94,14 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         config_sha256=_config_hash(model),
         folder=folder.resolve(),
     )
-    whole = _piped(base, pipeline, reference) if pipeline else _prompted(base, model, reference)
-    return whole.with_fingerprint().truncate(reference.dim)
+    complete = _piped(base, pipeline, reference) if pipeline else _prompted(base, model, reference)
+    others = pipeline.hashes if pipeline else safetensors_files.of_prompt(base.folder, complete.method)
+    sha256 = safetensors_files.combine_hashes([safetensors_files.identity(model.folder / found), *others])
+    return replace(complete, weights_sha256=sha256).with_fingerprint().truncate(reference.dim)
 
 
 def with_template(folder: Path, reference: Reference, *, trust: bool = False) -> Reference:
-    """`reference` with the default template filled in where it names none."""
+    """`reference` with the default template if it names none."""
     if reference.template or st_config.is_pipeline(folder):
         return reference
     return replace(reference, template="prompteol" if _model(folder, trust).causal else "mean")
@@ -113,7 +113,8 @@ def is_causal(folder: Path, *, trust: bool = False) -> bool:
 
 
 def _model(folder: Path, trust: bool) -> _Model:
-    inner, below = _inner(folder)
+    below = st_config.transformer(folder)
+    inner = folder / below
     config = read_object(inner / CONFIG)
     if not config:
         raise NotFound(
@@ -133,18 +134,8 @@ def _model(folder: Path, trust: bool) -> _Model:
     return _Model(inner, below, config, _decodes(inner, config, trust))
 
 
-def _inner(folder: Path) -> tuple[Path, str]:
-    """The folder of the model itself, and its path below `folder`."""
-    below = st_config.transformer(folder) if st_config.is_pipeline(folder) else ""
-    return (folder / below if below else folder), below
-
-
-def _configs(folder: Path) -> list[Path]:
-    return st_config.configs(folder) if st_config.is_pipeline(folder) else []
-
-
 def _decodes(folder: Path, config: JsonObject, trust: bool) -> bool:
-    """Whether it is a decoder; transformers decides for model types that are not listed here."""
+    """Whether it is a decoder; for model types that are not listed here transformers decides."""
     kind = config.get("model_type")
     if kind in ENCODERS.split():
         return bool(config.get("is_decoder"))
@@ -165,21 +156,12 @@ def _prompted(base: Bundle, model: _Model, reference: Reference) -> Bundle:
     options = {**template.options, **reference.options}
     if reference.layer is not None:
         options["layer"] = reference.layer
-    return replace(
-        base,
-        method=template.method,
-        weights_sha256=safetensors_files.combine_hashes(
-            [base.weights_sha256, *safetensors_files.of_prompt(base.folder, template.method)]
-        ),
-        prompts=template.prompts,
-        options=options,
-        layer=int(options.get("layer", -1)),
-    )
+    layer = int(options.get("layer", -1))
+    return replace(base, method=template.method, prompts=template.prompts, options=options, layer=layer)
 
 
 def _piped(base: Bundle, pipeline: Pipeline, reference: Reference) -> Bundle:
-    if reference.layer is not None or reference.options:
-        option = "layer" if reference.layer is not None else next(iter(reference.options))
+    for option in (*(["layer"] if reference.layer is not None else []), *reference.options):
         raise UsageError(
             f"{base.name} defines its own pooling (modules.json), so {option} cannot be chosen.",
             f"Name a template: {base.name}#mean",
@@ -209,7 +191,7 @@ def _check_template(template: Template, base: Bundle, model: _Model) -> None:
 
 
 def _max_tokens(model: _Model, words: Vocabulary, reference: Reference, configured: int | None) -> int:
-    """The longest input in tokens. Raises UsageError if the reference asks for more than the model has positions."""
+    """The longest input in tokens. Raises UsageError if the reference has more than the model has positions."""
     inner = model.config.get("text_config") or {}
     places = next((int(each[key]) for each in (model.config, inner) for key in POSITIONS if each.get(key)), None)
     if places and model.kind in OFFSET:
@@ -219,10 +201,8 @@ def _max_tokens(model: _Model, words: Vocabulary, reference: Reference, configur
         raise UsageError(
             f"max_tokens is {wanted}, and {model.folder} has {places} positions.", "Choose a smaller max_tokens."
         )
-    if wanted:
-        return wanted
-    known = [each for each in (places, words.longest, configured) if each]
-    return min(int(each) for each in (*known, *([] if configured else [MAX_TOKENS[model.causal]])))
+    limits = (places, words.longest, configured or MAX_TOKENS[model.causal])
+    return wanted or min(int(each) for each in limits if each)
 
 
 def _precision(model: _Model, found: str, reference: Reference) -> str:
@@ -240,11 +220,6 @@ def _config_hash(model: _Model) -> str:
     code = sorted(model.folder.glob("*.py")) if "auto_map" in model.config else []
     content = json.dumps([settings, [safetensors_files.sha256(each) for each in code]], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
-
-
-def _below(model: _Model, name: str) -> str:
-    """The path of a file of the model relative to the pipeline's folder."""
-    return str(PurePosixPath(model.below, name)) if model.below else name
 
 
 def _licence(folder: Path) -> str:

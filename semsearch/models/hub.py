@@ -1,7 +1,7 @@
-"""Downloads from the Hugging Face hub, into the cache shared with other programs.
+"""Models of the Hugging Face hub: its cache, shared with every other program, and downloads into it.
 
 Configuration, tokenizer and safetensors are downloaded, and ONNX if encoder.json marks an exported encoder; never code
-or pickles. HF_ENDPOINT sets the address of the hub, as usual.
+or pickles. HF_ENDPOINT sets the address of the hub and HF_HOME the place of the cache, as usual.
 """
 
 from __future__ import annotations
@@ -10,15 +10,58 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-from semsearch.errors import NotFound, SemsearchError
-from semsearch.models.hub_cache import cache, check_name, hub_id, offline
+from semsearch import settings
+from semsearch.errors import NotFound, SemsearchError, UsageError
 
-WANTED = ("*.json", "*.txt", "*.model", "*.safetensors", "README.md")
-EXPORTED = ("*.onnx", "*.onnx.data")
-NEVER = ("consolidated*", "original/*", "openvino/*", "onnx/*", "*.py", "*.bin", "*.msgpack", "*.h5")
+NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+COMMIT = re.compile(r"[0-9a-f]{40}")
+WANTED = ["*.json", "*.txt", "*.model", "*.safetensors", "README.md"]
+EXPORTED = ["*.onnx", "*.onnx.data"]
+NEVER = ["consolidated*", "original/*", "openvino/*", "onnx/*", "*.py", "*.bin", "*.msgpack", "*.h5"]
 CONVERTER = "https://huggingface.co/spaces/safetensors/convert"
+
+
+def cache() -> Path:
+    """The folder in which every program stores its downloads from the hub."""
+    if chosen := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
+        return Path(chosen).expanduser()
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    return Path(os.environ.get("HF_HOME") or usual).expanduser() / "hub"
+
+
+def known(name: str) -> bool:
+    """Whether the cache has any file of a model."""
+    return _folder(name).is_dir()
+
+
+def snapshot(name: str, revision: str = "") -> Path | None:
+    """The folder of a revision in the cache, complete or not; None if there is none. Never uses the network."""
+    folder, wanted = _folder(name), revision or "main"
+    try:
+        wanted = (folder / "refs" / wanted).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        if not COMMIT.fullmatch(wanted):
+            return None
+    snapshot = folder / "snapshots" / wanted
+    return snapshot if snapshot.is_dir() else None
+
+
+def commit(folder: Path) -> str:
+    """The commit in a folder of the cache, or ""."""
+    return folder.name if COMMIT.fullmatch(folder.name) else ""
+
+
+def offline() -> bool:
+    """Whether the network is off: by a flag, a setting, or HF_HUB_OFFLINE."""
+    return settings.load().offline or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
+
+
+def hub_id(name: str, revision: str) -> str:
+    """The reference of a model of the hub."""
+    return f"hf:{name}@{revision}" if revision else f"hf:{name}"
 
 
 def download(name: str, revision: str = "") -> Path:
@@ -26,37 +69,34 @@ def download(name: str, revision: str = "") -> Path:
 
     Raises NotFound if it is unknown, access is denied, or the network is off or fails.
     """
-    check_name(name)
+    _check_name(name)
     if offline():
         raise NotFound(f"hf:{name} cannot be downloaded in offline mode.", "Leave out --offline.")
     from huggingface_hub import snapshot_download
 
-    def fetch(more: tuple[str, ...]) -> Path:
-        patterns = [*WANTED, *more]
-        return Path(
-            snapshot_download(
-                name,
-                revision=revision or None,
-                allow_patterns=patterns,
-                ignore_patterns=[*NEVER],
-                cache_dir=cache(),
-                endpoint=os.environ.get("HF_ENDPOINT"),
-            )
-        )
-
+    fetch = partial(
+        snapshot_download,
+        name,
+        revision=revision or None,
+        ignore_patterns=NEVER,
+        cache_dir=cache(),
+        endpoint=os.environ.get("HF_ENDPOINT"),
+    )
     with _explained(name, revision):
-        folder = fetch(())
-        return fetch(EXPORTED) if (folder / "encoder.json").is_file() else folder
+        folder = Path(fetch(allow_patterns=WANTED))
+        if (folder / "encoder.json").is_file():
+            fetch(allow_patterns=WANTED + EXPORTED)
+        return folder
 
 
 def remove(name: str, revision: str = "") -> int:
     """Delete a model from the cache, all of its revisions or one; the number of bytes freed. Raises NotFound."""
-    check_name(name)
+    _check_name(name)
     from huggingface_hub import scan_cache_dir
 
     with _explained(name, revision):
         found = scan_cache_dir(cache())
-    repos = [repo for repo in found.repos if repo.repo_id == name and repo.repo_type == "model"]
+    repos = [repo for repo in found.repos if (repo.repo_id, repo.repo_type) == (name, "model")]
     cached = [each for repo in repos for each in repo.revisions]
     doomed = [each.commit_hash for each in cached if not revision or revision in (each.commit_hash, *each.refs)]
     if not doomed:
@@ -78,6 +118,17 @@ def check_safetensors(name: str, revision: str = "") -> None:
             f"{hub_id(name, revision)} has pickled weights only ({pickled[0]}), which are not read.",
             f"Convert it at {CONVERTER} and use hf:{name}@refs/pr/N, or convert a local copy.",
         )
+
+
+def _check_name(name: str) -> None:
+    """Raises UsageError for what cannot be the name of a model of the hub."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f"hf:{name} is not the name of a model.", "Use hf:owner/name, or hf:owner/name@revision.")
+
+
+def _folder(name: str) -> Path:
+    _check_name(name)
+    return cache() / f"models--{name.replace('/', '--')}"
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Model folders: found by a name of the catalogue, an id of the hub, or a path.
 
-A downloaded model of the hub is used without asking the hub again; `models pull` fetches the newest version.
+A downloaded model of the hub is used without contacting the hub again; `models pull` fetches the newest version.
 """
 
 from __future__ import annotations
@@ -11,11 +11,17 @@ import re
 from pathlib import Path
 
 from semsearch.errors import NotFound, SemsearchError
-from semsearch.models import bundle, hub_cache
+from semsearch.models import bundle, hub
 from semsearch.models.model_ref import HUB
 from semsearch.types import JsonObject
 
 ASSETS = Path(__file__).parent / "assets"
+
+
+def catalogue() -> dict[str, JsonObject]:
+    """Every encoder with a name: its licence, size, source and template."""
+    content: dict[str, JsonObject] = json.loads((ASSETS / "catalogue.json").read_text(encoding="utf-8"))
+    return content
 
 
 def find(name: str | Path, revision: str = "") -> Path:
@@ -23,46 +29,42 @@ def find(name: str | Path, revision: str = "") -> Path:
 
     A model of the hub is downloaded if necessary. Raises NotFound, which suggests similar names.
     """
-    entry = catalogue().get(str(name), {})
+    name, known = str(name), catalogue()
+    entry = known.get(name, {})
     if entry.get("folder"):
         return ASSETS / str(entry["folder"])
-    wanted = entry.get("hub") or (str(name).removeprefix(HUB) if str(name).startswith(HUB) else "")
-    if wanted:
-        return fetch(wanted, revision or entry.get("revision", ""))
+    if on_hub := entry.get("hub") or (name.removeprefix(HUB) if name.startswith(HUB) else ""):
+        return fetch(on_hub, revision or entry.get("revision", ""))
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder
-    if "/" in str(name) or str(name).startswith((".", "~")):
-        raise _no_folder(str(name), folder)
-    near = difflib.get_close_matches(str(name), [*catalogue(), *_beside(folder)], n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
+    if "/" in name or name.startswith((".", "~")):
+        raise _no_folder(name, folder)
     raise NotFound(
-        f"no encoder is called {str(name)!r}.",
-        f"{hint}Choose from: {', '.join(sorted(catalogue()))}, a folder, or hf:owner/name.",
+        f"no encoder is called {name!r}.",
+        f"{_similar(name, [*known, *_beside(folder)])}Choose from: {', '.join(sorted(known))}, "
+        "a folder, or hf:owner/name.",
     )
 
 
 def _no_folder(name: str, folder: Path) -> NotFound:
     """The error for a path that does not exist, with a similar name beside it."""
-    near = difflib.get_close_matches(folder.name, _beside(folder), n=1)
-    hint = f"Did you mean {str(folder.parent / near[0])!r}? " if near else ""
-    hub = f" A model of the hub is written {HUB}{name}." if re.fullmatch(r"[\w-]+/[\w.-]+", name) else ""
-    return NotFound(f"there is no folder {name}.", f"{hint}Check the path, or see: semsearch models list.{hub}")
+    hint = _similar(folder.name, _beside(folder), folder.parent)
+    on_hub = f" A model of the hub is written {HUB}{name}." if re.fullmatch(r"[\w-]+/[\w.-]+", name) else ""
+    return NotFound(f"there is no folder {name}.", f"{hint}Check the path, or see: semsearch models list.{on_hub}")
+
+
+def _similar(name: str, known: list[str], parent: Path = Path()) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"Did you mean {str(parent / near[0])!r}? " if near else ""
 
 
 def _beside(folder: Path) -> list[str]:
     """Names of the folders beside `folder`."""
     try:
-        names = [each.name for each in folder.parent.iterdir() if not each.name.startswith(".") and each.is_dir()]
-        return names[:200]
+        return [each.name for each in folder.parent.iterdir() if not each.name.startswith(".") and each.is_dir()][:200]
     except OSError:
         return []
-
-
-def catalogue() -> dict[str, JsonObject]:
-    """Every encoder with a name: its licence, size, source and template."""
-    content: dict[str, JsonObject] = json.loads((ASSETS / "catalogue.json").read_text(encoding="utf-8"))
-    return content
 
 
 def fetch(name: str, revision: str = "") -> Path:
@@ -72,8 +74,8 @@ def fetch(name: str, revision: str = "") -> Path:
     """
     if (found := local(name, revision)) is not None:
         return found
-    if hub_cache.offline():
-        model = hub_cache.hub_id(name, revision)
+    if hub.offline():
+        model = hub.hub_id(name, revision)
         raise NotFound(
             f"{model} is not on this machine and cannot be downloaded in offline mode.",
             f"Fetch it once without --offline: semsearch models pull {model}",
@@ -83,7 +85,7 @@ def fetch(name: str, revision: str = "") -> Path:
 
 def local(name: str, revision: str = "") -> Path | None:
     """The folder of a model of the hub that is on this machine and complete, else None. Never uses the network."""
-    folder = hub_cache.snapshot(name, revision)
+    folder = hub.snapshot(name, revision)
     try:
         if folder is not None:
             check_complete(folder)
@@ -94,8 +96,6 @@ def local(name: str, revision: str = "") -> Path | None:
 
 def pull(name: str, revision: str = "") -> Path:
     """Download the newest version of a model of the hub, or one revision of it. Raises NotFound."""
-    from semsearch.models import hub  # its client is of no use to a model that is on this machine
-
     folder = hub.download(name, revision)
     try:
         check_complete(folder)

@@ -1,12 +1,12 @@
-"""References: one string that names a model and how it is read.
+"""References: one string that names a model and the way to read it.
 
     MODEL                                    default, a catalogue name, a folder, hf:owner/name[@revision]
     MODEL#TEMPLATE                           bert-base#cot-bert        ./bert#query: [X]
     MODEL#key=value,…,template=TEMPLATE      ./opt#dtype=bf16,layer=-2,template=prompteol
 
-TEMPLATE is a name of the library, a TOML file, or a text with [X]. `template=` comes last and takes all that follows;
-so does a text with [X]. Other keys: dtype, layer, max_tokens, dim (vectors are truncated to it),
-revision, and the options of the method.
+TEMPLATE is a name of the library, a TOML file, or a text with [X]. `template=` comes last and takes the rest of the
+string; so does a text with [X]. Other keys: dtype, layer, max_tokens, dim (vectors are truncated to it), revision, and
+the options of the method.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Value: TypeAlias = str | int | bool
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A model and how it is read. "" and None leave a part to the model or template. `options` are the method's."""
+    """A model and the way to read it. "" and None leave a part to the model or template; `options` are the method's."""
 
     model: str
     template: str = ""
@@ -82,8 +82,9 @@ class Reference:
         if model != self.model:
             values["revision"] = ""
         values |= dict(sorted(self.options.items()))
-        parts = [f"{key}={_written(value)}" for key, value in values.items() if value not in ("", None)]
-        if not parts and self.template and _plain(self.template):
+        named = {key: value for key, value in values.items() if value not in ("", None)}
+        parts = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in named.items()]
+        if not parts and self.template and _next(self.template) == ("template", self.template, ""):  # needs no key
             return f"{model}#{self.template}"
         parts += [f"template={self.template}"] if self.template else []
         return f"{model}#{','.join(parts)}" if parts else model
@@ -122,15 +123,6 @@ def _next(fragment: str) -> tuple[str, Value, str]:
 def _read(value: str) -> Value:
     """A whole number, true or false, else the text."""
     return int(value) if NUMBER.fullmatch(value) else WORDS.get(value, value)
-
-
-def _written(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _plain(template: str) -> bool:
-    """Whether `template` needs no key in front of it."""
-    return _next(template) == ("template", template, "")
 
 
 def _checked(key: str, value: object) -> object:

@@ -51,7 +51,7 @@ def last(mask: Tensor) -> Tensor:
 
 
 def positions_of(ids: Tensor, token: int, count: int) -> Tensor:
-    """Where `token` stands, its last `count` times, in their order: (n, t) -> (n, count)."""
+    """The last `count` positions of `token`, in their order: (n, t) -> (n, count)."""
     places = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
     found = torch.where(ids == token, places, torch.full_like(places, -1))
     return found.topk(count, dim=1).values.flip(1) if count > 1 else found.amax(1, keepdim=True)

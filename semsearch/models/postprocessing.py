@@ -4,7 +4,7 @@
     flow        Li et al. 2020, https://arxiv.org/abs/2011.05864: an invertible map to a Gaussian
     truncate    Kusupati et al. 2022, Matryoshka: the first components, of an encoder trained for it
 
-In PyTorch the steps lie in post/0, post/1 … of the encoder's folder and are run by networks.post; an exported graph
+In PyTorch the steps are in post/0, post/1 … of the encoder's folder and are run by networks.post; an exported graph
 contains them. They are part of the fingerprint: vectors before and after cannot be compared.
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -32,13 +33,11 @@ CONVERT = (
 
 def find(folder: Path) -> str:
     """The name of the weights in `folder`: a file, or the index of several. Raises NotFound, Corrupt."""
-    if (folder / WHOLE).is_file():
-        _header(folder / WHOLE)
-        return WHOLE
-    if (folder / SHARDED).is_file():
-        for shard in _shards(folder / SHARDED):
-            _header(shard)
-        return SHARDED
+    for name in (WHOLE, SHARDED):
+        if (folder / name).is_file():
+            for file in _files(folder / name):
+                _tensors(file)
+            return name
     if pickled := sorted({path.name for pattern in PICKLED for path in folder.glob(pattern)}):
         several = f" and {len(pickled) - 1} more" if len(pickled) > 1 else ""
         raise NotFound(
@@ -46,7 +45,7 @@ def find(folder: Path) -> str:
             CONVERT.format(file=pickled[0]),
         )
     if (folder / ADAPTER).is_file():
-        raise NotFound(f"{folder} holds an adapter, not a model.", "Merge it into its base model and save that.")
+        raise NotFound(f"{folder} has an adapter, not a model.", "Merge it into its base model and save that.")
     raise NotFound(f"{folder} has no weights: no {WHOLE}.", "Copy the whole model, or name another folder.")
 
 
@@ -90,39 +89,35 @@ def sha256(path: Path, *, large: int = LARGE) -> str:
 
 def precision(folder: Path, weights: str) -> str:
     """The precision that most of the weights have: fp32, fp16 or bf16."""
-    sizes: dict[str, int] = {}
-    for tensor in _header(_files(folder / weights)[0]).values():
-        if isinstance(tensor, dict) and "dtype" in tensor:
-            start, end = tensor["data_offsets"]
-            sizes[tensor["dtype"]] = sizes.get(tensor["dtype"], 0) + end - start
-    most = max(sizes, key=sizes.__getitem__, default="F32")
-    return {"F16": "fp16", "BF16": "bf16"}.get(most, "fp32")
+    sizes: Counter[str] = Counter()
+    for tensor in _tensors(_files(folder / weights)[0]).values():
+        start, end = tensor["data_offsets"]
+        sizes[tensor.get("dtype", "")] += end - start
+    return {"F16": "fp16", "BF16": "bf16"}.get(max(sizes, key=sizes.__getitem__, default=""), "fp32")
 
 
 def names(path: Path) -> set[str]:
     """The names of the tensors in the weights `path`. Raises Corrupt, NotFound."""
-    return {name for file in _files(path) for name in _header(file) if name != "__metadata__"}
+    return {name for file in _files(path) for name in _tensors(file)}
 
 
 def _files(weights: Path) -> list[Path]:
-    return _shards(weights) if weights.name.endswith(".index.json") else [weights]
-
-
-def _shards(index: Path) -> list[Path]:
-    """The files of an index, in its order. Raises Corrupt, NotFound."""
+    """The file `weights` itself, or the files of that index, in its order. Raises Corrupt, NotFound."""
+    if not weights.name.endswith(".index.json"):
+        return [weights]
     try:
-        names = dict.fromkeys(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        names = dict.fromkeys(json.loads(weights.read_text(encoding="utf-8"))["weight_map"].values())
     except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise Corrupt(f"{index} is not an index of weights.", "Copy the model again.") from error
-    shards = [index.parent / Path(str(name)).name for name in names]
+        raise Corrupt(f"{weights} is not an index of weights.", "Copy the model again.") from error
+    shards = [weights.parent / Path(str(name)).name for name in names]
     for shard in shards:
         if not shard.is_file():
-            raise NotFound(f"{index.parent} lacks {shard.name}, a part of its weights.", "Copy the model again.")
+            raise NotFound(f"{weights.parent} lacks {shard.name}, a part of its weights.", "Copy the model again.")
     return shards
 
 
-def _header(path: Path) -> JsonObject:
-    """The header of a safetensors file. Raises Corrupt if the file is truncated or has another format."""
+def _tensors(path: Path) -> JsonObject:
+    """Name -> dtype, shape and offsets of each tensor in a file. Raises Corrupt if that is invalid."""
     size = path.stat().st_size
     try:
         with path.open("rb") as file:
@@ -130,8 +125,8 @@ def _header(path: Path) -> JsonObject:
             if not 2 <= length <= size - 8:
                 raise ValueError
             header: JsonObject = json.loads(file.read(length))
-        ends = [each["data_offsets"][1] for key, each in header.items() if key != "__metadata__"]
-        whole = 8 + length + max(ends, default=0) == size
+        header.pop("__metadata__", None)
+        whole = 8 + length + max((each["data_offsets"][1] for each in header.values()), default=0) == size
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"{path} is not a safetensors file.", "Copy it again.") from error
     if not whole:

@@ -21,13 +21,7 @@ from semsearch.utils.json_files import read_object
 
 MODULES = "modules.json"
 CONFIG = "config_sentence_transformers.json"
-OWNER = "sentence_transformers"
-BEHIND = (
-    "Dense",
-    "LayerNorm",
-    "Normalize",
-    "Dropout",
-)  # modules that may follow the pooling; dropout has no effect in inference
+AFTER = ("Dense", "LayerNorm", "Normalize", "Dropout")  # may follow the pooling; inference ignores dropout
 NORMALIZE = "normalize"  # its name in the method's options
 POOLINGS = {  # older folders have a flag for each, and concatenate several in this order
     "pooling_mode_cls_token": "cls",
@@ -42,19 +36,11 @@ PASSAGES = ("document", "passage", "corpus")  # names of the prompt for passages
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """`then` are the folders of the modules after the pooling, and `hashes` those of their weights."""
+    """`options` are those of the method sentence_transformer, `hashes` those of the modules after the pooling."""
 
-    pooling: tuple[str, ...]
-    then: tuple[str, ...]
+    options: JsonObject
     hashes: tuple[str, ...]
-    include_prompt: bool
     prompts: Mapping[Role, Prompt]
-
-    @property
-    def options(self) -> JsonObject:
-        """Options of the method sentence_transformer."""
-        options: JsonObject = {"pooling": self.pooling, "then": self.then}
-        return options if self.include_prompt else {**options, "include_prompt": False}
 
 
 def is_pipeline(folder: Path) -> bool:
@@ -64,8 +50,8 @@ def is_pipeline(folder: Path) -> bool:
 
 def transformer(folder: Path) -> str:
     """The path of the model below `folder`; "" if it is that folder itself."""
-    (kind, path), *_ = _listed(folder)
-    return _inside(path, folder) if kind.endswith(".Transformer") else ""
+    kind, path = _listed(folder)[0] if is_pipeline(folder) else ("", "")
+    return path if kind.endswith(".Transformer") else ""
 
 
 def sizes(folder: Path) -> JsonObject:
@@ -75,12 +61,14 @@ def sizes(folder: Path) -> JsonObject:
 
 def configs(folder: Path) -> list[Path]:
     """The configuration files that its modules require."""
+    if not is_pipeline(folder):
+        return []
     return [folder / path / "config.json" for kind, path in _listed(folder) if kind.endswith((".Pooling", ".Dense"))]
 
 
 def read(folder: Path) -> Pipeline:
     """The pipeline in `folder`. Raises UsageError for an unsupported one, Corrupt, NotFound."""
-    first, *others = _modules(folder)
+    first, *others = [(_supported(kind, folder), path) for kind, path in _listed(folder)]
     pooled = [path for kind, path in others if kind == "Pooling"]
     if first[0] != "Transformer" or len(pooled) != 1 or others[0][0] != "Pooling":
         order = " → ".join(kind for kind, _ in (first, *others))
@@ -89,20 +77,21 @@ def read(folder: Path) -> Pipeline:
         )
     then = [(kind, path) for kind, path in others[1:] if kind != "Dropout"]
     weighted = [path for kind, path in then if kind != "Normalize"]
-    ways, include_prompt = _pooling(read_object(folder / pooled[0] / "config.json"), folder)
+    pooling = read_object(folder / pooled[0] / "config.json")
+    options: JsonObject = {
+        "pooling": _ways(pooling, folder),
+        "then": tuple(NORMALIZE if kind == "Normalize" else path for kind, path in then),
+    }
+    if not pooling.get("include_prompt", True):
+        options["include_prompt"] = False
     for path in weighted:
-        _plain(read_object(folder / path / "config.json"), folder / path)
-    return Pipeline(
-        pooling=ways,
-        then=tuple(NORMALIZE if kind == "Normalize" else path for kind, path in then),
-        hashes=tuple(each for path in weighted for each in safetensors_files.of_module(folder / path)),
-        include_prompt=include_prompt,
-        prompts=_prompts(read_object(folder / CONFIG)),
-    )
+        _check_plain(folder / path)
+    hashes = tuple(each for path in weighted for each in safetensors_files.of_module(folder / path))
+    return Pipeline(options, hashes, _prompts(read_object(folder / CONFIG)))
 
 
 def _listed(folder: Path) -> list[tuple[str, str]]:
-    """Type and path of every module as listed in the folder."""
+    """Type and path of every module as listed in the folder. Raises Corrupt, and UsageError for a path outside it."""
     try:
         listed = json.loads((folder / MODULES).read_text(encoding="utf-8"))
         found = [(str(one["type"]), str(one["path"])) for one in listed]
@@ -110,55 +99,46 @@ def _listed(folder: Path) -> list[tuple[str, str]]:
         raise Corrupt(f"{folder / MODULES} cannot be read: {error}.", "Copy the model again.") from error
     if not found:
         raise Corrupt(f"{folder / MODULES} lists no modules.", "Copy the model again.")
+    for _, path in found:
+        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+            raise UsageError(f"{folder} refers to a module outside the folder: {path}.", "Copy the whole model.")
     return found
 
 
-def _inside(path: str, folder: Path) -> str:
-    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-        raise UsageError(f"{folder} refers to a module outside the folder: {path}.", "Copy the whole model.")
-    return path
+def _supported(type_: str, folder: Path) -> str:
+    """The class name of a module. Raises UsageError for an unsupported one."""
+    owner, kind = type_.partition(".")[0], type_.rpartition(".")[2]
+    if owner != "sentence_transformers" or kind not in ("Transformer", "Pooling", *AFTER):
+        raise UsageError(
+            f"{folder} has the unsupported module {type_}.",
+            f"Known are Transformer, Pooling, {', '.join(AFTER)}; or name a template: {folder.name}#mean",
+        )
+    return kind
 
 
-def _modules(folder: Path) -> list[tuple[str, str]]:
-    """Class and path of every module. Raises UsageError, which names it, for an unknown one."""
-    modules = []
-    for type_, path in _listed(folder):
-        kind = type_.rpartition(".")[2]
-        if type_.partition(".")[0] != OWNER or kind not in ("Transformer", "Pooling", *BEHIND):
-            raise UsageError(
-                f"{folder} has the unsupported module {type_}.",
-                f"Known are Transformer, Pooling, {', '.join(BEHIND)}; or name a template: {folder.name}#mean",
-            )
-        modules.append((kind, _inside(path, folder)))
-    return modules
-
-
-def _pooling(config: JsonMapping, folder: Path) -> tuple[tuple[str, ...], bool]:
+def _ways(config: JsonMapping, folder: Path) -> tuple[str, ...]:
+    """The names of the pooling or poolings. Raises UsageError for an unknown one."""
     modes = config.get("pooling_mode")
     ways: Sequence[str] = (modes,) if isinstance(modes, str) else modes or ()
     ways = ways or [way for key, way in POOLINGS.items() if config.get(key)] or ["mean"]
     unknown = sorted(set(ways) - set(POOLINGS.values()))
     if unknown:
         raise UsageError(
-            f"{folder} has the unknown pooling {unknown[0]!r}.",
-            f"Known are {', '.join(POOLINGS.values())}.",
+            f"{folder} has the unknown pooling {unknown[0]!r}.", f"Known are {', '.join(POOLINGS.values())}."
         )
-    return tuple(ways), bool(config.get("include_prompt", True))
+    return tuple(ways)
 
 
-def _plain(config: JsonMapping, folder: Path) -> None:
-    """UsageError if a module does not map the sentence embedding alone."""
-    other = {
-        key: config[key]
-        for key in ("use_residual", "module_input_name", "module_output_name")
-        if config.get(key) not in (None, False, "sentence_embedding")
-    }
-    for key, value in other.items():
-        raise UsageError(f"the module {folder} has the unsupported {key} {value!r}.", "Use another model.")
+def _check_plain(folder: Path) -> None:
+    """Raises UsageError if the module in `folder` maps anything but the sentence embedding."""
+    config = read_object(folder / "config.json")
+    for key in ("use_residual", "module_input_name", "module_output_name"):
+        if (value := config.get(key)) not in (None, False, "sentence_embedding"):
+            raise UsageError(f"the module {folder} has the unsupported {key} {value!r}.", "Use another model.")
 
 
 def _prompts(config: JsonMapping) -> dict[Role, Prompt]:
-    """The prompts that encode_query and encode_document of that library choose."""
+    """The prompts of encode_query and encode_document in that library."""
     prompts = config.get("prompts") or {}
     passage = next((prompts[name] for name in PASSAGES if prompts.get(name)), "")
     return {"query": Prompt(before=prompts.get("query") or ""), "passage": Prompt(before=passage)}

@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from tokenizers import Encoding
 from tokenizers import Tokenizer as FastTokenizer
 
 from semsearch.errors import UsageError
@@ -22,8 +21,6 @@ from semsearch.types import TruncationStats
 CHARACTERS_PER_TOKEN = 16  # in the part of a very long text that is tokenised first; English has 4 to 5
 SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 MARGIN = 128  # tokens near the end of that part that the split may have changed: a word has at most 100 pieces
-
-
 Part = Literal["prompt", "sentence", "both"]
 PROMPT: Part = "prompt"
 
@@ -95,14 +92,9 @@ class Tokenizer:
         side = self._split(prompt.before, prompt.after)
         texts = (side.left.rstrip(), side.right)
         left, right = (self._fast.encode(text, add_special_tokens=False).ids if text else [] for text in texts)
-        return PromptTokens(
-            (*side.before, *left),
-            (*right, *side.after),
-            mask=self._id("mask"),
-            pad=self._id("pad"),
-            lead=len(self._lead),
-            trail=len(self._trail),
-        )
+        before, after = (*side.before, *left), (*right, *side.after)
+        marks = {name: self._id(name) for name in ("mask", "pad")}
+        return PromptTokens(before, after, lead=len(self._lead), trail=len(self._trail), **marks)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text alone, without prompt and special tokens."""
@@ -147,7 +139,7 @@ class Tokenizer:
             return self._cut(text, 2 * size, side)
         if over <= 0:
             return [*side.before, *encoding.ids, *side.after]
-        slot = _slot(encoding, start, end)
+        slot = [at for at, (first, last) in enumerate(encoding.offsets) if start <= first < last <= end]
         if over > len(slot):
             raise UsageError(
                 f"the prompt alone has {len(encoding.ids) + len(side) - len(slot)} tokens, and the longest input is "
@@ -191,8 +183,7 @@ class Tokenizer:
         return mark in MARKS and self._strips.get(self.tokens.get(MARKS[mark], ""), (False, False))[side]
 
     def _id(self, name: str) -> int:
-        token = self.tokens.get(name)
-        number = None if token is None else self._fast.token_to_id(token)
+        number: int | None = self._fast.token_to_id(self.tokens.get(name, ""))
         return -1 if number is None else number
 
     def _needed(self, mark: str) -> int:
@@ -250,13 +241,8 @@ def _surroundings(fast: FastTokenizer) -> tuple[list[int], list[int]]:
     return with_[:start], with_[start + len(alone) :]
 
 
-def _slot(encoding: Encoding, start: int, end: int) -> list[int]:
-    """Positions of the tokens that come from the sentence alone."""
-    return [at for at, (first, last) in enumerate(encoding.offsets) if first >= start and last <= end and last > first]
-
-
 def _origin(text: str, first: int, last: int, start: int, end: int) -> Part:
-    """The origin of text[first:last] if the sentence is text[start:end]; a space before it is not part of it."""
+    """The origin of text[first:last] if the sentence is text[start:end], without regard to a leading space."""
     if last <= start or first >= end:
         return PROMPT
     first += len(text[first:last]) - len(text[first:last].lstrip())

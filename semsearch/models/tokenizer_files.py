@@ -33,7 +33,7 @@ UNBOUNDED = 1_000_000  # tokens: model_max_length is 10^30 if it was never set
 class Vocabulary:
     """`file` is a name in the folder or an absolute path; `sha256` is that of the source files in the folder.
 
-    `tokens` has those of mask, sep, cls and pad that exist. `longest` input in tokens, or None.
+    `tokens` names the mask, sep, cls and pad that exist. `longest` input in tokens, or None.
     """
 
     file: str
@@ -50,23 +50,17 @@ def read(folder: Path, *, lower: bool = False, trust: bool = False) -> Vocabular
         raise NotFound(f"{folder} has no tokenizer: no {WHOLE}.", "Copy the whole model, or name another folder.")
     configs = [folder / CONFIG] if config else []
     identity = safetensors_files.combine_hashes(map(safetensors_files.sha256, (*files, *configs)))
-    if path.is_file():
-        content = _parsed(path.read_text(encoding="utf-8"), path)
-        amended = _amended(content, config, lower=lower)
-        if not amended:
-            return Vocabulary(WHOLE, safetensors_files.sha256(path), _tokens(folder, config, content), _longest(config))
-    else:
-        name = f"tokenizers/{identity}.json"
-        known = user_cache.read(name)
-        text = known.decode() if known else _converted(folder, trust)
-        if not known:
-            _keep(name, text)
-        content, path = _parsed(text, folder), user_cache.folder() / name
-        amended = _amended(content, config, lower=lower)
-    if amended:
+    whole = path.is_file()
+    text = path.read_bytes() if whole else user_cache.read(_cached(identity)) or _converted(folder, trust).encode()
+    content = _parsed(text, path if whole else folder)
+    tokens, length = _tokens(folder, config, content), config.get("model_max_length")
+    longest = int(length) if isinstance(length, int | float) and 0 < length < UNBOUNDED else None
+    if amended := _amended(content, config, lower=lower):
         identity = safetensors_files.combine_hashes([identity, *amended])
-        path = _keep(f"tokenizers/{identity}.json", json.dumps(content, ensure_ascii=False))
-    return Vocabulary(str(path), identity, _tokens(folder, config, content), _longest(config))
+        text = json.dumps(content, ensure_ascii=False).encode()
+    elif whole:
+        return Vocabulary(WHOLE, safetensors_files.sha256(path), tokens, longest)
+    return Vocabulary(_store(identity, text), identity, tokens, longest)
 
 
 def there(folder: Path) -> list[Path]:
@@ -74,7 +68,7 @@ def there(folder: Path) -> list[Path]:
     return [folder / name for name in (WHOLE, *OLDER) if (folder / name).is_file()]
 
 
-def _parsed(text: str, where: Path) -> JsonObject:
+def _parsed(text: bytes, where: Path) -> JsonObject:
     try:
         content: JsonObject = json.loads(text)
         _ = content["model"]
@@ -94,24 +88,18 @@ def _converted(folder: Path, trust: bool) -> str:
 def _amended(content: JsonObject, config: JsonMapping, *, lower: bool) -> list[str]:
     """Amend a tokenizer's `content` as its configuration requires; the names of the amendments made."""
     done = []
-    if lower and not _lowers(content.get("normalizer")):
-        steps = [{"type": "Lowercase"}, *_listed(content.get("normalizer"), "normalizers")]
-        content["normalizer"] = {"type": "Sequence", "normalizers": steps}
+    steps = _listed(content.get("normalizer"), "normalizers")
+    if lower and not any(step["type"] == "Lowercase" or step.get("lowercase") is True for step in steps):
+        content["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "Lowercase"}, *steps]}
         done.append("lower")
-    start = _content(config.get("bos_token"))
-    if config.get("add_bos_token") and start and not _begins_with(content.get("post_processor"), start):
+    start, steps = _content(config.get("bos_token")), _listed(content.get("post_processor"), "processors")
+    if config.get("add_bos_token") and start and not _begin_with(steps, start):
         number = next((each["id"] for each in content["added_tokens"] if each["content"] == start), None)
         number = content["model"].get("vocab", {}).get(start) if number is None else number
         if number is not None:
-            steps = [*_listed(content.get("post_processor"), "processors"), _before_all(start, number)]
-            content["post_processor"] = {"type": "Sequence", "processors": steps}
+            content["post_processor"] = {"type": "Sequence", "processors": [*steps, _before_all(start, number)]}
             done.append("bos")
     return done
-
-
-def _lowers(normalizer: JsonObject | None) -> bool:
-    steps = _listed(normalizer, "normalizers")
-    return any(step["type"] == "Lowercase" or step.get("lowercase") is True for step in steps)
 
 
 def _listed(part: JsonObject | None, key: str) -> list[JsonObject]:
@@ -121,16 +109,14 @@ def _listed(part: JsonObject | None, key: str) -> list[JsonObject]:
     return list(part[key]) if part.get("type") == "Sequence" else [part]
 
 
-def _begins_with(processor: JsonObject | None, token: str) -> bool:
-    """Whether a post-processor adds `token` before a text."""
-    for step in _listed(processor, "processors"):
-        first = (step.get("single") or [{}])[0]
-        if first.get("SpecialToken", {}).get("id") == token or token in step.get("cls", ())[:1]:
-            return True
-    return False
+def _begin_with(steps: list[JsonObject], token: str) -> bool:
+    """Whether post-processing steps add `token` before a text."""
+    firsts = [(step.get("single") or [{}])[0].get("SpecialToken", {}).get("id") for step in steps]
+    return token in firsts or any(token in step.get("cls", ())[:1] for step in steps)
 
 
 def _before_all(token: str, number: int) -> JsonObject:
+    """A post-processor that adds `token` before every text."""
     one, text = {"SpecialToken": {"id": token, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
     pair = [one, text, {"Sequence": {"id": "B", "type_id": 1}}]
     known = {token: {"id": token, "ids": [number], "tokens": [token]}}
@@ -156,16 +142,16 @@ def _content(token: object) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _longest(config: JsonMapping) -> int | None:
-    length = config.get("model_max_length")
-    return int(length) if isinstance(length, int | float) and 0 < length < UNBOUNDED else None
-
-
-def _keep(name: str, text: str) -> Path:
-    path = user_cache.write(name, text.encode())
-    if path is None:
+def _store(identity: str, content: bytes) -> str:
+    """The path of a tokenizer's `content` in the user's cache, where it is written if necessary."""
+    name = _cached(identity)
+    if user_cache.read(name) != content and user_cache.write(name, content) is None:
         raise SemsearchError(
             f"a converted tokenizer cannot be stored in {user_cache.folder()}.",
             "Free disk space there, or make it writable.",
         )
-    return path
+    return str(user_cache.folder() / name)
+
+
+def _cached(identity: str) -> str:
+    return f"tokenizers/{identity}.json"

@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from semsearch.encoders import memory
 from semsearch.errors import SemsearchError, UsageError
+from semsearch.models import batching
 from semsearch.training import rng, runs, signals
 from semsearch.training.averaging import WeightAverage
 from semsearch.training.datasets.dataset import Dataset
@@ -160,7 +160,7 @@ class Loop:
             return add_gradients(self.model, self.objective, rows, labels, size)
         except (RuntimeError, MemoryError) as error:
             longest = max(len(row) for view in rows for row in view)
-            memory.check_smaller_batch_helps(error, self.model.device, texts=size, tokens=longest)
+            batching.check_smaller_batch_helps(error, self.model.device, texts=size, tokens=longest)
         if self.model.device != "cpu":
             torch.cuda.empty_cache()
         rng.restore(self.model.device, before)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +41,7 @@ def test_every_back_end_is_found() -> None:
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def encoder(request: pytest.FixtureRequest) -> Any:
-    module = import_module(f"semsearch.encoders.{request.param}")
-    return module.shipped() if hasattr(module, "shipped") else models.sample(request.param)
+    return models.SAMPLES[request.param]()
 
 
 def test_every_text_gives_one_unit_row_of_the_stated_width(encoder: Any) -> None:

@@ -1,4 +1,4 @@
-"""Every method of methods/ keeps the promises of methods.Method; new files are found by themselves."""
+"""Every method of methods/ keeps the promises of methods.BaseMethod; new files are found by themselves."""
 
 from __future__ import annotations
 

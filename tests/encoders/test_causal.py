@@ -158,7 +158,7 @@ def test_the_final_norm_below_the_last_layer_is_the_models_own(made: Made) -> No
 
 @pytest.mark.parametrize("layer", [4, -5])
 def test_a_layer_that_is_not_there_is_refused(made: Made, layer: int) -> None:
-    with pytest.raises(UsageError, match=r"has 3\."):
+    with pytest.raises(UsageError, match=r"has 3 layers"):
         CausalBackend(bundle(made("llama"), layer=layer), device="cpu")
 
 

@@ -1,4 +1,4 @@
-"""Devices: what was asked for runs or is an error, a fallback is said, and a full memory halves the batch.
+"""Devices: the requested device runs or is an error, a fallback is said, and a full memory halves the batch.
 
 The GPUs are simulated: torch.cuda, ONNX Runtime's sessions and NVIDIA's driver are stand-ins that compute on the CPU.
 """
@@ -37,7 +37,7 @@ CARD = Driver(("NVIDIA H200",), "550.54.15", "12.4")
 @pytest.fixture(autouse=True)
 def _untold(monkeypatch: pytest.MonkeyPatch) -> None:
     """A warning is given once a process; every test is to see its own."""
-    monkeypatch.setattr(_device, "_told", set())
+    _device.fell_back.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "CPU", "cuda:-1", ""])
@@ -148,7 +148,7 @@ def test_torch_takes_the_gpu_that_is_there(torch_gpus: Any, caplog: pytest.LogCa
 
 def test_torch_refuses_a_gpu_that_is_not_there(torch_gpus: Any) -> None:
     torch_gpus(2)
-    with pytest.raises(DeviceUnavailable, match="cuda:7 was asked for, but torch finds 2 GPUs"):
+    with pytest.raises(DeviceUnavailable, match="cuda:7 was requested, but torch finds 2 GPUs"):
         _device.torch_device("cuda:7")
     torch_gpus(0, driver=Driver())
     with pytest.raises(DeviceUnavailable, match=r"torch \(CUDA 12.8\) finds no GPU"):
@@ -277,7 +277,7 @@ def test_onnx_falls_back_with_one_line_or_refuses_with_the_reason(
 
 def test_onnx_refuses_a_gpu_that_is_not_there(onnx_gpus: Any, fp32: Bundle) -> None:
     onnx_gpus(count=1)
-    with pytest.raises(DeviceUnavailable, match="cuda:7 was asked for, but CUDA failure 101"):
+    with pytest.raises(DeviceUnavailable, match="cuda:7 was requested, but CUDA failure 101"):
         OnnxBackend(fp32, device="cuda:7")
 
 
@@ -430,7 +430,7 @@ def test_a_device_that_is_absent_ends_with_6(cli: CommandLine, model: str, devic
     ran = cli("embed", "a", "-m", minilm() if model == "folder" else model, "--device", device)
     assert ran.code == 6, ran.err
     [line] = ran.err.splitlines()
-    assert f"device {device} was asked for" in line
+    assert f"device {device} was requested" in line
     assert "--device cpu" in line
     assert not ran.out
 

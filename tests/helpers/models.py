@@ -1,4 +1,4 @@
-"""Encoders of the kinds that need a model, for tests: the real small one, and tiny ones of random weights."""
+"""Encoders for tests: the shipped ones, a small real one, and tiny ones of random weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from semsearch.models.bundle import Bundle, sha256
+from semsearch.encoders.hashing import HashingEncoder
+from semsearch.models import model_folders
+from semsearch.models.bundle import Bundle, read, sha256
 from semsearch.prompts import Prompt
 
 BERT = {"mask": "[MASK]", "sep": "[SEP]", "cls": "[CLS]", "pad": "[PAD]"}
@@ -51,11 +53,6 @@ def described(folder: Path, method: str = "mean", prompt: Prompt | None = None, 
     ).with_fingerprint()
 
 
-def sample(kind: str) -> Any:
-    """An encoder of the file encoders/<kind>.py; where its bundle's source is RANDOM, it knows not what texts mean."""
-    return SAMPLES[kind]()
-
-
 def _torch() -> Any:
     pytest.importorskip("torch")
     from semsearch.encoders.torch import MaskedBackend
@@ -74,7 +71,19 @@ def _causal() -> Any:
     return CausalBackend(replace(bundle, source=RANDOM), device="cpu")
 
 
-SAMPLES: Mapping[str, Callable[[], Any]] = {"causal": _causal, "torch": _torch}
+def _onnx() -> Any:
+    from semsearch.encoders.onnx import OnnxBackend
+
+    return OnnxBackend(read(model_folders.find("default")))
+
+
+# an encoder of each file encoders/<kind>.py; one whose source is RANDOM has vectors without meaning
+SAMPLES: Mapping[str, Callable[[], Any]] = {
+    "causal": _causal,
+    "hashing": HashingEncoder,
+    "onnx": _onnx,
+    "torch": _torch,
+}
 
 
 def learn_prompt(folder: Path, tokens: int, width: int = 32) -> None:

@@ -62,7 +62,7 @@ def test_any_layer_can_be_read(name: str, layer: int, bert: Path) -> None:
 
 
 def test_a_layer_that_is_not_there_is_refused(bert: Path) -> None:
-    with pytest.raises(UsageError, match="layer 4 was asked for, and the model has 3"):
+    with pytest.raises(UsageError, match="the model has 3 layers, so there is no layer 4"):
         encoder(bert, "mean", Prompt(), layer=4)
 
 

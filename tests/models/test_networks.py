@@ -109,7 +109,7 @@ def test_a_network_whose_layers_cannot_be_told_apart_is_refused(golden: Path, tm
     with pytest.raises(UsageError, match="shortens its sequence"):
         Encoder.load(folder, template="mean", device="cpu")
     ids = torch.ones((1, 8), dtype=torch.int64)
-    with pytest.raises(UsageError, match="gives 6 states and has 2 layers"):
+    with pytest.raises(UsageError, match="returns 6 hidden states for 2 layers"):
         MaskedNetwork(transformers.FunnelModel(config)).states(Inputs(ids, ids), (-1,))
 
 

@@ -13,7 +13,7 @@ from semsearch.cli.options import ENCODERS, EncoderOptions, JsonFlag, ModelOptio
 from semsearch.cli.output import console
 from semsearch.encoders import local_models
 from semsearch.errors import NotFound
-from semsearch.models import hub_cache, model_folders
+from semsearch.models import hub, model_folders
 from semsearch.models.model_ref import Reference
 from semsearch.types import JsonObject
 
@@ -81,7 +81,7 @@ def models_rm(
 ) -> None:
     """Remove a hub model from this machine. Other programs may share it."""
     local_models.check_local(model)
-    console.confirm(f"Remove {model} from {hub_cache.cache()}?", yes=yes)
+    console.confirm(f"Remove {model} from {hub.cache()}?", yes=yes)
     console.note(f"removed {model}, {console.size(local_models.remove(model))}")
 
 

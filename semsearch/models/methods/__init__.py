@@ -1,6 +1,6 @@
 """One encoder method per file: how hidden states become the vector of a text.
 
-`methods/<name>.py` has a frozen dataclass `Method`, whose fields are the method's options; its `embed`
+`methods/<name>.py` has a frozen dataclass `Method(BaseMethod)`, whose fields are the method's options; its `embed`
 serves training, inference in PyTorch and the ONNX export alike, so there is no second implementation. The templates
 that use a method are data, in semsearch.prompts.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from semsearch.errors import UnknownName, UsageError
 from semsearch.types import JsonObject
@@ -29,7 +29,7 @@ class Batch:
     """Texts under one prompt: ids and mask (n, t), padded on the right, and the prompt's own tokens.
 
     `bias` (l, h) is the vector of the empty prompt for sentence lengths l = 0, 1, …; without it, a method that
-    subtracts it computes the rows it needs, with gradients. `past` holds the keys and values of a prefix that every
+    subtracts it computes the rows it needs, with gradients. `past` has the keys and values of a prefix that every
     row shares; ids and mask are then those after it. It is set for methods of kind "causal" only.
     """
 
@@ -45,34 +45,42 @@ class Batch:
         return self.mask.sum(1) - len(self.frame)
 
 
-class Method(Protocol):
-    """`kind`: "masked" runs on encoders alone, "causal" on decoders alone, "any" on both.
+class BaseMethod:
+    """Base class of methods. By default a method runs on any network and needs no [MASK], no head and no bias.
 
-    `masks`: how many [MASK]s its prompt needs; None for one or more, 0 for a prompt without. `needs` names parts of
-    the checkpoint: transform, decoder, pooler, prompt, folders of modules. `denoises`: whether
-    it subtracts the prompt's bias.
+    `kind`: "masked" runs on encoders only, "causal" on decoders only, "any" on both.
     """
 
-    kind: ClassVar[str]
+    __slots__ = ()
+    kind: ClassVar[str] = "any"
 
     @property
-    def masks(self) -> int | None: ...
+    def masks(self) -> int | None:
+        """The number of [MASK]s in its prompt; None for one or more."""
+        return 0
+
     @property
-    def needs(self) -> frozenset[str]: ...
+    def needs(self) -> frozenset[str]:
+        """Required parts of the checkpoint: transform, decoder, pooler, prompt, folders of modules."""
+        return frozenset()
+
     @property
-    def denoises(self) -> bool: ...
+    def denoises(self) -> bool:
+        """Whether it subtracts the prompt's bias, as chosen by its option `denoise`."""
+        return bool(getattr(self, "denoise", ""))
+
     def embed(self, network: Any, batch: Batch) -> Tensor:
         """(n, d), differentiable, not normalised."""
-        ...
+        raise NotImplementedError
 
     def bias(self, network: Any, frame: PromptTokens, lengths: Tensor) -> Tensor:
         """The vector of the empty prompt for each sentence length in `lengths` (l,): (l, d). Only if `denoises`."""
-        ...
+        raise NotImplementedError
 
 
-def make(name: str, options: Mapping[str, Any] | None = None) -> Method:
+def make(name: str, options: Mapping[str, Any] | None = None) -> BaseMethod:
     """The method called `name` with these options. Raises UnknownName for either, UsageError for an invalid value."""
-    method: Method = _class(name)(**check_options(f"method {name}", options or {}, options_of(name)))
+    method: BaseMethod = _class(name)(**check_options(f"method {name}", options or {}, options_of(name)))
     return method
 
 
@@ -90,17 +98,15 @@ def options_of(name: str) -> JsonObject:
 
 
 def check_architecture(what: str, kind: str, model: str, model_type: str, *, causal: bool) -> None:
-    """UsageError if `what`, a template or method of this `kind` (see Method), does not fit `model`."""
+    """UsageError if `what`, a template or method of this `kind` (see BaseMethod), does not fit `model`."""
     if kind == "masked" and causal:
-        raise UsageError(
-            f"{what} is for encoders, and {model} ({model_type}) is a decoder.",
-            "Use --template prompteol, pretended-cot, knowledge-enhancement or mean.",
-        )
-    if kind == "causal" and not causal:
-        raise UsageError(
-            f"{what} is for decoders, and {model} ({model_type}) is an encoder.",
-            "Use --template promptbert, cot-bert or mean, or a model such as OPT, LLaMA or Mistral.",
-        )
+        wanted, found, names = "encoders", "a decoder", "prompteol, pretended-cot, knowledge-enhancement or mean"
+    elif kind == "causal" and not causal:
+        wanted, found = "decoders", "an encoder"
+        names = "promptbert, cot-bert or mean, or a model such as OPT, LLaMA or Mistral"
+    else:
+        return
+    raise UsageError(f"{what} is for {wanted}, and {model} ({model_type}) is {found}.", f"Use --template {names}.")
 
 
 def _class(name: str) -> Any:

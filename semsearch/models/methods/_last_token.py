@@ -1,4 +1,4 @@
-"""What methods share that read a decoder's last token."""
+"""Shared by the methods that read a decoder's last token."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import ClassVar
 from torch import Tensor
 
 from semsearch.models import pooling
-from semsearch.models.methods import Batch, chosen
-from semsearch.models.methods._plain import Plain
+from semsearch.models.methods import BaseMethod, Batch, chosen
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import Inputs
 
 
 @dataclass(frozen=True, slots=True)
-class LastToken(Plain):
-    """`norm`: "yes" and "no" say whether the final norm is applied, "" that it is behind the last layer alone."""
+class LastToken(BaseMethod):
+    """`norm`: whether the final norm is applied: "yes", "no", or "" for after the last layer only."""
 
     layer: int = -1
     norm: str = ""

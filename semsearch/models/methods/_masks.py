@@ -1,4 +1,4 @@
-"""What methods share that read [MASK]: heads, and the bias of a prompt around nothing."""
+"""Shared by the methods that read [MASK]: heads, and the bias of a prompt around an empty sentence."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import torch
 from torch import Tensor, nn
 
 from semsearch.errors import SemsearchError
-from semsearch.models.methods import Batch, Method
+from semsearch.models import pooling
+from semsearch.models.methods import BaseMethod, Batch
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 from semsearch.models.tokenization import PromptTokens
 
 
-def bias_of(method: Method, network: MaskedNetwork, batch: Batch) -> Tensor:
-    """What the prompt says around nothing, for every sentence: (n, d). With gradients where there is no table."""
-    lengths = batch.lengths.clamp(0)  # fewer tokens than the prompt alone has: where they merge around nothing
+def read_mask(network: MaskedNetwork, inputs: Inputs, frame: PromptTokens, layer: int) -> Tensor:
+    """The hidden state of each row's last [MASK] after `layer`: (n, h)."""
+    return network.read(inputs, pooling.positions_of(inputs.ids, frame.mask, 1), layer)[:, 0]
+
+
+def bias_of(method: BaseMethod, network: MaskedNetwork, batch: Batch) -> Tensor:
+    """The vector of the empty prompt for the length of every sentence: (n, d). With gradients if there is no table."""
+    lengths = batch.lengths.clamp(0)  # negative if sentence and prompt merge into fewer tokens
     if batch.bias is not None:
         return batch.bias[lengths.clamp(max=batch.bias.shape[0] - 1)]
     lengths, rows = torch.unique(lengths, return_inverse=True)
@@ -21,13 +27,13 @@ def bias_of(method: Method, network: MaskedNetwork, batch: Batch) -> Tensor:
 
 
 def without_bias(vectors: Tensor, bias: Tensor, batch: Batch, *, same_places: bool) -> Tensor:
-    """`vectors` (n, d) minus what the prompt says around nothing.
+    """`vectors` (n, d) minus the vector of the empty prompt.
 
-    Where the sentence is nothing and the bias was taken at the same positions, that is zero, and is made exactly
-    zero: the rounding that is left would point anywhere.
+    For an empty sentence whose bias was computed at the same positions the difference is zero up to rounding, which
+    would point anywhere; it is made exactly zero.
     """
-    left = vectors - bias
-    return left.masked_fill((batch.lengths <= 0).unsqueeze(1), 0) if same_places else left
+    difference = vectors - bias
+    return difference.masked_fill((batch.lengths <= 0).unsqueeze(1), 0) if same_places else difference
 
 
 def part(network: MaskedNetwork, name: str) -> nn.Module:
@@ -39,9 +45,9 @@ def part(network: MaskedNetwork, name: str) -> nn.Module:
 
 
 def shifted(frame: PromptTokens, lengths: Tensor, first: int) -> Inputs:
-    """The prompt around nothing, its second half at the positions it has behind `lengths` tokens: l rows."""
+    """The empty prompt, its second half at the positions it has after `lengths` tokens: l rows."""
     start, size = len(frame.before), len(frame)
     ids = torch.tensor([*frame.before, *frame.after], device=lengths.device).expand(len(lengths), size)
     places = torch.arange(size, device=lengths.device) + first
-    behind = (torch.arange(size, device=lengths.device) >= start).long()
-    return Inputs(ids, torch.ones_like(ids), places + lengths[:, None] * behind)
+    after = (torch.arange(size, device=lengths.device) >= start).long()
+    return Inputs(ids, torch.ones_like(ids), places + lengths[:, None] * after)

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from semsearch.models import pooling
-from semsearch.models.methods import Batch, chosen
+from semsearch.models.methods import BaseMethod, Batch, chosen
 from semsearch.models.methods._masks import part
-from semsearch.models.methods._plain import Plain
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 
 @dataclass(frozen=True, slots=True)
-class Method(Plain):
+class Method(BaseMethod):
     layer: int = -1
     head: str = ""
 

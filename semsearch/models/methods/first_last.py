@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from semsearch.models.methods import Batch, chosen
-from semsearch.models.methods._plain import Plain
+from semsearch.models.methods import BaseMethod, Batch, chosen
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 from semsearch.models.pooling import mean_pool
 
@@ -20,7 +19,7 @@ FIRST = {"layer": 1, "embeddings": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Method(Plain):
+class Method(BaseMethod):
     first: str = "layer"
 
     def __post_init__(self) -> None:

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from semsearch.models.methods import Batch
-from semsearch.models.methods._plain import Plain
+from semsearch.models.methods import BaseMethod, Batch
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 from semsearch.models.pooling import mean_pool
 
 
 @dataclass(frozen=True, slots=True)
-class Method(Plain):
+class Method(BaseMethod):
     layer: int = -1
 
     def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:

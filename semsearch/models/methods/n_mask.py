@@ -1,7 +1,7 @@
 """Several [MASK]s: their last hidden states averaged, or concatenated.
 
-Source: Zhang et al. 2024, Pretended CoT, https://arxiv.org/abs/2404.03921, table 1, which asks how far the number of
-[MASK]s and the last character of template and sentence (. ! ? [SEP] or none, in the prompt's rules) matter.
+Source: Zhang et al. 2024, Pretended CoT, https://arxiv.org/abs/2404.03921, table 1, on the effect of the
+number of [MASK]s and of the last character of template and sentence (. ! ? [SEP] or none, in the prompt's rules).
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from torch import Tensor
 
 from semsearch.errors import UsageError
 from semsearch.models import pooling
-from semsearch.models.methods import Batch, chosen
-from semsearch.models.methods._plain import Plain
+from semsearch.models.methods import BaseMethod, Batch, chosen
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 
 @dataclass(frozen=True, slots=True)
-class Method(Plain):
+class Method(BaseMethod):
     count: int = 1
     combine: str = "avg"
     layer: int = -1
@@ -36,7 +35,7 @@ class Method(Plain):
         return self.count
 
     def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
-        """(n, h), or (n, count * h) where they are concatenated."""
+        """(n, h), or (n, count * h) if they are concatenated."""
         read = pooling.positions_of(batch.ids, batch.frame.mask, self.count)
         hidden = network.read(Inputs(batch.ids, batch.mask), read, self.layer)
         return hidden.mean(1) if self.combine == "avg" else hidden.flatten(1)

@@ -1,9 +1,9 @@
-"""OptiPrompt for sentences: the template's words are vectors that were learned, the network is left as it is.
+"""OptiPrompt for sentences: the template's words are learned vectors, the network stays unchanged.
 
 Sources: OptiPrompt, Zhong et al. 2021, https://arxiv.org/abs/2104.05240; PromptBERT, Jiang et al. 2022,
-https://arxiv.org/abs/2201.04337, section 4.2. Every token of the template but [MASK] has its vector, put where
-that token stands. `place="released"` does as the released code: it looks for the last token that is spelled the same,
-so that a sentence with a word of the template loses it, and the opening quote keeps its own vector.
+https://arxiv.org/abs/2201.04337, section 4.2. Every token of the template but [MASK] has a learned vector,
+put in its place. `place="released"` follows the released code: it looks for the last token with the same spelling,
+so a word of the template is replaced in the sentence instead, and the opening quote has its own vector.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from torch import Tensor
 
 from semsearch.errors import UsageError
 from semsearch.models import pooling
-from semsearch.models.methods import Batch, chosen
-from semsearch.models.methods._plain import Plain
+from semsearch.models.methods import BaseMethod, Batch, chosen
+from semsearch.models.methods._masks import read_mask
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 from semsearch.models.tokenization import PromptTokens
 
 
 @dataclass(frozen=True, slots=True)
-class Method(Plain):
+class Method(BaseMethod):
     place: str = "template"
     layer: int = -1
 
@@ -41,12 +41,11 @@ class Method(Plain):
         return frozenset({"prompt"})
 
     def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
-        """(n, h). Raises UsageError where the template has not one token for every learned vector."""
-        read = pooling.positions_of(batch.ids, batch.frame.mask, 1)
-        return network.read(self.inputs(network, batch), read, self.layer)[:, 0]
+        """(n, h). Raises UsageError unless the template has one token for every learned vector."""
+        return read_mask(network, self.inputs(network, batch), batch.frame, self.layer)
 
     def inputs(self, network: MaskedNetwork, batch: Batch) -> Inputs:
-        """What the network is given: the learned vectors in place of the template's words. Raises as embed() does."""
+        """The network's inputs, with learned vectors in place of the template's words. Raises as embed() does."""
         words, learned = network.words(batch.ids), network.prompt
         tokens = [token for token, _ in slots(batch.frame)]
         if learned is None or len(learned) != len(tokens):
@@ -61,7 +60,7 @@ class Method(Plain):
         return Inputs(batch.ids, batch.mask, words=words)
 
     def _positions(self, batch: Batch) -> list[Tensor]:
-        """For every learned vector, where it goes in each text: (n,)."""
+        """The position of every learned vector in each text: (n,)."""
         if self.place == "released":
             return [pooling.positions_of(batch.ids, token, 1)[:, 0].clamp(0) for token, _ in slots(batch.frame)]
         ends = batch.mask.sum(1)
@@ -69,7 +68,7 @@ class Method(Plain):
 
 
 def slots(frame: PromptTokens) -> list[tuple[int, int]]:
-    """The template's tokens but [MASK] and what stands around every text: token, and its place from start or end."""
+    """Tokens of the template except [MASK] and special tokens around every text: (token, place from start or end)."""
     before = list(enumerate(frame.before))[frame.lead :]
     after = [(at - len(frame.after), token) for at, token in enumerate(frame.after)]
     after = after[: len(after) - frame.trail]

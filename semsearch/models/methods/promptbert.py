@@ -1,11 +1,12 @@
 """PromptBERT and PromptRoBERTa: the last hidden state of the [MASK] in "This sentence of "…" means [MASK]."
 
-Source: Jiang et al. 2022, https://arxiv.org/abs/2201.04337. `denoise="position"` takes away the vector of the template
-around nothing, its second half at the position ids it has in the sentence (section 4.3); "position-released" does it
-with ids from 0 for RoBERTa too, whose real ids begin at 2, as the released code does. `head="transform"` is the
-supervised BERT's (the masked-language-model head without its decoder, on both sides of the difference), "pooler"
-the supervised RoBERTa's (after the difference). `top_k=200` is eq. 3: the word vectors of the k likeliest tokens
-for [MASK], weighted by their probabilities; the released code leaves it out. It excludes a head and denoising.
+Source: Jiang et al. 2022, https://arxiv.org/abs/2201.04337. `denoise="position"` subtracts the vector of the
+template around an empty sentence, its second half at the position ids it has with the sentence (section 4.3);
+"position-released" uses ids from 0 for RoBERTa too, whose real ids begin at 2, as the released code does.
+`head="transform"` is that of the supervised BERT (the masked-language-model head without its decoder, on both sides of
+the difference), "pooler" that of the supervised RoBERTa (after the difference). `top_k=200` is eq. 3: the word vectors
+of the k likeliest tokens for [MASK], weighted by their probabilities; the released code leaves it out. It excludes a
+head and denoising.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ from typing import ClassVar
 from torch import Tensor
 
 from semsearch.errors import UsageError
-from semsearch.models import pooling
-from semsearch.models.methods import Batch, chosen
-from semsearch.models.methods._masks import bias_of, part, shifted, without_bias
+from semsearch.models.methods import BaseMethod, Batch, chosen
+from semsearch.models.methods._masks import bias_of, part, read_mask, shifted, without_bias
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 from semsearch.models.tokenization import PromptTokens
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class Method(BaseMethod):
     denoise: str = ""
     head: str = ""
     top_k: int = 0
@@ -48,28 +48,22 @@ class Method:
     def needs(self) -> frozenset[str]:
         return frozenset({"transform", "decoder"} if self.top_k else {self.head} - {""})
 
-    @property
-    def denoises(self) -> bool:
-        return bool(self.denoise)
-
     def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
         """(n, h)."""
-        read = pooling.positions_of(batch.ids, batch.frame.mask, 1)
-        vectors = self._headed(network, network.read(Inputs(batch.ids, batch.mask), read, self.layer)[:, 0])
+        hidden = read_mask(network, Inputs(batch.ids, batch.mask), batch.frame, self.layer)
+        vectors = self._headed(network, hidden)
         if self.denoise:
             same = self.denoise == "position" or not network.first_position
             vectors = without_bias(vectors, bias_of(self, network, batch), batch, same_places=same)
         return part(network, "pooler")(vectors) if self.head == "pooler" else vectors
 
     def bias(self, network: MaskedNetwork, frame: PromptTokens, lengths: Tensor) -> Tensor:
-        """(l, h): what the template says around nothing, `lengths` tokens long."""
+        """(l, h): the vector of the template around an empty sentence, at the positions for `lengths` tokens."""
         first = network.first_position if self.denoise == "position" else 0
-        inputs = shifted(frame, lengths, first)
-        read = pooling.positions_of(inputs.ids, frame.mask, 1)
-        return self._headed(network, network.read(inputs, read, self.layer)[:, 0])
+        return self._headed(network, read_mask(network, shifted(frame, lengths, first), frame, self.layer))
 
     def _headed(self, network: MaskedNetwork, hidden: Tensor) -> Tensor:
-        """`hidden` (n, h) through what stands before the difference is taken."""
+        """`hidden` (n, h) through the head that precedes the difference."""
         if self.top_k:
             return _likeliest(network, hidden, self.top_k)
         vectors: Tensor = part(network, "transform")(hidden) if self.head == "transform" else hidden

@@ -6,11 +6,6 @@ summarized as"), Zhang et al. 2024, https://arxiv.org/abs/2404.03921. In-context
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from semsearch.models.methods._last_token import LastToken
 
-
-@dataclass(frozen=True, slots=True)
-class Method(LastToken):
-    pass
+Method = LastToken

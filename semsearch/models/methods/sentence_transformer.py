@@ -1,7 +1,7 @@
 """A sentence-transformers pipeline: pooling, then dense layers, layer norms and normalisation, in the folder's order.
 
 Source: Reimers and Gurevych 2019, https://arxiv.org/abs/1908.10084, and the modules of that library. `pooling` names
-one or several ways, whose vectors are put side by side; `then` the folders of the modules that follow, "normalize"
+one or several ways, whose vectors are concatenated; `then` the folders of the modules that follow, "normalize"
 among them. `include_prompt` false leaves the prompt's tokens out of the pooling (Instructor, Su et al. 2022).
 """
 
@@ -14,8 +14,7 @@ from torch import Tensor
 
 from semsearch.errors import UsageError
 from semsearch.models import pooling
-from semsearch.models.methods import Batch, chosen
-from semsearch.models.methods._plain import Plain
+from semsearch.models.methods import BaseMethod, Batch, chosen
 from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 POOLED = {
@@ -29,7 +28,7 @@ NORMALIZE = "normalize"
 
 
 @dataclass(frozen=True, slots=True)
-class Method(Plain):
+class Method(BaseMethod):
     pooling: tuple[str, ...] = ("mean",)
     then: tuple[str, ...] = ()
     include_prompt: bool = True
@@ -68,9 +67,9 @@ def _position(way: str, batch: Batch) -> Tensor:
 
 
 def _without_prompt(batch: Batch) -> Tensor:
-    """The mask without the tokens before the sentence; without a prompt, or with nothing behind it, all."""
+    """The mask without the tokens before the sentence; unchanged without a prompt or without tokens after it."""
     if len(batch.frame.before) == batch.frame.lead:
         return batch.mask
     places = torch.arange(batch.mask.shape[1], device=batch.mask.device)
-    behind = batch.mask * (places >= len(batch.frame.before)).long()
-    return torch.where(behind.any(1, keepdim=True), behind, batch.mask)
+    after = batch.mask * (places >= len(batch.frame.before)).long()
+    return torch.where(after.any(1, keepdim=True), after, batch.mask)

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from semsearch.models.methods import Batch
-from semsearch.models.methods._plain import Plain
+from semsearch.models.methods import BaseMethod, Batch
 from semsearch.models.networks.masked import MaskedNetwork
 from semsearch.models.pooling import mean_pool
 
 
 @dataclass(frozen=True, slots=True)
-class Method(Plain):
+class Method(BaseMethod):
     specials: bool = True
 
     def embed(self, network: MaskedNetwork, batch: Batch) -> Tensor:
@@ -27,7 +26,7 @@ class Method(Plain):
 
 
 def _content(batch: Batch) -> Tensor:
-    """The mask without the tokens of the prompt's frame. A sentence without a token keeps its first one."""
+    """The mask without the tokens of the prompt's frame. Without any token left, it has the first one."""
     places = torch.arange(batch.ids.shape[1], device=batch.ids.device)
     start, end = len(batch.frame.before), batch.mask.sum(1, keepdim=True) - len(batch.frame.after)
     inside = (places >= start) & (places < end)

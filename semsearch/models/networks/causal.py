@@ -1,8 +1,8 @@
-"""CausalNetwork: a decoder, run only as far as its result is read, and over a fixed prefix only once.
+"""CausalNetwork: a decoder, run only up to the block that is read, and over a fixed prefix only once.
 
-Rows are padded on the right. A token sees nothing behind it, so padding needs no mask, positions count without a hole,
-and a sliding window spans what it spans in the text alone. Blocks above the one that is read are not run, the final
-norm is applied to the tokens that are read, and the language-model head is never loaded.
+Rows are padded on the right. No token sees those after it, so padding needs no mask, positions have no gaps, and a
+sliding window covers what it covers in the text alone. Blocks above the one that is read are not run, the final
+norm is applied only to the tokens that are read, and the language-model head is never loaded.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from transformers.cache_utils import Cache, DynamicLayer
 
 from semsearch.errors import UsageError
 from semsearch.models import pooling
-from semsearch.models.networks.masked import Inputs, counted
+from semsearch.models.networks.masked import Inputs, Network
 
 LIKE_LLAMA = ("layers", "norm")
-# Model types that are taken apart here: where the blocks are, and what stands behind the last one.
+# Model types that are taken apart here: the names of the blocks, and of the modules after the last one.
 PARTS: Mapping[str, tuple[str, ...]] = {
     "gemma": LIKE_LLAMA,
     "gemma2": LIKE_LLAMA,
@@ -40,40 +40,28 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Keys and values of the `length` tokens that stand before every row of a batch, for the blocks that were run."""
+    """Keys and values of the `length` tokens before every row of a batch, for the blocks that were run."""
 
     blocks: tuple[DynamicLayer, ...]
     length: int
 
 
-class CausalNetwork(nn.Module):
-    """`model` is a Hugging Face decoder without its head; `then` are modules by the name of their folder.
-
-    A model of another type than those of PARTS runs as a whole, through its own forward(), and without a past.
-    """
+class CausalNetwork(Network):
+    """A decoder. One whose type is not in PARTS runs as a whole, through its own forward(), and without a past."""
 
     pooler = None
-    pads = True  # no token sees the padding behind it
+    pads = True  # no token sees the padding after it
 
     def __init__(self, model: Any, *, then: Mapping[str, nn.Module] | None = None) -> None:
-        super().__init__()
-        self.model = getattr(model, "decoder", model)
-        self.whole = (model,)  # the checkpoint as transformers loaded it, out of sight of nn.Module: see saving
-        self.then = nn.ModuleDict(then or {})
+        super().__init__(model, getattr(model, "decoder", model), then)
         config = self.model.config
-        self.depth, self.width = int(config.num_hidden_layers), int(config.hidden_size)
         both_ways = getattr(config, "use_bidirectional_attention", False)
         self.parts = () if both_ways else PARTS.get(config.model_type, ())
-
-    def words(self, ids: Tensor) -> Tensor:
-        """The vectors of the tokens before position and blocks: (n, t) -> (n, t, h)."""
-        found: Tensor = self.model.get_input_embeddings()(ids)
-        return found
 
     def states(self, inputs: Inputs, layers: Sequence[int]) -> list[Tensor]:
         """The hidden states (n, t, h) after each of `layers`: 0 is the embedding output, -1 the final norm's."""
         if not self.parts:
-            states = self._whole(inputs)
+            states = self.run_whole(inputs)
             return [states[self.level(layer)] for layer in layers]
         return [self._ended(self._hidden(inputs, level), level) for level in map(self.level, layers)]
 
@@ -82,14 +70,14 @@ class CausalNetwork(nn.Module):
     ) -> Tensor:
         """The hidden states at `positions` (n, m) after `layer`: (n, m, h).
 
-        `norm` says whether what stands behind the last block (OPT's projection too) is applied: "yes", "no", or
-        "" for behind the last block alone. With a `past`, ids and positions are those of what follows it.
+        `norm`: whether the modules after the last block (OPT's projection too) are applied: "yes", "no", or "" for
+        after the last block only. With a `past`, ids and positions are those of the tokens after it.
         """
         level = self.level(layer)
         if not self.parts:
             if norm not in ("", "yes" if level == self.depth else "no"):
                 raise UsageError(f"the final norm of a {self.model.config.model_type} is not known.", "Leave out norm.")
-            return pooling.at(self._whole(inputs)[level], positions)
+            return pooling.at(self.run_whole(inputs)[level], positions)
         return self._ended(pooling.at(self._hidden(inputs, level, past), positions), level, norm)
 
     @torch.no_grad()
@@ -97,59 +85,48 @@ class CausalNetwork(nn.Module):
         """Keys and values of `prefix` in the blocks up to `layer`."""
         ids = torch.tensor([prefix], device=self.model.get_input_embeddings().weight.device)
         level = self.level(layer)
-        kept = [DynamicLayer() for _ in range(level)]  # type: ignore[no-untyped-call]
+        blocks = [DynamicLayer() for _ in range(level)]  # type: ignore[no-untyped-call]
         if level:
-            self._run(Inputs(ids, torch.ones_like(ids)), level, Cache(layers=[*kept]), 0)
-        return Past(tuple(_Fixed(each.keys, each.values) for each in kept), len(prefix))
-
-    def level(self, layer: int) -> int:
-        """`layer` counted from the embedding output. Raises UsageError where there is no such layer."""
-        return counted(layer, self.depth)
+            self._run(Inputs(ids, torch.ones_like(ids)), level, Cache(layers=[*blocks]), 0)
+        return Past(tuple(_Fixed(each.keys, each.values) for each in blocks), len(prefix))
 
     def _hidden(self, inputs: Inputs, level: int, past: Past | None = None) -> Tensor:
-        """What the block below `level` gives, before anything behind the last one."""
+        """The output of block `level`, without the modules after the last block."""
         blocks = past.blocks if past else tuple(_Fixed() for _ in range(level))
         return self._run(inputs, level, Cache(layers=[*blocks]) if level else None, past.length if past else 0)
 
     def _run(self, inputs: Inputs, level: int, cache: Cache | None, start: int) -> Tensor:
-        """The model's own forward(), as if it had `level` blocks and nothing behind them."""
+        """The model's own forward(), as if it had `level` blocks and nothing after them."""
         places = inputs.positions
         if places is None:
             places = torch.arange(start, start + inputs.ids.shape[1], device=inputs.ids.device).unsqueeze(0)
         words = {"input_ids": inputs.ids} if inputs.words is None else {"inputs_embeds": inputs.words}
         cut = self._cut(level)
-        forward = inspect.unwrap(type(cut).forward)  # without what records all layers, which knows no copies
+        forward = inspect.unwrap(type(cut).forward)  # without the recorder of all layers: it cannot handle copies
         hidden: Tensor = forward(cut, **words, position_ids=places, past_key_values=cache).last_hidden_state
         return hidden
 
     def _cut(self, level: int) -> Any:
-        """The model with its first `level` blocks alone: the same parameters."""
+        """The model with only its first `level` blocks, which share its parameters."""
         cut = copy.copy(self.model)
         cut._modules = dict(self.model._modules)
-        blocks, *behind = self.parts
+        blocks, *after = self.parts
         setattr(cut, blocks, getattr(self.model, blocks)[:level])
-        for name in behind:
+        for name in after:
             if getattr(self.model, name) is not None:
                 setattr(cut, name, nn.Identity())
         return cut
 
     def _ended(self, hidden: Tensor, level: int, norm: str = "") -> Tensor:
-        """`hidden` through what stands behind the last block, where it is wanted."""
+        """`hidden` through the modules after the last block, if `norm` says so."""
         if norm == "yes" or (norm == "" and level == self.depth):
             for part in (getattr(self.model, name) for name in self.parts[1:]):
                 hidden = hidden if part is None else part(hidden)
         return hidden
 
-    def _whole(self, inputs: Inputs) -> tuple[Tensor, ...]:
-        """Any other architecture, through its own forward()."""
-        words = {"input_ids": inputs.ids} if inputs.words is None else {"inputs_embeds": inputs.words}
-        out = self.model(**words, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True)
-        states: tuple[Tensor, ...] = out.hidden_states
-        return states
-
 
 class _Fixed(DynamicLayer):  # type: ignore[no-untyped-call]
-    """Keys and values (1, heads, p, size), or none, before those of any batch; nothing of a batch is kept."""
+    """Keys and values (1, heads, p, size), or none, before those of any batch; those of a batch are not stored."""
 
     def __init__(self, keys: Tensor | None = None, values: Tensor | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

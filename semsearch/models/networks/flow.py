@@ -2,8 +2,8 @@
 
 Source: Li et al. 2020, BERT-flow, https://arxiv.org/abs/2011.05864, which is Glow (Kingma and Dhariwal 2018,
 https://arxiv.org/abs/1807.03039) without an image's height and width: levels of steps, each of which scales and shifts
-every number, turns their order around, and adds to the second half what a small network makes of the first. Behind a
-level half of the numbers are done. Left out: affine couplings and 1x1 convolutions, which the authors switch off.
+every number, reverses their order, and adds to the second half the output of a small network for the first. Each level
+works on half the numbers of the one before. Left out: affine couplings and 1x1 convolutions, which the authors disable.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from semsearch.errors import UsageError
 
-LEVELS, DEPTH, WIDTH = 3, 3, 32  # config_l3_d3_w32, what all of the authors' runs use
-STILL = 1e-5  # of the largest spread: a number that varies less is left alone, else every step would blow it up
-RAISED = 3.0  # scales are learned as a third of their logarithm, which makes them learn faster (Glow)
+LEVELS, DEPTH, WIDTH = 3, 3, 32  # config_l3_d3_w32, as in all runs of the authors
+STILL = 1e-5  # of the largest spread: a number that varies less is not scaled, else every step would blow it up
+RAISED = 3.0  # scales are stored as a third of their logarithm, so that they learn faster (Glow)
 SPREAD = 0.05  # of fresh weights
 
 
@@ -77,53 +77,53 @@ class Flow(nn.Module):
         for name, value in self.named_parameters():
             if name.endswith("kernel"):
                 nn.init.normal_(value, std=0.0 if ".last_kernel" in name else SPREAD, generator=generator)
-        for at, level in enumerate(self._levels()):
-            vectors = _halves(vectors)[0] if at else vectors
-            for step in level:
-                vectors = step.started(vectors)
+        for module in self.modules():
+            if isinstance(module, _Norm):
+                module.fresh = True
+        self(vectors)
 
     def _levels(self) -> list[list[Any]]:
         return [list(level) for level in self.levels]  # type: ignore[call-overload]
 
 
 class _Norm(nn.Module):
-    """(x + bias) exp(3 logs), for every number by itself."""
+    """(x + bias) exp(3 logs), for every number by itself. A `fresh` one is fitted to the next vectors."""
+
+    fresh = False
 
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.bias, self.logs = nn.Parameter(torch.zeros(dim)), nn.Parameter(torch.zeros(dim))
 
     def forward(self, vectors: Tensor) -> Tensor:
+        if self.fresh:
+            self._fit(vectors)
         return (vectors + self.bias) * torch.exp(RAISED * self.logs)
 
     def inverse(self, vectors: Tensor) -> Tensor:
         return vectors * torch.exp(-RAISED * self.logs) - self.bias
 
-    def started(self, vectors: Tensor) -> Tensor:
+    def _fit(self, vectors: Tensor) -> None:
         self.bias.copy_(-vectors.mean(0))
         spread = (vectors + self.bias).square().mean(0).sqrt()
         self.logs.copy_(torch.where(spread > STILL * spread.max(), -torch.log(spread + 1e-6) / RAISED, 0.0))
-        return self(vectors)  # type: ignore[no-any-return]
+        self.fresh = False
 
 
 class _Shift(nn.Module):
-    """What is added to the second half of a vector: two hidden layers on its first. Zero before it has learned."""
+    """The summand of the second half of a vector: two hidden layers on its first. Zero before training."""
 
-    def __init__(self, given: int, wanted: int, width: int) -> None:
+    def __init__(self, inputs: int, outputs: int, width: int) -> None:
         super().__init__()
-        self.first_kernel = nn.Parameter(torch.zeros(given, width))
+        self.first_kernel = nn.Parameter(torch.zeros(inputs, width))
         self.second_kernel = nn.Parameter(torch.zeros(width, width))
-        self.last_kernel = nn.Parameter(torch.zeros(width, wanted))
-        self.first, self.second, self.last = _Norm(width), _Norm(width), _Norm(wanted)
+        self.last_kernel = nn.Parameter(torch.zeros(width, outputs))
+        self.first, self.second, self.last = _Norm(width), _Norm(width), _Norm(outputs)
 
     def forward(self, half: Tensor) -> Tensor:
         hidden = torch.relu(self.first(half @ self.first_kernel))
         hidden = torch.relu(self.second(hidden @ self.second_kernel))
         return self.last(hidden @ self.last_kernel)  # type: ignore[no-any-return]
-
-    def started(self, half: Tensor) -> None:
-        hidden = torch.relu(self.first.started(half @ self.first_kernel))
-        self.second.started(hidden @ self.second_kernel)
 
 
 class _Step(nn.Module):
@@ -140,11 +140,6 @@ class _Step(nn.Module):
         first, second = _halves(vectors)
         return self.norm.inverse(torch.cat([first, second - self.shift(first)], dim=1).flip(1))
 
-    def started(self, vectors: Tensor) -> Tensor:
-        turned = self.norm.started(vectors).flip(1)
-        self.shift.started(_halves(turned)[0])
-        return turned  # nothing is added yet
-
 
 def _halves(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """The first and the second half; of an odd length, the first has one more."""
@@ -153,7 +148,7 @@ def _halves(vectors: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _sizes(dim: int, levels: int) -> Iterator[int]:
-    """How many numbers every level works on."""
+    """The number of components of every level."""
     for _ in range(levels):
         yield dim
         dim -= dim // 2

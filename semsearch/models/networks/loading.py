@@ -6,31 +6,30 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import transformers
-from torch import nn
+from safetensors.torch import load_file
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
-from semsearch.models.networks import parts
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import MaskedNetwork
+from semsearch.models.safetensors_files import PROMPT, WHOLE
+from semsearch.models.st_config import transformer
 from semsearch.types import JsonObject
+from semsearch.utils.json_files import read_object
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 POOLER = "pooler"
-HEADS = ("transform", "decoder", "pooler", "prompt")  # what `needs` may name beside folders of modules
-
-
-class _AutoClass(Protocol):
-    """AutoModel, AutoModelForMaskedLM, or the class of a model."""
-
-    def from_pretrained(self, *args: Any, **options: Any) -> Any: ...
+ACTIVATIONS = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU, "GELU": nn.GELU, "SiLU": nn.SiLU}
+HEADS = ("transform", "decoder", "pooler", "prompt")  # parts in `needs` that are not folders of modules
 
 
 def masked(
@@ -40,20 +39,21 @@ def masked(
 
     Raises UsageError if the checkpoint has no such head, NotFound if there is no model.
     """
-    spare = () if POOLER in needs else (POOLER,)
+    heads: dict[str, nn.Module] = {}
     if "transform" in needs or "decoder" in needs:
-        whole = load_pretrained(transformers.AutoModelForMaskedLM, home(folder), precision, trust=trust)
-        heads = _language_head(whole, needs)
-        model = whole.base_model
+        load = transformers.AutoModelForMaskedLM.from_pretrained
+        whole = load_pretrained(load, folder, precision, trust=trust)
+        heads, model = _language_head(whole, needs), whole.base_model
     else:
-        whole = model = load_pretrained(transformers.AutoModel, home(folder), precision, trust=trust, spare=spare)
-        heads = {}
+        spare = () if POOLER in needs else (POOLER,)
+        load = transformers.AutoModel.from_pretrained
+        whole = model = load_pretrained(load, folder, precision, trust=trust, spare=spare)
     if POOLER in needs:
         heads[POOLER] = _pooler(model, folder)
     if hasattr(model, POOLER):
-        model.pooler = nn.Identity()  # its output is not used, and not every model runs without one
-    prompt = parts.prompt(folder, DTYPES[precision]) if "prompt" in needs else None
-    then = {name: parts.module(folder / name, DTYPES[precision]) for name in needs if name not in HEADS}
+        model.pooler = nn.Identity()  # its output is not used, but some models need one to run
+    prompt = _prompt(folder, DTYPES[precision]) if "prompt" in needs else None
+    then = {name: _module(folder / name, DTYPES[precision]) for name in needs if name not in HEADS}
     network = MaskedNetwork(model, **heads, prompt=prompt, then=then)
     network.whole = (whole,)
     return network.to(device).train(False)
@@ -70,8 +70,9 @@ def causal(
         raise UsageError(f"{folder} is a decoder, and has no {name}.", "Use a method for decoders, such as prompteol.")
     options = _four_bit(device) if precision == "nf4" else {}
     computed = "fp32" if precision == "nf4" else precision
-    model = load_pretrained(transformers.AutoModel, home(folder), computed, trust=trust, **options)
-    then = {name: parts.module(folder / name, DTYPES[computed]).to(device) for name in needs}
+    load = transformers.AutoModel.from_pretrained
+    model = load_pretrained(load, folder, computed, trust=trust, **options)
+    then = {name: _module(folder / name, DTYPES[computed]).to(device) for name in needs}
     network = CausalNetwork(model, then=then).train(False)
     return network if options else network.to(device)
 
@@ -79,18 +80,12 @@ def causal(
 def architecture(folder: Path, *, trust: bool = False) -> tuple[str, bool]:
     """The model type of `folder`, and whether it is a decoder: a causal language model and no masked one."""
     try:
-        config = transformers.AutoConfig.from_pretrained(home(folder), trust_remote_code=trust)
+        config = transformers.AutoConfig.from_pretrained(folder / transformer(folder), trust_remote_code=trust)
     except (OSError, ValueError, KeyError) as error:
         raise _unreadable(folder, error) from error
     kind = type(config)
     decodes = kind in transformers.MODEL_FOR_CAUSAL_LM_MAPPING and kind not in transformers.MODEL_FOR_MASKED_LM_MAPPING
     return str(config.model_type), decodes or bool(getattr(config, "is_decoder", False))
-
-
-def home(folder: Path) -> Path:
-    """The folder of the model itself: a subfolder in old sentence-transformers folders."""
-    inner = [] if (folder / "config.json").is_file() else sorted(folder.glob("0_*/config.json"))
-    return inner[0].parent if inner else folder
 
 
 def _four_bit(device: str) -> JsonObject:
@@ -111,7 +106,7 @@ def _four_bit(device: str) -> JsonObject:
 
 
 def load_pretrained(
-    kind: _AutoClass | type[PreTrainedModel],
+    load: Callable[..., Any],
     folder: Path,
     precision: str,
     *,
@@ -119,20 +114,19 @@ def load_pretrained(
     spare: Collection[str] = (),
     **options: Any,
 ) -> PreTrainedModel:
-    """`kind.from_pretrained(folder)` with safetensors only, without progress bars.
+    """The model that `load`, a `from_pretrained` method, reads from `folder`: safetensors only, no progress bars.
 
-    Raises NotFound if it cannot be loaded, and SemsearchError if the checkpoint lacks a part of the model, which would
-    be random, unless that is one of `spare`.
+    Raises NotFound if it cannot be loaded, and SemsearchError if the checkpoint lacks a part of the model that is not
+    in `spare`, since that part would be random.
     """
     if (dtype := DTYPES.get(precision)) is None:
         raise UsageError(
-            f"{folder} cannot run as {precision}.", f"Choose from: {', '.join(DTYPES)}; nf4 is for decoders alone."
+            f"{folder} cannot run as {precision}.", f"Choose from: {', '.join(DTYPES)}; nf4 is for decoders only."
         )
     with quiet():
         try:
-            load: Callable[..., Any] = kind.from_pretrained
             model, report = load(
-                folder,
+                folder / transformer(folder),
                 dtype=dtype,
                 use_safetensors=True,
                 trust_remote_code=trust,
@@ -152,7 +146,7 @@ def load_pretrained(
     missing = [name for name in known if name.partition(".")[0] not in spare]
     if missing:
         raise SemsearchError(
-            f"{folder} lacks {len(missing)} parts of the model, {sorted(missing)[0]} among them: they would be random.",
+            f"{folder} lacks {len(missing)} parts of the model, {min(missing)} among them: they would be random.",
             "Use the whole checkpoint, or a method that does without them.",
         )
     loaded: PreTrainedModel = model
@@ -181,6 +175,39 @@ def _language_head(whole: Any, needs: Collection[str]) -> dict[str, nn.Module]:
             f"{type(whole).__name__} has no supported masked-language-model head.", "Use a BERT or a RoBERTa."
         )
     return {name: part for name, part in (("transform", transform), ("decoder", decoder)) if name in needs}
+
+
+def _prompt(folder: Path, dtype: torch.dtype) -> Tensor:
+    """The learned vectors (p, h) of `folder`. Raises NotFound."""
+    try:
+        return load_file(folder / PROMPT)["vectors"].to(dtype)
+    except (OSError, KeyError) as error:
+        raise NotFound(f"{folder} has no learned prompt ({PROMPT}).", "Train one: the method optiprompt.") from error
+
+
+def _module(folder: Path, dtype: torch.dtype) -> nn.Module:
+    """The module saved in `folder`: a dense layer or a layer norm.
+
+    Raises NotFound if a file is missing, SemsearchError for another kind of module.
+    """
+    for name in ("config.json", WHOLE):
+        if not (folder / name).is_file():
+            raise NotFound(
+                f"the module {folder} lacks {name}.",
+                "A folder with pickled weights (pytorch_model.bin) has to be saved again with safetensors.",
+            )
+    config, weights = read_object(folder / "config.json"), load_file(folder / WHOLE)
+    if "dimension" in config:
+        made, name = nn.Sequential(nn.LayerNorm(config["dimension"])), "norm"
+    else:
+        activation = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
+        if activation not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise SemsearchError(f"the module {folder} has the activation {activation}.", f"Known are {known}.")
+        linear = nn.Linear(config["in_features"], config["out_features"], bias=config.get("bias", True))
+        made, name = nn.Sequential(linear, ACTIVATIONS[activation]()), "linear"
+    made.load_state_dict({re.sub(rf"^{name}\.", "0.", key): value for key, value in weights.items()})
+    return made.to(dtype)
 
 
 def convert_tokenizer(folder: Path, *, trust: bool = False) -> str:

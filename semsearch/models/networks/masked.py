@@ -1,7 +1,7 @@
-"""MaskedNetwork: an encoder like BERT, run only as far as its result is read.
+"""MaskedNetwork: an encoder like BERT, of which only the layers and tokens that are read are computed.
 
-Of the last layer, only the tokens that are read get a query, an attention output and a feed-forward block: the keys
-and values of all the others are still needed, their results are not. The vectors are the same.
+Of the last layer, only the tokens that are read get a query, an attention output and a feed-forward block: of all
+others the keys and values are still needed, the results are not. The vectors are the same.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from semsearch.errors import UsageError
 from semsearch.models import pooling
 
 MASKED = -10_000.0  # added to the attention to padding: exp() of it is 0 in every precision, and fp16 can hold it
-MIXING = ("convbert", "mobilebert", "nystromformer")  # whose tokens see the padding beside them, masked or not
+MIXING = ("convbert", "mobilebert", "nystromformer")  # model types whose tokens see padding, masked or not
 LIKE_BERT = ("bert", "roberta", "xlm-roberta", "camembert")  # model types whose layers are taken apart here
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """ids and mask (n, t); where given, position ids (n, t) and word vectors (n, t, h) in place of the model's own."""
+    """ids and mask (n, t); optionally position ids (n, t) and word vectors (n, t, h) in place of the model's own."""
 
     ids: Tensor
     mask: Tensor
@@ -31,11 +31,51 @@ class Inputs:
     words: Tensor | None = None
 
 
-class MaskedNetwork(nn.Module):
-    """`model` is a Hugging Face encoder without head; the heads are parts of its checkpoint, where it has them.
+class Network(nn.Module):
+    """A Hugging Face `model` without its head; `then` are the modules after the pooling, by the name of their folder.
 
-    `transform` and `decoder` are the two halves of a masked-language-model head, `pooler` is Linear and Tanh, `prompt`
-    (p, h) are learned vectors in place of a prompt's words, `then` are modules by the name of their folder.
+    `whole` is the checkpoint as transformers loaded it, in a tuple so that nn.Module does not see it. `pads`: whether
+    texts of several lengths may be padded to one batch.
+    """
+
+    pads: bool
+    pooler: nn.Module | None
+
+    def __init__(self, model: Any, body: Any, then: Mapping[str, nn.Module] | None) -> None:
+        super().__init__()
+        self.model = body
+        self.whole = (model,)
+        self.then = nn.ModuleDict(then or {})
+        self.depth, self.width = int(body.config.num_hidden_layers), int(body.config.hidden_size)
+
+    def words(self, ids: Tensor) -> Tensor:
+        """The vectors of the tokens before position, type and normalisation: (n, t) -> (n, t, h)."""
+        found: Tensor = self.model.get_input_embeddings()(ids)
+        return found
+
+    def level(self, layer: int) -> int:
+        """`layer` counted from the embedding output, which is 0; -1 is the last. Raises UsageError."""
+        level = layer if layer >= 0 else self.depth + 1 + layer
+        if not 0 <= level <= self.depth:
+            raise UsageError(
+                f"the model has {self.depth} layers, so there is no layer {layer}.",
+                f"Choose from 0 (embeddings) to {self.depth}, or from -1 (the last) down.",
+            )
+        return level
+
+    def run_whole(self, inputs: Inputs) -> tuple[Tensor, ...]:
+        """All hidden states, through the model's own forward()."""
+        words = {"input_ids": inputs.ids} if inputs.words is None else {"inputs_embeds": inputs.words}
+        places = {} if inputs.positions is None else {"position_ids": inputs.positions}
+        out = self.model(**words, **places, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True)
+        states: tuple[Tensor, ...] = out.hidden_states
+        return states
+
+
+class MaskedNetwork(Network):
+    """An encoder; `transform` and `decoder` are the two halves of its masked-language-model head, if loaded.
+
+    `pooler` is Linear and Tanh, `prompt` (p, h) are learned vectors in place of a prompt's words.
     """
 
     def __init__(
@@ -48,23 +88,13 @@ class MaskedNetwork(nn.Module):
         prompt: Tensor | None = None,
         then: Mapping[str, nn.Module] | None = None,
     ) -> None:
-        super().__init__()
-        self.model = model
-        self.whole = (model,)  # the checkpoint as transformers loaded it, out of sight of nn.Module: see saving
+        super().__init__(model, model, then)
         self.transform, self.decoder, self.pooler = transform, decoder, pooler
         self.prompt = None if prompt is None else nn.Parameter(prompt)
-        self.then = nn.ModuleDict(then or {})
-        self.depth = int(model.config.num_hidden_layers)
-        self.width = int(model.config.hidden_size)
-        self.pads = model.config.model_type not in MIXING  # whether texts of several lengths may run together
+        self.pads = model.config.model_type not in MIXING
         self.first_position = 0  # of a text's first token
         if model.config.model_type in LIKE_BERT[1:]:
             self.first_position = int(model.config.pad_token_id) + 1  # row pad_token_id of their table is the padding's
-
-    def words(self, ids: Tensor) -> Tensor:
-        """The vectors of the tokens before position, type and normalisation: (n, t) -> (n, t, h)."""
-        found: Tensor = self.model.get_input_embeddings()(ids)
-        return found
 
     def states(self, inputs: Inputs, layers: Sequence[int]) -> list[Tensor]:
         """The hidden states (n, t, h) after each of `layers`: 0 is the embedding output, -1 the last layer."""
@@ -80,14 +110,10 @@ class MaskedNetwork(nn.Module):
         below = self._levels(inputs, level - 1)[level - 1]
         return _read(self.model.encoder.layer[level - 1], below, pooling.at(below, positions), _additive(inputs, below))
 
-    def level(self, layer: int) -> int:
-        """`layer` counted from the embedding output. Raises UsageError where there is no such layer."""
-        return counted(layer, self.depth)
-
     def _levels(self, inputs: Inputs, highest: int) -> list[Tensor]:
         """Hidden states 0 … highest; nothing above is computed."""
         if self.model.config.model_type not in LIKE_BERT:
-            return list(self._whole(inputs))
+            return list(self.run_whole(inputs))
         types = torch.zeros_like(inputs.ids)
         hidden = self.model.embeddings(
             input_ids=None if inputs.words is not None else inputs.ids,
@@ -107,30 +133,14 @@ class MaskedNetwork(nn.Module):
         places = torch.arange(inputs.ids.shape[1], device=inputs.ids.device) + self.first_position
         return torch.where(inputs.mask == 1, places, torch.zeros_like(places) + max(0, self.first_position - 1))
 
-    def _whole(self, inputs: Inputs) -> tuple[Tensor, ...]:
-        """Any other architecture, through its own forward()."""
-        words = {"input_ids": inputs.ids} if inputs.words is None else {"inputs_embeds": inputs.words}
-        places = {} if inputs.positions is None else {"position_ids": inputs.positions}
-        out = self.model(**words, **places, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True)
-        states: tuple[Tensor, ...] = out.hidden_states
+    def run_whole(self, inputs: Inputs) -> tuple[Tensor, ...]:
+        states = super().run_whole(inputs)
         if len(states) != self.depth + 1:
             raise UsageError(
-                f"a {self.model.config.model_type} gives {len(states)} states and has {self.depth} layers, so which is "
-                "which is not known.",
+                f"a {self.model.config.model_type} returns {len(states)} hidden states for {self.depth} layers.",
                 "Use another model.",
             )
         return states
-
-
-def counted(layer: int, depth: int) -> int:
-    """`layer` of `depth` counted from the embedding output, which is 0; -1 is the last. Raises UsageError."""
-    level = layer if layer >= 0 else depth + 1 + layer
-    if not 0 <= level <= depth:
-        raise UsageError(
-            f"layer {layer} was asked for, and the model has {depth}.",
-            f"Choose from 0 (embeddings) to {depth}, or from -1 (the last) down.",
-        )
-    return level
 
 
 def _additive(inputs: Inputs, hidden: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
-"""Post-processing steps in PyTorch: fitted modules, loaded from an encoder's folder and saved into one.
+"""Post-processing steps in PyTorch: fitted modules, loaded from and saved into an encoder's folder.
 
     post/0/config.json, post/0/model.safetensors     the first step; truncation has no files
 
-All steps compute in float32, whatever the precision of the encoder: whitening divides by small standard deviations.
+All steps compute in float32 for any precision of the encoder, since whitening divides by small standard deviations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from semsearch.errors import Corrupt, NotFound
 from semsearch.models import postprocessing
 from semsearch.models.bundle import Bundle
 from semsearch.models.networks.flow import Flow
-from semsearch.models.networks.parts import WEIGHTS
+from semsearch.models.safetensors_files import WHOLE
 from semsearch.types import JsonMapping, JsonObject
 
 CONFIG = "config.json"
@@ -43,9 +43,8 @@ class Whitening(nn.Module):
     @classmethod
     def of(cls, mean: NDArray[np.floating], kernel: NDArray[np.floating]) -> Whitening:
         """mean (d,) and kernel (d, k), in float32."""
-        made = cls(*kernel.shape)
-        made.load_state_dict({name: torch.from_numpy(np.array(each, dtype=np.float32))
-                              for name, each in (("mean", mean), ("kernel", kernel))})  # fmt: skip
+        made, parts = cls(*kernel.shape), {"mean": mean, "kernel": kernel}
+        made.load_state_dict({name: torch.from_numpy(np.array(each, dtype=np.float32)) for name, each in parts.items()})
         return made
 
     def forward(self, vectors: Tensor) -> Tensor:
@@ -55,8 +54,6 @@ class Whitening(nn.Module):
 
 class Truncation(nn.Module):
     """The first `dim` components."""
-
-    kind = "truncate"
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -76,7 +73,7 @@ def step(module: Fitted, fitted: JsonMapping) -> postprocessing.Step:
 
 
 def identity(module: Fitted) -> str:
-    """The sha256 of a module's configuration and parameters, whatever their layout in a file."""
+    """The sha256 of a module's configuration and parameters, independent of their layout in a file."""
     digest = hashlib.sha256(json.dumps([module.kind, module.config], sort_keys=True).encode())
     for name, value in sorted(module.state_dict().items()):
         numbers = value.detach().cpu().contiguous().numpy()
@@ -100,7 +97,7 @@ def save(modules: nn.Sequential, out: Path) -> None:
         folder.mkdir(parents=True)
         content = {"kind": module.kind, **module.config}
         (folder / CONFIG).write_text(json.dumps(content) + "\n", encoding="utf-8")
-        save_file({name: value.contiguous() for name, value in module.state_dict().items()}, folder / WEIGHTS)
+        save_file({name: value.contiguous() for name, value in module.state_dict().items()}, folder / WHOLE)
 
 
 def _load_step(bundle: Bundle, at: int, one: postprocessing.Step) -> nn.Module:
@@ -110,7 +107,7 @@ def _load_step(bundle: Bundle, at: int, one: postprocessing.Step) -> nn.Module:
     try:
         config: JsonObject = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         made = FITTED[config.pop("kind")](**config)
-        made.load_state_dict(load_file(folder / WEIGHTS))
+        made.load_state_dict(load_file(folder / WHOLE))
     except OSError as error:
         raise NotFound(f"the encoder {bundle.name} lacks its {one.kind}: {folder}.", _AGAIN) from error
     except Exception as error:  # json, safetensors, a missing key, a wrong shape: each has its own class
