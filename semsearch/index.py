@@ -1,4 +1,4 @@
-"""Index: a folder that holds texts, their vectors and everything needed to search them.
+"""Index: a folder with texts, their vectors and everything needed to search them.
 
 >>> import tempfile; folder = tempfile.mkdtemp() + "/notes"
 >>> from semsearch import Document, Index
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 def _silent(_: Progress) -> None:
-    """The progress of a call that nobody watches."""
+    """The default progress callback: nothing."""
 
 
 class Index:
@@ -87,7 +87,7 @@ class Index:
         self._writers: list[IndexWriter] = []  # the one writer, from the first write on
         self._turn = threading.RLock()  # of the threads that write
 
-    # ---- made and opened
+    # ---- creating and opening
 
     @classmethod
     def create(
@@ -155,7 +155,7 @@ class Index:
 
     @staticmethod
     def folder(name: str | Path, home: Path | None = None) -> Path:
-        """Where the index called `name` lives, or would. Raises UsageError for what cannot be a name."""
+        """The folder of the index called `name`, which need not exist. Raises UsageError for what cannot be a name."""
         return settings.index_folder(name, home)
 
     @staticmethod
@@ -165,7 +165,7 @@ class Index:
 
     @staticmethod
     def remove(name: str | Path, home: Path | None = None) -> list[str]:
-        """Remove an index; the files that were indexed stay. The names of what in its folder is not its own, and stays.
+        """Remove an index; the indexed files stay. The names of files in its folder that are not part of it, and stay.
 
         Raises NotFound, Locked.
         """
@@ -173,7 +173,7 @@ class Index:
 
     @staticmethod
     def rename(name: str | Path, new: str, home: Path | None = None) -> Path:
-        """Give an index another name, in the folder where it lies; its new path. All that it holds stays.
+        """Rename an index within its folder; its new path. The content stays the same.
 
         Raises NotFound, Locked, UsageError for what cannot be a name or is one already.
         """
@@ -197,7 +197,7 @@ class Index:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # ---- searched
+    # ---- searching
 
     @property
     def encoder(self) -> EncoderProtocol:
@@ -215,14 +215,14 @@ class Index:
     ) -> Results | list[Results]:
         """The hits for a query, or for each of many. Keywords are the fields of `Query`: k, mode, where, path …
 
-        Raises UsageError for a query that asks for nothing, BadFilter for a `where` that does not parse.
+        Raises UsageError for an empty query, BadFilter for a `where` that does not parse.
         """
         if isinstance(query, (str, Query)):
             return self._searcher.search(make_query(query, fields))
         return self._searcher.search_all([make_query(one, fields) for one in query])
 
     def similar(self, target: int | str | Path, **fields: Unpack[QueryFields]) -> Results:
-        """What lies closest to a passage (its id), a document (its id) or a file; they themselves left out."""
+        """The passages closest to a passage (its id), a document (its id) or a file, without those of the target."""
         like = target if isinstance(target, int) else str(target)
         return self.search(Query(like=(like,), mode="semantic"), **fields)
 
@@ -234,11 +234,11 @@ class Index:
         """The sentence of `hit` closest to the query, and the words that match."""
         return self.snippets(Results(query, (hit,), {}))[0]
 
-    # ---- looked at
+    # ---- inspecting
 
     @property
     def version(self) -> int:
-        """Another number after every commit, whoever made it: what was read from the index before it may be stale."""
+        """A number that changes with every commit of any process; results read before that may be outdated."""
         with self._reader.snapshot():
             return self._reader.version()
 
@@ -258,18 +258,18 @@ class Index:
             document = self._reader.document(str(target))
         if document is None:
             raise NotFound(f"index {self.name} has no passage or document {str(target)!r}.", "Ids are in every hit.")
-        return {"document": document.id, "title": document.title, "text": document.text,
-                "metadata": dict(document.metadata)}  # fmt: skip
+        metadata = dict(document.metadata)
+        return {"document": document.id, "title": document.title, "text": document.text, "metadata": metadata}
 
     def documents(
         self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
     ) -> list[JsonObject]:
-        """What is indexed, or those of `ids` that are, by id: id, title, passages, size, time, metadata."""
+        """The documents (all, or those of `ids`) by id: id, title, passages, size, time, metadata."""
         return self._reader.documents(path=path, ids=ids, limit=limit, offset=offset)
 
     def matching(self, *, where: str | None = None, path: str | None = None, words: Sequence[str] = ()) -> list[str]:
-        """Ids, sorted, of the documents that a filter and a path glob let through, and whose id or title holds each
-        of `words` in any case. Raises BadFilter.
+        """Ids, sorted, of the documents that pass a filter and a path glob, and whose id or title contains each of
+        `words` in any case. Raises BadFilter.
         """
         with self._reader.snapshot():
             titles = self._reader.titles()
@@ -281,11 +281,11 @@ class Index:
         return [uri for uri, text in texts if all(word in text for word in folded)]
 
     def states(self, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:
-        """What has become of the file that each document (of `ids`, or of all) came from, as it is on disk now.
+        """The present state of the file of each document (of `ids`, or of all).
 
-        "current": size and time are as when it was read. "changed": they are not. "unfinished": something of it is not
-        in the index, and every update reads it again. "gone": it is not there. "unseen": its whole folder is away, or
-        may not be looked into. "kept": no file is followed.
+        "current": size and time are as when it was read. "changed": they differ. "unfinished": a part of it is not in
+        the index, and every update reads it again. "gone": it does not exist. "unseen": its whole folder is missing or
+        may not be read. "kept": the document has no file.
         """
         return file_status.states(self._reader, ids)
 
@@ -297,7 +297,7 @@ class Index:
             return [_passage(found) for found in self._reader.passages(self._reader.passage_ids(document))]
 
     def facets(self) -> list[Facet]:
-        """What tells its documents apart, for filters: kind of file, date, and the keys of the metadata.
+        """The properties by which documents differ, for filters: file type, date, and the keys of the metadata.
 
         Three passes over the documents: 2 s for 100,000 of them with five keys each.
         """
@@ -309,7 +309,10 @@ class Index:
         Only from the very file that was indexed. Raises NotFound where it is gone or another by now, UsageError where
         the document was read from no PDF, Unreadable where PDFium fails or takes longer than half a minute.
         """
-        return page_image.page_image(self._reader.source_of(document), document, page, width)
+        source = self._reader.source_of(document)
+        if source is None or source.loader != "pdf":
+            raise UsageError(f"{document!r} was not read from a PDF, so it has no page.", "Read its text instead.")
+        return page_image.page_image(source.root, source.path, source.sha256, page, width)
 
     def texts(self) -> Iterator[str]:
         """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""
@@ -321,11 +324,11 @@ class Index:
         Raises UsageError for fewer than one.
         """
         if most < 1:
-            raise UsageError(f"a sample of {most} passages was asked for.", "Ask for one or more.")
+            raise UsageError(f"a sample cannot have {most} passages.", "Choose one or more.")
         return sampling.sample(self._reader, self._space, most, letters)
 
     def skipped(self) -> list[Skipped]:
-        """What was left out, and why: at the last run that looked through all that is followed, and in the runs since.
+        """The skipped files, with reasons: of the last run over all that the index follows, and of the runs since.
 
         Of two reasons for one file the newer counts.
         """
@@ -338,9 +341,9 @@ class Index:
         return list(found.values())
 
     def verify(self, progress: Callable[[Progress], None] = _silent) -> list[str]:
-        """Everything that is off: counts, checksums, orphan rows, caches against the store. Empty is good.
+        """Every problem: counts, checksums, orphan rows, caches that differ from the store. Empty is good.
 
-        `progress` is called before each check; where it raises, no other is begun.
+        `progress` is called before each check; an exception in it ends the checks.
         """
         return self._reader.verify(progress)
 
@@ -352,19 +355,19 @@ class Index:
         """Write the whole index to one file."""
         drivers.load().dump(self._reader, file)
 
-    # ---- changed
+    # ---- changing
 
     def add(self, documents: Iterable[Document]) -> SyncReport:
-        """Add documents, or replace those with the same id; what did not change is left alone.
+        """Add documents, or replace those with the same id; unchanged ones are left alone.
 
-        On return they are on disk for good. A document that came from a file is the file's: UsageError. Raises Locked,
-        as every call below.
+        On return they are on disk. Raises UsageError for the id of a document that came from a file, and Locked, as
+        every call below.
         """
         with self._turn:
             return self._writer().add(documents)
 
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
-        """Add what standard input holds: one text, or records (`options.kind`). A dry run takes no lock."""
+        """Add the content of standard input: one text, or records (`options.kind`). A dry run takes no lock."""
         with self._turn:
             return self._writer(options.dry_run).add_stream(stream, options)
 
@@ -374,10 +377,10 @@ class Index:
         progress: Callable[[Progress], None] = _silent,
         options: SyncOptions | None = None,
     ) -> SyncReport:
-        """Add files that are given as name and content; they are kept as `add` keeps documents, and not followed.
+        """Add files, each a name and its content, as documents; they are not followed.
 
-        What they hold gets the ids that `sync` would give it, and replaces what has them. What cannot be read is in
-        the report's `skipped`. Of `options`, `kind` and `fields` say how to read them, and `force` and `dry_run` hold.
+        Their documents get the ids that `sync` would choose, and replace those with the same ids. Unreadable files are
+        in the report's `skipped`. Of `options`, only `kind`, `fields`, `force` and `dry_run` have an effect.
         """
         with self._turn:
             return self._writer(options is not None and options.dry_run).add_files(list(files), options, progress)
@@ -388,7 +391,7 @@ class Index:
         options: SyncOptions | None = None,
         progress: Callable[[Progress], None] = _silent,
     ) -> SyncReport:
-        """Bring the index in line with files and folders; without `paths`, with those it follows already.
+        """Update the index from files and folders; without `paths`, from those it follows already.
 
         Raises NotFound for a path that is not there, GuardRail for `/` and the like, Locked.
         """
@@ -398,20 +401,20 @@ class Index:
             return self._writer(options is not None and options.dry_run).sync(wanted, options, progress)
 
     def delete(self, ids: Iterable[str], progress: Callable[[Progress], None] = _silent) -> int:
-        """Take documents out of the index; how many there were. All go at once: where `progress` raises, none does.
+        """Delete documents from the index; the number deleted. If `progress` raises, none is deleted.
 
-        Their files, if any, stay where they are, and a `sync` brings them back unless its rules leave them out.
+        Their files, if any, stay, and a `sync` adds the documents again unless its rules exclude them.
         """
         with self._turn:
             return self._writer().delete(ids, progress)
 
     def compact(self) -> None:
-        """Give back the space of what was deleted, and build the vector cache anew."""
+        """Free the disk space of deleted documents, and rebuild the vector cache."""
         with self._turn:
             self._writer().compact()
 
     def rebuild(self, backend: str = "auto") -> None:
-        """Build the vector cache anew with this backend, and keep to it."""
+        """Rebuild the vector cache with this backend, and use it from now on."""
         with self._turn:
             self._writer().rebuild(backend)
 
@@ -433,6 +436,6 @@ def _index_writer(writer: StoreWriter, space: Space, encoder: EncoderProtocol) -
 
 
 def _passage(found: StoredPassage) -> JsonObject:
-    """A passage, and where it stands in its document."""
+    """A passage, and its place in its document."""
     names = ("id", "document", "start", "end", "line", "page", "heading", "title", "text", "metadata")
     return {name: getattr(found, name) for name in names}

@@ -8,7 +8,6 @@ letter follows. So do blank lines, and the lines of lists, tables and headings. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 _CLOSERS = "\"'”’»›)\\]}」』）】》*_`"
 _BORDER = re.compile(
@@ -51,19 +50,17 @@ def sentences(text: str) -> list[tuple[int, int]]:
     >>> [text[a:b] for text in ["Dr. Wu paid $3.50. Why? 他走了。"] for a, b in sentences(text)]
     ['Dr. Wu paid $3.50.', 'Why?', '他走了。']
     """
-    return list(_spans(text))
-
-
-def _spans(text: str) -> Iterator[tuple[int, int]]:
+    found = []
     start = after_space(text, 0, len(text))
     for border in _BORDER.finditer(text):
         end = border.end()
         if end <= start or (border.group("stop") and not _is_end(text, border)):
             continue
-        yield start, before_space(text, start, end)
+        found.append((start, before_space(text, start, end)))
         start = after_space(text, end, len(text))
     if start < len(text):
-        yield start, before_space(text, start, len(text))
+        found.append((start, before_space(text, start, len(text))))
+    return found
 
 
 def after_space(text: str, start: int, end: int) -> int:

@@ -87,10 +87,11 @@ def passages(document: Document, splitter: Splitter, count_tokens: CountTokens) 
     if splitter.kind == "tokens":
         units, borders = _pieces(text, whole, splitter.size, count_tokens), []
     else:
-        units = _units(text, _parted(text, _heading_starts(document.marks)), splitter.size, count_tokens)
-        borders = _heading_starts(document.marks)
-        if splitter.kind == "sentences":
-            borders = sorted({*borders, *_page_starts(document.marks)})
+        pairs = list(pairwise([Mark(0), *document.marks]))
+        headings = [mark.start for before, mark in pairs if mark.heading != before.heading]
+        units = _units(text, _parted(text, headings), splitter.size, count_tokens)
+        pages = [mark.start for before, mark in pairs if mark.page != before.page]
+        borders = sorted({*headings, *pages}) if splitter.kind == "sentences" else headings
     fullness = 0 if splitter.kind == "markdown" else -(-splitter.size // 3)
     return list(_placed(document, _windows(units, splitter, borders, fullness)))
 
@@ -120,7 +121,7 @@ def _windows(
 
 
 def _back(units: Sequence[_Unit], first: int, at: int, splitter: Splitter) -> int:
-    """How many units before `at` the window that begins with it repeats."""
+    """How many units before `at` are repeated by the window that begins there."""
     room = min(splitter.overlap, splitter.size - units[at].tokens)
     back = 0
     while at - back - 1 > first and (room := room - units[at - back - 1].tokens) >= 0:
@@ -217,15 +218,6 @@ def _stripped(text: str, start: int, end: int) -> list[tuple[int, int]]:
     start = after_space(text, start, end)
     end = before_space(text, start, end)
     return [(start, end)] if end > start else []
-
-
-def _heading_starts(marks: Sequence[Mark]) -> list[int]:
-    """The offsets where the heading changes."""
-    return [m.start for before, m in pairwise([Mark(0), *marks]) if m.heading != before.heading]
-
-
-def _page_starts(marks: Sequence[Mark]) -> list[int]:
-    return [m.start for before, m in pairwise([Mark(0), *marks]) if m.page != before.page]
 
 
 def _placed(document: Document, spans: Iterable[tuple[int, int]]) -> Iterator[Passage]:

@@ -48,7 +48,7 @@ class IgnoreRules:
         return IgnoreRules((*self.specs, *new)) if new else self
 
     def ignores(self, path: str, is_folder: bool) -> bool:
-        """Whether the absolute `path` itself is excluded. A walk asks for each of its parent folders first."""
+        """Whether the absolute `path` itself is excluded. A walk checks each of its parent folders first."""
         for wanted in NAMES:
             for name, folder, spec in reversed(self.specs):
                 if name == wanted and path.startswith(folder):

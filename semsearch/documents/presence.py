@@ -12,7 +12,7 @@ class FilePresence:
         self._folders: dict[str, bool] = {}
 
     def has_folder(self, root: str) -> bool:
-        """Whether the folder is there and may be looked into. A disk that is not mounted says nothing of its files."""
+        """Whether the folder exists and may be read. Its files are gone only if it is there."""
         if root not in self._folders:
             try:
                 self._folders[root] = Path(root).is_dir()
@@ -23,11 +23,11 @@ class FilePresence:
     def is_gone(self, root: str, path: str) -> bool:
         """Whether a file is missing from a folder that is there.
 
-        False for a recorded path with `\\x`, which stands for a name that is not UTF-8: the name itself is not known.
+        False for a recorded path with `\\x`, an escaped name that is not UTF-8: the real name is unknown.
         """
         if "\\x" in path:
             return False
         try:
             return self.has_folder(root) and not Path(root, path).exists()
         except OSError:
-            return False  # a subfolder that may not be looked into says nothing either
+            return False  # a subfolder that may not be read

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 
-from semsearch.utils import optional_packages
+from semsearch.utils import plugins
 
 PACKAGES = ("torch", "transformers", "onnx", "onnxscript", "onnxruntime")
 
 
 def require_packages(what: str = "export") -> None:
     """Raises MissingExtra where one of the packages is not installed; `what` is named in the message."""
-    optional_packages.require(PACKAGES, what, "train")
+    plugins.require(PACKAGES, what, "train")
 
 
 def versions() -> dict[str, str]:

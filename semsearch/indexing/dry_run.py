@@ -1,4 +1,4 @@
-"""A store writer that writes nothing: what a run would do, without the writer's lock."""
+"""A store writer that writes nothing, to report what a run would do without taking the writer's lock."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 class DryRunWriter:
     """`StoreWriter` over a reader: counts what would be deleted, and changes nothing."""
+
+    dry_run = True
 
     def __init__(self, reader: StoreReader) -> None:
         self.reader = reader

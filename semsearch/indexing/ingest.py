@@ -1,18 +1,19 @@
-"""The write path for documents, wherever they come from: compare, split, encode, store.
+"""The write path for documents from any source: compare, split, encode, store, count.
 
-Document ─ the store knows this text? skip → splitter.passages → encoder.encode(role="passage")
-         → writer.replace(…)      one transaction a batch, acknowledged only after commit
+Document ─ text is stored already? skip → splitter.passages → encoder.encode(role="passage")
+         → writer.replace(…)      one transaction per batch, acknowledged only after commit
 """
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.indexing.file_status import UNFINISHED
-from semsearch.indexing.tally import Decision
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import DocumentStamp, Entry, Source, Space, check_document, meta_hash, text_hash
 from semsearch.types import Document, EncoderProtocol, Passage, Skipped
@@ -20,11 +21,11 @@ from semsearch.types import Document, EncoderProtocol, Passage, Skipped
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
-PASSAGES_A_BATCH = 256  # a kill costs at most this many passages of work; larger batches were not faster
+BATCH = 256  # passages; a kill costs at most this much work, and larger batches were not faster
+Outcome: TypeAlias = Literal["added", "changed", "unchanged", "moved", "deleted"]  # in the words of SyncReport
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(NamedTuple):
     """A document to commit with the next batch."""
 
     document: Document
@@ -33,28 +34,24 @@ class _Pending:
 
 
 class Ingest:
-    """Takes documents one after the other and commits them in batches; `flush()` commits the rest.
+    """Takes documents one after the other, commits them in batches and counts the outcomes; `flush()` commits the rest.
 
-    Memory is bounded by one batch and the largest document. dry_run: decides, and writes nothing.
+    Memory is bounded by one batch and the largest document. Over a writer of a dry run it only counts.
     """
 
     def __init__(
-        self,
-        writer: StoreWriter,
-        space: Space,
-        encoder: EncoderProtocol,
-        splitter: Splitter,
-        *,
-        force: bool = False,
-        dry_run: bool = False,
+        self, writer: StoreWriter, space: Space, encoder: EncoderProtocol, splitter: Splitter, *, force: bool = False
     ) -> None:
+        self.documents: Counter[Outcome] = Counter()
+        self.skipped: list[Skipped] = []
+        self.warnings: list[str] = []
         self.written = 0  # passages
+        self.began = time.perf_counter()
         self._writer = writer
         self._space = space
         self._encoder = encoder
         self._splitter = splitter
         self._force = force
-        self._dry_run = dry_run
         self._pending: list[_Pending] = []
         self._refresh: list[Document] = []
         self._finished: list[Source] = []
@@ -65,20 +62,22 @@ class Ingest:
 
     def put(
         self, document: Document, origin: Source | None = None, *, stamp: DocumentStamp | None, adopt: bool = False
-    ) -> Decision | Skipped:
-        """Take one document and say what becomes of it. `stamp` is what the store has under its id, None for nothing.
+    ) -> None:
+        """Take one document. `stamp`: that of the stored document with its id, None for none.
 
-        `adopt`: the document has come over from a file that is gone; it is written again under its new owner, or it
-        would vanish with the old one. Raises Unreadable for what a store cannot keep.
+        `adopt`: the document has moved here from a file that is gone; it is written again as part of its new file, or
+        it would be deleted with the old one. Raises Unreadable for a document that cannot be stored.
         """
         check_document(document)
         if document.id in self._seen:
             reason = f"its id {document.id!r} was already used in {self._seen[document.id]}"
-            return Skipped(origin.path if origin else document.id, reason)
+            self.skipped.append(Skipped(origin.path if origin else document.id, reason))
+            return
         self._seen[document.id] = origin.path if origin else "this call"
-        decision = _decide(document, stamp, adopt)
-        if self._dry_run or (decision == "same" and not self._force):
-            return decision
+        outcome = _outcome(document, stamp, adopt)
+        self.documents[outcome] += 1
+        if self._writer.dry_run or (outcome == "unchanged" and not self._force):
+            return
         same_text = stamp is not None and stamp.sha256 == text_hash(document.text)
         if same_text and not (self._force or adopt):  # new metadata under an old text, nothing to embed
             self._refresh.append(document)
@@ -86,19 +85,18 @@ class Ingest:
             cut = passages(document, self._splitter, self._encoder.count_tokens)
             self._pending.append(_Pending(document, origin, cut))
             self._waiting += len(cut)
-        if max(self._waiting, len(self._refresh)) >= PASSAGES_A_BATCH:
+        if max(self._waiting, len(self._refresh)) >= BATCH:
             self.flush()
-        return decision
 
     def finish(self, source: Source) -> None:
-        """Everything of this file has been put: record its state, so that the next run need not read it."""
-        if not self._dry_run:
+        """Record the state of a file with the next batch, once all its documents are put: the next run skips it."""
+        if not self._writer.dry_run:
             self._finished.append(source)
-            if len(self._finished) >= PASSAGES_A_BATCH:
+            if len(self._finished) >= BATCH:
                 self.flush()
 
     def flush(self) -> None:
-        """Commit what is waiting, in one transaction."""
+        """Commit all that is pending, in one transaction."""
         if not (self._pending or self._finished or self._refresh):
             return
         texts = [passage.text for item in self._pending for passage in item.passages]
@@ -109,24 +107,21 @@ class Ingest:
             for document in self._refresh:
                 self._writer.refresh(document.id, document.metadata, document.title)
         self.written += len(texts)
-        self.discard()
-
-    def discard(self) -> None:
-        """Forget what is waiting; what was committed stays."""
         self._pending, self._refresh, self._finished, self._waiting = [], [], [], 0
 
     def counters(self) -> dict[str, int]:
-        """embedded, cut_passages, cut_tokens since the start; an encoder that counts nothing embeds everything."""
+        """The counts of a `SyncReport` that this run determines; an encoder that counts nothing embeds everything."""
         embedded, before = self._encoder.embedded, self._embedded_before
         truncated = self._encoder.truncation
         return {
+            **{outcome: self.documents[outcome] for outcome in get_args(Outcome)},
             "embedded": self.written if embedded is None or before is None else embedded - before,
             "cut_passages": truncated.passages - self._truncated_before.passages,
             "cut_tokens": truncated.tokens - self._truncated_before.tokens,
         }
 
     def _sources(self) -> dict[tuple[str, str], Source]:
-        """Files of this batch; one that is not finished yet has a size that no file has, to be read again."""
+        """The files of this batch; one that is not finished has a size that no file has, so it is read again."""
         begun = {_key(item.origin): item.origin for item in self._pending if item.origin}
         return {
             **{key: replace(source, size=UNFINISHED) for key, source in begun.items()},
@@ -134,13 +129,13 @@ class Ingest:
         }
 
 
-def _decide(document: Document, stamp: DocumentStamp | None, adopt: bool) -> Decision:
+def _outcome(document: Document, stamp: DocumentStamp | None, adopt: bool) -> Outcome:
     if stamp is None:
-        return "new"
+        return "added"
     now = text_hash(document.text), meta_hash(document.title, document.metadata)
     if now != (stamp.sha256, stamp.meta_sha256):
         return "changed"
-    return "adopted" if adopt else "same"
+    return "moved" if adopt else "unchanged"
 
 
 def _entries(pending: Iterable[_Pending], vectors: Vectors, ids: Mapping[tuple[str, str], int]) -> Iterable[Entry]:

@@ -1,4 +1,4 @@
-"""Sources of an index: the files and folders it follows, how each is read, and the names that their documents get.
+"""Sources of an index: the files and folders it follows, how each is read, and the names of their documents.
 
 Documents of the first folder are named by their path below it; folders beyond the first are distinguished by a prefix,
 their own name.
@@ -40,13 +40,9 @@ class Root:
     kind: str = "auto"
     fields: Fields = field(default_factory=Fields)
 
-    def to_json(self) -> dict[str, Any]:
-        """The form in which the recipe records it."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> Root:
-        """Out of the recipe."""
+        """The inverse of `asdict`: from the recipe."""
         rules, fields = Rules(**_with_tuples(recorded["rules"])), Fields(**_with_tuples(recorded["fields"]))
         return cls(recorded["path"], rules, recorded["kind"], fields)
 
@@ -65,40 +61,40 @@ class Roots:
 
     @classmethod
     def of(cls, recipe: dict[str, Any]) -> Roots:
-        kept = tuple(Root.from_json(root) for root in recipe.get("roots", ()))
-        return cls(kept, tuple(recipe.get("bases", {}).items()))
+        roots = tuple(Root.from_json(root) for root in recipe.get("roots", ()))
+        return cls(roots, tuple(recipe.get("bases", {}).items()))
 
     def to_json(self) -> dict[str, Any]:
-        return {"roots": [root.to_json() for root in self.roots], "bases": dict(self.bases)}
+        return {"roots": [asdict(root) for root in self.roots], "bases": dict(self.bases)}
 
     def covering(self, path: Path) -> Root | None:
         """The root that is `path` or a folder above it."""
         return next((root for root in self.roots if path.is_relative_to(root.path)), None)
 
     def base(self, path: Path) -> tuple[str, str]:
-        """(folder, prefix) that the file or folder `path` is named from: of those above it the nearest."""
+        """(folder, prefix) for the names below `path`: the nearest base above it."""
         return max((base for base in self.bases if path.is_relative_to(base[0])), key=lambda base: len(base[0]))
 
     def with_root(self, root: Root) -> Roots:
-        """The same and `root`; what lies below it is followed through it from now on."""
+        """These roots and `root`, in place of those below it."""
         path = Path(root.path)
-        kept = tuple(r for r in self.roots if not Path(r.path).is_relative_to(path))
+        others = tuple(r for r in self.roots if not Path(r.path).is_relative_to(path))
         if any(path.is_relative_to(base) for base, _ in self.bases):
-            return Roots((*kept, root), self.bases)
+            return Roots((*others, root), self.bases)
         if path.is_dir():
             base, bases = path, tuple((b, p) for b, p in self.bases if not Path(b).is_relative_to(path))
-        else:  # a file covers nothing of the folders beside it: they keep their names
+        else:  # the folders beside a file are not below its base: their names stay
             base, bases = path.parent, self.bases
         taken = {prefix for _, prefix in bases}
         names = ["", *(f"{base.name or 'root'}{n}/" for n in ("", *(f"-{i}" for i in range(2, len(taken) + 3))))]
-        return Roots((*kept, root), (*bases, (str(base), next(name for name in names if name not in taken))))
+        return Roots((*others, root), (*bases, (str(base), next(name for name in names if name not in taken))))
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What one update does: what to look through (absolute paths) and how, and the index's recipe from now on.
+    """One update: the paths to walk (absolute), the options, and the new recipe of the index.
 
-    `resplit`: every document is split again, for passages of two sizes in one index would not compete fairly.
+    `resplit`: every document is split again, because passages of two sizes would not be comparable.
     """
 
     roots: Roots
@@ -109,7 +105,7 @@ class Update:
 
 
 def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) -> Update:
-    """The update with these paths (none: of all that is followed) of an index with this recipe.
+    """The update of an index with this recipe, for these paths, or for all that it follows.
 
     An index that follows nothing can be split again too. Raises UsageError, NotFound, GuardRail.
     """
@@ -117,7 +113,7 @@ def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) 
     alone = options.splitter is not None and not (paths or known.roots)
     roots, scopes = (known, []) if alone else plan(paths, options, known)
     for scope in scopes:
-        guard(scope, None, yes=options.yes)  # before it is followed: what is refused stays refused
+        guard(scope, None, yes=options.yes)  # before it is followed: a refused folder must not get into the recipe
     split = asdict(options.splitter) if options.splitter else recipe["splitter"]
     resplit = recipe.get("resplit", False) or split != recipe["splitter"]
     if resplit:
@@ -126,7 +122,7 @@ def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) 
 
 
 def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roots, list[Path]]:
-    """What the index follows from now on, and what to look through in this run (absolute paths).
+    """The new roots of the index, and the paths to walk in this run (absolute).
 
     Raises UsageError where there is nothing to follow, NotFound for a path that is not there.
     """
@@ -147,7 +143,7 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
         )
         if known is not None and chosen != known and known.path != str(scope):
             raise UsageError(
-                f"{scope} is read as the whole of {known.path} is.",
+                f"{scope} is part of {known.path}, and is read with the same settings.",
                 f"Index {known.path} with these flags, or leave them out.",
             )
         if chosen != known:

@@ -1,19 +1,19 @@
-"""Synchronisation with files: running `index` again finds what is new, changed, moved or deleted.
+"""Synchronisation with files: running `index` again finds new, changed, moved and deleted files.
 
-A file whose size and time are as before is not opened. A new file with the content of one that is gone has
-moved: its passages keep their vectors. What a run was killed over is read again by the next.
+A file with the same size and time as before is not opened. A new file with the content of one that is gone has moved:
+its passages keep their vectors. A file that a killed run did not finish is read again by the next run.
 
-The id of a document that comes from a file is the file's path below the indexed folder (see `roots` for more
-than one); a record of a JSONL, CSV or SQLite file has its own id, or the file's path and its number.
+The id of a document that comes from a file is the file's path below the indexed folder (see `sources` for several
+folders); a record of a JSONL, CSV or SQLite file has its own id, or the file's path and its number.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
-import shutil
-import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,21 +24,20 @@ from semsearch.documents.loaders import Fields
 from semsearch.documents.walk import FoundFile
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.file_status import UNFINISHED, UNSURE
-from semsearch.indexing.ingest import Ingest
+from semsearch.indexing.ingest import BATCH, Ingest
 from semsearch.indexing.sources import Root, Roots, SyncOptions
-from semsearch.indexing.tally import Tally
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import Source, text_hash
 from semsearch.types import Document, Progress, Skipped
 
-_DEFAULT = Fields()
+LOG = logging.getLogger(__name__)
 JUST_WRITTEN_NS = 2 * 10**9  # a second write within the clock's tick would leave time and size as they are
 _NUMBERED = re.compile(r"(?P<file>.*)#(?P<number>\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file that was found, under the name that the store knows it by."""
+    """A file that was found, with its record in the store."""
 
     found: FoundFile
     source: Source
@@ -60,63 +59,52 @@ def sync(
     scopes: Sequence[Path],
     options: SyncOptions,
     ingest: Ingest,
-    tally: Tally,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> None:
-    """Bring the store in line with the files of `scopes`. What happened is counted in `tally`."""
+    """Bring the store in line with the files of `scopes`. The outcomes are counted in `ingest`."""
     present = [scope for scope in scopes if scope.exists()]
-    tally.warnings += [f"{scope} does not exist; its documents are kept." for scope in scopes if not scope.exists()]
+    ingest.warnings += [f"{scope} does not exist; its documents are kept." for scope in scopes if not scope.exists()]
     files: list[_File] = []
     unseen: list[Path] = []
     for item in _walk(present, roots, options, unseen):
-        tally.count(item) if isinstance(item, Skipped) else files.append(item)
+        ingest.skipped.append(item) if isinstance(item, Skipped) else files.append(item)
     known = writer.reader.sources()
     there = {file.key for file in files}
     gone = {
         key: source
         for key, source in known.items()
-        if key not in there and _in_scope(source, present, roots) and not _below(source, unseen)
+        if options.prune and key not in there and _in_scope(source, present, roots) and not _below(source, unseen)
     }
-    if not options.prune:
-        gone = {}
-    _Run(writer, ingest, tally, options, known, gone, progress).read(files)
+    _Run(writer, ingest, options, known, gone, progress).read(files)
     if gone:
         with writer.transaction():
-            tally.count("deleted", writer.drop_sources([source.id for source in gone.values()]))
+            ingest.documents["deleted"] += writer.drop_sources([source.id for source in gone.values()])
 
 
+@dataclass
 class _Run:
-    """One pass over the files that were found. `gone` loses the sources whose files have moved."""
+    """One pass over the files that were found. Sources whose files have moved are removed from `gone`."""
 
-    def __init__(
-        self,
-        writer: StoreWriter,
-        ingest: Ingest,
-        tally: Tally,
-        options: SyncOptions,
-        known: dict[tuple[str, str], Source],
-        gone: dict[tuple[str, str], Source],
-        progress: Callable[[Progress], None],
-    ) -> None:
-        self._writer = writer
-        self._reader = writer.reader
-        self._ingest = ingest
-        self._tally = tally
-        self._options = options
-        self._known = known
-        self._gone = gone
-        self._progress = progress
-        self._gone_ids = {source.id for source in gone.values()}
-        self._by_content: dict[str, list[Source]] = {}
-        for source in gone.values():
-            self._by_content.setdefault(source.sha256, []).append(source)
+    writer: StoreWriter
+    ingest: Ingest
+    options: SyncOptions
+    known: dict[tuple[str, str], Source]
+    gone: dict[tuple[str, str], Source]
+    progress: Callable[[Progress], None]
+
+    def __post_init__(self) -> None:
+        self._reader = self.writer.reader
+        self._gone_ids = {source.id for source in self.gone.values()}
+        self._by_content: defaultdict[str, list[Source]] = defaultdict(list)
+        for source in self.gone.values():
+            self._by_content[source.sha256].append(source)
 
     def read(self, files: Sequence[_File]) -> None:
         counts = self._reader.document_counts()
         todo = []
         for file in files:
             if self._is_unchanged(file):
-                self._tally.count("same", counts.get(self._known[file.key].id, 0))
+                self.ingest.documents["unchanged"] += counts.get(self.known[file.key].id, 0)
             else:
                 todo.append(file)
         total = sum(file.found.size for file in todo)
@@ -128,16 +116,16 @@ class _Run:
             except (Unreadable, UsageError) as error:
                 if isinstance(error, UsageError) and len(files) == 1:
                     raise  # --text-field and the like were meant for this file, and it has no such thing
-                stays = " (the version indexed before is kept)" if file.key in self._known else ""
-                self._tally.count(Skipped(file.uri, _reason(error) + stays))
+                stays = " (the version indexed before is kept)" if file.key in self.known else ""
+                self._skip(file.uri, _reason(error) + stays)
             done += file.found.size
-        self._ingest.flush()
+        self.ingest.flush()
         self._report(total, total)
 
     def _is_unchanged(self, file: _File) -> bool:
         """Whether size and time are as before, so that the file need not be opened."""
-        known = self._known.get(file.key)
-        if known is None or self._options.force or file.root.fields.sql:
+        known = self.known.get(file.key)
+        if known is None or self.options.force or file.root.fields.sql:
             return False
         same = (known.mtime_ns, known.size) == (file.source.mtime_ns, file.source.size)
         return same and known.loader == loaders.loader_for(file.found.path, file.root.kind)
@@ -147,78 +135,91 @@ class _Run:
         source = replace(file.source, sha256=_content_hash(file.found.path), loader=loader)
         if time.time_ns() - source.mtime_ns < JUST_WRITTEN_NS:
             source = replace(source, size=UNSURE)
-        known = self._known.get(file.key)
+        known = self.known.get(file.key)
         if known is not None and self._has_same_content(known, source) and not file.root.fields.sql:
-            self._tally.count("same", len(self._reader.documents_of(known.id)))
-            self._ingest.finish(source)
+            self.ingest.documents["unchanged"] += len(self._reader.documents_of(known.id))
+            self.ingest.finish(source)
             return
         if known is None and self._take_moved(file, source):
             return
         left = set(self._reader.documents_of(known.id)) if known else set()
-        skipped, read = len(self._tally.skipped), 0
+        if known is not None and known.size == UNFINISHED and len(left) >= BATCH:
+            LOG.warning(
+                f"{file.uri} is not completely indexed, and is read again from its beginning. Its {len(left):,} "
+                "documents in the index are only compared, not encoded again."
+            )
+        skipped, read = len(self.ingest.skipped), 0
         for item in _load(file):
             if isinstance(item, Skipped):
-                self._tally.count(item)
+                self.ingest.skipped.append(item)
                 continue
             self._put(file, source, known, item, left)
             read = min(read + len(item.text), file.found.size)
             self._report(done + read, total, item.id)
-        if len(self._tally.skipped) > skipped:
-            source = replace(source, size=UNFINISHED)  # every run names what it left out, not the first alone
-        self._ingest.finish(source)
-        if left and self._options.prune:
-            self._writer.delete(sorted(left))
-            self._tally.count("deleted", len(left))
+        if len(self.ingest.skipped) > skipped:
+            source = replace(source, size=UNFINISHED)  # every run reports the skipped records, not only the first
+        self.ingest.finish(source)
+        if left and self.options.prune:
+            self.writer.delete(sorted(left))
+            self.ingest.documents["deleted"] += len(left)
 
     def _put(self, file: _File, source: Source, known: Source | None, document: Document, left: set[str]) -> None:
-        """Put one document of a file; it is taken out of `left`, the documents that the file had before."""
+        """Put one document of a file, and remove it from `left`, the documents that the file had before."""
         stamp = self._reader.stamps([document.id]).get(document.id)
         elsewhere = stamp is not None and (known is None or stamp.source != known.id)
         if stamp is not None and elsewhere and stamp.source not in self._gone_ids:
-            self._tally.count(Skipped(file.uri, f"its id {document.id!r} belongs to a document from elsewhere already"))
+            self._skip(file.uri, f"its id {document.id!r} belongs to a document from elsewhere already")
             return
         try:
-            self._tally.count(self._ingest.put(document, source, stamp=stamp, adopt=elsewhere))
+            self.ingest.put(document, source, stamp=stamp, adopt=elsewhere)
             left.discard(document.id)
         except Unreadable as error:
-            self._tally.count(Skipped(file.uri, f"document {document.id!r}: {error.message}"))
+            self._skip(file.uri, f"document {document.id!r}: {error.message}")
 
     def _has_same_content(self, known: Source, source: Source) -> bool:
         whole = known.size != UNFINISHED
-        return whole and not self._options.force and (known.sha256, known.loader) == (source.sha256, source.loader)
+        return whole and not self.options.force and (known.sha256, known.loader) == (source.sha256, source.loader)
 
     def _take_moved(self, file: _File, source: Source) -> bool:
-        """True where a file that is gone had this content: its documents take the new name, vectors and all."""
-        twins = self._by_content.get(source.sha256, [])
+        """Whether a file that is gone had this content: its documents, with their vectors, get the new name then."""
+        twins = self._by_content[source.sha256]
         old = next((twin for twin in twins if twin.loader == source.loader and twin.size != UNFINISHED), None)
         if old is None:
             return False
         twins.remove(old)
-        del self._gone[old.root, old.path]
+        del self.gone[old.root, old.path]
         documents = self._reader.documents_of(old.id)
-        self._tally.count("moved", len(documents))
-        self._ingest.flush()
-        with self._writer.transaction():
-            self._writer.move_source(old.id, source)
+        self.ingest.documents["moved"] += len(documents)
+        self.ingest.flush()
+        with self.writer.transaction():
+            self.writer.move_source(old.id, source)
             for document in documents:
                 if document.endswith(old.path):
-                    self._writer.rename(document, file.uri)
+                    self.writer.rename(document, file.uri)
                 elif (record := _NUMBERED.fullmatch(document)) and record["file"].endswith(old.path):
-                    self._writer.rename(document, f"{file.uri}#{record['number']}")
+                    self.writer.rename(document, f"{file.uri}#{record['number']}")
         return True
 
+    def _skip(self, name: str, reason: str) -> None:
+        self.ingest.skipped.append(Skipped(name, reason))
+
     def _report(self, done: int, total: int, item: str = "") -> None:
-        self._progress(Progress(done, total, "bytes", item, self._ingest.written))
+        self.progress(Progress(done, total, "bytes", item, self.ingest.written))
 
 
 def _load(file: _File) -> Iterator[Document | Skipped]:
     """The documents of a file under their ids within the index."""
     fields = replace(file.root.fields, max_bytes=file.root.rules.max_bytes)
-    for item in loaders.load(file.found.path, file.root.kind, fields):
+    return _named(file.uri, file.found.path, file.root.kind, fields)
+
+
+def _named(uri: str, path: Path, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
+    """The documents of the file `path`, and the reasons for skipped ones, as those of the file `uri`."""
+    for item in loaders.load(path, kind, fields):
         if isinstance(item, Skipped):
-            yield replace(item, path=file.uri + item.path.removeprefix(file.found.path.name))
-        else:
-            yield replace(item, id=_full_id(file.uri, item.id))
+            yield replace(item, path=uri + item.path.removeprefix(path.name))
+        else:  # "" and "#12" are local to the file
+            yield replace(item, id=uri + item.id if item.id == "" or item.id.startswith("#") else item.id)
 
 
 def _reason(error: Unreadable | UsageError) -> str:
@@ -228,7 +229,7 @@ def _reason(error: Unreadable | UsageError) -> str:
 def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: list[Path]) -> Iterator[_File | Skipped]:
     """Every file of the scopes once, under its base; a part of a root is read by the rules of the whole.
 
-    Places that could not be looked at are added to `unseen`: nothing in them counts as deleted.
+    Places that could not be read are added to `unseen`: nothing in them counts as deleted.
     """
     seen: set[tuple[str, str]] = set()
     for scope in scopes:
@@ -258,19 +259,12 @@ def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: li
 
 
 def _in_scope(source: Source, scopes: Sequence[Path], roots: Roots) -> bool:
-    """Whether this run looked where the source was; one whose base is no longer followed counts as looked for."""
-    if source.root not in dict(roots.bases):
-        return True
-    return _below(source, scopes)
+    """Whether this run covers the place of the source, or nothing there is followed any more."""
+    return source.root not in dict(roots.bases) or _below(source, scopes)
 
 
 def _below(source: Source, places: Sequence[Path]) -> bool:
     return any((Path(source.root) / source.path).is_relative_to(place) for place in places)
-
-
-def _full_id(uri: str, local: str) -> str:
-    """A loader's id within its file -> the id within the index."""
-    return uri + local if local == "" or local.startswith("#") else local
 
 
 def _content_hash(path: Path) -> str:
@@ -282,9 +276,9 @@ def _content_hash(path: Path) -> str:
 
 
 def stream_documents(stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
-    """Documents from standard input, under ids that the same input gets again; none from a blank one.
+    """The documents of standard input, none for a blank one. The same input has the same ids every time.
 
-    Raises Unreadable for what is no text of any kind.
+    Raises Unreadable for binary input.
     """
     try:
         for item in loaders.load_stream(stream, kind, fields):
@@ -298,22 +292,12 @@ def stream_documents(stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Do
         raise Unreadable(f"standard input cannot be read: {error.message}.", "Pipe text or records into it.") from error
 
 
-def file_documents(
-    name: str, stream: BinaryIO, kind: str = "auto", fields: Fields = _DEFAULT
-) -> Iterator[Document | Skipped]:
-    """The documents of a file of which only name and content are at hand, under the ids that a folder would give."""
+def file_documents(name: str, stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
+    """The documents of a file that was passed as name and content, under the ids that they would have in a folder."""
     name = walk.printable(name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1])
-    suffixes = "".join(Path(name).suffixes)[-40:]
-    suffixes = suffixes if suffixes.isprintable() else ""
-    with tempfile.TemporaryDirectory(prefix="semsearch-") as folder:
-        path = Path(folder, f"file{suffixes}")  # the name itself may be none that a file can have here
-        with path.open("wb") as spool:
-            shutil.copyfileobj(stream, spool)
-        try:
-            for item in loaders.load(path, kind, fields):
-                if isinstance(item, Skipped):
-                    yield replace(item, path=name + item.path.removeprefix(path.name))
-                else:
-                    yield replace(item, id=_full_id(name, item.id))
-        except (Unreadable, UsageError) as error:
-            yield Skipped(name, _reason(error))
+    suffixes = "".join(Path(name).suffixes)[-40:]  # the name itself may not be possible on this file system
+    try:
+        with loaders.spooled(stream, f"file{suffixes if suffixes.isprintable() else ''}") as path:
+            yield from _named(name, path, kind, fields)
+    except (Unreadable, UsageError) as error:
+        yield Skipped(name, _reason(error))

@@ -1,4 +1,4 @@
-"""The writing side of an index: documents that come and go, each call one run that is counted and recorded."""
+"""The writing side of an index: adding, synchronising and deleting; each call is a run with a recorded report."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from semsearch.chunking.splitter import Splitter
 from semsearch.documents.loaders import Fields
 from semsearch.errors import SemsearchError, Unreadable, UsageError
 from semsearch.indexing import null_distribution, sources, sync
-from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.sources import SyncOptions
-from semsearch.indexing.tally import Tally
 from semsearch.stores.protocol import StoreWriter
-from semsearch.stores.records import Space
+from semsearch.stores.records import DocumentStamp, Space
 from semsearch.types import Document, EncoderProtocol, JsonObject, Progress, Skipped, SyncReport
 
-DELETED_AT_ONCE = 500  # documents between two reports of progress
+DELETED_AT_ONCE = 500  # documents between two progress reports
 
 
 class IndexWriter:
     """Writes documents through a store and an encoder. On return, what was written is on disk for good.
 
-    With a `DryRunWriter` for the store the same calls say what they would do. One thread at a time.
+    The methods are described in `Index`. With a `DryRunWriter` they report what they would do. One thread at a time.
     """
 
     def __init__(self, writer: StoreWriter, space: Space, encoder: EncoderProtocol) -> None:
@@ -37,14 +35,12 @@ class IndexWriter:
         self._reader = writer.reader
         self._space = space
         self._encoder = encoder
-        self._dry_run = isinstance(writer, DryRunWriter)
 
     def close(self) -> None:
         """Close the store and release its lock."""
         self._writer.close()
 
     def add(self, documents: Iterable[Document]) -> SyncReport:
-        """See `Index.add`."""
         if isinstance(documents, Document):
             raise UsageError("add() takes several documents.", "Put it in a list: add([document]).")
         with self._run() as run:
@@ -53,14 +49,13 @@ class IndexWriter:
                     raise UsageError(
                         f"add() takes Document objects, not {type(document).__name__}.", "Write Document(id, text)."
                     )
-                stamp = self._reader.stamps([document.id]).get(document.id)
+                stamp = self._stamp(document.id)
                 if stamp is not None and stamp.source is not None:
                     raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another id.")
-                run.tally.count(run.ingest.put(document, stamp=stamp))
+                run.put(document, stamp=stamp)
         return self._report(run)
 
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
-        """See `Index.add_stream`."""
         with self._run(force=options.force) as run:
             for item in sync.stream_documents(stream, options.kind or "auto", options.fields or Fields()):
                 self._put(run, item)
@@ -69,14 +64,13 @@ class IndexWriter:
     def add_files(
         self, files: Sequence[tuple[str, BinaryIO]], options: SyncOptions | None, progress: Callable[[Progress], None]
     ) -> SyncReport:
-        """See `Index.add_files`."""
         options = options or SyncOptions()
         with self._run(force=options.force) as run:
             for done, (name, stream) in enumerate(files):
                 for item in sync.file_documents(name, stream, options.kind or "auto", options.fields or Fields()):
-                    progress(Progress(done, len(files), "documents", name, run.ingest.written))
+                    progress(Progress(done, len(files), "documents", name, run.written))
                     self._put(run, item)
-            progress(Progress(len(files), len(files), "documents", "", run.ingest.written))
+            progress(Progress(len(files), len(files), "documents", "", run.written))
         return self._report(run)
 
     def plan(self, paths: Sequence[Path], options: SyncOptions | None) -> sources.Update:
@@ -86,12 +80,11 @@ class IndexWriter:
     def sync(
         self, paths: Sequence[Path], options: SyncOptions | None, progress: Callable[[Progress], None]
     ) -> SyncReport:
-        """See `Index.sync`."""
         update = self.plan(paths, options)
-        self._record(update.recipe)  # its "resplit" stays until all is split again, even if the process is killed
+        self._record(update.recipe)  # "resplit" stays in it until all is split again, even if the process is killed
         splitter = Splitter(**update.recipe["splitter"])
         with self._run(force=update.options.force, splitter=splitter) as run:
-            sync.sync(self._writer, update.roots, update.scopes, update.options, run.ingest, run.tally, progress)
+            sync.sync(self._writer, update.roots, update.scopes, update.options, run, progress)
             if update.resplit:
                 self._split_anew(run, progress)
         if update.resplit:
@@ -99,26 +92,23 @@ class IndexWriter:
         return self._report(run, whole=not paths or update.resplit)
 
     def delete(self, ids: Iterable[str], progress: Callable[[Progress], None]) -> int:
-        """See `Index.delete`."""
-        doomed = list(dict.fromkeys(ids))
+        wanted = list(dict.fromkeys(ids))
         deleted = 0
         with self._writer.transaction():
-            owners = {stamp.source for stamp in self._reader.stamps(doomed).values()}
+            owners = {stamp.source for stamp in self._reader.stamps(wanted).values()}
             for source in [known for known in self._reader.sources().values() if known.id in owners]:
                 self._writer.put_source(replace(source, size=UNFINISHED))  # the next run looks into the file again
-            for at in range(0, len(doomed), DELETED_AT_ONCE):
-                progress(Progress(at, len(doomed), "documents"))
-                deleted += self._writer.delete(doomed[at : at + DELETED_AT_ONCE])
+            for at in range(0, len(wanted), DELETED_AT_ONCE):
+                progress(Progress(at, len(wanted), "documents"))
+                deleted += self._writer.delete(wanted[at : at + DELETED_AT_ONCE])
         self._refresh_derived()
         return deleted
 
     def compact(self) -> None:
-        """See `Index.compact`."""
         self._writer.compact()
         self._writer.update_vector_index(self._space.id, self._backend(), force=True)
 
     def rebuild(self, backend: str) -> None:
-        """See `Index.rebuild`."""
         self._writer.update_vector_index(self._space.id, backend, force=True)
         self._record({**self._reader.recipe(), "backend": backend})
 
@@ -130,45 +120,42 @@ class IndexWriter:
             self._writer.set_recipe(recipe)
 
     @contextmanager
-    def _run(self, *, force: bool = False, splitter: Splitter | None = None) -> Iterator[_Run]:
+    def _run(self, *, force: bool = False, splitter: Splitter | None = None) -> Iterator[Ingest]:
+        """An ingest that is flushed at the end; after an error, nothing of the last batch is committed."""
         chosen = splitter or Splitter(**self._reader.recipe()["splitter"])
-        ingest = Ingest(self._writer, self._space, self._encoder, chosen, force=force, dry_run=self._dry_run)
-        run = _Run(ingest)
-        try:
-            yield run
-        except BaseException:
-            ingest.discard()  # what was not committed is not half-committed now
-            raise
-        ingest.flush()
-        if not self._dry_run:
-            run.tally.warnings += self._refresh_derived()
+        run = Ingest(self._writer, self._space, self._encoder, chosen, force=force)
+        yield run
+        run.flush()
+        if not self._writer.dry_run:
+            run.warnings += self._refresh_derived()
 
-    def _put(self, run: _Run, item: Document | Skipped) -> None:
-        """Take a document, or note why it is not taken."""
+    def _stamp(self, uri: str) -> DocumentStamp | None:
+        return self._reader.stamps([uri]).get(uri)
+
+    def _put(self, run: Ingest, item: Document | Skipped) -> None:
+        """Put a document, or record why it is skipped."""
         if isinstance(item, Skipped):
-            run.tally.count(item)
+            run.skipped.append(item)
             return
-        stamp = self._reader.stamps([item.id]).get(item.id)
+        stamp = self._stamp(item.id)
         if stamp is not None and stamp.source is not None:
-            run.tally.count(Skipped(item.id, "its id belongs to a document of a followed folder already"))
+            run.skipped.append(Skipped(item.id, "its id belongs to a document of a followed folder already"))
             return
         try:
-            run.tally.count(run.ingest.put(item, stamp=stamp))
+            run.put(item, stamp=stamp)
         except Unreadable as error:
-            run.tally.count(Skipped(item.id, error.message))
+            run.skipped.append(Skipped(item.id, error.message))
 
-    def _split_anew(self, run: _Run, progress: Callable[[Progress], None]) -> None:
-        """Split the documents that came through `add` again; their text is in the store."""
+    def _split_anew(self, run: Ingest, progress: Callable[[Progress], None]) -> None:
+        """Split the documents added by `add` again; their text is in the store."""
         added = [origin.document for origin in self._reader.origins() if origin.root is None]
         for done, uri in enumerate(added):
-            progress(Progress(done, len(added), "documents", uri, run.ingest.written))
-            document = self._reader.document(uri)
-            if document is not None:
-                stamp = self._reader.stamps([uri]).get(uri)
-                run.tally.count(run.ingest.put(document, stamp=stamp))
+            progress(Progress(done, len(added), "documents", uri, run.written))
+            if document := self._reader.document(uri):
+                run.put(document, stamp=self._stamp(uri))
 
     def _refresh_derived(self) -> list[str]:
-        """Bring what is derived from the documents up to date: the null distribution, then the vector index.
+        """Update what is derived from the documents: the null distribution, then the vector index.
 
         The documents are on disk already, so a vector index that cannot be written is a warning and no failure.
         """
@@ -179,32 +166,18 @@ class IndexWriter:
             return [f"the documents are stored, but the vector cache could not be built: {error}"]
         return []
 
-    def _report(self, run: _Run, *, whole: bool = False) -> SyncReport:
-        tally, counts = run.tally, self._reader.counts()
+    def _report(self, run: Ingest, *, whole: bool = False) -> SyncReport:
+        counts = self._reader.counts()
         report = SyncReport(
             index=self._reader.name,
-            added=tally.added,
-            changed=tally.changed,
-            unchanged=tally.unchanged,
-            moved=tally.moved,
-            deleted=tally.deleted,
-            skipped=tuple(tally.skipped),
+            **run.counters(),
+            skipped=tuple(run.skipped),
             passages=counts["passages"],
             vectors=sum(counts["vectors"].values()),
-            **run.ingest.counters(),
             took_s=round(time.perf_counter() - run.began, 3),
-            dry_run=self._dry_run,
-            warnings=tuple(tally.warnings),
+            dry_run=self._writer.dry_run,
+            warnings=tuple(run.warnings),
         )
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._writer.add_run({"at": now, **asdict(report), "whole": whole})
         return report
-
-
-class _Run:
-    """One call that writes: its ingest, its tally and when it began."""
-
-    def __init__(self, ingest: Ingest) -> None:
-        self.ingest = ingest
-        self.tally = Tally()
-        self.began = time.perf_counter()

@@ -4,19 +4,19 @@
     date >= 2024-01-31 and path ~ notes/**    title like '%pump%' and tags contains garden
 
 Fields are metadata keys (author.name is nested, "odd key" quoted) and the built-in `path document title heading page
-date mtime size loader`; in double quotes a name is always a metadata key. `date` is the document's own metadata date,
+date mtime size loader`; a name in double quotes is always a metadata key. `date` is the document's own metadata date,
 else its file's time (`mtime`); 2024-01-31 is all of that day, on this computer's clock for the time of a file.
 
     = == != <> < <= > >=    is, is not        exact, also in case; text in the order of its code points
-    in (a, b)   between a and b   exists      `not` may stand before each of these words: not in, not exists
+    in (a, b)   between a and b   exists      `not` is possible before each of these words: not in, not exists
     like 'a%'                                 as in SQL: % any text, _ one character; the case of A-Z is ignored
     ~ 'a*'                                    * any text, ? one character, case as for like; for `path` see `globs`
     contains x                                the value is in the list, or is a part of the text, case as for like
 
 Values are numbers, dates, true, false, null, or text, in quotes where it has spaces or looks like one of those
-(quotes double inside: 'it''s'). A comparison holds between values of one type: 5 is not '5', nor is either smaller.
-Where a field is missing or null every operator says no, except `not exists` and `= null`; `not (…)` turns whatever
-the brackets say.
+(quotes double inside: 'it''s'). Values of two types are never equal, nor is either smaller: 5 is not '5'.
+Where a field is missing or null, every comparison is false, except `not exists` and `= null`; `not (…)` negates the
+result of the brackets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from __future__ import annotations
 import difflib
 import re
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -102,9 +102,13 @@ def parse(expression: str) -> Filter:
     """The tree of a filter. Raises BadFilter, in one line: what was expected, and ⟨what⟩ was found where."""
     from lark import UnexpectedInput  # 0.09 s: only where there is a filter
 
-    _check_text(expression)
+    if not expression.strip():
+        raise BadFilter("the filter is empty.", "Write one like `year > 2020`, or leave --where out.")
+    if len(expression) > LONGEST:
+        raise BadFilter(f"the filter has {len(expression):,} characters; {LONGEST:,} is the most.")
+    _check_characters(expression)
     try:
-        tree: Filter = _parser().parse(expression)  # type: ignore[assignment]  # the callbacks have made it one of ours
+        tree: Filter = _parser().parse(expression)  # type: ignore[assignment]  # the callbacks return ours
     except UnexpectedInput as error:
         _explain(expression, error)
     if sum(1 for _ in fields(tree)) > MOST_TESTS:
@@ -113,29 +117,21 @@ def parse(expression: str) -> Filter:
 
 
 def both(where: str | None, path: str | None) -> Filter:
-    """A filter and a pattern for paths as one tree; at least one is given. Raises BadFilter."""
+    """A filter and a pattern for paths as one tree; at least one is not None. Raises BadFilter."""
     parts = [] if where is None else [parse(where)]
     return And((*parts, *([] if path is None else [path_glob(path)])))
 
 
 def path_glob(pattern: str) -> PathGlob:
-    """The test of `--path`. Raises BadFilter here, since inside SQLite's call of our function it would be swallowed."""
+    """The test of `--path`. Raises BadFilter here, since SQLite would swallow an error in our function."""
     _check_characters(pattern)
     globs.path_regex(pattern)
     return PathGlob(pattern)
 
 
-def _check_text(expression: str) -> None:
-    if not expression.strip():
-        raise BadFilter("the filter is empty.", "Write one like `year > 2020`, or leave --where out.")
-    if len(expression) > LONGEST:
-        raise BadFilter(f"the filter has {len(expression):,} characters; {LONGEST:,} is the most.")
-    _check_characters(expression)
-
-
 def _check_characters(text: str) -> None:
     if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise BadFilter("a filter cannot hold a NUL or half a surrogate pair.")
+        raise BadFilter("a filter cannot contain a NUL or half a surrogate pair.")
 
 
 @lru_cache(maxsize=1)
@@ -153,24 +149,24 @@ def _parser() -> Lark:
         "between": _between,
         "exists": _exists,
     }
-    build: Any = SimpleNamespace(**{name: partial(_spread, rule) for name, rule in rules.items()})
+    callbacks = {name: lambda children, rule=rule: rule(*children) for name, rule in rules.items()}
+    build: Any = SimpleNamespace(**callbacks)
     return Lark(_GRAMMAR, parser="lalr", transformer=build)  # runs while parsing: no depth of brackets can overflow
 
 
-def _spread(rule: Callable[..., Filter], children: list[Any]) -> Filter:
-    return rule(*children)
-
-
 def _joined(node: type[And | Or], parts: tuple[Any, ...]) -> Filter:
-    found = tuple(part for part in parts if not _is_token(part))
+    found = tuple(part for part in parts if not isinstance(part, str))  # a token is a str
     return found[0] if len(found) == 1 else node(found)
 
 
 def _compare(name: Token, sign: Token, *rest: Any) -> Filter:
     field = _field(name)
-    op = "=" if sign.type == "IS" else _sign(sign)
-    if len(rest) == 2:
-        op = "!="  # is not
+    if sign.type == "IS":
+        op = "=" if len(rest) == 1 else "!="  # is not
+    elif sign in _SIGNS:
+        op = _SIGNS[sign]
+    else:
+        raise _bad(sign, "expected an operator", _operators(sign))
     value = rest[-1]
     if op == "~":
         return path_glob(_text(value)) if field == Field(("path",), builtin=True) else Like(field, _glob(value))
@@ -232,14 +228,8 @@ def _field(name: Token) -> Field:
     return Field(names, builtin=len(parts) == 1 and parts[0]["plain"] in BUILTINS)
 
 
-def _sign(sign: Token) -> str:
-    if sign not in _SIGNS:
-        raise _bad(sign, "expected an operator", _operators(sign))
-    return _SIGNS[sign]
-
-
 def _value(field: Field, token: Token) -> Value:
-    """What a token means beside this field: built-ins have a type that the token has to have."""
+    """The value of a token compared with this field; a built-in field requires a value of its type."""
     text = _text(token)
     kind = BUILTINS[field.names[0]] if field.builtin else None
     if kind == "text":
@@ -304,17 +294,13 @@ def _is_null(token: Token) -> bool:
     return token.type == "BARE" and token.lower() == "null"
 
 
-def _is_token(part: object) -> bool:
-    return isinstance(part, str)
-
-
 def _bad(token: Token, what: str, fix: str) -> BadFilter:
-    """An error about a token that stands where it may, but does not fit."""
+    """An error about a token that is allowed at its place, but does not fit."""
     return BadFilter(f"{what}, but character {(token.start_pos or 0) + 1} of the filter is ⟨{token[:40]}⟩.", fix)
 
 
 def _explain(expression: str, error: UnexpectedInput) -> NoReturn:
-    """An error about the first place where no filter can go on as this one does."""
+    """An error about the first place where the expression is no longer a filter."""
     wanted: set[str] = set()
     for known in ("accepts", "expected", "allowed"):  # the first is exact, but not every error of lark has it
         wanted = wanted or set(getattr(error, known, None) or ())

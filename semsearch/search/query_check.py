@@ -1,4 +1,4 @@
-"""Checks of a query before it is searched for, and what of it has to be encoded."""
+"""Checks of a query before the search, and its texts to encode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIELDS = tuple(QueryFields.__annotations__)
 
 
 def make_query(text: str | Query, fields: QueryFields) -> Query:
-    """A query with these fields; one text where several may stand is that text, and not its letters.
+    """A query with these fields; a single text for a field of several counts as one text, not as letters.
 
     Raises UsageError for a field that a query does not have.
     """
@@ -41,7 +41,7 @@ def texts_to_encode(query: Query) -> list[tuple[str, float]]:
 
 
 def check(query: Query) -> None:
-    """Raises UsageError where a query cannot be answered, with what it would take."""
+    """Raises UsageError for a query that cannot be answered, with the remedy."""
     if not isinstance(query.k, int) or query.k < 1:
         raise UsageError(f"k must be a whole number of at least 1, not {query.k!r}.", "Use for example k=10 (-k 10).")
     for name, value, known in (("mode", query.mode, get_args(Mode)), ("group", query.group, get_args(Group))):

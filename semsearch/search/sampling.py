@@ -1,6 +1,6 @@
-"""A sample of an index's vectors: the same passages at every call, whatever is added beside them.
+"""A sample of an index's vectors: the same passages at every call, even after others are added.
 
-Nothing stays in memory but the sample, and nothing is locked while it is read: searches beside it do not wait.
+Only the sample is in memory, and nothing is locked while it is read: searches do not wait.
 """
 
 from __future__ import annotations

@@ -36,16 +36,16 @@ DEPTH = 100  # candidates of each channel at least; rank 100 adds 1/160 to a fus
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a search needs of the store at `version` and is read again after a commit only."""
+    """The parts of the store at `version` that are read again only after a commit."""
 
     version: int
     null_distribution: tuple[float, ...]  # quantiles of the cosines of unrelated texts
-    prefixes: Mapping[str, str]  # followed folder -> what the ids of its documents begin with
+    prefixes: Mapping[str, str]  # followed folder -> prefix of the ids of its documents
 
 
 @dataclass(slots=True)
 class _Channels:
-    """What each channel found: passage id -> score; `fused` in the order of the answer, `parts` of it by channel."""
+    """The results of each channel, passage id -> score; `fused` in the order of the answer, `parts` by channel."""
 
     cosine: dict[int, float]
     bm25: dict[int, float]
@@ -56,9 +56,9 @@ class _Channels:
 
 
 class Searcher:
-    """Searches one space of one store. Threads may share it: nothing that a search uses changes under it.
+    """Searches one space of one store. Threads may share it.
 
-    `queries` encodes what has to be encoded; it is not called for a query that needs no vector.
+    `queries` encodes the texts; it is not called for a query that needs no vector.
     """
 
     def __init__(self, reader: StoreReader, space: Space, queries: QueryCache) -> None:
@@ -112,10 +112,10 @@ class Searcher:
             state = self._state = _State(version, space.null_distribution, self._reader.recipe().get("bases", {}))
         return state
 
-    # ---- what to look near
+    # ---- the query vector
 
     def _target(self, query: Query, texts: Vectors | None, state: _State) -> Vectors | None:
-        """The unit vector (1, d) to look near: what the query says and what its examples are; None for nothing."""
+        """The unit vector (1, d) to search near, from the query's texts and its examples; None without any."""
         if query.mode == "keyword":
             return None
         parts = [self._example(example, state) for example in query.like] + ([] if texts is None else [texts])
@@ -136,7 +136,7 @@ class Searcher:
         return unit_rows(np.concatenate(rows).mean(axis=0, keepdims=True))
 
     def _file_vectors(self, path: Path) -> Vectors:
-        """The vectors (n, d) of a file's passages, cut as those of the index are. Raises UsageError for one without."""
+        """The vectors (n, d) of a file's passages, split as in the index. Raises UsageError for a file without text."""
         from semsearch.documents import loaders  # 30 ms, and few queries name a file
 
         encoder, splitter = self.queries.encoder, Splitter(**self._reader.recipe()["splitter"])
@@ -160,7 +160,7 @@ class Searcher:
         return next((found for name in known if len(found := self._reader.passage_ids(name))), ids)
 
     def _own_passages(self, query: Query, state: _State) -> frozenset[int]:
-        """Passages of the examples themselves, which are no answer to "more like this"."""
+        """The passages of the examples themselves, which are left out of the answer."""
         own: set[int] = set()
         for example in query.like:
             if isinstance(example, int):
@@ -175,12 +175,12 @@ class Searcher:
     def _ranked(
         self, query: Query, target: Vectors | None, state: _State, warnings: list[str]
     ) -> tuple[list[Hit], JsonObject]:
-        """The hits and how they were found; what went wrong on the way is added to `warnings`."""
+        """The hits and how they were found; problems are added to `warnings`."""
         allowed = self._reader.allowed(parse_filter(query.where, query.path), query.must)
         own = self._own_passages(query, state)
         depth, total = max(DEPTH, 4 * query.k), max(1, self._reader.counts()["passages"])
         most = total if allowed is None else len(allowed)
-        while True:  # deeper only where grouping or filters left fewer than k of what the channels gave
+        while True:  # deeper only where grouping or filters leave fewer than k
             channels = self._channels(query, target, min(depth, most), allowed)
             strengths = _strengths(channels, state) if target is not None and state.null_distribution else {}
             collapsed = collapse(self._reader, list(channels.fused), strengths, query, own)
@@ -213,7 +213,7 @@ class Searcher:
         return channels
 
     def _complete(self, channels: _Channels, target: Vectors | None) -> None:
-        """Give a passage that only the words found its cosine too: strength is for every hit."""
+        """Add the cosines of passages that only lexical search found: every hit has a strength."""
         missing = np.array(sorted(set(channels.bm25) - set(channels.cosine)), dtype=np.int64)
         if target is None or not len(missing):
             return
@@ -284,7 +284,7 @@ def _hit(rank: int, found: CollapsedHit, channels: _Channels, state: _State) -> 
 
 
 def _verdict(hits: Sequence[Hit], state: _State, passages: int) -> list[str]:
-    """What to say where even the best hit is no better than what the best of so many unrelated passages reaches."""
+    """A warning if the best hit is no stronger than the best of so many unrelated passages."""
     known = [hit.strength for hit in hits if hit.strength is not None]
     if not known:
         return []

@@ -22,7 +22,7 @@ class Snippet:
 
 
 def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list[Snippet]:
-    """One a hit, in order. Sentences are chosen by meaning, in keyword mode by the number of the query's words.
+    """One per hit, in order. Sentences are chosen by meaning, in keyword mode by the number of the query's words.
 
     All sentences of all hits go through the encoder in one call: about 1 ms each on one core.
     """
@@ -30,15 +30,14 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
     words = [reader.highlight(hit.text, query.text) for hit in results]
     spans = [sentences(hit.text) or [(0, len(hit.text))] for hit in results]
     if query.mode == "keyword" or not query.text.strip():
-        scores = [[_matches(span, found) for span in own] for own, found in zip(spans, words, strict=True)]
+        scores = [
+            [float(sum(start <= at < end for at, _ in found)) for start, end in own]
+            for own, found in zip(spans, words, strict=True)
+        ]
     else:
         scores = _cosines(results, spans, query, queries)
     best = [own[int(np.argmax(score))] for own, score in zip(spans, scores, strict=True)]
     return [Snippet(start, end, found) for (start, end), found in zip(best, words, strict=True)]
-
-
-def _matches(span: tuple[int, int], words: tuple[tuple[int, int], ...]) -> float:
-    return float(sum(span[0] <= start < span[1] for start, _ in words))
 
 
 def _cosines(

@@ -12,10 +12,10 @@ from semsearch.stores.protocol import StoreReader, StoreWriter
 
 
 class StoreDriver(Protocol):
-    """What a package of `stores/` offers: an index is made, opened, renamed, removed and copied through it."""
+    """The members of a package of `stores/`: an index is created, opened, renamed, removed and copied through it."""
 
     def create(self, location: Path, fill: Callable[[StoreWriter], None] | None = None, /) -> StoreWriter:
-        """A new store with what `fill` writes, or nothing. Raises UsageError where something is there already."""
+        """A new store with what `fill` writes, or nothing. Raises UsageError for a location in use."""
 
     def exists(self, location: Path, /) -> bool:
         """Whether a store is at `location`."""
@@ -30,19 +30,19 @@ class StoreDriver(Protocol):
         """Raises NotFound, Corrupt, Locked."""
 
     def rename(self, location: Path, target: Path, /) -> None:
-        """Raises NotFound, Locked, UsageError where `target` is something else already."""
+        """Raises NotFound, Locked, UsageError for a `target` in use."""
 
     def remove(self, location: Path, /) -> list[str]:
-        """Remove the store; the names of what is not part of it and stays. Raises NotFound, Locked."""
+        """Remove the store; the names of the files that stay, as they are not part of it. Raises NotFound, Locked."""
 
     def dump(self, reader: StoreReader, file: Path, /) -> None:
-        """Write all that a store has at this moment to `file`. Raises Corrupt."""
+        """Write the present content of a store to `file`. Raises Corrupt."""
 
     def restore(self, file: Path, location: Path, /) -> None:
-        """A new store out of a dump. Raises NotFound, UsageError where `location` exists, Corrupt."""
+        """Make a new store from a dump. Raises NotFound, UsageError where `location` exists, Corrupt."""
 
     def check_installation(self) -> str:
-        """What the store runs on, with its version. Raises SemsearchError where it cannot run here."""
+        """The software that the store needs, with its version. Raises SemsearchError where it is missing."""
 
 
 def names() -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Filters as trees of frozen dataclasses, which each store compiles to its own language.
 
-Short forms are spelt out by the parser: `a != 1` is `a exists and not a = 1`, `between` is `>= and <=`, `= null` is
-`not exists`. The nodes below are all there is to translate.
+The parser expands short forms: `a != 1` to `a exists and not a = 1`, `between` to `>= and <=`, `= null` to
+`not exists`. A store translates only the nodes below.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A year, month, day, minute or second, all of it: `text` is 2024, 2024-01, 2024-01-31, 2024-01-31T10:00, …:00."""
+    """A whole year, month, day, minute or second: `text` is 2024, 2024-01, 2024-01-31, 2024-01-31T10:00, …:00."""
 
     text: str
 
@@ -44,7 +44,7 @@ Value: TypeAlias = str | int | float | bool | Date
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """The field is there, its value is of the type of `value`, and the two stand so to each other."""
+    """The field exists, its value has the type of `value`, and `field op value` is true."""
 
     field: Field
     op: Literal["=", "<", "<=", ">", ">="]
@@ -76,7 +76,7 @@ class PathGlob:
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """A list holds exactly this value, or a text has it as a part."""
+    """A list has exactly this value, or a text has it as a part."""
 
     field: Field
     value: str | int | float | bool
@@ -84,7 +84,7 @@ class Contains:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """The field is there and is not null."""
+    """The field exists and is not null."""
 
     field: Field
 
@@ -108,12 +108,12 @@ Filter: TypeAlias = Compare | In | Like | PathGlob | Contains | Exists | Not | A
 
 
 def negated(part: Filter) -> Filter:
-    """Not(part), without piling up: a filter of nothing but `not` must not nest."""
+    """Not(part), without a double negation: a long row of `not` must not nest."""
     return part.part if isinstance(part, Not) else Not(part)
 
 
 def fields(tree: Filter) -> Iterator[tuple[Field, Filter]]:
-    """Every field that is asked for, with the node that asks; in no order. A tree may be of any depth."""
+    """Every field of the filter, with its node; in no order. A tree may be of any depth."""
     left = [tree]
     while left:
         node = left.pop()
@@ -126,5 +126,5 @@ def fields(tree: Filter) -> Iterator[tuple[Field, Filter]]:
 
 
 def like_escaped(text: str) -> str:
-    """`text` as a pattern of `Like` that only it fits."""
+    """`text` as a pattern of `Like` that matches only this text."""
     return re.sub(r"([%_\\])", r"\\\1", text)

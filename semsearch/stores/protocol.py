@@ -1,8 +1,8 @@
 """Protocols of a store: everything that search, indexing, `Index` and evaluation may call on one.
 
-A store is a package of `stores/` with `create`, `open_reader` and `open_writer`, which give the two protocols below.
-Nothing here speaks of SQL, files or FAISS: a filter arrives as a parsed tree and is compiled by the store to its own
-language, dense and lexical search are asked of it, and scores are normalised: higher is better, a cosine is a cosine.
+A store is a package of `stores/` with the members of `drivers.StoreDriver`. The protocols do not depend on SQL, files
+or FAISS: the store compiles a parsed filter to its own language and does dense and lexical search itself. Scores are
+normalised: higher is better, a cosine is a cosine.
 `tests/contracts/test_stores.py` runs over every store and over an in-memory one.
 
 Letters: `n` passages, `q` queries, `d` vector width, `k` neighbours. Ids (n,) are int64 and never used twice.
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 
 class Allowed(Protocol):
-    """The passages that a filter lets through, in the store's own form; their number is `len`."""
+    """The passages that pass a filter, in the store's own form; their number is `len`."""
 
     def __len__(self) -> int: ...
 
 
 class Dense(NamedTuple):
-    """Nearest passages: `ids` (q, k) and `cosines` (q, k), best first, padded with id -1 and -inf; `plan`: how found.
+    """Nearest passages: `ids` (q, k) and `cosines` (q, k), best first, padded with id -1 and -inf.
 
-    Warnings for the reader of the results are in `warnings`.
+    `plan` describes how they were found; `warnings` are for the user.
     """
 
     ids: Ids
@@ -56,7 +56,7 @@ class Lexical(NamedTuple):
 
 
 class Counts(TypedDict):
-    """How much a store holds; `vectors` by space id."""
+    """Numbers of documents, passages, and vectors by space id."""
 
     documents: int
     passages: int
@@ -72,7 +72,7 @@ class StoreReader(Protocol):
 
     @property
     def location(self) -> Path:
-        """Where the index lies."""
+        """The folder of the index."""
 
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
@@ -80,7 +80,7 @@ class StoreReader(Protocol):
 
     # ---- the whole
     def snapshot(self) -> AbstractContextManager[None]:
-        """Everything that is read inside is of one moment. May be nested."""
+        """Everything read inside is of one moment. May be nested."""
 
     def version(self) -> int:
         """A counter that every commit raises."""
@@ -89,16 +89,16 @@ class StoreReader(Protocol):
         """Documents, passages, and vectors of each space."""
 
     def info(self) -> JsonObject:
-        """Counts, recipe, spaces with what serves them and why, and the last run: what `Index.info` gives."""
+        """The result of `Index.info`: counts, recipe, spaces with their backends and the reasons, and the last run."""
 
     def recipe(self) -> JsonObject:
-        """How this index is made: the latest argument of `set_recipe`."""
+        """How this index is built: the latest argument of `set_recipe`."""
 
     def runs(self) -> Iterator[JsonObject]:
         """The reports of the latest runs of `index`, newest first."""
 
     def spaces(self) -> list[Space]:
-        """The encoders whose vectors are here, oldest first."""
+        """The spaces of the index, oldest first."""
 
     # ---- documents and their sources
     def document(self, uri: str) -> Document | None:
@@ -141,7 +141,7 @@ class StoreReader(Protocol):
         """These passages in the order of `ids`; deleted ones are left out. Raises Corrupt."""
 
     def owners(self, ids: Sequence[int]) -> dict[int, int]:
-        """Passage id -> a number that stands for its document; deleted ones are left out."""
+        """Passage id -> a number that identifies its document; deleted passages are left out."""
 
     def texts(self) -> Iterator[str]:
         """The text of every passage, by id. Raises Corrupt."""
@@ -173,24 +173,28 @@ class StoreReader(Protocol):
         """The nearest passages of unit queries (q, d). exact: compare with every stored vector."""
 
     def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
-        """The k passages with the most telling words of `text`; one of the words is enough."""
+        """The k best passages by the informative words of `text`; one of the words is enough."""
 
     def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
-        """Where words of `query` stand in `text`, as lexical search compares words: ascending (start, end) offsets."""
+        """The places of words of `query` in `text`, compared as in lexical search: ascending (start, end) offsets."""
 
     def facets(self) -> list[Facet]:
         """The properties by which documents differ: file type, date, and the keys of their metadata."""
 
-    # ---- is it sound
+    # ---- verification
     def verify(self, progress: Callable[[Progress], None]) -> list[str]:
-        """Every problem, a sentence each; an empty list is good. Where `progress` raises, no other check is begun."""
+        """Every problem, a sentence each; an empty list is good. An exception of `progress` ends the checks."""
 
     def audit(self, space: int, *, sample: int, k: int) -> JsonObject:
         """Recall and speed of dense search against exact search, on stored vectors."""
 
 
 class StoreWriter(Protocol):
-    """A store that is open for writing. What returns outside `transaction()` is on disk for good."""
+    """A store that is open for writing. Outside `transaction()`, each change is on disk when its call returns."""
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether it only counts, and changes nothing."""
 
     @property
     def reader(self) -> StoreReader:
@@ -201,13 +205,13 @@ class StoreWriter(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def transaction(self) -> AbstractContextManager[None]:
-        """All inside is on disk when the outermost one ends, or none of it."""
+        """All inside is on disk when the outermost one ends, or none of it. An inner one that fails is undone alone."""
 
     # ---- documents
     def replace(self, entries: Sequence[Entry], space: int) -> None:
         """Store these documents, each in place of the one with the same id. Writing twice gives the same store.
 
-        Raises Unreadable for a document that cannot be stored exactly; then nothing is written.
+        Raises Unreadable for a document that cannot be stored exactly; nothing of the call is written then.
         """
 
     def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
@@ -217,7 +221,7 @@ class StoreWriter(Protocol):
         """Give a document another id; passages and vectors stay. Raises NotFound, UsageError if it is taken."""
 
     def delete(self, uris: Iterable[str]) -> int:
-        """Delete these documents; how many there were."""
+        """Delete these documents; the number deleted."""
 
     # ---- sources
     def put_source(self, source: Source) -> int:
@@ -227,23 +231,23 @@ class StoreWriter(Protocol):
         """Record that a file has moved. Raises NotFound, UsageError if another source has the new place."""
 
     def drop_sources(self, ids: Iterable[int]) -> int:
-        """Forget files and delete the documents that came from them; how many documents there were."""
+        """Remove files and the documents that came from them; the number of documents deleted."""
 
     # ---- the whole
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
-        """Record how this index is made, in place of what was recorded before."""
+        """Record how this index is built, in place of the recipe before."""
 
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
-        """The space of an encoder; a new one where its fingerprint is unknown."""
+        """The space of an encoder; a new one for an unknown fingerprint."""
 
     def set_background(self, space: int, quantiles: Sequence[float], count: int) -> None:
-        """Record the null distribution of a space, measured when it held `count` vectors."""
+        """Record the null distribution of a space, measured at `count` vectors."""
 
     def add_run(self, report: Mapping[str, object]) -> None:
-        """Record what a run of `index` did."""
+        """Record the report of a run of `index`; the latest 100 are stored."""
 
     def update_vector_index(self, space: int, backend: str, *, force: bool = False) -> None:
-        """Rebuild what serves dense search, where that is due or with `force`. backend: a name, or "auto"."""
+        """Rebuild the vector index where that is due, or with `force`. backend: a name, or "auto"."""
 
     def compact(self) -> None:
-        """Give back the room of what was deleted."""
+        """Free the disk space of deleted rows."""

@@ -1,4 +1,4 @@
-"""Records that go into a store and come out of it, and the hashes that tell a change from none."""
+"""Records that a store reads and writes, and the hashes that detect changes."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The vectors of one encoder. `background`: quantiles of the cosine of unrelated pairs, () before it is measured.
+    """The vectors of one encoder.
 
-    `background_count` is the number of vectors at the time of that measurement.
+    `background`: quantiles of the cosine of unrelated pairs, () before they are measured; `background_count`: the
+    number of vectors at that measurement.
     """
 
     id: int
@@ -64,7 +65,7 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStamp:
-    """What tells whether a stored document differs from another version of it: hashes of text and metadata."""
+    """Hashes of the text and metadata of a stored document, to compare it with another version."""
 
     uri: str
     sha256: str
@@ -84,7 +85,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredPassage:
-    """A passage with what a hit shows of it. `root` and `path` are those of its source; None without one."""
+    """A passage with all that a hit shows. `root` and `path` are those of its source; None without one."""
 
     id: int
     document: str
@@ -106,7 +107,7 @@ def text_hash(text: str) -> str:
 
 
 def meta_hash(title: str | None, metadata: Mapping[str, object]) -> str:
-    """SHA-256 over title and metadata: what can change while the text stays."""
+    """SHA-256 over title and metadata, which can change while the text stays."""
     stored = json.loads(_ANYTHING.encode(dict(metadata))) if metadata else {}  # as it is read back: a key 1 is "1"
     return text_hash(json.dumps([title, stored], sort_keys=True, ensure_ascii=False))
 

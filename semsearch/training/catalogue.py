@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from semsearch.training import objectives
 from semsearch.types import JsonObject
-from semsearch.utils import optional_packages
+from semsearch.utils import plugins
 
 NEEDS = ("torch", "transformers", "safetensors")
 SOURCE = re.compile(r"Sources?: (.*?)(https?://[^\s,;:]+)", re.DOTALL)
@@ -32,7 +32,7 @@ class TrainingMethod(TypedDict):
 
 def require_packages() -> None:
     """Raises MissingExtra where a package that training needs is not installed."""
-    optional_packages.require(NEEDS, "train", "train")
+    plugins.require(NEEDS, "train", "train")
 
 
 def training_methods() -> list[TrainingMethod]:

@@ -7,7 +7,7 @@
 
 A pattern that starts with a slash starts at the top of the indexed folder, or is a full path. Case matters.
 
-Not gitignore, and so not `pathspec`, for four reasons: `notes/*` matches the files of one folder and not what lies
+Not gitignore, and so not `pathspec`, for four reasons: `notes/*` matches the files of one folder and not those
 below it; `!`, `#` and `\\` are characters of file names, not syntax; an unclosed or empty `[` stands for itself; and a
 pattern from a stranger takes linear time, where the regular expressions of `pathspec` backtrack without bound.
 """
@@ -43,26 +43,18 @@ def path_regex(pattern: str) -> re.Pattern[str]:
         return re.compile("")
     anywhere = len(names) == 1 and not pattern.startswith(("/", "./"))
     below = "/.+" if pattern.endswith("/") else "" if re.search(r"[*?\[]", names[-1]) else "(?:/.*)?"
-    regex = "".join(_folders(name) for name in names[:-1])
+    regex = "".join("(?:.*/)?" if name == "**" else _name(name) + "/" for name in names[:-1])
     last = ".+" if names[-1] == "**" else _name(names[-1])
     return re.compile(f"{'(?:.*/)?' if anywhere else ''}{regex}{last}{below}\\Z", re.DOTALL)
 
 
-def _folders(name: str) -> str:
-    return "(?:.*/)?" if name == "**" else _name(name) + "/"
-
-
 def _name(name: str) -> str:
     """One name between slashes. Atomic groups between stars keep it linear, as in the standard library's fnmatch."""
-    first, *rest = [_fixed(part) for part in re.split(r"\*+", name)]
+    first, *rest = ["".join(map(_piece, _PIECE.findall(part))) for part in re.split(r"\*+", name)]
     if not rest:
         return first
     middle = "".join(f"(?>[^/]*?{part})" for part in rest[:-1] if part)
     return f"{first}{middle}[^/]*{rest[-1]}"
-
-
-def _fixed(text: str) -> str:
-    return "".join(_piece(piece) for piece in _PIECE.findall(text))
 
 
 def _piece(piece: str) -> str:

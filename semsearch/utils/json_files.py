@@ -18,5 +18,5 @@ def read_object(path: Path) -> JsonObject:
     except (OSError, ValueError) as error:
         raise Corrupt(f"{path} cannot be read: {error}.", "Copy the model again.") from error
     if not isinstance(found, dict):
-        raise Corrupt(f"{path} does not hold a JSON object.", "Copy the model again.")
+        raise Corrupt(f"{path} is not a JSON object.", "Copy the model again.")
     return found

@@ -1,4 +1,4 @@
-"""Discovery of plug-ins by file name: `loaders/pdf.py` is the loader `pdf`.
+"""Plug-ins: discovery by file name (`loaders/pdf.py` is the loader `pdf`), checks of options and required packages.
 
 Other distributions add theirs through entry points in a group named after the package, for instance
 `semsearch.documents.loaders`. Modules that begin with an underscore are shared parts, not plug-ins.
@@ -6,15 +6,19 @@ Other distributions add theirs through entry points in a group named after the p
 
 from __future__ import annotations
 
+import importlib.util
 import pkgutil
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from semsearch.errors import UnknownName
+from semsearch.errors import MissingExtra, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+_EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
 
 
 def names(package: ModuleType, *, foreign: bool = True) -> tuple[str, ...]:
@@ -33,6 +37,34 @@ def load(package: ModuleType, name: str) -> Any:
     if name in foreign:
         return foreign[name].load()
     raise UnknownName(package.__name__.rpartition(".")[2].removesuffix("s"), name, names(package))
+
+
+def check_options(owner: str, options: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """`options` in the types of their `defaults`: a list becomes a tuple, and a whole number a float where one is due.
+
+    Raises UnknownName for an option that `owner` does not have, UsageError for a value of another type.
+    """
+    checked = {}
+    for option, value in options.items():
+        if option not in defaults:
+            raise UnknownName(f"option of {owner}", option, defaults)
+        wanted = type(defaults[option])
+        if isinstance(value, list):
+            value = tuple(value)
+        elif wanted is float and type(value) is int:
+            value = float(value)
+        if type(value) is not wanted:
+            expected = _EXPECTED.get(wanted, f"like {defaults[option]!r}")
+            raise UsageError(f"option {option} of {owner} cannot be {value!r}.", f"It has to be {expected}.")
+        checked[option] = value
+    return checked
+
+
+def require(packages: Iterable[str], what: str, extra: str) -> None:
+    """Raises MissingExtra, which names `what` and the first of `packages` that is not installed."""
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtra(what, extra, package)
 
 
 def _own(package: ModuleType) -> set[str]:

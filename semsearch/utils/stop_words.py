@@ -1,7 +1,7 @@
-"""Function words: words that say little about what a text is about.
+"""Function words: words with little information about the subject of a text.
 
-Three sets, because three uses differ: a query loses only what any question may contain, a word's share in a sentence is
-judged by grammar, and the name of a cluster should not be a small word of any common language.
+Three sets, because three uses differ: a query loses only the words of any question, the weight of a word in a
+sentence is judged by grammar, and the name of a cluster should not be a small word of any common language.
 """
 
 from __future__ import annotations

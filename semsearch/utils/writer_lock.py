@@ -1,8 +1,8 @@
 """The lock of a folder that one process at a time may write to: a lock file and its holder's pid.
 
 The operating system releases the lock when its holder dies, so a kill leaves nothing to clean up. The pid is for the
-message to whoever is refused. (For an index, the lock also prevents SQLite's WAL-reset bug, 3.7.0 to 3.51.2, which two
-connections trigger that checkpoint at once.)
+error message of other processes. (For an index, the lock also prevents SQLite's WAL-reset bug, 3.7.0 to 3.51.2, which
+two connections trigger that checkpoint at once.)
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class WriterLock:
             raise SemsearchError(
                 f"{folder} cannot be locked for writing: {reason}.", "Searching and `dump` still work."
             ) from error
-        with contextlib.suppress(OSError):  # a full disk must not keep anyone from deleting documents
+        with contextlib.suppress(OSError):  # a full disk must not prevent deleting documents
             self._pid.write_text(f"{os.getpid()}\n", encoding="ascii")
 
     def release(self) -> None:
-        """Give the right up. Does nothing the second time."""
+        """Release the lock. Does nothing the second time."""
         if self._lock.is_locked:
             with contextlib.suppress(OSError):
                 self._pid.unlink(missing_ok=True)
@@ -52,9 +52,9 @@ class WriterLock:
 
 
 def holder(folder: Path) -> int | None:
-    """The pid of the process that holds the lock of `folder`; None without one, even where a killed one left its pid.
+    """The pid of the process that holds the lock of `folder`; None without one, even if a killed one left its pid.
 
-    The lock is tried only where there is a pid, and a stale pid is removed, so that polling gets in nobody's way.
+    The lock is tried only where there is a pid, and a stale pid is removed, so that polling does not disturb writers.
     """
     if _pid_in(folder / PID) is None:
         return None

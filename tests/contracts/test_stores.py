@@ -121,6 +121,13 @@ def test_a_document_comes_back_exactly(shared: tuple[StoreWriter, Space], docume
     ]
 
 
+def test_documents_are_listed_by_exactly_their_ids(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    writer.replace([entry("x", "One"), entry("x\0y", "Two"), entry("x'\"", "Three")], space.id)
+    for uri in ("x", "x\0y", "x'\""):
+        assert [each["id"] for each in writer.reader.documents(ids=[uri, "x\0", "unknown"])] == [uri]
+
+
 def test_an_unknown_document_is_none(made: tuple[StoreWriter, Space]) -> None:
     reader = made[0].reader
     assert reader.document("unknown") is None

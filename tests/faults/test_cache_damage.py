@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.opened import DenseSearch, Store, check, open_newest, reader_of, rebuild, staleness, tables
+from helpers.opened import DenseSearch, Store, check, open_newest, reader_of, rebuild, space_vectors, staleness
 from helpers.vectorstores import add, new, some_vectors
 
 from semsearch import Document, Index
@@ -89,7 +89,7 @@ def test_a_damaged_cache_is_set_aside_and_the_one_before_answers(
     notes: tuple[LocalWriter, Space], damage: Damage
 ) -> None:
     store, space = notes
-    newest, before = tables(store).caches(space.id)
+    newest, before = space_vectors(store, space).caches()
     damage(store.connection.folder / newest.file)
     damaged = (store.connection.folder / newest.file).read_bytes()
     plan = assert_right(store, space)
@@ -105,7 +105,7 @@ def test_without_a_sound_cache_the_store_answers_until_the_next_build(
     notes: tuple[LocalWriter, Space], backend: str, damage: Damage
 ) -> None:
     store, space = notes
-    for row in tables(store).caches(space.id):
+    for row in space_vectors(store, space).caches():
         damage(store.connection.folder / row.file)
     plan = assert_right(store, space)
     assert plan["pass"] == "exact" and "semsearch compact" in plan["warnings"][-1]
@@ -114,19 +114,19 @@ def test_without_a_sound_cache_the_store_answers_until_the_next_build(
     rebuild(store, space, backend)
     plan = assert_right(store, space)
     assert (plan["pass"], plan["cached"], plan["warnings"]) == ("cache+tail", 1000, [])
-    assert check(store, space) == [] and len(tables(store).caches(space.id)) == 1
+    assert check(store, space) == [] and len(space_vectors(store, space).caches()) == 1
 
 
 def test_a_file_swapped_for_another_sound_one_is_not_used(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    newest, before = tables(store).caches(space.id)
+    newest, before = space_vectors(store, space).caches()
     (store.connection.folder / newest.file).write_bytes((store.connection.folder / before.file).read_bytes())
     assert assert_right(store, space)["cached"] == before.count
 
 
 def test_every_flipped_bit_is_noticed(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
-    row = tables(store).caches(space.id)[0]
+    row = space_vectors(store, space).caches()[0]
     path = store.connection.folder / row.file
     whole = path.read_bytes()
     chance = random.Random(1)
@@ -144,7 +144,7 @@ def test_a_reader_that_may_not_rename_still_does_not_use_it(
     notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, space = notes
-    newest, before = tables(store).caches(space.id)
+    newest, before = space_vectors(store, space).caches()
     flip(store.connection.folder / newest.file)
     monkeypatch.setattr(Path, "rename", _refused)
     assert assert_right(store, space)["cached"] == before.count
@@ -192,7 +192,7 @@ def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path, kills: int
     with open_writer(store.connection.folder) as writer:
         rebuild(writer, space)
         assert {path.name for path in writer.connection.folder.glob("vectors-*")} == {
-            c.file for c in tables(writer).caches(space.id)
+            c.file for c in space_vectors(writer, space).caches()
         }
         assert check(writer, space) == []
         assert writer.reader.counts()["passages"] > 800

@@ -413,6 +413,8 @@ class MemoryReader:
 class MemoryWriter:
     """A store that is open for writing; its place is locked until `close()`."""
 
+    dry_run = False
+
     def __init__(self, location: Path, place: Place) -> None:
         if place.locked:
             raise Locked(f"{location} is being written to.", "Wait until it has finished.")
@@ -555,7 +557,7 @@ class MemoryDriver:
 
     def create(self, location: Path, fill: Callable[[MemoryWriter], None] | None = None, /) -> MemoryWriter:
         if self.exists(location):
-            raise UsageError(f"{location} already holds an index.", "Open it, or choose another name.")
+            raise UsageError(f"{location} already has an index.", "Open it, or choose another name.")
         place = Place()
         writer = MemoryWriter(location, place)
         if fill is not None:

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer, vector_caches
-from semsearch.stores.local.tables import Tables
+from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
+from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.local.verify import verify as verify_tables
 from semsearch.stores.records import DocumentStamp, Space
 from semsearch.types import Progress
-from semsearch.vector_index import cache_files
 from semsearch.vector_index.audit import audit as audit_searcher
 from semsearch.vector_index.cache_files import CacheFile, OpenCache
 from semsearch.vector_index.searcher import VectorSearcher
@@ -32,9 +31,9 @@ def reader_of(store: Store) -> LocalReader:
     return store.reader if isinstance(store, LocalWriter) else store
 
 
-def tables(store: Store) -> Tables:
-    """The tables of `store`."""
-    return Tables(store.connection)
+def space_vectors(store: Store, space: Space | int) -> SpaceVectors:
+    """The vectors of a space of `store`, and their caches."""
+    return SpaceVectors(store.connection, space if isinstance(space, int) else space.id)
 
 
 def last_run(store: Store) -> dict[str, Any] | None:
@@ -49,30 +48,30 @@ def all_stamps(store: Store) -> dict[str, DocumentStamp]:
 
 
 def verify(store: Store, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:
-    """What is off in the tables of `store`."""
-    return verify_tables(tables(store), progress)
+    """The problems of the tables of `store`."""
+    return verify_tables(store.connection, progress)
 
 
 def open_newest(store: Store, space: Space, *, parse: bool = True) -> OpenCache:
     """The newest cache of a space that is sound."""
-    return cache_files.open_newest(store.connection.folder, tables(store).caches(space.id), space.dim, parse=parse)
+    return space_vectors(store, space).open_cache(parse=parse)
 
 
 def staleness(store: Store, space: Space, backend: str | None = None) -> str | None:
     """Why a new cache is due. backend: None for what the recipe says."""
-    wanted = backend or str(tables(store).recipe().get("backend", "auto"))
-    return vector_caches.staleness(tables(store), space.id, wanted)
+    wanted = backend or str(reader_of(store).recipe().get("backend", "auto"))
+    return space_vectors(store, space).staleness(wanted)
 
 
 def rebuild(store: LocalWriter, space: Space, backend: str = "auto") -> CacheFile:
     """Build a cache of a space; its record."""
     store.update_vector_index(space.id, backend, force=True)
-    return tables(store).caches(space.id)[0]
+    return space_vectors(store, space).caches()[0]
 
 
 def check(store: Store, space: Space) -> list[str]:
-    """What is off between the caches of a space and the store."""
-    return vector_caches.check(tables(store), space)
+    """The differences between the caches of a space and the store."""
+    return space_vectors(store, space).problems()
 
 
 def audit(store: Store, space: Space, sample: int = 200, **limits: int) -> dict[str, Any]:
@@ -86,7 +85,7 @@ class DenseSearch:
 
     def __init__(self, store: Store, space: Space, **limits: int) -> None:
         self._connection = store.connection
-        self.searcher = VectorSearcher(vector_caches.SpaceVectors(tables(store), space.id), **limits)
+        self.searcher = VectorSearcher(space_vectors(store, space), **limits)
 
     def search(
         self, queries: Vectors, k: int, allowed: Ids | None = None, exact: bool = False

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +18,11 @@ from semsearch.documents.loaders import Fields
 from semsearch.documents.walk import Rules
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import GuardRail, NotFound, UsageError
+from semsearch.indexing import ingest, sync
 from semsearch.indexing.sync import SyncOptions
 from semsearch.indexing.writer import IndexWriter
+from semsearch.stores.local.connection import Connection
+from semsearch.types import Progress
 
 
 @pytest.fixture
@@ -130,7 +135,7 @@ def test_a_part_is_read_by_the_rules_of_the_whole(index: Index, notes: Path) -> 
 
 def test_a_part_cannot_be_told_to_be_read_in_another_way(index: Index, notes: Path) -> None:
     index.sync(notes)
-    with pytest.raises(UsageError, match="is read as the whole of"):
+    with pytest.raises(UsageError, match="is read with the same settings"):
         index.sync(notes / "sub", SyncOptions(rules=Rules(exclude=("*.txt",))))
     assert index.sync(notes / "sub", SyncOptions(rules=Rules())).unchanged == 1  # what holds may be said again
 
@@ -214,6 +219,65 @@ def test_a_bad_record_is_named_and_the_others_are_indexed(index: Index, tmp_path
     assert (report.added, [item.path for item in report.skipped]) == (2, ["bad.jsonl:2"])
     again = index.sync()
     assert (again.unchanged, [item.path for item in again.skipped]) == (2, ["bad.jsonl:2"])
+
+
+def records(file: Path, count: int) -> Path:
+    file.write_text("".join(f'{{"text": "The engine number {n}."}}\n' for n in range(count)), encoding="utf-8")
+    return file
+
+
+def test_every_batch_of_a_large_file_touches_as_many_rows_as_the_first(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "BATCH", 20)
+    batches: list[Counter[str]] = []
+    transaction, execute, execute_many = Connection.transaction, Connection.execute, Connection.execute_many
+
+    def begin(connection: Connection) -> Any:
+        if not connection.raw.in_transaction:
+            batches.append(Counter())
+        return transaction(connection)
+
+    def touch(connection: Connection, sql: str, parameters: Sequence[object] = ()) -> int:
+        touched = execute(connection, sql, parameters)
+        batches[-1].update({"statements": 1, "rows": max(touched, 0)})
+        return touched
+
+    def touch_many(connection: Connection, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        listed = list(rows)
+        batches[-1].update({"statements": 1, "rows": len(listed)})
+        execute_many(connection, sql, listed)
+
+    for name, counted in {"transaction": begin, "execute": touch, "execute_many": touch_many}.items():
+        monkeypatch.setattr(Connection, name, counted)
+    index.sync([records(tmp_path / "many.jsonl", 400)])
+    full = [batch for batch in batches if batch["rows"] > 20]
+    assert len(full) == 20
+    assert all(batch == full[1] for batch in full[1:])
+
+
+def test_a_large_file_that_is_read_again_from_its_beginning_is_named(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sync, "BATCH", 20)
+    file = records(tmp_path / "many.jsonl", 60)
+    calls = iter(range(1000))
+
+    def killed(step: Progress) -> None:
+        if step.passages and next(calls) > 10:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(ingest, "BATCH", 20)
+        index.sync([file], progress=killed)
+    stored = len(index)
+    assert 20 <= stored < 60 and caplog.messages == []
+    report = index.sync([file])
+    assert (report.added, report.unchanged, report.embedded) == (60 - stored, stored, 60 - stored)
+    (message,) = caplog.messages
+    assert "many.jsonl is not completely indexed, and is read again" in message and f"Its {stored} documents" in message
+    caplog.clear()
+    assert (index.sync([file]).unchanged, caplog.messages) == (60, [])
 
 
 def test_a_file_that_became_unreadable_keeps_its_earlier_version(index: Index, notes: Path) -> None:

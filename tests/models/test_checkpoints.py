@@ -455,7 +455,7 @@ def test_a_folder_that_is_no_model_says_so(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="is no model"):
         Encoder.load(tmp_path)
     (tmp_path / "config.json").write_text("[]")
-    with pytest.raises(Corrupt, match="does not hold a JSON object"):
+    with pytest.raises(Corrupt, match="is not a JSON object"):
         Encoder.load(tmp_path)
 
 

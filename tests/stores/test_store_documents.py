@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.opened import all_stamps, tables, verify
+from helpers.opened import all_stamps, space_vectors, verify
 from helpers.stores import contents, entry, made, source
 
 from semsearch.errors import NotFound, UsageError
@@ -38,9 +38,9 @@ def test_passages_come_in_the_order_asked_for_without_those_that_are_gone(folder
     store, _ = made(folder, 3)
     store.delete(["d1"])
     assert [p.id for p in store.reader.passages(np.array([6, 3, 1, 999, 1]))] == [6, 1, 1]
-    assert tables(store).existing(np.array([6, 3, 1, 999, 1])).tolist() == [True, False, True, False, True]
+    assert space_vectors(store, 1).existing(np.array([6, 3, 1, 999, 1])).tolist() == [True, False, True, False, True]
     assert store.reader.passages([]) == []
-    assert tables(store).existing([]).tolist() == []
+    assert space_vectors(store, 1).existing([]).tolist() == []
     assert store.reader.passage_ids("nothing").tolist() == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from helpers.opened import last_run, tables, verify
+from helpers.opened import last_run, space_vectors, verify
 from helpers.stores import contents, entry, made
 
 from semsearch.stores.local import open_reader, open_writer
@@ -33,11 +33,10 @@ def test_recipe_background_and_runs_are_kept(folder: Path) -> None:
 def test_caches_are_listed_newest_first(folder: Path) -> None:
     store, space = made(folder)
     rows = [store.add_cache(CacheFile(0, space.id, f"c{n}", 1, "ab", 0, 2, "Flat", "1.15", "why")) for n in range(3)]
-    assert tables(store).caches(space.id) == rows[::-1]
+    assert space_vectors(store, space).caches() == rows[::-1]
     assert len({row.id for row in rows}) == 3
     store.drop_cache(rows[1].id)
-    assert [row.file for row in tables(store).caches(space.id)] == ["c2", "c0"]
-    assert tables(store).caches(99) == []
+    assert [row.file for row in space_vectors(store, space).caches()] == ["c2", "c0"]
 
 
 def test_compacting_gives_the_room_back_and_keeps_everything(folder: Path) -> None:

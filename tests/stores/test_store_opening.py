@@ -26,7 +26,7 @@ def test_any_folder_name_can_hold_a_store(tmp_path: Path, name: str) -> None:
 
 def test_create_refuses_an_index_that_exists_and_a_folder_that_holds_something_else(tmp_path: Path) -> None:
     made(tmp_path / "notes", 1)[0].close()
-    with pytest.raises(UsageError, match="already holds an index"):
+    with pytest.raises(UsageError, match="already has an index"):
         create(tmp_path / "notes")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("mine")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,17 @@ def test_a_document_of_an_unknown_source_is_refused(folder: Path) -> None:
     store, space = made(folder)
     with pytest.raises(NotFound):
         store.replace([entry("a", "x", source=9)], space.id)
+
+
+def test_a_new_state_of_a_file_touches_its_documents_only_if_their_columns_change(folder: Path) -> None:
+    store, space = made(folder)
+    begun = replace(source("a.jsonl", mtime_ns=1), size=-1)
+    known = store.put_source(begun)
+    store.replace([entry(f"a.jsonl#{n}", "x", source=known) for n in range(50)], space.id)
+    before = store.connection.raw.total_changes
+    store.put_source(begun)
+    store.put_source(replace(begun, size=100))
+    assert store.connection.raw.total_changes - before == 4  # each the source and the version
+    assert store.reader.sources()["/notes", "a.jsonl"].size == 100
+    store.put_source(replace(begun, mtime_ns=2))
+    assert {each["mtime"] for each in store.reader.documents(ids=[f"a.jsonl#{n}" for n in range(50)])} == {2}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.opened import tables, verify
+from helpers.opened import space_vectors, verify
 from helpers.stores import DIM, entry, made, vectors_of
 
 from semsearch.errors import NotFound, SemsearchError
@@ -42,8 +42,8 @@ def test_vectors_can_be_asked_for_by_id_and_from_an_id_on(folder: Path) -> None:
     assert list(store.reader.vectors(space.id, after=20)) == []
     assert (
         store.reader.highest_id(space.id),
-        tables(store).count_after(space.id, 17),
-        tables(store).count_after(space.id, 0),
+        space_vectors(store, space).count_after(17),
+        space_vectors(store, space).count_after(0),
     ) == (20, 3, 20)
     with pytest.raises(NotFound):
         next(store.reader.vectors(77))

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.opened import check, open_newest, rebuild, staleness, tables
+from helpers.opened import check, open_newest, rebuild, space_vectors, staleness
 from helpers.vectorstores import add, entry, new, some_vectors
 
 from semsearch.errors import SemsearchError, UnknownName
 from semsearch.stores.local import LocalWriter, open_reader
-from semsearch.stores.local.tables import Tables
+from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.records import Space
 from semsearch.vector_index import cache_files
 
@@ -94,7 +94,7 @@ def test_ten_more_documents_do_not_rebuild_a_large_index(tmp_path: Path) -> None
         built = rebuild(store, space)
         add(store, space, 10, name="more", each=1)
         assert staleness(store, space) is None
-        assert tables(store).caches(space.id) == [built]
+        assert space_vectors(store, space).caches() == [built]
         add(store, space, cache_files.TAIL - 10, name="many", each=1000)
         assert staleness(store, space) is None
         add(store, space, 1, name="one")
@@ -126,7 +126,7 @@ def test_the_newest_two_files_are_kept_and_no_name_comes_twice(notes: tuple[Loca
     for _ in range(4):
         seen.append(rebuild(store, space).file)
         assert files(store) == set(seen[-2:])
-        assert [row.file for row in tables(store).caches(space.id)] == seen[:-3:-1]
+        assert [row.file for row in space_vectors(store, space).caches()] == seen[:-3:-1]
     assert len(set(seen)) == 4
 
 
@@ -150,7 +150,7 @@ def test_a_build_that_fails_leaves_the_present_cache(
     monkeypatch.setattr(os, "fsync", _full_disk)
     with pytest.raises(SemsearchError, match="could not be written"):
         rebuild(store, space)
-    assert tables(store).caches(space.id) == [row] and files(store) == before
+    assert space_vectors(store, space).caches() == [row] and files(store) == before
     with pytest.raises(UnknownName, match="backend"):
         rebuild(store, space, "fiass")
 
@@ -182,7 +182,7 @@ def test_a_reader_can_open_while_a_writer_switches(notes: tuple[LocalWriter, Spa
     store, space = notes
     rebuild(store, space)
     with open_reader(store.connection.folder) as reader, reader.snapshot():
-        old = tables(reader).caches(space.id)[0]
+        old = space_vectors(reader, space).caches()[0]
         rebuild(store, space)
         opened = open_newest(reader, space)
         assert opened.record == old and opened.warnings == ()
@@ -217,9 +217,11 @@ def test_check_finds_a_cache_that_was_built_wrongly(
     notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch, spoil: Callable[..., object], problem: str
 ) -> None:
     store, space = notes
-    honest = Tables.vectors
+    honest = SpaceVectors.vectors
     with monkeypatch.context() as patch:
-        patch.setattr(Tables, "vectors", lambda *given, **options: (spoil(*each) for each in honest(*given, **options)))
+        patch.setattr(
+            SpaceVectors, "vectors", lambda *given, **options: (spoil(*each) for each in honest(*given, **options))
+        )
         rebuild(store, space)
     (found,) = check(store, space)
     assert problem in found
@@ -242,7 +244,7 @@ def test_threads_that_share_the_store_go_on_while_a_cache_is_built(
     store, space = notes
     answered: list[int] = []
 
-    read = Tables.vectors
+    read = SpaceVectors.vectors
 
     def ask(*given: Any, **options: Any) -> Any:
         asking = threading.Thread(target=lambda: answered.append(store.reader.counts()["passages"]), daemon=True)
@@ -251,7 +253,7 @@ def test_threads_that_share_the_store_go_on_while_a_cache_is_built(
         assert not asking.is_alive(), "a reader waits for the cache to be built"
         return read(*given, **options)
 
-    monkeypatch.setattr(Tables, "vectors", ask)
+    monkeypatch.setattr(SpaceVectors, "vectors", ask)
     row = rebuild(store, space, "flat")
     assert row.count == store.reader.counts()["vectors"][space.id] and set(answered) == {
         store.reader.counts()["passages"]

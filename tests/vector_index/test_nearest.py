@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from helpers.opened import DenseSearch, audit, rebuild, tables
+from helpers.opened import DenseSearch, audit, rebuild, space_vectors
 from helpers.vectorstores import add, entry, new, some_vectors, truth
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -66,7 +66,7 @@ def test_hits_are_alive_new_ones_included_and_nearly_all_right(
     right = truth(store, space, queries, 10, None if allowed is None else allowed.tolist())
     got = found(search, queries, 10, allowed)
     assert all(len(row) == 10 and len(set(row)) == 10 for row in got)
-    assert tables(store).existing(np.unique(got)).all()
+    assert space_vectors(store, 1).existing(np.unique(got)).all()
     assert allowed is None or np.isin(got, allowed).all()
     assert share_of(got, right) >= (0.97 if backend in ("compressed", "ivf") else 0.999)
 

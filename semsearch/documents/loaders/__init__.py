@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -68,13 +69,20 @@ def load(path: Path, kind: str = "auto", fields: Fields = _DEFAULT) -> Iterator[
 
 def load_stream(stream: BinaryIO, kind: str = "auto", fields: Fields = _DEFAULT) -> Iterator[Document | Skipped]:
     """The documents of standard input, named "-" in reasons. JSON lines are recognised by their first line."""
-    with tempfile.TemporaryDirectory(prefix="semsearch-") as folder:
-        path = Path(folder, "-")
-        with path.open("wb") as spool:
-            shutil.copyfileobj(stream, spool)
+    with spooled(stream, "-") as path:
         if kind == "auto" and records_on_stdin(path):
             kind = "jsonl"
         yield from load(path, kind, fields)
+
+
+@contextmanager
+def spooled(stream: BinaryIO, name: str) -> Iterator[Path]:
+    """A temporary file `name` with the content of `stream`."""
+    with tempfile.TemporaryDirectory(prefix="semsearch-") as folder:
+        path = Path(folder, name)
+        with path.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+        yield path
 
 
 @cache

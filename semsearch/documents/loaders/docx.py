@@ -20,12 +20,8 @@ from semsearch.types import Document
 SUFFIXES = (".docx", ".docm", ".dotx")
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _HEADING = re.compile(r"(?:heading|title)\b", re.I)  # style names are English in every language's Word
-_SKIP = {
-    f"{_W}del",
-    f"{_W}moveFrom",
-    f"{_W}pict",
-    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
-}
+_SKIP = {f"{_W}del", f"{_W}moveFrom", f"{_W}pict"}
+_SKIP |= {"{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
 _BREAKS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 
 
@@ -93,11 +89,7 @@ def _heading_styles(styles: Element) -> frozenset[str]:
     names: dict[str, str] = {}
     parents: dict[str, str] = {}
     for style in styles.iter(f"{_W}style"):
-        name, parent = style.find(f"{_W}name"), style.find(f"{_W}basedOn")
         identity = style.get(f"{_W}styleId", "")
-        names[identity] = _value(name)
-        if parent is not None:
-            parents[identity] = _value(parent)
-    found = {identity for identity, name in names.items() if _HEADING.match(name)}
-    found |= {identity for identity, parent in parents.items() if parent in found}
-    return frozenset(found)
+        names[identity], parents[identity] = _value(style.find(f"{_W}name")), _value(style.find(f"{_W}basedOn"))
+    found = frozenset(identity for identity, name in names.items() if _HEADING.match(name))
+    return found | {identity for identity, parent in parents.items() if parent and parent in found}

@@ -44,14 +44,14 @@ def _documents(connection: sqlite3.Connection, name: str, fields: Fields, sql: s
         raise _failure(error, name) from error
     if cursor.description is None:
         raise UsageError("--sql must be one SELECT.", 'For instance: --sql "SELECT id, text FROM notes"')
-    columns = [column[0] for column in cursor.description]
+    columns = [name for name, *_ in cursor.description]
     check_columns(columns, fields, f"the query on {name}")
     if text_field_of(columns, fields) is None:
         raise UsageError(
             f"the query on {name} returns {no_text_field(columns, fields)}.", "Choose one with --text-field."
         )
     for number, row in enumerate(_rows(cursor), start=1):
-        yield to_document(_record(columns, row), fields, number, name)
+        yield to_document(dict(zip(columns, map(_text, row), strict=True)), fields, number, name)
 
 
 def _rows(cursor: sqlite3.Cursor) -> Iterator[tuple[object, ...]]:
@@ -61,12 +61,8 @@ def _rows(cursor: sqlite3.Cursor) -> Iterator[tuple[object, ...]]:
         raise Unreadable(f"the database is damaged: {error}") from error
 
 
-def _record(columns: list[str], row: tuple[object, ...]) -> dict[str, object]:
-    """The row by column name. Bytes become text if they are UTF-8, else None."""
-    return {name: _text(value) for name, value in zip(columns, row, strict=True)}
-
-
 def _text(value: object) -> object:
+    """The value; of bytes the text if they are UTF-8, else None."""
     if not isinstance(value, bytes):
         return value
     try:
@@ -80,5 +76,5 @@ def _failure(error: Exception, name: str) -> Exception:
     if "not a database" in text or "malformed" in text:
         return Unreadable(f"the database is damaged: {text}")
     if "authoriz" in text or "prohibited" in text:
-        return UsageError("--sql may only read: one SELECT.", f"SQLite says: {text}.")
+        return UsageError("--sql may only read: one SELECT.", f"SQLite reports: {text}.")
     return UsageError(f"--sql failed on {name}: {text}.", "Check the names of the tables and columns.")

@@ -116,7 +116,7 @@ def _mostly_utf8(sample: bytes) -> bool:
 
 
 def _is_western(sample: bytes) -> bool:
-    """Letters of Western European languages stand in short runs between ASCII; Cyrillic, Greek and CJK in long ones."""
+    """Letters of Western European languages occur in short runs between ASCII; Cyrillic, Greek and CJK in long ones."""
     runs = _HIGH_RUN.findall(sample)
     high = sample.translate(None, bytes(range(128))).decode("cp1252", "replace")
     usual = sum(letter in _WESTERN for letter in high)

@@ -1,4 +1,4 @@
-"""Detection of a file's type by its first bytes, for names that do not tell it."""
+"""Detection of a file's type by its first bytes, for files without a known suffix."""
 
 from __future__ import annotations
 

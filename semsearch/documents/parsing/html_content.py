@@ -50,15 +50,15 @@ class Content:
         self.root = root if body is None else body
         self._sizes = _Sizes(self.root)
         self.dropped = {e for e in self._sizes.elements if e.tag in _NEVER or _is_hidden(e) or _is_anchor(e)}
-        whole = self._sizes.text(self.root)
-        self.dropped |= {e for e in self._sizes.elements if self._sizes.text(e) < HALF * whole and self._is_aside(e)}
+        whole = self._sizes.letters[self.root]
+        self.dropped |= {e for e in self._sizes.elements if self._sizes.letters[e] < HALF * whole and self._is_aside(e)}
         self.root = self._main(whole)
 
     def _main(self, whole: int) -> Element:
         """<main>, or the only <article>, if it has a quarter of the text."""
         for wanted in ("main", "article"):
             found = [e for e in self._sizes.elements if e.tag == wanted or e.get("role") == wanted]
-            if len(found) == 1 and self._sizes.text(found[0]) >= HALF * HALF * whole:
+            if len(found) == 1 and self._sizes.letters[found[0]] >= HALF * HALF * whole:
                 return found[0]
         return self.root
 
@@ -79,26 +79,23 @@ class _Sizes:
     def __init__(self, root: Element) -> None:
         self.elements = [e for e in root.iter() if isinstance(e.tag, str)]
         parents = {child: element for element in self.elements for child in element}
-        self._text: dict[Element, int] = dict.fromkeys(self.elements, 0)
+        self.letters: dict[Element, int] = dict.fromkeys(self.elements, 0)
         self._linked: dict[Element, int] = dict.fromkeys(self.elements, 0)
         self._links: dict[Element, int] = dict.fromkeys(self.elements, 0)
         for element in reversed(self.elements):
             if element.tag not in _NEVER:
-                self._text[element] += _letters(element.text)
+                self.letters[element] += _letters(element.text)
             if element.tag == "a":
-                self._links[element], self._linked[element] = 1, self._text[element]
+                self._links[element], self._linked[element] = 1, self.letters[element]
             parent = parents.get(element)
             if parent is not None:
-                self._text[parent] += self._text[element] + _letters(element.tail)
+                self.letters[parent] += self.letters[element] + _letters(element.tail)
                 self._linked[parent] += self._linked[element]
                 self._links[parent] += self._links[element]
 
-    def text(self, element: Element) -> int:
-        return self._text[element]
-
     def is_link_bar(self, element: Element) -> bool:
         """Whether it has several links and no other letters: "Home > Docs > Version 2"."""
-        return self._links[element] > 1 and self._linked[element] == self._text[element]
+        return self._links[element] > 1 and self._linked[element] == self.letters[element]
 
 
 def _letters(text: str | None) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from semsearch.documents.parsing.charset import SAMPLE_BYTES, encoding_of, looks_binary
 from semsearch.documents.parsing.records import (
@@ -23,8 +23,7 @@ from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     line: int  # where it begins; a quoted cell may have several lines
     cells: list[str]
     broken: str = ""
@@ -67,13 +66,11 @@ def _rows(file: io.TextIOWrapper, delimiter: str, limit: int) -> Iterator[_Row]:
     while True:
         line = reader.line_num + 1
         try:
-            cells = next(reader)
+            yield _Row(line, next(reader))
         except StopIteration:
             return
         except csv.Error as error:
             yield _Row(line, [], f"not CSV: {error}")
-        else:
-            yield _Row(line, cells)
 
 
 def _column_names(header: list[str]) -> list[str]:

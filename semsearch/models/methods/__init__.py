@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from semsearch.errors import UnknownName, UsageError
 from semsearch.types import JsonObject
 from semsearch.utils import plugins
-from semsearch.utils.options import check_options
+from semsearch.utils.plugins import check_options
 
 if TYPE_CHECKING:
     from torch import Tensor

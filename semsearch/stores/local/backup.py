@@ -1,9 +1,9 @@
-"""The whole index in one file, and back.
+"""Dump of the whole index to one file, and restoring.
 
 A dump is a zip of a header (what it is, and the SHA-256 of the rest) and a copy of the SQLite file. SQLite's VACUUM
-INTO makes the copy: of one moment, while others read and write, without what was deleted, and exact, ids included;
-a format of our own would be a second truth about every table. The caches are left out: they are made again.
-Nothing in a dump names a path to write to, and nothing in it is run.
+INTO makes the copy: of one moment, while others read and write, without deleted rows, and exact, ids included. A format
+of our own would be a second definition of every table. The caches are left out: they are built again. Nothing in a
+dump names a path to write to, and nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.stores.local import schema
 from semsearch.stores.local.connection import DATABASE
 from semsearch.stores.local.reader import LocalReader
-from semsearch.stores.local.tables import Tables
 from semsearch.stores.local.verify import verify
 from semsearch.stores.local.writer import LocalWriter
 from semsearch.stores.protocol import StoreReader
@@ -38,17 +37,17 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runtim
 
 
 def dump(reader: StoreReader, file: Path) -> None:
-    """Write all that a store holds at this moment to `file`, in place of what was there.
+    """Write the present content of a store to `file`, in place of a file with that name.
 
-    The copy is verified first: Corrupt for a store that could not be restored. Needs room for the copy beside `file`.
+    The copy is verified first: raises Corrupt if it could not be restored. Needs disk space for the copy beside `file`.
     """
     if not isinstance(reader, LocalReader):
         raise UsageError(f"{reader.name} is no local store ({type(reader).__name__}).", "Dump it with its own driver.")
     with _workplace(file, "dumping") as place:
-        Tables(reader.connection).copy_to(place / DATABASE)
+        reader.connection.rows("VACUUM INTO ?", (str(place / DATABASE),))
         with LocalWriter.open(place) as copy:
             _prepare(copy, f"{reader.location} is damaged, and a dump of it could not be restored")
-            copy.compact()  # full text remembers deleted words until it is merged
+            copy.compact()  # the full-text index has deleted words until it is merged
             header = {"format": FORMAT, "schema": schema.VERSION, "counts": copy.reader.counts()}
         packed = place / "dump.zip"
         _pack(place / DATABASE, packed, header)
@@ -58,7 +57,7 @@ def dump(reader: StoreReader, file: Path) -> None:
 
 
 def restore(file: Path, folder: Path) -> None:
-    """Make the new folder `folder` out of a dump. It appears when everything in it has been verified.
+    """Make the new folder `folder` from a dump. It appears when everything in it has been verified.
 
     Raises NotFound without the file, UsageError where `folder` exists, Corrupt for a file that is not a whole dump.
     """
@@ -83,12 +82,10 @@ def restore(file: Path, folder: Path) -> None:
 
 
 def _prepare(copy: LocalWriter, complaint: str) -> None:
-    tables = Tables(copy.connection)
-    if problems := verify(tables):
+    if problems := verify(copy.connection):
         raise Corrupt(f"{complaint}: {' '.join(problems[:3])}", "Nothing was written.")
     with copy.transaction():
-        for record in [record for space in tables.spaces() for record in tables.caches(space.id)]:
-            copy.drop_cache(record.id)
+        copy.connection.execute("DELETE FROM caches")
 
 
 def _pack(database: Path, packed: Path, header: dict[str, Any]) -> None:
@@ -129,7 +126,7 @@ def _check_header(file: Path, header: Any) -> None:
 
 
 def _copy_exactly(member: IO[bytes], to: IO[bytes], size: int, sha256: str) -> None:
-    """Copy `size` bytes; never more, however much the archive would give. Raises ValueError."""
+    """Copy `size` bytes, and never more, even from a larger archive. Raises ValueError."""
     digest, done = hashlib.sha256(), 0
     for piece in iter(lambda: member.read(PIECE), b""):
         done += len(piece)
@@ -143,7 +140,7 @@ def _copy_exactly(member: IO[bytes], to: IO[bytes], size: int, sha256: str) -> N
 
 @contextmanager
 def _workplace(target: Path, doing: str) -> Iterator[Path]:
-    """An empty folder beside `target`, gone afterwards. What a kill leaves there, the next one clears."""
+    """An empty folder beside `target`, removed afterwards. The next call clears what a kill has left."""
     around = target.absolute().parent / f".{target.name}.{doing}"
     with _file_errors(target):
         around.mkdir(exist_ok=True)

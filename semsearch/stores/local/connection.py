@@ -16,9 +16,10 @@ from semsearch.stores.local import schema, sqlite
 
 DATABASE = STORE_FILE
 MOST_PARAMETERS = 500
+MOST_IDS = 10_000  # of one statement; they are one parameter
 
 T = TypeVar("T")
-Row = Any  # a tuple as SQLite gives it: its columns are known to the statement alone
+Row = Any  # a tuple from SQLite: its columns depend on the statement
 
 
 class Connection:
@@ -51,6 +52,15 @@ class Connection:
         """All rows of a SELECT that ends with `… IN`, for any number of values."""
         for piece in pieces(values, MOST_PARAMETERS):
             yield from self.rows(f"{sql} ({','.join('?' * len(piece))})", piece)
+
+    def rows_for(self, sql: str, ids: Sequence[int]) -> Iterator[Row]:
+        """All rows of a SELECT with one `json_each(?)`, for any number of ids."""
+        for piece in pieces(ids, MOST_IDS):
+            yield from self.rows(sql, (json.dumps(piece),))
+
+    def document_ids(self, uris: Iterable[str]) -> list[int]:
+        """Row ids of the documents that exist. Uris are parameters: SQLite's JSON functions end a text at NUL."""
+        return [row[0] for row in self.rows_in("SELECT id FROM documents WHERE uri IN", list(uris))]
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> int:
         """Run a statement that changes rows, inside `transaction()`; how many it changed."""
@@ -131,7 +141,7 @@ class Connection:
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
-        if not self.raw.in_transaction:  # a full disk ends the whole transaction, whoever has caught the error
+        if not self.raw.in_transaction:  # a full disk ends the whole transaction, even if the error was caught
             raise SemsearchError(f"{self.folder}: the transaction has already failed.")
         self.raw.execute("SAVEPOINT inner_one")
         try:
@@ -145,23 +155,17 @@ class Connection:
 
     def _open_reader(self) -> sqlite3.Connection:
         connection, immutable = sqlite.connect_reader(self._file)
-        try:
+        with sqlite.on_error(connection.close):
             self._unchanging = _stamp(self._file) if immutable else None
             schema.check(connection, self.folder, write=False)
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
     def _open_writer(self) -> sqlite3.Connection:
         connection = sqlite.connect(self._file, "rw")
-        try:
+        with sqlite.on_error(connection.close):
             schema.check(connection, self.folder, write=True)  # first: a file that is not ours stays untouched
             sqlite.make_durable(connection, self.folder)
             schema.migrate(connection)
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
     def _reopen_if_changed(self) -> None:

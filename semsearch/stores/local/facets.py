@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import Any, Literal
 
 from semsearch.types import Facet
 
-MOST_VALUES = 40  # of one key, that are named; a key with more of them is asked for by a part of its text
+MOST_VALUES = 40  # listed for one key; a key with more of them is filtered by a part of its text
 MOST_KEYS = 24
 _ISO = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
 _KEYS = f"""
@@ -32,20 +32,24 @@ Kind = Literal["number", "date", "words", "list", "flag", "text"]
 
 
 def facets(connection: sqlite3.Connection) -> list[Facet]:
-    """Kind of file and date, then the 24 metadata keys of the most documents. Call it inside a snapshot.
+    """File type and date, then the 24 metadata keys of the most documents. Call it inside a snapshot.
 
-    What all documents share, and keys whose values are of several types, tell nothing apart and are left out.
+    Keys with one value for all documents, and keys with values of several types, are left out.
     """
     rows: dict[str, list[tuple[Any, ...]]] = {}
     for row in connection.execute(_KEYS):
         rows.setdefault(row[0], []).append(row)
     kinds = {key: kind for key, found in rows.items() if (kind := _kind(found))}
-    few = [key for key, kind in kinds.items() if kind == "words"]
-    named = _named(connection.execute(_TEXTS, (json.dumps(few),)))
-    named |= _named(connection.execute(_LISTED, (json.dumps([key for key, kind in kinds.items() if kind == "list"]),)))
-    made = [_facet(key, kind, rows[key], named.get(key, ())) for key, kind in kinds.items()]
-    kept = sorted((each for each in made if each), key=lambda each: (-each.documents, each.key))
-    return [*_builtin(connection), *kept[:MOST_KEYS]]
+    values: dict[str, list[tuple[str, int]]] = {}
+    for wanted, sql in (("words", _TEXTS), ("list", _LISTED)):
+        keys = json.dumps([key for key, kind in kinds.items() if kind == wanted])
+        for key, value, count in connection.execute(sql, (keys,)):
+            values.setdefault(key, []).append((value, count))
+    for found in values.values():
+        found.sort(key=lambda one: (-one[1], one[0]))
+    made = [_facet(key, kind, rows[key], values.get(key, ())) for key, kind in kinds.items()]
+    best = sorted((each for each in made if each), key=lambda each: (-each.documents, each.key))
+    return [*_builtin(connection), *best[:MOST_KEYS]]
 
 
 def _kind(rows: Sequence[tuple[Any, ...]]) -> Kind | None:
@@ -66,10 +70,12 @@ def _kind(rows: Sequence[tuple[Any, ...]]) -> Kind | None:
 
 def _facet(key: str, kind: Kind, rows: Sequence[tuple[Any, ...]], values: Sequence[tuple[str, int]]) -> Facet | None:
     documents = sum(row[2] for row in rows)
-    if kind in ("number", "date"):
-        low, high = min(row[4] for row in rows), max(row[5] for row in rows)
+    low, high = min(row[4] for row in rows), max(row[5] for row in rows)
+    if kind == "date":
+        return _dated(key, documents, low, high)
+    if kind == "number":
         whole = all(row[1] == "integer" for row in rows)
-        return _dated(key, documents, low, high) if kind == "date" else _spread(key, documents, low, high, whole)
+        return Facet(key, kind, documents, low=low, high=high, whole=whole) if low < high else None
     if kind == "flag":
         return Facet(key, kind, documents) if len(rows) == 2 else None
     if kind == "text":
@@ -79,12 +85,8 @@ def _facet(key: str, kind: Kind, rows: Sequence[tuple[Any, ...]], values: Sequen
     return Facet(key, kind, documents, values=tuple(values)) if len(values) > 1 else None
 
 
-def _spread(key: str, documents: int, low: float, high: float, whole: bool) -> Facet | None:
-    return Facet(key, "number", documents, low=low, high=high, whole=whole) if low < high else None
-
-
 def _dated(key: str, documents: int, low: str, high: str, *, builtin: bool = False) -> Facet | None:
-    """Of days that there are: 2024-02-31 has the look of a date alone."""
+    """A facet of dates; None where one does not exist, like 2024-02-31."""
     try:
         first, last = date.fromisoformat(low[:10]), date.fromisoformat(high[:10])
     except ValueError:
@@ -99,11 +101,3 @@ def _builtin(connection: sqlite3.Connection) -> list[Facet]:
     kinds = [Facet("loader", "words", documents, True, values=tuple(loaders))] if len(loaders) > 1 else []
     dates = _dated("date", documents, low, high, builtin=True) if low else None
     return [*kinds, *([dates] if dates else [])]
-
-
-def _named(rows: Iterable[tuple[str, str, int]]) -> dict[str, list[tuple[str, int]]]:
-    """The values of each key with their counts, the most frequent first."""
-    found: dict[str, list[tuple[str, int]]] = {}
-    for key, value, count in rows:
-        found.setdefault(key, []).append((value, count))
-    return {key: sorted(values, key=lambda one: (-one[1], one[0])) for key, values in found.items()}

@@ -1,7 +1,7 @@
-"""Filters compiled to SQL: which passages of a local store may be found at all.
+"""Filters compiled to SQL, to select passages of a local store before the search.
 
-Every name and value becomes a bound parameter; nothing that a user wrote is part of the SQL. The language that filters
-are written in is described in `search.filter_parser`.
+Every name and value becomes a bound parameter; no text of the user is part of the SQL. The filter language is described
+in `search.filter_parser`.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ def allowed_documents(connection: sqlite3.Connection, tree: Filter) -> list[str]
 
 
 def _condition(connection: sqlite3.Connection, tree: Filter) -> tuple[str, list[Any], bool]:
-    """The filter as an SQL condition, its values, and whether it asks about passages."""
+    """The filter as an SQL condition, its values, and whether it depends on passages."""
     _check_keys(connection, tree)
     _register(connection)
     return *compiled(tree), any(field in OF_PASSAGES for field, _ in fields(tree))
 
 
 def compiled(tree: Filter) -> SQL:
-    """A tree as an SQL condition and the values of its ? marks. It is 0 or 1, never NULL, so that NOT turns it."""
+    """A tree as an SQL condition and the values of its ? marks. It is 0 or 1, never NULL, so that NOT negates it."""
     match tree:
         case And(parts):
             return _joined(" AND ", [compiled(part) for part in parts])
@@ -101,7 +101,7 @@ def compiled(tree: Filter) -> SQL:
 
 
 def _register(connection: sqlite3.Connection) -> None:
-    """Teach SQLite path patterns, once: doing it again fails while a statement of the connection is running."""
+    """Add path patterns to SQLite, once: a second time fails while a statement of the connection is running."""
     known = "SELECT 1 FROM pragma_function_list WHERE name = 'semsearch_path'"
     if connection.execute(known).fetchone() is None:
         connection.create_function("semsearch_path", 4, _matches, deterministic=True)
@@ -116,7 +116,7 @@ def _joined(word: str, tests: Sequence[SQL]) -> SQL:
 
 
 def _test(tree: Any) -> SQL:
-    """A test of one field that is no date of a file."""
+    """A test of one field, except the date of a file."""
     field: Field = tree.field
     if field.builtin:
         column = _COLUMNS[field.names[0]]
@@ -163,7 +163,7 @@ def _holds(tree: Any, value: str, types: str | None) -> SQL:
 
 
 def _typed(wanted: Any, types: str | None) -> str:
-    """SQL that holds where a value of the JSON type `types` may be compared with `wanted`."""
+    """SQL that is true where a value of the JSON type `types` can be compared with `wanted`."""
     if types is None:
         return "1"
     if isinstance(wanted, bool):
@@ -188,13 +188,10 @@ def _date(tree: Any) -> SQL:
     of_file = _file_time(tree)
     if tree.field.names == ("mtime",):
         return of_file
-    own, has_own = _test(_on(tree, _OWN_DATE)), _test(Exists(_OWN_DATE))
+    has_own = _test(Exists(_OWN_DATE))
+    own = has_own if isinstance(tree, Exists) else _test(Compare(_OWN_DATE, tree.op, tree.value))
     no_own = (f"NOT {has_own[0]}", has_own[1])
     return _joined(" OR ", [own, _joined(" AND ", [no_own, of_file])])
-
-
-def _on(tree: Any, field: Field) -> Filter:
-    return Exists(field) if isinstance(tree, Exists) else Compare(field, tree.op, tree.value)
 
 
 def _file_time(tree: Any) -> SQL:
@@ -221,17 +218,14 @@ def _span(text: str) -> tuple[int, int]:
     else:
         months = 12 if len(text) == 4 else 1
         after = (first + timedelta(days=31 * months)).replace(day=1)
-    return _nanoseconds(first), _nanoseconds(after)
-
-
-def _nanoseconds(moment: datetime) -> int:
-    return min(int(moment.timestamp()) * 10**9, _LAST_NS)
+    seconds = int(first.timestamp()), int(after.timestamp())
+    return min(seconds[0] * 10**9, _LAST_NS), min(seconds[1] * 10**9, _LAST_NS)
 
 
 def _check_keys(connection: sqlite3.Connection, tree: Filter) -> None:
-    """Raise UnknownName for a metadata key that no document has: a slip of the pen would find nothing in silence."""
-    asked = {field for field, node in fields(tree) if not field.builtin and not isinstance(node, Exists)}
-    for field in sorted(asked, key=lambda field: field.names):
+    """Raise UnknownName for a metadata key that no document has: a misspelt one would silently match nothing."""
+    keys = {field for field, node in fields(tree) if not field.builtin and not isinstance(node, Exists)}
+    for field in sorted(keys, key=lambda field: field.names):
         condition, values = _test(Exists(field))
         if connection.execute(f"SELECT 1 FROM documents d WHERE {condition} LIMIT 1", values).fetchone() is None:
             known = connection.execute("SELECT DISTINCT m.key FROM documents d, json_each(d.metadata) m LIMIT 200")

@@ -1,10 +1,10 @@
-"""The folder of a local store: made, renamed and removed, each so that a kill leaves the old state or the new one."""
+"""The folder of a local store: creating, renaming and removing it; a kill leaves either the old state or the new."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from semsearch import settings
@@ -17,19 +17,19 @@ from semsearch.utils.writer_lock import LOCK, PID, WriterLock
 from semsearch.vector_index import cache_files
 
 UNFINISHED = "store.new"  # becomes store.db by a rename when it is whole; alone it is no index
+exists, names = settings.is_index, settings.names
 
 
 def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None) -> LocalWriter:
-    """A new store in `folder`, open for writing. Raises UsageError where something is there already.
+    """Create a store in `folder` with what `fill` writes, and open it. Raises UsageError for a folder in use.
 
-    It is empty but for what `fill` writes. A kill at any moment, or an error in `fill`, leaves a store that has
-    all of that, or a folder in which one can be created.
+    A kill at any moment, or an error in `fill`, leaves a complete store, or a folder in which one can be created.
     """
     with _file_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         _refuse_content(folder)
         lock = WriterLock(folder)
-        try:
+        with sqlite.on_error(lock.release):
             _refuse_content(folder)  # another process may have been faster
             _create_database(folder)
             if fill is not None:
@@ -38,23 +38,10 @@ def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None) -> L
             sync_folder(folder)
             sync_folder(folder.parent)
             return LocalWriter(Connection(folder, write=True), lock)
-        except BaseException:
-            lock.release()
-            raise
-
-
-def exists(folder: Path) -> bool:
-    """Whether `folder` holds a store."""
-    return settings.is_index(folder)
-
-
-def names(home: Path) -> list[str]:
-    """The stores in folders directly below `home`, sorted."""
-    return settings.names(home)
 
 
 def remove(folder: Path) -> list[str]:
-    """Remove the store in `folder`; the names of files that are not part of it and stay. NotFound, Locked."""
+    """Remove the store in `folder`; the names of the files that stay. Raises NotFound, Locked."""
     if not (folder / DATABASE).is_file():
         raise NotFound(f"There is no index called {folder.name!r}.", "Nothing was removed.")
     lock = WriterLock(folder)
@@ -73,11 +60,11 @@ def remove(folder: Path) -> list[str]:
 
 
 def rename(folder: Path, target: Path) -> None:
-    """Rename the folder of a store to `target`, which lies beside it, in one step of the file system.
+    """Rename the folder of a store to `target`, in the same parent folder, in one step of the file system.
 
-    Open readers go on reading: the files are the same ones. To write, or to search a cache that was built since, they
-    open it by its new name. Raises NotFound, Locked while somebody writes to it, UsageError where `target` is something
-    else already: names are compared as the file system does it; `notes` may become `Notes` where both are one folder.
+    Open readers go on reading the same files. To write, or to use a cache built later, they have to open the store by
+    its new name. Raises NotFound, Locked while another process writes to it, UsageError where `target` exists: names
+    are compared as the file system does, so `notes` may become `Notes` where both are one folder.
     """
     if not (folder / DATABASE).is_file():
         raise NotFound(f"There is no index called {folder.name!r}.", "Nothing was renamed.")
@@ -87,10 +74,10 @@ def rename(folder: Path, target: Path) -> None:
             raise UsageError(
                 f"an index or file called {target.name!r} already exists.", "Choose another name, or remove it."
             )
-        if os.name == "nt":  # which renames no folder with an open file in it
+        if os.name == "nt":  # it renames no folder with an open file in it
             lock.release()
         folder.rename(target)
-        with suppress(OSError):  # it has its new name, and what fails here takes nothing from that
+        with suppress(OSError):  # the folder has its new name already
             (target / PID).unlink(missing_ok=True)
             sync_folder(target.absolute().parent)
     except OSError as error:
@@ -106,31 +93,24 @@ def _create_database(folder: Path) -> None:
     """An empty, unfinished database, on disk when this returns."""
     for left in folder.glob(f"{UNFINISHED}*"):  # of a process that was killed
         left.unlink()
-    connection = sqlite.connect(folder / UNFINISHED, "rwc")
-    try:
+    with closing(sqlite.connect(folder / UNFINISHED, "rwc")) as connection:
         schema.create(connection)
-    finally:
-        connection.close()
     sync_file(folder / UNFINISHED)
 
 
 def _fill(folder: Path, lock: WriterLock, fill: Callable[[LocalWriter], None]) -> None:
     """Let `fill` write, and fold the log into the file; the writer's lock stays taken."""
-    connection = Connection(folder, write=True, database=UNFINISHED)
-    try:
+    with closing(Connection(folder, write=True, database=UNFINISHED)) as connection:
         fill(LocalWriter(connection, lock))
-    finally:
-        connection.close()
     sync_file(folder / UNFINISHED)
 
 
 def _refuse_content(folder: Path) -> None:
     if (folder / DATABASE).exists():
-        raise UsageError(f"{folder} already holds an index.", "Open it, or choose another name.")
-    ours = {LOCK, PID}
+        raise UsageError(f"{folder} already has an index.", "Open it, or choose another name.")
     for item in sorted(folder.iterdir()):
-        if item.name not in ours and not item.name.startswith(UNFINISHED):
-            raise UsageError(f"{folder} holds something else ({item.name}).", "Choose an empty or a new folder.")
+        if item.name not in (LOCK, PID) and not item.name.startswith(UNFINISHED):
+            raise UsageError(f"{folder} is not empty ({item.name}).", "Choose an empty or a new folder.")
 
 
 @contextmanager

@@ -28,6 +28,7 @@ import numpy as np
 
 from semsearch.errors import UsageError
 from semsearch.stores.protocol import Lexical
+from semsearch.utils import stop_words
 from semsearch.utils.writing_systems import CJK
 
 if TYPE_CHECKING:
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
     Scores: TypeAlias = NDArray[np.float64]
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-MOST_READ = 400  # distinct words of a query that are looked at, up to 1 ms each: a book is told by its beginning
+MOST_READ = 400  # distinct words of a query that are counted, up to 1 ms each; of a longer query the first ones
 MOST_WORDS = 64  # of those, the rarest are searched: 100 words cost 0.2 s at 100,000 passages, 200 cost 0.6 s
 ALWAYS = 8  # words that are searched however frequent they are
-POSTINGS = 20_000  # beyond ALWAYS, rarest first, until words stand in this many passages: 4 µs to score each
-FEW_PASSAGES = 20  # below, even a word of more than half of the passages is worth a look
+POSTINGS = 20_000  # beyond ALWAYS, rarest first, until the words occur in this many passages: 4 µs to score each
+FEW_PASSAGES = 20  # below, even a word of more than half of the passages is searched for
 LONGEST_PHRASE = 20  # words, and characters of a CJK run; longer ones are taken apart
 MOST_GRAMS = 8  # short CJK runs that are looked up by reading: 0.1 to 0.3 s each at 100,000 passages
 K1, B = 1.2, 0.75  # as FTS5's bm25()
@@ -50,11 +51,6 @@ K1, B = 1.2, 0.75  # as FTS5's bm25()
 _RUN = re.compile(f"([{CJK}]+)")  # compiled once: 2 ms
 _PHRASE = re.compile(r"[\"“”„«»「」『』]([^\"“”„«»「」『』]+)[\"“”„«»「」『』]")
 _GAP = re.compile(r"\s+|(?<!\d)[.,]|[.,](?!\d)")  # 3.11 and 1,000 stay whole
-_FUNCTION_WORD = re.compile(
-    "a|about|an|and|are|as|at|be|by|can|do|does|for|from|how|i|if|in|is|it|my|of|on|or|that|the|this|to|was|what|when|"
-    "where|which|who|why|will|with|you",
-    re.IGNORECASE,
-)
 
 
 class _Letters(dict[int, str]):
@@ -83,9 +79,9 @@ def terms(text: str) -> list[str]:
 
 
 def search(connection: sqlite3.Connection, text: str, k: int, allowed: Ids | None = None) -> Lexical:
-    """The k passages with the most telling words of `text`, best first, ties by id. One of the words is enough.
+    """The k best passages by the informative words of `text`, ties by id. One of the words is enough.
 
-    Words in more than half of the passages say little and are left out while others match, function words of English
+    Words in more than half of the passages are uninformative and left out while others match, function words of English
     wherever there are others. A coverage of 1 is the bm25 of a passage of average length that has every word once; a
     word that no passage has lowers it most. In unspaced scripts, where words are not known, the best passage has 1.
     """
@@ -95,17 +91,15 @@ def search(connection: sqlite3.Connection, text: str, k: int, allowed: Ids | Non
     runs = [word for word in words if _RUN.search(word)]
     spaced = [word for word in words if not _RUN.search(word)]
     if not runs:
-        spaced = [word for word in spaced if not _FUNCTION_WORD.fullmatch(word)] or spaced
+        spaced = [word for word in spaced if word.lower() not in stop_words.QUERY] or spaced
     counts = _counts(connection, "passages_fts", spaced)
     if not _size(connection, "passages_cjk"):
         ids, scores = _ordered(_matching(connection, "passages_fts", counts, k, allowed), k)
     else:
         depth = 4 * k + 100  # parts are summed: a passage may be lower in each than in their sum
         inside = _counts(connection, "passages_cjk", [word for word in spaced if len(word) > 2])
-        found = _either(
-            _matching(connection, "passages_fts", counts, depth, allowed),
-            _matching(connection, "passages_cjk", inside, depth, allowed),
-        )
+        found = Counter(_matching(connection, "passages_fts", counts, depth, allowed))
+        found |= Counter(_matching(connection, "passages_cjk", inside, depth, allowed))  # the same words, in two ways
         ids, scores = _ordered(found + _by_characters(connection, runs, depth, allowed), k)
     whole = float(np.max(scores, initial=0.0)) if runs else _information(connection, counts)
     return Lexical(ids, scores, np.minimum(1.0, scores / (whole or 1.0)))
@@ -120,17 +114,17 @@ def containing(connection: sqlite3.Connection, words: Sequence[str]) -> Ids:
 
 
 def spans(text: str, query: str) -> tuple[tuple[int, int], ...]:
-    """Where words of `query` stand in `text`: ascending (start, end) offsets that do not overlap.
+    """The places of the words of `query` in `text`: ascending (start, end) offsets that do not overlap.
 
-    FTS5 itself is asked, with the tokenizer of the index, so that what is marked is what was found. Function words of
-    English are marked only where the query has no others.
+    FTS5 itself finds them, with the tokenizer of the index, so that the marked words are the words found. Function
+    words of English are marked only where the query has no others.
     """
     words = terms(query)
     found = [span for word in words if _RUN.search(word) for span in _run_spans(text, word)]
     spaced = [word for word in words if not _RUN.search(word)]
-    telling = [word for word in spaced if not _FUNCTION_WORD.fullmatch(word)]
-    if telling or (spaced and not found):
-        found += _word_spans(text, telling or spaced)
+    informative = [word for word in spaced if word.lower() not in stop_words.QUERY]
+    if informative or (spaced and not found):
+        found += _word_spans(text, informative or spaced)
     return _merged(found)
 
 
@@ -143,12 +137,12 @@ def _words(text: str) -> list[str]:
 def _matching(
     connection: sqlite3.Connection, table: str, counts: Mapping[str, int], k: int, allowed: Ids | None
 ) -> dict[int, float]:
-    """Passage id -> bm25 of the k best for the telling ones of the phrases in `counts`.
+    """Passage id -> bm25 of the k best for the informative phrases in `counts`.
 
     +rowid: without the plus SQLite would run the whole match once for every allowed id (measured: 31 s, not 17 ms).
     """
-    telling = _telling(_size(connection, table), counts)
-    if not telling:
+    informative = _informative(_size(connection, table), counts)
+    if not informative:
         return {}
     only = "" if allowed is None else "AND +rowid IN (SELECT value FROM json_each(?))"
     sql = (
@@ -156,11 +150,11 @@ def _matching(
         "ORDER BY score DESC, rowid LIMIT ?"
     )
     within = () if allowed is None else (json.dumps(allowed.tolist()),)
-    return dict(connection.execute(sql, (" OR ".join(map(_quoted, telling)), *within, k)).fetchall())
+    return dict(connection.execute(sql, (" OR ".join(map(_quoted, informative)), *within, k)).fetchall())
 
 
 def _counts(connection: sqlite3.Connection, table: str, phrases: Iterable[str]) -> dict[str, int]:
-    """In how many passages each phrase stands; beyond half of them the exact number does not matter."""
+    """The number of passages with each phrase; beyond half of all, the exact number does not matter."""
     most = _most(_size(connection, table))
     count = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT {most + 1})"
     return {phrase: connection.execute(count, (_quoted(phrase),)).fetchone()[0] for phrase in phrases}
@@ -170,15 +164,15 @@ def _most(size: int) -> int:
     return max(size // 2, FEW_PASSAGES)
 
 
-def _telling(size: int, counts: Mapping[str, int]) -> list[str]:
-    """The phrases worth their time: those that occur, rarest first, until enough postings are read.
+def _informative(size: int, counts: Mapping[str, int]) -> list[str]:
+    """The phrases worth searching for: those that occur, rarest first, until enough postings are read.
 
     FTS5 gives a word of more than half of the passages an idf of 0.000001 and still scores each of them.
     """
     found = sorted((n, phrase) for phrase, n in counts.items() if n)
-    telling = [(n, phrase) for n, phrase in found if n <= _most(size)] or found
-    postings = np.cumsum([n for n, _ in telling])
-    return [p for at, (_, p) in enumerate(telling[:MOST_WORDS]) if at < ALWAYS or postings[at] <= POSTINGS]
+    informative = [(n, phrase) for n, phrase in found if n <= _most(size)] or found
+    postings = np.cumsum([n for n, _ in informative])
+    return [p for at, (_, p) in enumerate(informative[:MOST_WORDS]) if at < ALWAYS or postings[at] <= POSTINGS]
 
 
 def _information(connection: sqlite3.Connection, counts: Mapping[str, int]) -> float:
@@ -224,8 +218,8 @@ def _read(connection: sqlite3.Connection, gram: str, allowed: Ids | None) -> Cou
     size = _size(connection, "passages_fts")  # rare among all passages, as a Latin word is
     scores = _idf(size, len(rows)) * counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths / lengths.mean()))
     ids = rows[:, 0].astype(np.int64)
-    kept = np.ones(len(ids), dtype=bool) if allowed is None else np.isin(ids, allowed)
-    return Counter(dict(zip(ids[kept].tolist(), scores[kept].tolist(), strict=True)))
+    inside = np.ones(len(ids), dtype=bool) if allowed is None else np.isin(ids, allowed)
+    return Counter(dict(zip(ids[inside].tolist(), scores[inside].tolist(), strict=True)))
 
 
 def _containing(connection: sqlite3.Connection, entry: str) -> Ids:
@@ -261,18 +255,13 @@ def _quoted(phrase: str) -> str:
     return '"' + phrase.replace('"', '""') + '"'
 
 
-def _either(left: dict[int, float], right: dict[int, float]) -> Counter[int]:
-    """The better score of each passage: both found the same words, in two ways."""
-    return Counter(left) | Counter(right)
-
-
 def _ordered(scores: Mapping[int, float], k: int) -> tuple[Ids, Scores]:
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
     return np.array([i for i, _ in best], dtype=np.int64), np.array([score for _, score in best], dtype=np.float64)
 
 
 def _run_spans(text: str, run: str) -> list[tuple[int, int]]:
-    """Where a CJK run stands in text; where it does not, its trigrams, else its bigrams."""
+    """The places of a CJK run in text; without any, those of its trigrams, else of its bigrams."""
     for n in (len(run), 3, 2):
         grams = {run[at : at + n] for at in range(len(run) - n + 1)}
         found = [m.span() for gram in grams for m in re.finditer(f"(?={re.escape(gram)})", text)]

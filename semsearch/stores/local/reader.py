@@ -1,7 +1,8 @@
-"""The local store, open for reading: its tables, its lexical search and its vector index behind one protocol."""
+"""The local store, open for reading: documents, passages, vectors, lexical and dense search behind one protocol."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import reduce
@@ -10,13 +11,23 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from semsearch.errors import NotFound, UsageError
-from semsearch.stores.local import facets, lexical, vector_caches, verify
-from semsearch.stores.local.connection import DATABASE, Connection
-from semsearch.stores.local.tables import Tables
+from semsearch.errors import Corrupt, NotFound, UsageError
+from semsearch.stores.local import facets, lexical, sqlite, verify
+from semsearch.stores.local.connection import DATABASE, Connection, Row
+from semsearch.stores.local.schema import decompress, passage_crc
+from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
-from semsearch.stores.records import DocumentStamp, Origin, Source, Space, StoredPassage
-from semsearch.types import Document, Facet, JsonObject, Progress
+from semsearch.stores.records import (
+    DocumentStamp,
+    Origin,
+    Source,
+    Space,
+    StoredPassage,
+    meta_hash,
+    text_hash,
+)
+from semsearch.types import Document, Facet, JsonObject, Mark, Progress
+from semsearch.utils.globs import matches
 from semsearch.vector_index.audit import audit
 from semsearch.vector_index.searcher import VectorSearcher
 
@@ -26,9 +37,22 @@ if TYPE_CHECKING:
     from semsearch.stores.filters import Filter
     from semsearch.types import Ids, Vectors
 
+PASSAGES_PER_QUERY = 10_000
+
+_SOURCE = "s.root, s.path, s.mtime_ns, s.size, s.sha256, s.loader, s.id"
+_FROM_DOCUMENTS = "FROM documents d LEFT JOIN sources s ON s.id = d.source"
+_LISTING = f"""
+    SELECT d.uri, d.title, d.size, d.mtime, d.loader, s.root, s.path,
+           (SELECT count(*) FROM passages p WHERE p.document = d.id), d.metadata {_FROM_DOCUMENTS}"""
+_PASSAGE = """
+    SELECT p.document, p.crc, p.id, d.uri, p.start, p."end", p.text, p.page, p.line, p.heading, d.metadata, d.title,
+           s.root, s.path
+    FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value
+    JOIN documents d ON d.id = p.document LEFT JOIN sources s ON s.id = d.source"""
+
 
 class AllowedIds:
-    """The passages that a filter lets through: `ids` (n,), ascending."""
+    """The passages that pass a filter: `ids` (n,), ascending."""
 
     def __init__(self, ids: Ids) -> None:
         self.ids = ids
@@ -40,13 +64,13 @@ class AllowedIds:
 class LocalReader:
     """A store that is open for reading. No call waits for the writer of another process, or sees half a document.
 
-    Threads may share one: their calls, and their snapshots, take turns. `stores.protocol.StoreReader` says what each
-    method promises.
+    Threads may share one: their calls, and their snapshots, take turns. The methods are described in
+    `stores.protocol.StoreReader`.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._tables = Tables(connection)
+        self._db = connection
         self._searchers: dict[int, VectorSearcher] = {}
 
     @classmethod
@@ -61,11 +85,11 @@ class LocalReader:
 
     @property
     def location(self) -> Path:
-        return self.connection.folder
+        return self._db.folder
 
     def close(self) -> None:
         """Close the files. Every later call raises SemsearchError."""
-        self.connection.close()
+        self._db.close()
 
     def __enter__(self) -> Self:
         return self
@@ -76,106 +100,173 @@ class LocalReader:
     # ---- the whole
 
     def snapshot(self) -> AbstractContextManager[None]:
-        return self.connection.snapshot()
+        return self._db.snapshot()
 
     def version(self) -> int:
-        return self._tables.version()
+        return self._db.meta("version")
 
     def counts(self) -> Counts:
-        return self._tables.counts()
+        with self.snapshot():  # from counters: the same cost at any size
+            vectors = dict(self._db.rows("SELECT id, vectors FROM spaces"))
+            return {"documents": self._db.meta("documents"), "passages": self._db.meta("passages"), "vectors": vectors}
 
     def recipe(self) -> JsonObject:
-        return self._tables.recipe()
+        return {key: self._db.parsed(value) for key, value in self._db.rows("SELECT key, value FROM recipe")}
 
     def runs(self) -> Iterator[JsonObject]:
-        return self._tables.runs()
+        for (number,) in self._db.rows("SELECT id FROM runs ORDER BY id DESC"):  # each may name thousands of files
+            for (report,) in self._db.rows("SELECT report FROM runs WHERE id = ?", (number,)):
+                yield self._db.parsed(report)
 
     def spaces(self) -> list[Space]:
-        return self._tables.spaces()
+        sql = "SELECT id, fingerprint, name, dim, info, background, background_count FROM spaces ORDER BY id"
+        return [
+            Space(*row, info=self._db.parsed(info), background=self._quantiles(packed), background_count=count)
+            for *row, info, packed, count in self._db.rows(sql)
+        ]
+
+    def _quantiles(self, packed: bytes) -> tuple[float, ...]:
+        if not isinstance(packed, bytes) or len(packed) % 8:
+            raise Corrupt(f"{self.location} is damaged: a background distribution.", sqlite.REPAIR)
+        return tuple(np.frombuffer(packed, "<f8").tolist())
 
     def info(self) -> JsonObject:
         with self.snapshot():
             counts = self.counts()
-            vectors = counts["vectors"]
             return {
                 "name": self.name,
                 "path": str(self.location),
                 "documents": counts["documents"],
                 "passages": counts["passages"],
-                "vectors": sum(vectors.values()),
+                "vectors": sum(counts["vectors"].values()),
                 "bytes": _size(self.location),
                 "recipe": self.recipe(),
-                "spaces": [vector_caches.info(self._tables, s, vectors.get(s.id, 0)) for s in self.spaces()],
+                "spaces": [SpaceVectors(self._db, space.id).info(space) for space in self.spaces()],
                 "last_run": next(self.runs(), None),
             }
 
     # ---- documents and their sources
 
     def document(self, uri: str) -> Document | None:
-        return self._tables.document(uri)
+        sql = "SELECT body, metadata, title, marks, lines, sha256, meta_sha256 FROM documents WHERE uri = ?"
+        for body, packed, title, marks, lines, sha256, meta_sha256 in self._db.rows(sql, (uri,)):
+            metadata = self._db.parsed(packed)
+            try:
+                text = decompress(body)
+                marked = tuple(Mark(*mark) for mark in self._db.parsed(marks))
+                sound = (text_hash(text), meta_hash(title, metadata)) == (sha256, meta_sha256)
+            except (ValueError, TypeError) as error:
+                raise Corrupt(f"{self.location}: {uri!r} is damaged ({error}).", sqlite.REPAIR) from error
+            if not sound:
+                raise Corrupt(f"{self.location}: {uri!r} is not what was stored.", sqlite.REPAIR)
+            return Document(uri, text, metadata, title, marked, bool(lines))
+        return None
 
     def documents(
         self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
     ) -> list[JsonObject]:
-        return self._tables.documents(path=path, ids=ids, limit=limit, offset=offset)
+        with self.snapshot():
+            wanted = [] if path is None else [self._on_path(path)]
+            wanted += [] if ids is None else [self._db.document_ids(ids)]
+            where = " AND ".join("d.id IN (SELECT value FROM json_each(?))" for _ in wanted) or "1"
+            sql = f"{_LISTING} WHERE {where} ORDER BY d.uri LIMIT ? OFFSET ?"
+            rows = self._db.rows(sql, (*map(json.dumps, wanted), limit, offset))
+        keys = ("id", "title", "size", "mtime", "loader", "root", "path", "passages", "metadata")
+        return [dict(zip(keys, (*row, self._db.parsed(metadata)), strict=True)) for *row, metadata in rows]
+
+    def _on_path(self, pattern: str) -> list[int]:
+        return [
+            document
+            for document, uri, path, root in self._db.rows(f"SELECT d.id, d.uri, s.path, s.root {_FROM_DOCUMENTS}")
+            if matches(pattern, uri) or (path is not None and matches(pattern, path, root))
+        ]
 
     def titles(self) -> list[tuple[str, str | None]]:
-        return self._tables.titles()
+        return self._db.rows("SELECT uri, title FROM documents ORDER BY uri")
 
     def stamps(self, uris: Iterable[str]) -> dict[str, DocumentStamp]:
-        return self._tables.stamps(uris)
+        sql = "SELECT uri, sha256, meta_sha256, source FROM documents WHERE uri IN"
+        return {row[0]: DocumentStamp(*row) for row in self._db.rows_in(sql, list(uris))}
 
     def origins(self, uris: Sequence[str] | None = None) -> list[Origin]:
-        return self._tables.origins(uris)
+        sql = f"SELECT d.uri, s.root, s.path, s.mtime_ns, s.size {_FROM_DOCUMENTS}"
+        rows = self._db.rows(sql) if uris is None else self._db.rows_in(f"{sql} WHERE d.uri IN", list(uris))
+        return [Origin(*row) for row in rows]
 
     def sources(self) -> dict[tuple[str, str], Source]:
-        return self._tables.sources()
+        return {(row[0], row[1]): Source(*row) for row in self._db.rows(f"SELECT {_SOURCE} FROM sources s")}
 
     def source_of(self, uri: str) -> Source | None:
-        return self._tables.source_of(uri)
+        rows = self._db.rows(f"SELECT {_SOURCE} {_FROM_DOCUMENTS} WHERE d.uri = ?", (uri,))
+        if not rows:
+            raise NotFound(f"index {self.name} has no document {uri!r}.", "It may have been deleted.")
+        return None if rows[0][-1] is None else Source(*rows[0])
 
     def documents_of(self, source: int) -> list[str]:
-        return self._tables.documents_of(source)
+        return [uri for (uri,) in self._db.rows("SELECT uri FROM documents WHERE source = ? ORDER BY id", (source,))]
 
     def document_counts(self) -> dict[int, int]:
-        return self._tables.document_counts()
+        return dict(self._db.rows("SELECT source, count(*) FROM documents WHERE source IS NOT NULL GROUP BY source"))
 
     # ---- passages and vectors
 
     def passage_ids(self, uri: str) -> Ids:
-        return self._tables.passage_ids(uri)
+        sql = "SELECT p.id FROM documents d JOIN passages p ON p.document = d.id WHERE d.uri = ? ORDER BY p.position"
+        return np.array([row[0] for row in self._db.rows(sql, (uri,))], dtype=np.int64)
 
     def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
-        return self._tables.passages(ids)
+        wanted = np.asarray(ids, dtype=np.int64).tolist()
+        with self.snapshot():
+            found = {row[2]: self._passage(*row) for row in self._db.rows_for(_PASSAGE, wanted)}
+        return [found[passage] for passage in wanted if passage in found]
+
+    def _passage(
+        self, document: int, crc: int, row_id: int, uri: str, start: int, end: int, *rest: Row
+    ) -> StoredPassage:
+        text, page, line, heading, metadata, *source = rest
+        self._check_passage(row_id, document, start, end, text, crc)
+        parsed = {} if metadata == "{}" else self._db.parsed(metadata)  # most files have none; a search reads hundreds
+        return StoredPassage(row_id, uri, start, end, text, page, line, heading, parsed, *source)
+
+    def _check_passage(self, row_id: int, document: int, start: int, end: int, text: str, crc: int) -> None:
+        if not isinstance(text, str) or crc != passage_crc(row_id, document, start, end, text):
+            raise Corrupt(f"{self.location}: passage {row_id} is damaged.", sqlite.REPAIR)
 
     def owners(self, ids: Sequence[int]) -> dict[int, int]:
-        return self._tables.owners(ids)
+        sql = "SELECT p.id, p.document FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value"
+        return dict(self._db.rows_for(sql, ids))
 
     def texts(self) -> Iterator[str]:
-        return self._tables.texts()
+        sql = 'SELECT id, document, start, "end", text, crc FROM passages WHERE id > ? ORDER BY id LIMIT ?'
+        after = 0
+        while rows := self._db.rows(sql, (after, PASSAGES_PER_QUERY)):
+            for row in rows:
+                self._check_passage(*row)
+                yield row[4]
+            after = rows[-1][0]
 
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
     ) -> Iterator[tuple[Ids, Vectors]]:
-        return self._tables.vectors(space, after=after, ids=ids, chunk=chunk)
+        return SpaceVectors(self._db, space).vectors(after=after, ids=ids, chunk=chunk)
 
     def vector_ids(self, space: int) -> Ids:
-        return self._tables.vector_ids(space)
+        return SpaceVectors(self._db, space).ids()
 
     def highest_id(self, space: int) -> int:
-        return self._tables.highest_id(space)
+        return SpaceVectors(self._db, space).highest_id()
 
     # ---- search
 
     def allowed(self, condition: Filter | None, must: Sequence[str] = ()) -> AllowedIds | None:
         with self.snapshot():
-            parts = [] if condition is None else [_filters().allowed(self.connection.raw, condition)]
-            parts += [lexical.containing(self.connection.raw, must)] if must else []
+            parts = [] if condition is None else [_filters().allowed(self._db.raw, condition)]
+            parts += [lexical.containing(self._db.raw, must)] if must else []
         return AllowedIds(reduce(np.intersect1d, parts)) if parts else None
 
     def allowed_documents(self, condition: Filter) -> list[str]:
         with self.snapshot():
-            found: list[str] = _filters().allowed_documents(self.connection.raw, condition)
+            found: list[str] = _filters().allowed_documents(self._db.raw, condition)
             return found
 
     def dense(
@@ -183,29 +274,30 @@ class LocalReader:
     ) -> Dense:
         with self.snapshot():
             if space not in self._searchers:
-                self._searchers[space] = VectorSearcher(vector_caches.SpaceVectors(self._tables, space))
+                self._searchers[space] = VectorSearcher(SpaceVectors(self._db, space))
             return Dense(*self._searchers[space].search(queries, k, _ids(allowed), exact=exact))
 
     def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
         with self.snapshot():
-            return lexical.search(self.connection.raw, text, k, _ids(allowed))
+            return lexical.search(self._db.raw, text, k, _ids(allowed))
 
     def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
         return lexical.spans(text, query)
 
     def facets(self) -> list[Facet]:
         with self.snapshot():
-            return facets.facets(self.connection.raw)
+            return facets.facets(self._db.raw)
 
-    # ---- is it sound
+    # ---- verification
 
     def verify(self, progress: Callable[[Progress], None]) -> list[str]:
-        found = verify.verify(self._tables, progress)
-        return found + [problem for space in self.spaces() for problem in vector_caches.check(self._tables, space)]
+        found = verify.verify(self._db, progress)
+        spaces = [SpaceVectors(self._db, space) for (space,) in self._db.rows("SELECT id FROM spaces")]
+        return found + [problem for space in spaces for problem in space.problems()]
 
     def audit(self, space: int, *, sample: int, k: int) -> JsonObject:
         with self.snapshot():
-            return audit(VectorSearcher(vector_caches.SpaceVectors(self._tables, space)), sample=sample, k=k)
+            return audit(VectorSearcher(SpaceVectors(self._db, space)), sample=sample, k=k)
 
 
 def _filters() -> ModuleType:
@@ -215,7 +307,7 @@ def _filters() -> ModuleType:
 
 
 def require_store(folder: Path) -> None:
-    """Raise NotFound where `folder` holds no store."""
+    """Raise NotFound where there is no store in `folder`."""
     if not (folder / DATABASE).is_file():
         raise NotFound(f"{folder} is not an index.", f"Make one: semsearch index FILES -n {folder.name}")
 

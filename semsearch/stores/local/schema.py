@@ -1,16 +1,19 @@
-"""The tables of a store, as append-only migrations: a migration that was released is never edited.
+"""The tables of a store, as append-only migrations, and how their rows are encoded.
 
-`PRAGMA user_version` is the number of migrations that a file has had; `application_id` says that the file is
-ours. There are no triggers: SQLite before 3.41 refuses an FTS5 table inside one under trusted_schema=OFF, and a
-schema in which nothing runs by itself is safe to open whoever made it. The store's two methods that add and
-remove passages keep the full-text tables and the counters instead, and `verify` holds them to it.
+A migration that was released is never edited. `PRAGMA user_version` is the number of migrations applied to a file, and
+`application_id` marks the file as ours. There are no triggers: SQLite before 3.41 refuses an FTS5 table inside one
+under trusted_schema=OFF, and a schema in which nothing runs by itself is safe to open, whoever made it. Instead, the
+two methods of the writer that add and remove passages update the full-text tables and counters; `verify` checks them.
 """
 
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from semsearch.errors import SemsearchError
 
@@ -19,10 +22,12 @@ if TYPE_CHECKING:
 
 APPLICATION_ID = 0x53454D53  # "SEMS"
 PAGE_SIZE = 8192  # rows of 1,024 dimensions in fp16 fit three to a page; with 4,096 one, half of it empty
+FLOAT16 = np.dtype("<f2")  # of vectors: half the room; the order of cosines changes beyond the third decimal only
+COMPRESSION = 6
 OLDEST_SQLITE = (3, 38)  # STRICT tables (3.37), JSON functions built in (3.38); Debian 12 has 3.40
 
-# AUTOINCREMENT: an id that was used once never comes back, so a stale cache can miss a passage, never name a
-# wrong one. `body` is last: what reads the columns before it need not read it. `vectors` is an ordinary table
+# AUTOINCREMENT: an id is never used twice, so an outdated cache can miss a passage, but never name
+# a wrong one. `body` is last: queries on the columns before it do not read it. `vectors` is an ordinary table
 # with an index of (space, passage): counting and seeking read the narrow index only.
 _TABLES = (
     """CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID""",
@@ -82,7 +87,7 @@ def check(connection: sqlite3.Connection, folder: object, *, write: bool) -> Non
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION_ID:
-        raise SemsearchError(f"{folder} holds a database, but not one of semsearch.", "Choose another name or folder.")
+        raise SemsearchError(f"{folder} has a database, but not one of semsearch.", "Choose another name or folder.")
     if version > VERSION:
         raise SemsearchError(
             f"{folder} was written by a newer semsearch (schema {version}; this one knows {VERSION}).",
@@ -119,3 +124,26 @@ def create(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     connection.execute("PRAGMA journal_mode=WAL")
     migrate(connection)
+
+
+def passage_crc(row_id: int, document: int, start: int, end: int, text: str) -> int:
+    """CRC-32 of a passage's text and of its place, so that the right text in the wrong place fails too."""
+    return zlib.crc32(text.encode(), zlib.crc32(f"{row_id} {document} {start} {end}".encode()))
+
+
+def vector_crc(row_id: int, blob: bytes) -> int:
+    """CRC-32 of a vector's bytes, seeded with its passage's id."""
+    return zlib.crc32(blob, row_id & 0xFFFFFFFF)
+
+
+def compress(text: str) -> bytes:
+    """A text as it is stored in `documents.body`."""
+    return zlib.compress(text.encode(), COMPRESSION)
+
+
+def decompress(body: bytes) -> str:
+    """The text of a stored body. Raises ValueError where it is damaged."""
+    try:
+        return zlib.decompress(body).decode()
+    except (zlib.error, TypeError) as error:
+        raise ValueError(str(error)) from error

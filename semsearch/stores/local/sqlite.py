@@ -1,20 +1,20 @@
 """Connections to a store, and how SQLite's errors are reported.
 
-`trusted_schema=OFF` and `cell_size_check=ON` because an index may come from somebody else or from a bad disk.
+`trusted_schema=OFF` and `cell_size_check=ON` because an index may come from another person or a bad disk.
 Memory-mapped reading is left off: it read 10,000 vectors no faster, and an I/O error would end the process.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 from semsearch.errors import Corrupt, Locked, SemsearchError, Unreadable
 
-BUSY_MS = 5_000  # other programs (sqlite3, Datasette) may hold the file for a moment
+BUSY_MS = 5_000  # other programs (sqlite3, Datasette) may lock the file for a moment
 CACHE_KIB = 32 * 1024
 WAL_PAGES = 4_000  # checkpoint every 32 MB: with SQLite's 1,000 a long write copied each page several times
 WAL_LIMIT = 64 * 2**20  # bytes; a WAL that grew under a long reader is cut back to this
@@ -28,7 +28,7 @@ REPAIR = "See what is wrong with `semsearch verify`; then restore a dump, or reb
 def connect(file: Path, mode: Literal["ro", "rw", "rwc", "immutable"]) -> sqlite3.Connection:
     """A connection to `file` that begins no transaction by itself. Raises sqlite3.Error.
 
-    `immutable` promises SQLite that nobody writes, so that it needs neither WAL nor locks.
+    `immutable` assures SQLite that no process writes, so that it needs neither WAL nor locks.
     """
     query = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
     connection = sqlite3.connect(
@@ -38,13 +38,10 @@ def connect(file: Path, mode: Literal["ro", "rw", "rwc", "immutable"]) -> sqlite
         check_same_thread=False,  # every Store has a lock of its own
         cached_statements=256,
     )
-    try:
-        connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
-        for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "foreign_keys=ON", f"cache_size=-{CACHE_KIB}"):
+    pragmas = (f"busy_timeout={BUSY_MS}", "trusted_schema=OFF", "cell_size_check=ON", "foreign_keys=ON")
+    with on_error(connection.close):
+        for pragma in (*pragmas, f"cache_size=-{CACHE_KIB}"):
             connection.execute(f"PRAGMA {pragma}")
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
@@ -65,7 +62,7 @@ def connect_reader(file: Path) -> tuple[sqlite3.Connection, bool]:
     """A connection that only reads, and whether it had to be immutable. Raises sqlite3.Error, SemsearchError.
 
     Where the folder cannot be written to, SQLite cannot make the files by which it coordinates with a writer.
-    Nobody writes there, so an empty or absent WAL says that the main file is all there is.
+    No process writes there, so with an empty or absent WAL the main file is complete.
     """
     try:
         return _readable(file, "ro"), False
@@ -74,14 +71,14 @@ def connect_reader(file: Path) -> tuple[sqlite3.Connection, bool]:
             raise
         if has_wal(file):
             raise SemsearchError(
-                f"{file.parent} cannot be written to, and holds commits that a killed writer left to be folded in.",
-                "Open it once with the right to write: semsearch compact",
+                f"{file.parent} cannot be written to, and has commits of a killed writer beside the main file.",
+                "Open it once with write permission: semsearch compact",
             ) from error
     return _readable(file, "immutable"), True
 
 
 def check_installation() -> str:
-    """What this Python's SQLite offers: full-text search, and the trigram tokenizer that finds CJK words.
+    """The version of this Python's SQLite, with full-text search and the trigram tokenizer that finds CJK words.
 
     Raises SemsearchError where one is missing.
     """
@@ -98,11 +95,8 @@ def check_installation() -> str:
 
 def _readable(file: Path, mode: Literal["ro", "immutable"]) -> sqlite3.Connection:
     connection = connect(file, mode)
-    try:
+    with on_error(connection.close):
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
@@ -120,6 +114,16 @@ def code(error: sqlite3.Error) -> int:
 
 
 @contextmanager
+def on_error(undo: Callable[[], object]) -> Iterator[None]:
+    """Call `undo` if an exception leaves the block."""
+    try:
+        yield
+    except BaseException:
+        undo()
+        raise
+
+
+@contextmanager
 def translated(folder: Path) -> Iterator[None]:
     """Turn every sqlite3.Error inside into an error of ours that names `folder`."""
     try:
@@ -132,12 +136,12 @@ def translated(folder: Path) -> Iterator[None]:
 
 def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
     """What `error` means for the index in `folder`."""
-    kind, said = code(error), str(error)
-    if kind in _CORRUPT or "Could not decode to UTF-8" in said or "malformed" in said:
-        return Corrupt(f"{folder} is damaged: {said}.", REPAIR)
+    kind, message = code(error), str(error)
+    if kind in _CORRUPT or "Could not decode to UTF-8" in message or "malformed" in message:
+        return Corrupt(f"{folder} is damaged: {message}.", REPAIR)
     if kind in _BUSY:
-        return Locked(f"{folder} is in use by another program ({said}).", "Close it and try again.")
-    if "closed database" in said:
+        return Locked(f"{folder} is in use by another program ({message}).", "Close it and try again.")
+    if "closed database" in message:
         return SemsearchError(f"index {folder.name} is closed.", "Open it again.")
     if kind == sqlite3.SQLITE_FULL:
         return SemsearchError(
@@ -145,7 +149,7 @@ def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
             "Make room and run the same command again: it goes on from there.",
         )
     if kind in _NO_WRITE:
-        return SemsearchError(f"{folder} cannot be opened or written to: {said}.", "Check its permissions.")
+        return SemsearchError(f"{folder} cannot be opened or written to: {message}.", "Check its permissions.")
     if kind == sqlite3.SQLITE_IOERR:
-        return SemsearchError(f"{folder}: the disk reports an error ({said}).", "Check the disk.")
-    return SemsearchError(f"{folder}: SQLite reports: {said}.")
+        return SemsearchError(f"{folder}: the disk reports an error ({message}).", "Check the disk.")
+    return SemsearchError(f"{folder}: SQLite reports: {message}.")

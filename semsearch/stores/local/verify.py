@@ -1,25 +1,27 @@
-"""Is the store what was written? Every text, vector, counter and index is compared with the others.
+"""Verification of a store: every text, vector, counter and index is compared with the others.
 
 On a connection that may write, FTS5 checks its own index word by word. It does so through an INSERT (rolled back
-here), so on a reader the rows are counted and a sample of passages is looked up instead. The files of caches are
-checked by `caches.check`.
+here), so on a reader the rows are counted and a sample of passages is searched for instead. Cache files are verified by
+`SpaceVectors.problems`.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from functools import cache
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from semsearch.errors import Locked, SemsearchError
 from semsearch.stores.local import schema, sqlite
-from semsearch.stores.local.row_codec import FLOAT16, decompress, passage_crc, vector_crc
-from semsearch.stores.local.tables import Tables
+from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.schema import FLOAT16, decompress, passage_crc, vector_crc
 from semsearch.stores.records import meta_hash, stable_id, text_hash
 from semsearch.types import Progress
 from semsearch.utils.writing_systems import CJK
@@ -29,29 +31,26 @@ SAMPLE = 200
 _WORD = re.compile(r"[^\W_]+")
 
 
-def verify(tables: Tables, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:
-    """Everything that is off, a sentence each; an empty list is good. Nothing is changed. Raises Locked."""
+def verify(store: Connection, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:
+    """Every problem, a sentence each; an empty list is good. Nothing is changed. Raises Locked."""
     problems: list[str] = []
-    with tables.connection.snapshot():
+    with store.snapshot():
         for done, check in enumerate(_CHECKS):
-            progress(Progress(done, len(_CHECKS), "checks", _named(check)))
-            problems += _shortened(_caught(check, tables))
+            name = check.__name__.strip("_").replace("_", " ")
+            progress(Progress(done, len(_CHECKS), "checks", name))
+            problems += _shortened(_caught(check, name, store))
     return problems
 
 
-def _caught(check: Callable[[Tables], Iterator[str]], tables: Tables) -> Iterator[str]:
+def _caught(check: Callable[[Connection], Iterator[str]], name: str, store: Connection) -> Iterator[str]:
     """The problems that a check finds, and the one that stops it."""
     try:
-        with sqlite.translated(tables.folder):
-            yield from check(tables)
+        with sqlite.translated(store.folder):
+            yield from check(store)
     except Locked:
         raise
     except (SemsearchError, TypeError, ValueError, AttributeError, OverflowError) as error:  # damage has any type
-        yield f"{_named(check)}: {getattr(error, 'message', error)}"
-
-
-def _named(check: Callable[[Tables], Iterator[str]]) -> str:
-    return check.__name__.strip("_").replace("_", " ")
+        yield f"{name}: {getattr(error, 'message', error)}"
 
 
 def _shortened(problems: Iterable[str]) -> Iterator[str]:
@@ -61,8 +60,8 @@ def _shortened(problems: Iterable[str]) -> Iterator[str]:
         yield f"… and {more} more like that."
 
 
-def _schema(tables: Tables) -> Iterator[str]:
-    found = _objects(tables.connection.raw)
+def _schema(store: Connection) -> Iterator[str]:
+    found = _objects(store.raw)
     wanted = _expected()
     for name in sorted(wanted.keys() | found.keys()):
         if name not in found:
@@ -75,12 +74,9 @@ def _schema(tables: Tables) -> Iterator[str]:
 
 @cache
 def _expected() -> dict[str, str | None]:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    try:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         schema.migrate(connection)
         return _objects(connection)
-    finally:
-        connection.close()
 
 
 def _objects(connection: sqlite3.Connection) -> dict[str, str | None]:
@@ -88,25 +84,23 @@ def _objects(connection: sqlite3.Connection) -> dict[str, str | None]:
     return dict(rows.fetchall())
 
 
-def _pages(tables: Tables) -> Iterator[str]:
-    for (said,) in tables.connection.raw.execute("PRAGMA integrity_check"):
-        if said != "ok":
-            yield f"SQLite finds: {said}."
+def _pages(store: Connection) -> Iterator[str]:
+    for (message,) in store.raw.execute("PRAGMA integrity_check"):
+        if message != "ok":
+            yield f"SQLite finds: {message}."
 
 
-def _references(tables: Tables) -> Iterator[str]:
-    for table, row, parent, _ in tables.connection.raw.execute("PRAGMA foreign_key_check"):
+def _references(store: Connection) -> Iterator[str]:
+    for table, row, parent, _ in store.raw.execute("PRAGMA foreign_key_check"):
         yield f"row {row} of {table} belongs to a row of {parent} that is not there."
     sql = "SELECT passage, space FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.id = v.passage)"
-    for passage, space in tables.connection.raw.execute(sql):
+    for passage, space in store.raw.execute(sql):
         yield f"a vector in space {space} belongs to passage {passage}, which is not there."
 
 
-def _documents(tables: Tables) -> Iterator[str]:
-    columns = "id, uri, sha256, meta_sha256, title, metadata, marks, body"
-    for number, uri, sha256, meta_sha256, title, metadata, marks, body in tables.connection.raw.execute(
-        f"SELECT {columns} FROM documents ORDER BY id"
-    ):
+def _documents(store: Connection) -> Iterator[str]:
+    sql = "SELECT id, uri, sha256, meta_sha256, title, metadata, marks, body FROM documents ORDER BY id"
+    for number, uri, sha256, meta_sha256, title, metadata, marks, body in store.raw.execute(sql):
         text: str | None = None
         try:
             text = decompress(body)
@@ -117,81 +111,84 @@ def _documents(tables: Tables) -> Iterator[str]:
             json.loads(marks)
         except (ValueError, TypeError) as error:
             yield f"{uri!r} cannot be read: {error}."
-        yield from _passages(tables, number, uri, text)
+        yield from _passages(store, number, uri, text)
 
 
-def _passages(tables: Tables, document: int, uri: str, text: str | None) -> Iterator[str]:
+def _passages(store: Connection, document: int, uri: str, text: str | None) -> Iterator[str]:
     sql = 'SELECT id, position, start, "end", text, crc, identity FROM passages WHERE document = ? ORDER BY position'
-    rows = tables.connection.raw.execute(sql, (document,)).fetchall()
+    rows = store.raw.execute(sql, (document,)).fetchall()
     for expected, (number, position, start, end, part, crc, name) in enumerate(rows):
         if position != expected:
             yield f"passage {number} of {uri!r} is number {position} where {expected} should be."
         if passage_crc(number, document, start, end, part) != crc:
             yield f"passage {number} of {uri!r} is damaged."
         elif text is not None and text[start:end] != part:
-            yield f"passage {number} is not what stands at {start} to {end} of {uri!r}."
+            yield f"passage {number} is not the text from {start} to {end} of {uri!r}."
         elif stable_id(uri, position, part) != name:
             yield f"the identity of passage {number} of {uri!r} is wrong."
 
 
-def _vectors(tables: Tables) -> Iterator[str]:
-    for space in tables.spaces():
-        width = space.dim * FLOAT16.itemsize
+def _vectors(store: Connection) -> Iterator[str]:
+    for space, name, dim in store.raw.execute("SELECT id, name, dim FROM spaces ORDER BY id"):
+        width = dim * FLOAT16.itemsize
         sql = "SELECT passage, crc, vector FROM vectors WHERE space = ? ORDER BY passage"
-        for passage, crc, blob in tables.connection.raw.execute(sql, (space.id,)):
+        for passage, crc, blob in store.raw.execute(sql, (space,)):
             if len(blob) != width:
-                yield f"the vector of passage {passage} has {len(blob)} bytes where {space.name} makes {width}."
+                yield f"the vector of passage {passage} has {len(blob)} bytes where {name} makes {width}."
             elif vector_crc(passage, blob) != crc:
-                yield f"the vector of passage {passage} in the space of {space.name} is damaged."
+                yield f"the vector of passage {passage} in the space of {name} is damaged."
     sql = """SELECT id FROM passages p WHERE NOT EXISTS
              (SELECT 1 FROM vectors v WHERE v.space IN (SELECT id FROM spaces) AND v.passage = p.id)"""
-    for (passage,) in tables.connection.raw.execute(sql):
+    for (passage,) in store.raw.execute(sql):
         yield f"passage {passage} has no vector."
 
 
-def _counters(tables: Tables) -> Iterator[str]:
-    counted = tables.counts()
+def _counters(store: Connection) -> Iterator[str]:
     for table in ("documents", "passages"):
-        (rows,) = tables.connection.raw.execute(f"SELECT count(*) FROM {table}").fetchone()
-        if rows != counted[table]:
-            yield f"{counted[table]} {table} are on record, but {rows} are there."
+        recorded = store.meta(table)
+        (rows,) = store.raw.execute(f"SELECT count(*) FROM {table}").fetchone()
+        if rows != recorded:
+            yield f"{recorded} {table} are on record, but {rows} are there."
         sql = f"SELECT coalesce(max(id), 0), (SELECT seq FROM sqlite_sequence WHERE name = ?) FROM {table}"
-        highest, given = tables.connection.raw.execute(sql, (table,)).fetchone()
-        if highest > (given or 0):
+        highest, used = store.raw.execute(sql, (table,)).fetchone()
+        if highest > (used or 0):
             yield f"the next id of {table} would be one that was used before."
-    for space, vectors in counted["vectors"].items():
-        (rows,) = tables.connection.raw.execute("SELECT count(*) FROM vectors WHERE space = ?", (space,)).fetchone()
-        if rows != vectors:
-            yield f"{vectors} vectors of space {space} are on record, but {rows} are there."
+    sql = "SELECT id, vectors, (SELECT count(*) FROM vectors v WHERE v.space = s.id) FROM spaces s"
+    for space, recorded, rows in store.raw.execute(sql):
+        if rows != recorded:
+            yield f"{recorded} vectors of space {space} are on record, but {rows} are there."
 
 
-def _records(tables: Tables) -> Iterator[str]:
-    tables.recipe()
-    next(tables.runs(), None)
-    for space in tables.spaces():
-        quantiles = space.background
-        if any(not math.isfinite(q) for q in quantiles) or list(quantiles) != sorted(quantiles):
-            yield f"the background distribution of {space.name} is damaged."
-        for row in tables.caches(space.id):
-            if "/" in row.file or "\\" in row.file or row.highest_id > tables.highest_given():
-                yield f"the record of cache {row.file!r} cannot be true."
+def _records(store: Connection) -> Iterator[str]:
+    for (value,) in store.raw.execute("SELECT value FROM recipe UNION ALL SELECT info FROM spaces"):
+        store.parsed(value)
+    for (report,) in store.raw.execute("SELECT report FROM runs ORDER BY id DESC LIMIT 1"):
+        store.parsed(report)
+    for name, packed in store.raw.execute("SELECT name, background FROM spaces"):
+        quantiles = np.frombuffer(packed[: len(packed) // 8 * 8], "<f8")
+        if len(packed) % 8 or not (np.isfinite(quantiles).all() and (quantiles[1:] >= quantiles[:-1]).all()):
+            yield f"the background distribution of {name} is damaged."
+    sql = """SELECT file FROM caches WHERE instr(file, '/') OR instr(file, char(92))
+             OR highest_id > (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'passages')"""
+    for (file,) in store.raw.execute(sql):
+        yield f"the record of cache {file!r} cannot be true."
 
 
-def _full_text(tables: Tables) -> Iterator[str]:
+def _full_text(store: Connection) -> Iterator[str]:
     for table, only in (("passages_fts", ""), ("passages_cjk", "WHERE cjk = 1")):
-        (rows,) = tables.connection.raw.execute(f"SELECT count(*) FROM {table}_docsize").fetchone()
-        (wanted,) = tables.connection.raw.execute(f"SELECT count(*) FROM passages {only}").fetchone()
+        (rows,) = store.raw.execute(f"SELECT count(*) FROM {table}_docsize").fetchone()
+        (wanted,) = store.raw.execute(f"SELECT count(*) FROM passages {only}").fetchone()
         if rows != wanted:
-            yield f"the full-text index {table} knows {rows} passages where there are {wanted}."
-        if not tables.connection.writable:
-            yield from _sampled(tables, table, only)
-        elif not _agrees(tables, table):
+            yield f"the full-text index {table} has {rows} passages where there are {wanted}."
+        if not store.writable:
+            yield from _sampled(store, table, only, step=max(1, wanted // SAMPLE))
+        elif not _agrees(store, table):
             yield f"the full-text index {table} does not agree with the passages."
 
 
-def _agrees(tables: Tables, table: str) -> bool:
+def _agrees(store: Connection, table: str) -> bool:
     try:  # rank 1: compare with the passages too
-        tables.connection.raw.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
+        store.raw.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
     except sqlite3.DatabaseError as error:
         if sqlite.code(error) != sqlite3.SQLITE_CORRUPT:
             raise
@@ -199,21 +196,16 @@ def _agrees(tables: Tables, table: str) -> bool:
     return True
 
 
-def _sampled(tables: Tables, table: str, only: str) -> Iterator[str]:
-    """Passages in equal steps that are not found by a word of their own."""
-    (wanted,) = tables.connection.raw.execute(f"SELECT count(*) FROM passages {only}").fetchone()
-    numbers = tables.connection.raw.execute(f"SELECT id FROM passages {only} ORDER BY id")
-    for (number,) in islice(numbers, 0, None, max(1, wanted // SAMPLE)):
-        (text,) = tables.connection.raw.execute("SELECT text FROM passages WHERE id = ?", (number,)).fetchone()
-        term = _term(table, text)
+def _sampled(store: Connection, table: str, only: str, step: int) -> Iterator[str]:
+    """Every `step`-th passage that is not found by its longest word."""
+    numbers = store.raw.execute(f"SELECT id FROM passages {only} ORDER BY id")
+    for (number,) in islice(numbers, 0, None, step):
+        (text,) = store.raw.execute("SELECT text FROM passages WHERE id = ?", (number,)).fetchone()
+        words: list[Any] = (re.compile(f"[{CJK}]{{3}}") if table == "passages_cjk" else _WORD).findall(text)
+        term = max(words, key=len, default=None)
         sql = f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND rowid = ?"
-        if term and tables.connection.raw.execute(sql, (f'"{term}"', number)).fetchone() is None:
+        if term and store.raw.execute(sql, (f'"{term}"', number)).fetchone() is None:
             yield f"the full-text index {table} does not find passage {number} by its word {term!r}."
-
-
-def _term(table: str, text: str) -> str | None:
-    found: list[Any] = (re.compile(f"[{CJK}]{{3}}") if table == "passages_cjk" else _WORD).findall(text)
-    return max(found, key=len) if found else None
 
 
 _CHECKS = (_schema, _pages, _references, _documents, _vectors, _counters, _records, _full_text)

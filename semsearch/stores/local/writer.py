@@ -1,7 +1,7 @@
-"""The local store's writing side: every change is one transaction that holds texts, vectors, checksums and counters.
+"""The local store, open for writing: each change is one transaction with texts, vectors, checksums and counters.
 
-Full-text rows and counters are kept by `_insert` and `_remove`, in the same transaction (see `schema` for why not by
-triggers). Passage ids are never used twice, also not by a document that is replaced: a cache that is behind can miss a
+Full-text rows and counters are updated by `_insert` and `_remove`, in the same transaction (`schema` explains why not
+by triggers). Passage ids are never used twice, not even when a document is replaced: an outdated cache can miss a
 passage, but it cannot name one whose text has changed since.
 """
 
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
-from semsearch.stores.local import sqlite, vector_caches
+from semsearch.stores.local import sqlite
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.reader import LocalReader, require_store
-from semsearch.stores.local.row_codec import FLOAT16, compress, passage_crc, vector_crc
-from semsearch.stores.local.tables import Tables
+from semsearch.stores.local.schema import FLOAT16, compress, passage_crc, vector_crc
+from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.records import (
     Entry,
     Source,
@@ -37,17 +37,17 @@ from semsearch.types import Document
 from semsearch.utils.vectors import check
 from semsearch.utils.writer_lock import WriterLock
 from semsearch.utils.writing_systems import CJK
-from semsearch.vector_index import cache_files
 from semsearch.vector_index.cache_files import CacheFile
 
 if TYPE_CHECKING:
-    from semsearch.types import Ids, Metadata, Passage, Vectors
+    from semsearch.types import Ids, Metadata, Vectors
 
-RUNS_KEPT = 100
+MOST_RUNS = 100
 _THESE = "IN (SELECT value FROM json_each(?))"
 _CJK = re.compile(f"[{CJK}]")
-_OURS = "document IN (SELECT value FROM json_each(?))"
+_OURS = f"document {_THESE}"
 _FULL_TEXT = (("passages_fts", ""), ("passages_cjk", "AND cjk = 1"))
+_SOURCE_COLUMNS = "root, path, mtime_ns, size, sha256, loader"
 _DOCUMENT_COLUMNS = "id, uri, source, sha256, meta_sha256, mtime, size, loader, lines, title, metadata, marks, body"
 _PASSAGE_COLUMNS = 'id, document, position, start, "end", page, line, heading, crc, identity, cjk, text'
 
@@ -55,14 +55,16 @@ _PASSAGE_COLUMNS = 'id, document, position, start, "end", page, line, heading, c
 class LocalWriter:
     """A store that is open for writing; it has the writer's lock until `close()`.
 
-    Threads may share one: transactions and snapshots take turns.
+    Threads may share one: transactions and snapshots take turns. The methods are described in
+    `stores.protocol.StoreWriter`.
     """
+
+    dry_run = False
 
     def __init__(self, connection: Connection, lock: WriterLock) -> None:
         self.connection = connection
         self.reader = LocalReader(connection)
         self._db = connection
-        self._tables = Tables(connection)
         self._lock = lock
 
     @classmethod
@@ -70,11 +72,8 @@ class LocalWriter:
         """The store in `folder`. Raises NotFound, Corrupt, SemsearchError for a newer schema, Locked."""
         require_store(folder)
         lock = WriterLock(folder)
-        try:
+        with sqlite.on_error(lock.release):
             return cls(Connection(folder, write=True), lock)
-        except BaseException:
-            lock.release()
-            raise
 
     def close(self) -> None:
         """Fold the log into the file, close the files and release the lock. Every later call raises SemsearchError."""
@@ -88,33 +87,29 @@ class LocalWriter:
         self.close()
 
     def transaction(self) -> AbstractContextManager[None]:
-        """All inside is on disk when the outermost one ends, or none of it. An inner one that fails is undone alone."""
         return self._db.transaction()
 
     # ---- documents
 
     def replace(self, entries: Sequence[Entry], space: int) -> None:
-        """Store these documents with their passages and vectors, each in place of what its id held before.
-
-        Of two entries with one id the last counts. Raises Unreadable for a document that cannot be kept exactly,
-        SemsearchError for passages or vectors that do not fit; nothing of the call is written then.
-        """
-        dim = self._tables.dim(space)
+        """Of two entries with one id the last counts. Raises SemsearchError for passages or vectors that do not fit."""
+        dim = SpaceVectors(self._db, space).dim
         latest = {entry.document.id: _checked(entry, dim) for entry in entries}
         with self.transaction():
-            self._remove(self._ids(latest))
+            self._remove(self._db.document_ids(latest))
             self._insert(list(latest.values()), space)
 
     def put_vectors(self, space: int, ids: Ids, vectors: Vectors) -> None:
-        """Give existing passages their vectors (n, dim) in another space. Raises SemsearchError for unknown ids.
+        """Store vectors (n, dim) of existing passages in another space. Raises SemsearchError for unknown ids.
 
-        Caches that reach beyond the first of them are dropped: they would be taken to hold these vectors.
+        Caches that reach beyond the first of them are dropped: they would seem to contain these vectors.
         """
-        rows = check(vectors, dim=self._tables.dim(space), what="put_vectors")
+        stored = SpaceVectors(self._db, space)
+        rows = check(vectors, dim=stored.dim, what="put_vectors")
         wanted = [int(passage) for passage in ids]
         with self.transaction():
-            if len(wanted) != len(rows) or not self._tables.existing(wanted).all():
-                raise SemsearchError(f"{len(rows)} vectors were given for {len(wanted)} passages, or some are gone.")
+            if len(wanted) != len(rows) or not stored.existing(wanted).all():
+                raise SemsearchError(f"{len(rows)} vectors for {len(wanted)} passages, or some passages are deleted.")
             sql = f"DELETE FROM vectors WHERE space = ? AND passage {_THESE}"
             had = self._db.execute(sql, (space, json.dumps(wanted)))
             self._insert_vectors(space, wanted, rows)
@@ -123,12 +118,10 @@ class LocalWriter:
                 self._db.execute("DELETE FROM caches WHERE space = ? AND highest_id >= ?", (space, min(wanted)))
 
     def delete(self, uris: Iterable[str]) -> int:
-        """Delete these documents; how many there were."""
         with self.transaction():
-            return self._remove(self._ids(uris))
+            return self._remove(self._db.document_ids(uris))
 
     def rename(self, old_uri: str, new_uri: str) -> None:
-        """Give a document another id; passages and vectors stay. Raises NotFound, and UsageError if it is taken."""
         with self.transaction():
             known = dict(self._db.rows("SELECT uri, id FROM documents WHERE uri IN (?, ?)", (old_uri, new_uri)))
             if old_uri not in known:
@@ -145,7 +138,6 @@ class LocalWriter:
             )
 
     def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
-        """New metadata and title under an unchanged text. Raises NotFound, Unreadable."""
         check_document(Document(uri, "", metadata, title))
         packed = to_json(dict(metadata))
         sql = "UPDATE documents SET metadata = ?, title = ?, meta_sha256 = ? WHERE uri = ?"
@@ -156,31 +148,37 @@ class LocalWriter:
     # ---- sources
 
     def put_source(self, source: Source) -> int:
-        """Record a file, or its new state; its id, which stays the same for the same (root, path)."""
-        sql = """INSERT INTO sources (root, path, mtime_ns, size, sha256, loader) VALUES (?, ?, ?, ?, ?, ?)
-                 ON CONFLICT (root, path) DO UPDATE SET mtime_ns = excluded.mtime_ns, size = excluded.size,
-                 sha256 = excluded.sha256, loader = excluded.loader RETURNING id"""
         with self.transaction():
-            ((known,),) = self._db.rows(sql, _columns(source))
-            self._copy_to_documents(known, source)
-            return int(known)
+            sql = "SELECT id, mtime_ns, loader FROM sources WHERE root = ? AND path = ?"
+            for known, *recorded in self._db.rows(sql, (source.root, source.path)):
+                self._update_source(known, source, recorded)
+                return int(known)
+            self._db.execute(f"INSERT INTO sources ({_SOURCE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", astuple(source)[:-1])
+            return self._next_id("sources") - 1
 
     def move_source(self, source_id: int, source: Source) -> None:
-        """Record that a file has moved: the same documents, another place.
-
-        Raises NotFound, UsageError if another source has the place.
-        """
-        sql = "UPDATE sources SET root = ?, path = ?, mtime_ns = ?, size = ?, sha256 = ?, loader = ? WHERE id = ?"
         with self.transaction():
             taken = self._db.rows("SELECT id FROM sources WHERE root = ? AND path = ?", (source.root, source.path))
             if taken and taken[0][0] != source_id:
-                raise UsageError(f"{self._db.folder} already knows a file {source.path!r}.", "Drop it first.")
-            if not self._db.execute(sql, (*_columns(source), source_id)):
-                raise NotFound(f"{self._db.folder} knows no source {source_id}.")
-            self._copy_to_documents(source_id, source)
+                raise UsageError(f"{self._db.folder} already has a file {source.path!r}.", "Drop it first.")
+            known = self._db.rows("SELECT mtime_ns, loader FROM sources WHERE id = ?", (source_id,))
+            if not known:
+                raise NotFound(f"{self._db.folder} has no source {source_id}.")
+            self._update_source(source_id, source, known[0])
+
+    def _update_source(self, source_id: int, source: Source, recorded: Sequence[object]) -> None:
+        """Record the new state of a file. `recorded`: time and loader until now.
+
+        Its documents have copies of both, for filters. They are updated only on a change: a file of a million records
+        is recorded again with each batch.
+        """
+        sql = f"UPDATE sources SET ({_SOURCE_COLUMNS}) = (?, ?, ?, ?, ?, ?) WHERE id = ?"
+        self._db.execute(sql, (*astuple(source)[:-1], source_id))
+        if [source.mtime_ns, source.loader] != list(recorded):
+            sql = "UPDATE documents SET mtime = ?, loader = ? WHERE source = ?"
+            self._db.execute(sql, (source.mtime_ns, source.loader, source_id))
 
     def drop_sources(self, ids: Iterable[int]) -> int:
-        """Forget files and delete the documents that came from them; how many documents there were."""
         wanted = json.dumps([int(source) for source in ids])
         with self.transaction():
             sql = f"SELECT id FROM documents WHERE source {_THESE}"
@@ -191,67 +189,63 @@ class LocalWriter:
     # ---- the rest
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
-        """Record how this index is made, in place of what was recorded before."""
         rows = [(key, to_json(value)) for key, value in recipe.items()]
         with self.transaction():
             self._db.execute("DELETE FROM recipe")
             self._db.execute_many("INSERT INTO recipe VALUES (?, ?)", rows)
 
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
-        """The space of an encoder; a new one where its fingerprint is unknown."""
         sql = "INSERT INTO spaces (fingerprint, name, dim, info) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
         with self.transaction():
             self._db.execute(sql, (fingerprint, name, dim, to_json(dict(info))))
-            return next(space for space in self._tables.spaces() if space.fingerprint == fingerprint)
+            return next(space for space in self.reader.spaces() if space.fingerprint == fingerprint)
 
     def set_background(self, space: int, quantiles: Sequence[float], count: int) -> None:
-        """Record the null distribution of a space, measured when it held `count` vectors."""
         packed = np.asarray(quantiles, dtype="<f8").tobytes()
         with self.transaction():
-            self._db.execute(
-                "UPDATE spaces SET background = ?, background_count = ? WHERE id = ?", (packed, count, space)
-            )
+            sql = "UPDATE spaces SET background = ?, background_count = ? WHERE id = ?"
+            self._db.execute(sql, (packed, count, space))
 
     def update_vector_index(self, space: int, backend: str, *, force: bool = False) -> None:
-        """Build a new cache where one is due, or with `force`. Raises UnknownName for a backend that does not exist.
+        """Raises UnknownName for a backend that does not exist.
 
         SemsearchError where the file cannot be written; the present cache is untouched then.
         """
-        if not (force or vector_caches.staleness(self._tables, space, backend)):
+        vectors = SpaceVectors(self._db, space)
+        if not (force or vectors.staleness(backend)):
             return
         with LocalReader.open(self._db.folder) as reader:  # threads that share this writer go on meanwhile
-            built = vector_caches.build(Tables(reader.connection), space, backend)
+            built = SpaceVectors(reader.connection, space).build_cache(backend)
         with self.transaction():
-            for record in vector_caches.outdated(self._tables, space):
+            for record in vectors.outdated_caches():
                 self.drop_cache(record.id)
             self.add_cache(built)
-        cache_files.sweep(self._db.folder, space, {record.file for record in self._tables.caches(space)})
+        vectors.sweep()
 
     def add_cache(self, record: CacheFile) -> CacheFile:
-        """Announce a finished cache file; its record. Its commit is the switch. `record.id` is ignored."""
+        """Record a finished cache file; the commit switches to it. `record.id` is ignored."""
         sql = """INSERT INTO caches (space, file, bytes, sha256, highest_id, count, spec, faiss_version, why)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
         with self.transaction():
             self._db.execute(sql, astuple(record)[1:])
-            return self._tables.caches(record.space)[0]
+            return replace(record, id=self._next_id("caches") - 1)
 
     def drop_cache(self, cache: int) -> None:
-        """Forget a cache; its file is the caller's."""
+        """Remove the record of a cache; its file stays."""
         with self.transaction():
             self._db.execute("DELETE FROM caches WHERE id = ?", (cache,))
 
     def add_run(self, report: Mapping[str, object]) -> None:
-        """Record what a run of `index` did. The last 100 are kept."""
         with self.transaction():
             self._db.execute("INSERT INTO runs (report) VALUES (?)", (to_json(dict(report)),))
-            self._db.execute("DELETE FROM runs WHERE id <= (SELECT max(id) FROM runs) - ?", (RUNS_KEPT,))
+            self._db.execute("DELETE FROM runs WHERE id <= (SELECT max(id) FROM runs) - ?", (MOST_RUNS,))
 
     def compact(self) -> None:
-        """Give back the room of what was deleted. Needs as much room again for a moment."""
+        """Needs as much disk space again for a moment."""
         from sqlite_utils import Database  # 0.2 s to import, and only maintenance needs it
 
         with self.transaction():
-            for table in ("passages_fts", "passages_cjk"):
+            for table, _ in _FULL_TEXT:
                 self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
         with self._db.exclusive() as connection:
             Database(connection).vacuum()
@@ -259,36 +253,27 @@ class LocalWriter:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             connection.execute(f"PRAGMA busy_timeout={sqlite.BUSY_MS}")
 
-    def _copy_to_documents(self, source_id: int, source: Source) -> None:
-        """Filters on date and loader read these columns of the documents."""
-        sql = "UPDATE documents SET mtime = ?, loader = ? WHERE source = ?"
-        self._db.execute(sql, (source.mtime_ns, source.loader, source_id))
-
     # ---- rows
 
     def _remove(self, documents: Sequence[int]) -> int:
-        """Documents by row id, with passages, vectors, full text and counters: the one place where rows go."""
+        """Delete documents (row ids) with passages, vectors, full text and counters; nothing else deletes them."""
         if not documents:
             return 0
         wanted = (json.dumps(documents),)
-        for table, only in _FULL_TEXT:  # 'delete' needs the very text that was put
+        for table, only in _FULL_TEXT:  # 'delete' needs the very text that was inserted
             gone = f"SELECT 'delete', id, text FROM passages WHERE {_OURS} {only}"
             self._db.execute(f"INSERT INTO {table} ({table}, rowid, text) {gone}", wanted)
-        for space in self._tables.spaces():
+        for (space,) in self._db.rows("SELECT id FROM spaces"):
             sql = f"DELETE FROM vectors WHERE space = ? AND passage IN (SELECT id FROM passages WHERE {_OURS})"
-            self._count_vectors(space.id, -self._db.execute(sql, (space.id, *wanted)))
+            self._count_vectors(space, -self._db.execute(sql, (space, *wanted)))
         passages = self._db.execute(f"DELETE FROM passages WHERE {_OURS}", wanted)
-        removed = self._db.execute("DELETE FROM documents WHERE id IN (SELECT value FROM json_each(?))", wanted)
+        removed = self._db.execute(f"DELETE FROM documents WHERE id {_THESE}", wanted)
         self._db.add("passages", -passages)
         self._db.add("documents", -removed)
         return removed
 
-    def _ids(self, uris: Iterable[str]) -> list[int]:
-        """Row ids of the documents that are there."""
-        return [row[0] for row in self._db.rows_in("SELECT id FROM documents WHERE uri IN", list(uris))]
-
     def _insert(self, entries: Sequence[Entry], space: int) -> None:
-        """New documents with everything that belongs to them: the one place where rows come."""
+        """Insert new documents with everything that belongs to them; nothing else inserts them."""
         first = self._next_id("passages")
         sources = self._sources_of(entries)
         documents: list[tuple[object, ...]] = []
@@ -320,19 +305,18 @@ class LocalWriter:
         self._db.execute_many("INSERT INTO vectors (passage, space, crc, vector) VALUES (?, ?, ?, ?)", rows)
 
     def _next_id(self, table: str) -> int:
-        """What AUTOINCREMENT would give. Rows whose ids are known before they are written go in together."""
+        """The id that AUTOINCREMENT would choose next, so that all rows of a batch are inserted by one statement."""
         rows = self._db.rows("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,))
         return int(rows[0][0]) + 1 if rows else 1
 
     def _sources_of(self, entries: Iterable[Entry]) -> dict[int | None, Source]:
         wanted = {entry.source for entry in entries if entry.source is not None}
-        sql = """SELECT root, path, mtime_ns, size, sha256, loader, id FROM sources
-                 WHERE id IN (SELECT value FROM json_each(?))"""
-        found: dict[int | None, Source] = {
-            row[-1]: Source(*row) for row in self._db.rows(sql, (json.dumps(list(wanted)),))
-        }
+        rows = self._db.rows(
+            f"SELECT {_SOURCE_COLUMNS}, id FROM sources WHERE id {_THESE}", (json.dumps(list(wanted)),)
+        )
+        found: dict[int | None, Source] = {row[-1]: Source(*row) for row in rows}
         if missing := wanted - found.keys():
-            raise NotFound(f"{self._db.folder} knows no source {min(missing)}.")
+            raise NotFound(f"{self._db.folder} has no source {min(missing)}.")
         return found
 
 
@@ -343,18 +327,10 @@ def _checked(entry: Entry, dim: int) -> Entry:
     if len(rows) != len(entry.passages):
         raise SemsearchError(f"{entry.document.id}: {len(rows)} vectors for {len(entry.passages)} passages.")
     for passage in entry.passages:
-        if not _is_slice(passage, entry.document.text):
+        in_document = passage.start >= 0 and entry.document.text[passage.start : passage.end] == passage.text
+        if not in_document or passage.end - passage.start != len(passage.text):
             raise SemsearchError(f"{entry.document.id}: the passage at {passage.start} is not a slice of its document.")
     return replace(entry, vectors=rows)
-
-
-def _is_slice(passage: Passage, text: str) -> bool:
-    whole = passage.start >= 0 and passage.end - passage.start == len(passage.text)
-    return whole and text[passage.start : passage.end] == passage.text
-
-
-def _columns(source: Source) -> tuple[str, str, int, int, str, str]:
-    return source.root, source.path, source.mtime_ns, source.size, source.sha256, source.loader
 
 
 def _document_row(number: int, document: Document, source: Source | None) -> tuple[object, ...]:

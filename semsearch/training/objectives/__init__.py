@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch.errors import UsageError
 from semsearch.types import JsonObject
 from semsearch.utils import plugins
-from semsearch.utils.options import check_options
+from semsearch.utils.plugins import check_options
 
 if TYPE_CHECKING:
     from semsearch.training.objectives._base import BaseObjective, Shape

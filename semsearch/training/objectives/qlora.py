@@ -24,7 +24,7 @@ from semsearch.models.methods import chosen
 from semsearch.models.networks import adapters
 from semsearch.training.hyperparameters import Hyperparameters
 from semsearch.training.objectives._contrastive import TEMPERATURE, PairObjective
-from semsearch.utils import optional_packages
+from semsearch.utils import plugins
 
 WEIGHTS = ("auto", "nf4", "bf16", "fp32")
 
@@ -59,5 +59,5 @@ class Objective(PairObjective):
         """Add adapters to every linear layer; nothing else is trained. Raises MissingExtra without peft, UsageError."""
         if options.dropout >= 1:
             raise UsageError(f"dropout cannot be {options.dropout}.", "It has to be below 1.")
-        optional_packages.require(("peft",), "training through adapters", "train")
+        plugins.require(("peft",), "training through adapters", "train")
         adapters.add(network, rank=options.rank, alpha=options.alpha, dropout=options.dropout)

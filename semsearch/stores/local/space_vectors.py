@@ -1,0 +1,195 @@
+"""Vectors of one space of a local store, and their caches: built from a snapshot, switched to by a commit, verified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from semsearch.errors import Corrupt, NotFound, SemsearchError
+from semsearch.stores.local import sqlite
+from semsearch.stores.local.connection import Connection, Row, pieces
+from semsearch.stores.local.schema import FLOAT16, vector_crc
+from semsearch.stores.records import Space
+from semsearch.types import JsonObject
+from semsearch.utils import plugins
+from semsearch.utils.vectors import unit_rows
+from semsearch.vector_index import backends, cache_files
+from semsearch.vector_index.cache_files import CacheFile, OpenCache
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.types import Ids, VectorIndex, Vectors
+
+CACHES = 2  # files: the newest, and one to fall back to
+IDS_PER_QUERY = 10_000
+PROBES = 32  # stored vectors that `problems` searches for
+SAME = 0.95  # cosine at which a stored vector has found itself; SQ8 is off by 0.01 at most
+
+
+class SpaceVectors:
+    """The vectors of one space, as `VectorSearcher` reads them. Raises NotFound for an unknown space."""
+
+    def __init__(self, connection: Connection, space: int) -> None:
+        self._db = connection
+        self._folder = connection.folder
+        self._space = space
+        rows = connection.rows("SELECT dim FROM spaces WHERE id = ?", (space,))
+        if not rows:
+            raise NotFound(f"{self._folder} has no space {space}.")
+        self.dim = int(rows[0][0])
+
+    def version(self) -> int:
+        """A counter that every commit raises."""
+        return self._db.meta("version")
+
+    def count(self) -> int:
+        """The number of vectors, from a counter."""
+        return int(self._db.rows("SELECT vectors FROM spaces WHERE id = ?", (self._space,))[0][0])
+
+    def count_after(self, passage: int) -> int:
+        """How many of them belong to passages newer than `passage`."""
+        sql = "SELECT count(*) FROM vectors WHERE space = ? AND passage > ?"
+        return int(self._db.rows(sql, (self._space, passage))[0][0])
+
+    def ids(self) -> Ids:
+        """The passages with a vector, ascending."""
+        sql = "SELECT passage FROM vectors WHERE space = ? AND passage > ? ORDER BY passage LIMIT ?"
+        parts = [np.zeros(1, np.int64)]
+        while rows := self._db.rows(sql, (self._space, int(parts[-1][-1]), IDS_PER_QUERY)):
+            parts.append(np.array(rows, dtype=np.int64)[:, 0])
+        return np.concatenate(parts)[1:]
+
+    def highest_id(self) -> int:
+        """The newest passage with a vector; 0 for none."""
+        sql = "SELECT coalesce(max(passage), 0) FROM vectors WHERE space = ?"
+        return int(self._db.rows(sql, (self._space,))[0][0])
+
+    def vectors(self, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192) -> Iterator[tuple[Ids, Vectors]]:
+        """(passage ids (m,) ascending, their vectors (m, dim)) in pieces of at most `chunk`. Raises Corrupt.
+
+        Only passages with an id above `after`, and of `ids` unless None. One piece is in memory at a time. Outside a
+        snapshot, what is committed meanwhile may or may not be included.
+        """
+        if ids is not None:
+            wanted = sorted({i for i in np.asarray(ids, dtype=np.int64).tolist() if i > after})
+            for piece in pieces(wanted, chunk):  # np.unique would import numpy.ma, a cold query's 25 ms
+                if rows := self._rows(
+                    "passage IN (SELECT value FROM json_each(?)) ORDER BY passage", json.dumps(piece)
+                ):
+                    yield self._decoded(rows)
+            return
+        while rows := self._rows("passage > ? ORDER BY passage LIMIT ?", after, chunk):
+            yield self._decoded(rows)
+            after = rows[-1][0]
+
+    def existing(self, ids: Ids | Sequence[int]) -> NDArray[np.bool_]:
+        """(n,) ids -> (n,) whether each passage is still there."""
+        wanted = np.asarray(ids, dtype=np.int64)
+        sql = "SELECT p.id FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value"
+        return np.isin(wanted, [row[0] for row in self._db.rows_for(sql, wanted.tolist())])
+
+    # ---- caches
+
+    def caches(self) -> list[CacheFile]:
+        """The caches, newest first."""
+        sql = """SELECT id, space, file, bytes, sha256, highest_id, count, spec, faiss_version, why
+                 FROM caches WHERE space = ? ORDER BY id DESC"""
+        return [CacheFile(*row) for row in self._db.rows(sql, (self._space,))]
+
+    def newest_cache(self) -> int | None:
+        """A number for the newest cache, None for none: it changes when a cache is built."""
+        return next((record.id for record in self.caches()), None)
+
+    def open_cache(self, *, parse: bool) -> OpenCache:
+        """The newest cache that is sound. parse: False compares its bytes and opens nothing."""
+        return cache_files.open_newest(self._folder, self.caches(), self.dim, parse=parse)
+
+    def staleness(self, backend: str) -> str | None:
+        """Why a new cache is due, in words; None while the present one will do."""
+        newest, count = next(iter(self.caches()), None), self.count()
+        newer = self.count_after(newest.highest_id) if newest else count
+        return cache_files.staleness(self._folder, newest, count, newer, self.dim, backend)
+
+    def build_cache(self, backend: str) -> CacheFile:
+        """Build a cache of every vector, of one moment; the record of its file, which no row names yet.
+
+        Raises UnknownName for a backend that does not exist, SemsearchError where the file cannot be written.
+        """
+        with self._db.snapshot():
+            count = self.count()
+            choice = cache_files.choose(backend, count, self.dim)
+            chosen = plugins.load(backends, choice.backend).Backend
+            built: VectorIndex = chosen.build(self.dim, self.vectors, count=count)
+        return cache_files.write(self._folder, self._space, built, choice.why)
+
+    def outdated_caches(self) -> list[CacheFile]:
+        """The caches to drop when a new one is switched to: all but the newest that is complete."""
+        records = self.caches()
+        complete = [record for record in records if cache_files.is_complete(self._folder, record)]
+        return [record for record in records if record not in complete[: CACHES - 1]]
+
+    def sweep(self) -> None:
+        """Remove the cache files that no row names."""
+        cache_files.sweep(self._folder, self._space, {record.file for record in self.caches()})
+
+    def problems(self) -> list[str]:
+        """Every difference between the caches and the store; empty is good."""
+        problems: list[str] = []
+        for record in self.caches():
+            try:
+                index = cache_files.read(self._folder, record, self.dim)
+                problems += [f"cache {record.file}: {problem}" for problem in self._differences(record, index)]
+            except FileNotFoundError:
+                problems.append(f"cache {record.file}: the file is missing.")
+            except (SemsearchError, OSError) as error:
+                problems.append(f"cache {record.file}: {getattr(error, 'message', error)}")
+        return problems
+
+    def info(self, space: Space) -> JsonObject:
+        """The space with its backend and the reason for it, for `Index.info`."""
+        newest = next(iter(self.caches()), None)
+        encoder = {key: value for key, value in space.info.items() if key != "background"}
+        return {
+            "encoder": {**encoder, "name": space.name, "fingerprint": space.fingerprint},
+            "dim": space.dim,
+            "vectors": self.count(),
+            "backend": newest.spec if newest else "exact",
+            "why": newest.why if newest else "there is nothing to cache yet",
+            "cache": {"file": newest.file, "bytes": newest.bytes, "vectors": newest.count} if newest else None,
+            "newer_than_cache": self.count_after(newest.highest_id if newest else 0),
+        }
+
+    def _differences(self, record: CacheFile, index: VectorIndex) -> Iterator[str]:
+        """The store's vectors up to the highest id of a cache that it lacks, and whether it finds some of them."""
+        missing, blind, probed = 0, 0, 0
+        for ids, vectors in self.vectors():
+            old = ids <= record.highest_id
+            missing += int((~np.isin(ids[old], index.ids, assume_unique=True)).sum())
+            step = max(1, record.count // PROBES)
+            probes = vectors[old][:: min(step, len(vectors))]
+            if probed < 2 * PROBES and len(probes):
+                probed += len(probes)
+                blind += int((index.search(probes, 1)[1][:, 0] < SAME).sum())
+        if missing:
+            yield f"{missing:,} stored vectors are not in it."
+        if blind > probed * 0.1:
+            yield f"{blind} of {probed} stored vectors do not find themselves."
+
+    def _rows(self, condition: str, *parameters: object) -> list[Row]:
+        sql = f"SELECT passage, crc, vector FROM vectors WHERE space = ? AND {condition}"
+        return self._db.rows(sql, (self._space, *parameters))
+
+    def _decoded(self, rows: Sequence[Row]) -> tuple[Ids, Vectors]:
+        ids, sums, blobs = zip(*rows, strict=True)
+        sound = list(map(self._is_sound, ids, sums, blobs))
+        if not all(sound):
+            raise Corrupt(f"{self._folder}: the vector of passage {ids[sound.index(False)]} is damaged.", sqlite.REPAIR)
+        halves = np.frombuffer(b"".join(blobs), FLOAT16).reshape(len(ids), self.dim)
+        return np.array(ids, dtype=np.int64), unit_rows(halves)
+
+    def _is_sound(self, passage: int, crc: int, blob: object) -> bool:
+        return isinstance(blob, bytes) and vector_crc(passage, blob) == crc and len(blob) == 2 * self.dim
