@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.indexing.file_status import UNFINISHED
@@ -103,7 +105,7 @@ class Ingest:
         vectors = self._encoder.encode(texts, role="passage")
         with self._writer.transaction():
             ids = {key: self._writer.put_source(source) for key, source in self._sources().items()}
-            self._writer.replace(list(_entries(self._pending, vectors, ids)), self._space.id)
+            self._writer.replace(_entries(self._pending, vectors, ids), self._space.id)
             for document in self._refresh:
                 self._writer.refresh(document.id, document.metadata, document.title)
         self.written += len(texts)
@@ -122,10 +124,10 @@ class Ingest:
 
     def _sources(self) -> dict[tuple[str, str], Source]:
         """The files of this batch; one that is not finished has a size that no file has, so it is read again."""
-        begun = {_key(item.origin): item.origin for item in self._pending if item.origin}
+        begun = {item.origin.key: item.origin for item in self._pending if item.origin}
         return {
             **{key: replace(source, size=UNFINISHED) for key, source in begun.items()},
-            **{_key(source): source for source in self._finished},
+            **{source.key: source for source in self._finished},
         }
 
 
@@ -138,13 +140,9 @@ def _outcome(document: Document, stamp: DocumentStamp | None, adopt: bool) -> Ou
     return "moved" if adopt else "unchanged"
 
 
-def _entries(pending: Iterable[_Pending], vectors: Vectors, ids: Mapping[tuple[str, str], int]) -> Iterable[Entry]:
-    at = 0
-    for item in pending:
-        rows = vectors[at : at + len(item.passages)]
-        at += len(item.passages)
-        yield Entry(item.document, ids[_key(item.origin)] if item.origin else None, item.passages, rows)
-
-
-def _key(source: Source) -> tuple[str, str]:
-    return source.root, source.path
+def _entries(pending: Sequence[_Pending], vectors: Vectors, ids: Mapping[tuple[str, str], int]) -> list[Entry]:
+    ends = np.cumsum([len(item.passages) for item in pending], dtype=np.int64)
+    return [
+        Entry(item.document, ids[item.origin.key] if item.origin else None, item.passages, rows)
+        for item, rows in zip(pending, np.split(vectors, ends), strict=False)
+    ]

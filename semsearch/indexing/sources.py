@@ -94,14 +94,13 @@ class Roots:
 class Update:
     """One update: the paths to walk (absolute), the options, and the new recipe of the index.
 
-    `resplit`: every document is split again, because passages of two sizes would not be comparable.
+    With "resplit" in the recipe every document is split again: passages of two sizes would not be comparable.
     """
 
     roots: Roots
     scopes: Sequence[Path]
     options: SyncOptions
     recipe: dict[str, Any]
-    resplit: bool
 
 
 def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) -> Update:
@@ -118,7 +117,7 @@ def update(paths: Sequence[Path], options: SyncOptions, recipe: dict[str, Any]) 
     resplit = recipe.get("resplit", False) or split != recipe["splitter"]
     if resplit:
         scopes, options = [Path(root.path) for root in roots.roots], replace(options, force=True)
-    return Update(roots, scopes, options, {**recipe, **roots.to_json(), "splitter": split, "resplit": resplit}, resplit)
+    return Update(roots, scopes, options, {**recipe, **roots.to_json(), "splitter": split, "resplit": resplit})
 
 
 def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roots, list[Path]]:

@@ -45,10 +45,6 @@ class _File:
     prefix: str
 
     @property
-    def key(self) -> tuple[str, str]:
-        return self.source.root, self.source.path
-
-    @property
     def uri(self) -> str:
         return self.prefix + self.source.path
 
@@ -63,13 +59,15 @@ def sync(
 ) -> None:
     """Bring the store in line with the files of `scopes`. The outcomes are counted in `ingest`."""
     present = [scope for scope in scopes if scope.exists()]
-    ingest.warnings += [f"{scope} does not exist; its documents are kept." for scope in scopes if not scope.exists()]
+    ingest.warnings += [
+        f"{scope} does not exist; its documents stay in the index." for scope in scopes if not scope.exists()
+    ]
     files: list[_File] = []
     unseen: list[Path] = []
     for item in _walk(present, roots, options, unseen):
         ingest.skipped.append(item) if isinstance(item, Skipped) else files.append(item)
     known = writer.reader.sources()
-    there = {file.key for file in files}
+    there = {file.source.key for file in files}
     gone = {
         key: source
         for key, source in known.items()
@@ -104,7 +102,7 @@ class _Run:
         todo = []
         for file in files:
             if self._is_unchanged(file):
-                self.ingest.documents["unchanged"] += counts.get(self.known[file.key].id, 0)
+                self.ingest.documents["unchanged"] += counts.get(self.known[file.source.key].id, 0)
             else:
                 todo.append(file)
         total = sum(file.found.size for file in todo)
@@ -116,7 +114,7 @@ class _Run:
             except (Unreadable, UsageError) as error:
                 if isinstance(error, UsageError) and len(files) == 1:
                     raise  # --text-field and the like were meant for this file, and it has no such thing
-                stays = " (the version indexed before is kept)" if file.key in self.known else ""
+                stays = " (the version indexed before stays)" if file.source.key in self.known else ""
                 self._skip(file.uri, _reason(error) + stays)
             done += file.found.size
         self.ingest.flush()
@@ -124,7 +122,7 @@ class _Run:
 
     def _is_unchanged(self, file: _File) -> bool:
         """Whether size and time are as before, so that the file need not be opened."""
-        known = self.known.get(file.key)
+        known = self.known.get(file.source.key)
         if known is None or self.options.force or file.root.fields.sql:
             return False
         same = (known.mtime_ns, known.size) == (file.source.mtime_ns, file.source.size)
@@ -135,7 +133,7 @@ class _Run:
         source = replace(file.source, sha256=_content_hash(file.found.path), loader=loader)
         if time.time_ns() - source.mtime_ns < JUST_WRITTEN_NS:
             source = replace(source, size=UNSURE)
-        known = self.known.get(file.key)
+        known = self.known.get(file.source.key)
         if known is not None and self._has_same_content(known, source) and not file.root.fields.sql:
             self.ingest.documents["unchanged"] += len(self._reader.documents_of(known.id))
             self.ingest.finish(source)
@@ -187,7 +185,7 @@ class _Run:
         if old is None:
             return False
         twins.remove(old)
-        del self.gone[old.root, old.path]
+        del self.gone[old.key]
         documents = self._reader.documents_of(old.id)
         self.ingest.documents["moved"] += len(documents)
         self.ingest.flush()
@@ -250,9 +248,9 @@ def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: li
                 continue
             path = item.relative if above == "." else f"{above}/{item.relative}"
             file = _File(item, Source(base, path, item.mtime_ns, item.size, "", ""), root, prefix)
-            if file.key in seen:
+            if file.source.key in seen:
                 continue
-            seen.add(file.key)
+            seen.add(file.source.key)
             if len(seen) > walk.MAX_FILES:
                 walk.guard(top, len(seen), yes=options.yes)
             yield file

@@ -82,14 +82,14 @@ class IndexWriter:
     ) -> SyncReport:
         update = self.plan(paths, options)
         self._record(update.recipe)  # "resplit" stays in it until all is split again, even if the process is killed
-        splitter = Splitter(**update.recipe["splitter"])
+        resplit, splitter = update.recipe["resplit"], Splitter(**update.recipe["splitter"])
         with self._run(force=update.options.force, splitter=splitter) as run:
             sync.sync(self._writer, update.roots, update.scopes, update.options, run, progress)
-            if update.resplit:
+            if resplit:
                 self._split_anew(run, progress)
-        if update.resplit:
+        if resplit:
             self._record({**self._reader.recipe(), "resplit": False})
-        return self._report(run, whole=not paths or update.resplit)
+        return self._report(run, whole=not paths or resplit)
 
     def delete(self, ids: Iterable[str], progress: Callable[[Progress], None]) -> int:
         wanted = list(dict.fromkeys(ids))

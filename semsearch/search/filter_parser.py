@@ -147,7 +147,7 @@ def _parser() -> Lark:
         "word": _word,
         "among": _among,
         "between": _between,
-        "exists": _exists,
+        "exists": lambda name, *words: Exists(_field(name)) if len(words) == 1 else Not(Exists(_field(name))),
     }
     callbacks = {name: lambda children, rule=rule: rule(*children) for name, rule in rules.items()}
     build: Any = SimpleNamespace(**callbacks)
@@ -214,11 +214,6 @@ def _ordered(name: Token, op: str, value: Token) -> Filter:
     if _is_null(value) or isinstance(read := _value(field, value), bool):
         raise _bad(value, "an order needs a number, a date or a text", "Write `between 1 and 5`.")
     return Compare(field, op, read)  # type: ignore[arg-type]
-
-
-def _exists(name: Token, *words: Token) -> Filter:
-    test = Exists(_field(name))
-    return test if len(words) == 1 else Not(test)
 
 
 def _field(name: Token) -> Field:

@@ -30,6 +30,11 @@ class Source:
     loader: str
     id: int = 0
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """No two sources have the same one."""
+        return self.root, self.path
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

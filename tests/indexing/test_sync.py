@@ -285,7 +285,7 @@ def test_a_file_that_became_unreadable_keeps_its_earlier_version(index: Index, n
     (notes / "engines.md").write_bytes(b"\x00\x01\x02" * 100)
     report = index.sync()
     assert len(report.skipped) == 1
-    assert "kept" in report.skipped[0].reason
+    assert "version indexed before stays" in report.skipped[0].reason
     assert len(index) == 2
 
 

@@ -73,4 +73,4 @@ def test_a_reader_without_the_right_to_fold_a_log_in_says_so(tmp_path: Path) -> 
         ran = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
         assert ran.returncode == 1
         assert "SemsearchError" in ran.stderr
-        assert "folded in" in ran.stderr
+        assert "commits of a killed writer" in ran.stderr

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 
 from semsearch.documents.parsing import table
-from semsearch.documents.parsing.records import Fields
-from semsearch.types import Document, Skipped
 
 SUFFIXES = (".csv",)
 RECORDS = True
-
-
-def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
-    return table.read(path, fields, delimiters=",;\t|")
+load = partial(table.read, delimiters=",;\t|")

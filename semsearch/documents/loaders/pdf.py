@@ -28,7 +28,7 @@ SUFFIXES = (".pdf",)
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
 _BROKEN_WORD = re.compile(r"(\w+)(?:[\x02\ufffe]|[-\u00ad\u2010]\n)(?=(\w+))")  # PDFium joins lines with \x02 or \ufffe
 _COMPOUND = re.compile(r"\w+[-\u2010]\w+")
-_PLACEHOLDERS = {"", "untitled", "untitled document", "unknown"}  # titles written by programs
+_PLACEHOLDERS = {"untitled", "untitled document", "unknown"}  # titles written by programs
 _PDFIUM_LOCK = Lock()
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # characters of symbol fonts, without a meaning
 
@@ -50,14 +50,13 @@ def _read(path: Path) -> Document:
     try:
         pages, broken = _pages(pdf, pdfium.PdfiumError)
         metadata = {"author": author} if (author := _property(pdf, "Author")) else {}
-        title, outline = _property(pdf, "Title"), _outline(pdf)
+        title, outline = _title(pdf), _outline(pdf)
     finally:
         pdf.close()
     text, marks = _joined(pages, outline)
     if not text:
         raise Unreadable(f"not a readable PDF: {broken}" if broken else "no text in this PDF (a scan?)")
-    title = None if title.casefold() in _PLACEHOLDERS else title
-    return Document("", text, metadata | ({"unreadable_pages": broken} if broken else {}), title, marks)
+    return Document("", text, metadata | ({"unreadable_pages": broken} if broken else {}), title or None, marks)
 
 
 def _pdfium() -> ModuleType:
@@ -128,6 +127,12 @@ def _outline(pdf: PdfDocument) -> dict[int, list[str]]:
     except Exception:  # pypdfium2 raises anything for a broken outline, which must not cost the text
         return {}
     return titles
+
+
+def _title(pdf: PdfDocument) -> str:
+    """The title in the properties, unless it is a placeholder."""
+    title = _property(pdf, "Title")
+    return "" if title.casefold() in _PLACEHOLDERS else title
 
 
 def _property(pdf: PdfDocument, name: str) -> str:

@@ -111,18 +111,14 @@ def _unpack(file: Path, database: Path) -> None:
                 raise Corrupt(f"{file} is not a dump of semsearch.")
             with archive.open(HEADER) as member:
                 header = json.loads(member.read(LONGEST_HEADER))
-            _check_header(file, header)
+            if not isinstance(header, dict) or header.get("semsearch") != "dump":
+                raise Corrupt(f"{file} is not a dump of semsearch.")
+            if header["format"] > FORMAT or header["schema"] > schema.VERSION:
+                raise SemsearchError(f"{file} was made by a newer semsearch.", schema.UPGRADE)
             with archive.open(DATABASE) as member, database.open("xb") as to:
                 _copy_exactly(member, to, int(header["bytes"]), str(header["sha256"]))
     except _DAMAGE as error:
         raise Corrupt(f"{file} is damaged, or is not a dump of semsearch ({error}).", "Nothing was written.") from error
-
-
-def _check_header(file: Path, header: Any) -> None:
-    if not isinstance(header, dict) or header.get("semsearch") != "dump":
-        raise Corrupt(f"{file} is not a dump of semsearch.")
-    if header["format"] > FORMAT or header["schema"] > schema.VERSION:
-        raise SemsearchError(f"{file} was made by a newer semsearch.", "Upgrade: pip install --upgrade semsearch")
 
 
 def _copy_exactly(member: IO[bytes], to: IO[bytes], size: int, sha256: str) -> None:

@@ -227,23 +227,17 @@ def _containing(connection: sqlite3.Connection, entry: str) -> Ids:
     if not words:
         raise UsageError(f"{entry!r} has no letter or digit to look for.", "Give a word or a phrase.")
     exact = "".join(char for char in entry.strip() if unicodedata.category(char)[0] != "C")
-    found = []
+    found: list[tuple[int]] = []
     if not _RUN.search(exact):
-        found.append(_match_ids(connection, "passages_fts", " ".join(words)))
+        sql = "SELECT rowid FROM passages_fts WHERE passages_fts MATCH ?"
+        found += connection.execute(sql, (_quoted(" ".join(words)),)).fetchall()
     if len(exact) > 2:
-        found.append(_match_ids(connection, "passages_cjk", exact))
+        sql = "SELECT rowid FROM passages_cjk WHERE passages_cjk MATCH ?"
+        found += connection.execute(sql, (_quoted(exact),)).fetchall()
     elif _RUN.search(exact):
         sql = "SELECT id FROM passages WHERE cjk = 1 AND instr(text, ?) > 0"
-        found.append(_ids(connection.execute(sql, (exact,))))
-    return reduce(np.union1d, found)
-
-
-def _match_ids(connection: sqlite3.Connection, table: str, phrase: str) -> Ids:
-    return _ids(connection.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (_quoted(phrase),)))
-
-
-def _ids(rows: Iterable[tuple[int]]) -> Ids:
-    return np.array([row[0] for row in rows], dtype=np.int64)
+        found += connection.execute(sql, (exact,)).fetchall()
+    return np.array(sorted({row[0] for row in found}), dtype=np.int64)
 
 
 def _size(connection: sqlite3.Connection, table: str) -> int:

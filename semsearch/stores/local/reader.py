@@ -121,8 +121,8 @@ class LocalReader:
     def spaces(self) -> list[Space]:
         sql = "SELECT id, fingerprint, name, dim, info, background, background_count FROM spaces ORDER BY id"
         return [
-            Space(*row, info=self._db.parsed(info), background=self._quantiles(packed), background_count=count)
-            for *row, info, packed, count in self._db.rows(sql)
+            Space(row_id, fingerprint, name, dim, self._db.parsed(info), self._quantiles(packed), count)
+            for row_id, fingerprint, name, dim, info, packed, count in self._db.rows(sql)
         ]
 
     def _quantiles(self, packed: bytes) -> tuple[float, ...]:
@@ -194,7 +194,8 @@ class LocalReader:
         return [Origin(*row) for row in rows]
 
     def sources(self) -> dict[tuple[str, str], Source]:
-        return {(row[0], row[1]): Source(*row) for row in self._db.rows(f"SELECT {_SOURCE} FROM sources s")}
+        sources = [Source(*row) for row in self._db.rows(f"SELECT {_SOURCE} FROM sources s")]
+        return {source.key: source for source in sources}
 
     def source_of(self, uri: str) -> Source | None:
         rows = self._db.rows(f"SELECT {_SOURCE} {_FROM_DOCUMENTS} WHERE d.uri = ?", (uri,))

@@ -2,8 +2,8 @@
 
 A migration that was released is never edited. `PRAGMA user_version` is the number of migrations applied to a file, and
 `application_id` marks the file as ours. There are no triggers: SQLite before 3.41 refuses an FTS5 table inside one
-under trusted_schema=OFF, and a schema in which nothing runs by itself is safe to open, whoever made it. Instead, the
-two methods of the writer that add and remove passages update the full-text tables and counters; `verify` checks them.
+under trusted_schema=OFF, and a schema in which nothing runs by itself is safe to open. Instead, the two methods of the
+writer that add and remove passages update the full-text tables and counters; `verify` checks them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ APPLICATION_ID = 0x53454D53  # "SEMS"
 PAGE_SIZE = 8192  # rows of 1,024 dimensions in fp16 fit three to a page; with 4,096 one, half of it empty
 FLOAT16 = np.dtype("<f2")  # of vectors: half the room; the order of cosines changes beyond the third decimal only
 COMPRESSION = 6
+UPGRADE = "Upgrade: pip install --upgrade semsearch"
 OLDEST_SQLITE = (3, 38)  # STRICT tables (3.37), JSON functions built in (3.38); Debian 12 has 3.40
 
 # AUTOINCREMENT: an id is never used twice, so an outdated cache can miss a passage, but never name
@@ -91,7 +92,7 @@ def check(connection: sqlite3.Connection, folder: object, *, write: bool) -> Non
     if version > VERSION:
         raise SemsearchError(
             f"{folder} was written by a newer semsearch (schema {version}; this one knows {VERSION}).",
-            "Upgrade: pip install --upgrade semsearch",
+            UPGRADE,
         )
     if version < VERSION and not write:
         raise SemsearchError(
