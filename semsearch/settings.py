@@ -3,7 +3,7 @@
 Order: flag > environment (SEMSEARCH_HOME, SEMSEARCH_MODEL …) > ./semsearch.toml > the user's semsearch.toml >
 default. An unknown key or a value of the wrong type is an error that names the file.
 
-A ./semsearch.toml may come from somebody else, with its folder, so it cannot affect anything outside that folder:
+A ./semsearch.toml may have come with a folder from somebody else, so it cannot affect anything outside that folder:
 `home` must be below it, `model` must be a plain name (or NAME#TEMPLATE, with a template of the library), `offline` can
 only be switched on, and the embedding cache cannot be set.
 """

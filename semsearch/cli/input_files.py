@@ -33,7 +33,7 @@ def read_texts(file: str) -> list[str]:
     """The lines of a file, blank ones too, so that row n of the vectors is line n; of JSON lines the field `text`."""
     lines = [line for _, line in read_lines(file)]
     if lines and not lines[-1]:
-        lines.pop()  # the empty rest after the last newline
+        lines.pop()  # the empty string after the last newline
     if file.endswith((".jsonl", ".ndjson")):
         return [
             judged_queries.query_of_json(line, file, number)[1] for number, line in enumerate(lines, 1) if line.strip()

@@ -38,7 +38,7 @@ def complete_index(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def value(metavar: str, text: str, *names: str, **details: Any) -> Any:
-    """An option with a value, called `metavar` in the help `text`. Without `names`, the parameter's name is its own."""
+    """An option with a value: `metavar` stands for it in the help `text`. By default the parameter names the option."""
     return typer.Option(*names, metavar=metavar, help=text, **details)
 
 

@@ -24,7 +24,7 @@ FIXED = {
     "server.address": HERE,
     "server.headless": "true",
     "server.enableXsrfProtection": "true",
-    "server.enableCORS": "true",  # the protection against foreign origins, not their admission
+    "server.enableCORS": "true",  # protects against foreign origins
     "server.fileWatcherType": "none",
     "server.enableAgentApi": "false",
     "browser.gatherUsageStats": "false",
@@ -33,7 +33,7 @@ FIXED = {
     "client.toolbarMode": "minimal",
     "theme.light.primaryColor": "#0072B2",  # blue: red is for errors
     "theme.dark.primaryColor": "#3D8BCB",
-    "client.disableDataExport": "true",  # its CSV would hand formulas to a spreadsheet; the pages have their own
+    "client.disableDataExport": "true",  # its CSV would pass formulas to a spreadsheet; the pages have their own
 }
 
 

@@ -1,1 +1,1 @@
-"""Commands about encoders: embed, sts, export, models, templates."""
+"""Commands about encoders: embed, export, models, templates."""

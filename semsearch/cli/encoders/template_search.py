@@ -133,7 +133,7 @@ def _texts(values: Sequence[str] | None) -> tuple[str, ...]:
         if part and "[X]" not in part and Path(part).is_file():
             found += [line.strip() for _, line in read_lines(part)]
             if not found[-1]:
-                found.pop()  # the empty rest after the last newline
+                found.pop()  # the empty string after the last newline
         elif part.endswith((".txt", ".tsv")):
             raise NotFound(f"{part} does not exist.", "Check the spelling and the current folder.")
         else:

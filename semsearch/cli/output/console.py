@@ -1,7 +1,7 @@
 """Console output: JSON and tables on stdout; errors, warnings and questions on stderr.
 
-Documents and file names come from strangers: what a terminal would act on (control characters, bidirectional
-overrides) is escaped as \\x1b for a person, and as \\u001b in JSON.
+Documents and file names are not trusted: characters that control a terminal, bidirectional overrides among them, are
+escaped as \\x1b for a person, and as \\u001b in JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _UNSAFE_IN_JSON = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]
 
 
 def safe(text: str) -> str:
-    r"""`text` as one line without anything that a terminal acts on.
+    r"""`text` as one line without characters that control a terminal.
 
     >>> print(safe("two\nlines, \x1b[31mred"))
     two lines, \x1b[31mred

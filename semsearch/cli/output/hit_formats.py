@@ -1,7 +1,7 @@
 """Output formats of search results: JSON has all fields, the other formats have a line per hit.
 
-CSV and TSV cells are written unchanged, also those that begin with = + - or @: a spreadsheet has to import text from
-strangers as text.
+CSV and TSV cells are written unchanged, also those that begin with = + - or @: a spreadsheet has to import them as
+text.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from semsearch.training.loop import TrainingStep
 
 SECONDS_PER_LINE = 5.0  # with -v
-SECONDS_PER_STEP_LINE = 30.0  # of training, also without -v: it takes hours, and often runs into a file
+SECONDS_PER_STEP_LINE = 30.0  # of training, also without -v: it takes hours, often with stderr in a file
 
 Count: TypeAlias = Callable[[int, int], None]  # done, total
 Display: TypeAlias = Callable[[str, int, int, str, bool], None]  # job, done, total, details; print it at once?
