@@ -77,13 +77,6 @@ def depends_on_prompt(graph: Graph, example: Inputs) -> bool:
     return recording.was_read
 
 
-@torch.no_grad()
-def bias_table(method: BaseMethod, network: nn.Module, frame: PromptTokens, rows: int, device: str) -> Tensor:
-    """The prompt's bias for sentences of 0 … rows - 1 tokens: (rows, d)."""
-    lengths_at_once = torch.split(torch.arange(rows, device=device), BIAS_ROWS)
-    return torch.cat([method.bias(network, frame, lengths) for lengths in lengths_at_once])
-
-
 def trace(network: nn.Module, example: Inputs, path: Path, longest: int, *, most_bytes: int = MOST_BYTES) -> Path:
     """Write `network` as an ONNX file with dynamic batch and length, without metadata about this machine.
 

@@ -77,8 +77,10 @@ def trace_inputs(engine: TorchBackend) -> tuple[Graph, Inputs]:
     frame = tokenizer.frame(prompt)
     bias = None
     if engine.method.denoises:
-        rows = max(1, engine.max_tokens - len(frame) + 1)
-        bias = graphs.bias_table(engine.method, engine.network, frame, rows, device)
+        lengths = torch.arange(max(1, engine.max_tokens - len(frame) + 1), device=device)
+        with torch.no_grad():  # (lengths, d)
+            parts = [engine.method.bias(engine.network, frame, each) for each in lengths.split(graphs.BIAS_ROWS)]
+        bias = torch.cat(parts)
     return Graph(engine.method, engine.network, frame, bias, engine.post), (ids, mask)
 
 

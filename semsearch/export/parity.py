@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from semsearch.encoders.base import EncoderBackend
 from semsearch.errors import GateFailed
 from semsearch.evaluation.sts import cosines, spearman
 from semsearch.evaluation.sts_benchmarks import sts_pairs
 from semsearch.prompts import Prompt
-from semsearch.types import EncoderProtocol
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -51,20 +51,14 @@ PROBES = (  # one token, empty, non-Latin, odd spaces, quotes, endings; probes()
 )
 
 
-class PromptedEncoder(EncoderProtocol, Protocol):
-    """An encoder that embeds texts under any prompt."""
-
-    def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors: ...
-
-
 def probes(longest: int, tokens: Mapping[str, str]) -> list[str]:
     """Texts on which an export may differ, for an encoder of `longest` tokens with these special tokens."""
     return [*PROBES, " ".join(tokens.values()), "word " * (longest - 2), "longer than it reads " * longest]
 
 
 def compare(
-    ours: PromptedEncoder,
-    theirs: PromptedEncoder,
+    ours: EncoderBackend,
+    theirs: EncoderBackend,
     prompts: Sequence[Prompt],
     texts: Sequence[str],
     sentences: Sequence[str],
@@ -87,7 +81,7 @@ def compare(
     }
 
 
-def compare_on_sts(ours: PromptedEncoder, theirs: PromptedEncoder, data: Path) -> dict[str, float]:
+def compare_on_sts(ours: EncoderBackend, theirs: EncoderBackend, data: Path) -> dict[str, float]:
     """STS-B dev, Spearman in percent. Raises NotFound where `data` does not have it."""
     (dev,) = sts_pairs("stsb", data, "dev").values()
     scores = [round(100 * spearman(cosines(dev.pairs, each), dev.gold), 2) for each in (ours, theirs)]

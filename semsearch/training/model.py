@@ -98,8 +98,7 @@ class TrainableModel:
         """Unit vectors (n, d) as the trained encoder returns them, without dropout."""
         self.network.train(False)
         self.engine.clear_cache()
-        found: Vectors = self.engine.encode(texts, role="passage")
-        return found
+        return self.engine.encode(texts, role="passage")
 
     def rows(self, view: View, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of `texts` under the view's prompt."""

@@ -10,7 +10,7 @@ run/metrics.jsonl    a line for every few steps and for every validation:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +64,12 @@ def training_run(folder: str | Path) -> TrainingRun:
 
 def training_runs(home: str | Path) -> list[TrainingRun]:
     """The runs in the folders of `home`, latest first, one per seed. Unreadable folders are skipped."""
-    return [run for run, _ in sorted(_find_runs(Path(home).expanduser()), key=lambda item: -item[1])]
+    started = []
+    for pattern in (f"*/{RUN}/{SETTINGS}", f"*/seed-*/{RUN}/{SETTINGS}"):
+        for file in Path(home).expanduser().glob(pattern):
+            with suppress(NotFound, Corrupt, OSError):
+                started.append((training_run(file.parents[1]), file.stat().st_mtime))
+    return [run for run, _ in sorted(started, key=lambda item: -item[1])]
 
 
 def base_model_of(name: str) -> str:
@@ -92,7 +97,11 @@ def read_metrics(home: Path) -> list[JsonObject]:
         text = (home / METRICS).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    return [found for line in text.splitlines() if (found := _parse_line(line)) is not None]
+    found = []
+    for line in text.splitlines():
+        with suppress(ValueError):
+            found.append(json.loads(line))
+    return [line for line in found if isinstance(line, dict)]
 
 
 def append_metrics(home: Path, line: Mapping[str, object]) -> None:
@@ -115,21 +124,3 @@ def read_json(file: Path) -> JsonObject | None:
         return None
     except (OSError, ValueError) as error:
         raise Corrupt(f"{file} cannot be read: {error}.", START_ANEW) from error
-
-
-def _find_runs(home: Path) -> Iterator[tuple[TrainingRun, float]]:
-    """Each run with the time at which it was last started."""
-    for pattern in (f"*/{RUN}/{SETTINGS}", f"*/seed-*/{RUN}/{SETTINGS}"):
-        for file in home.glob(pattern):
-            try:
-                yield training_run(file.parents[1]), file.stat().st_mtime
-            except (NotFound, Corrupt, OSError):
-                continue
-
-
-def _parse_line(text: str) -> JsonObject | None:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None

@@ -137,7 +137,7 @@ def default_held_out(examples: int) -> int:
     return max(min(MAX_HELD_OUT, examples // FRACTION), min(SMALL, examples // SMALL_FRACTION))
 
 
-def hold_out(dataset: Dataset, count: int = 0, *, name: str = "held-out texts") -> tuple[Dataset, Validation]:
+def hold_out(dataset: Dataset, count: int = 0) -> tuple[Dataset, Validation]:
     """The dataset without `count` of its examples (0: the default number), and a validation by those.
 
     No held-out text is in a remaining example. Raises UsageError where nothing remains, or no validation is possible.
@@ -151,4 +151,4 @@ def hold_out(dataset: Dataset, count: int = 0, *, name: str = "held-out texts") 
             f"{len(rest)} of {len(dataset)} examples share no text with the {count} that are held out.",
             "Hold out fewer, or validate on a file of pairs.",
         )
-    return rest, validation_of(held_out, name)
+    return rest, validation_of(held_out, "held-out texts")

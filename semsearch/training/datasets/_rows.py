@@ -103,13 +103,12 @@ def cells(file: IO[bytes], path: Path) -> Iterator[Row]:
         delimiter = "\t" if "\t" in header else max(",;|", key=header.count)
         text.seek(0)
         csv.field_size_limit(max(csv.field_size_limit(), WIDEST_CELL))  # process-wide, so it is only ever raised
-        if delimiter == "\t":
-            quoted = header.startswith('"')
-            reader = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-            for number, row in _read(reader):
-                yield number, row if isinstance(row, InvalidRow) else [_plain(cell, quoted) for cell in row]
-        else:
+        if delimiter != "\t":
             yield from _read(csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True))
+            return
+        quoted = header.startswith('"')
+        for number, row in _read(csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)):
+            yield number, row if isinstance(row, InvalidRow) else [_plain(cell, quoted) for cell in row]
 
 
 def _read(reader: Any) -> Iterator[tuple[int, list[str] | InvalidRow]]:

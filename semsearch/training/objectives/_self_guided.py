@@ -63,7 +63,10 @@ class SelfGuidedObjective(BaseObjective):
                 f"the vectors have {shape.dim} numbers, and the network's layers {shape.width}.",
                 "Name a template that reads a hidden state: BASE#sg",
             )
-        self.head = projection(shape.width, options.hidden, shape.spread) if options.hidden else nn.Identity()
+        self.head: nn.Module = nn.Identity()
+        if options.hidden:  # f: two layers, each followed by a GELU (footnote 4)
+            first, second = (linear(size, options.hidden, shape.spread) for size in (shape.width, options.hidden))
+            self.head = nn.Sequential(first, nn.GELU(), second, nn.GELU())
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -82,11 +85,6 @@ class SelfGuidedObjective(BaseObjective):
         trained = [(name, value) for name, value in tuned.named_parameters() if value.requires_grad]
         distance = torch.stack([(value - initial[name]).square().sum() for name, value in trained]).sum()
         return distance * float(self.options.strength)
-
-
-def projection(width: int, hidden: int, spread: float) -> nn.Module:
-    """f: two layers, each followed by a GELU (footnote 4)."""
-    return nn.Sequential(linear(width, hidden, spread), nn.GELU(), linear(hidden, hidden, spread), nn.GELU())
 
 
 def sampled(views: Tensor) -> Tensor:

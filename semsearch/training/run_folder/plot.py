@@ -52,7 +52,7 @@ def _fill(figure: Figure, lines: Sequence[JsonObject], title: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     losses = [(line["step"], line["loss"]) for line in lines if "loss" in line]
     scores = [(line["step"], line["dev"]) for line in lines if "dev" in line]
-    axes.plot(*_columns(losses), color=LOSS, linewidth=1.4, marker="" if len(losses) > 1 else "o")
+    axes.plot(*zip(*losses, strict=True), color=LOSS, linewidth=1.4, marker="" if len(losses) > 1 else "o")
     axes.set_xlim(left=0)
     if scores:
         _add_scores(axes, scores, str(next(line["measure"] for line in lines if "dev" in line)))
@@ -63,7 +63,7 @@ def _add_scores(axes: Axes, scores: Sequence[tuple[int, float]], measure: str) -
     other = axes.twinx()
     other.set_ylabel(f"{measure}, percent", color=SCORE)
     other.spines[["top", "left"]].set_visible(False)
-    other.plot(*_columns(scores), color=SCORE, linewidth=1.4, marker="o", markersize=4)
+    other.plot(*zip(*scores, strict=True), color=SCORE, linewidth=1.4, marker="o", markersize=4)
     step, best = max(scores, key=lambda each: each[1])
     other.plot([step], [best], color=SCORE, marker="o", markersize=8, fillstyle="none")
     other.margins(y=0.15)
@@ -76,7 +76,3 @@ def _add_scores(axes: Axes, scores: Sequence[tuple[int, float]], measure: str) -
         color=SCORE,
         fontsize=9,
     )
-
-
-def _columns(points: Sequence[tuple[int, float]]) -> tuple[list[int], list[float]]:
-    return [step for step, _ in points], [value for _, value in points]
