@@ -2,8 +2,8 @@
 
 Source: SentEval, Conneau and Kiela 2018, https://arxiv.org/abs/1803.05449, as SimCSE's fork runs it: 'all' is one
 correlation over the joined subsets, 'mean' the mean over subsets, 'wmean' that mean weighted by their number of pairs.
-Pairs without a gold score are dropped. Correlations are in percent. Left out: training a regressor on top, which the
-papers of this field do not do.
+Pairs without a gold score are dropped. Correlations are in percent. Training a regressor on the vectors is left out, as
+in the papers of this field.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Token attribution: how much each token of a sentence agrees with the sentence's vector.
 
 Source: Zhang et al. 2024, Pretended CoT and Knowledge Enhancement, https://arxiv.org/abs/2404.03921, section 5.2 and
-figure 1: the cosine of the sentence's vector with the hidden state of each of its tokens, at the layer that is read,
-as a share of their sum. There, subject, predicate and object are the core of a sentence; here all but function words
-are, unless the caller lists the words.
+figure 1: the cosine of the sentence's vector with the hidden state of each of its tokens, at the layer of the vector,
+as a share of their sum. In the paper, subject, predicate and object are the core of a sentence; here it is all words
+except function words, unless the caller lists the words.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Classifiers:
         return self._forward(rows)[-1]
 
     def gradients(self, rows: Tensor, targets: Tensor) -> list[Tensor]:
-        """Of the mean cross-entropy of rows (b, d) with targets (b, c), plus the penalty, for each of `weights`."""
+        """The gradients, for each of `weights`, of the mean cross-entropy of rows (b, d), targets (b, c), plus the penalty."""
         *hidden, scores = self._forward(rows)
         wrong = (scores.softmax(-1) - targets.unsqueeze(1)) / len(rows)
         found = []
@@ -134,7 +134,7 @@ def fit(
     settings: ClassifierSettings,
 ) -> tuple[Classifiers, list[float]]:
     """Classifiers of `rows`, each at its best pass, and its accuracy on `held_out`: rows, or a share of them."""
-    rng = np.random.RandomState(settings.seed)  # SentEval's own stream: the held-out share, then one order per pass
+    rng = np.random.RandomState(settings.seed)  # used as in SentEval: the held-out share, then one order per pass
     if isinstance(held_out, float):
         drawn, size = rng.permutation(len(rows)), int(held_out * len(rows))
         rows, held_out = rows.at(drawn[size:]), rows.at(drawn[:size])

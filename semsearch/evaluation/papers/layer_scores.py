@@ -2,8 +2,8 @@
 
 Source: SG-OPT, Kim et al. 2021, https://arxiv.org/abs/2106.07345, figure 1: Spearman on STS-B for [CLS], the mean and
 the maximum over tokens, of the embedding output and of every layer of BERT. Added here: the [MASK] if the prompt has
-one, and the last token for decoders, whose first token sees nothing. Left out: heads and biases, which belong to one
-layer.
+one, and the last token for decoders, whose first token does not attend to any other. Heads and biases are left out,
+since they belong to one layer.
 """
 
 from __future__ import annotations
