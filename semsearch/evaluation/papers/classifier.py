@@ -91,7 +91,7 @@ class Classifiers:
         return self._forward(rows)[-1]
 
     def gradients(self, rows: Tensor, targets: Tensor) -> list[Tensor]:
-        """The gradients, for each of `weights`, of the mean cross-entropy of rows (b, d), targets (b, c), plus the penalty."""
+        """The gradients of the mean cross-entropy of rows (b, d) and targets (b, c) plus the penalty, as `weights`."""
         *hidden, scores = self._forward(rows)
         wrong = (scores.softmax(-1) - targets.unsqueeze(1)) / len(rows)
         found = []
