@@ -75,9 +75,7 @@ def parse(text: str, **rules: Any) -> Prompt:
     """
     count = text.count(SLOT)
     if count != 1:
-        raise UsageError(
-            f"the template {text!r} has {count or 'no'} slots for the sentence.",
-            f"Write {SLOT} once, for example: 'This sentence : \"{SLOT}\" means {MASK} .'",
-        )
+        fix = f"Write {SLOT} once, for example: 'This sentence : \"{SLOT}\" means {MASK} .'"
+        raise UsageError(f"the template {text!r} has {count or 'no'} slots for the sentence.", fix)
     before, _, after = text.partition(SLOT)
     return Prompt(before, after, **rules)

@@ -8,19 +8,11 @@ from typing import Annotated
 
 import typer
 
-from semsearch.cli.evaluate.tasks import (
-    MODES,
-    ModeOption,
-    ReportOption,
-    check_report,
-    complete_first,
-    index_run,
-    refuse_task,
-    save,
-)
+from semsearch.cli.commands import EVAL
+from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOption, check_report, index_run, save
 from semsearch.cli.input_files import read_qrels, read_queries
 from semsearch.cli.lookup import choose_index, open_index, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption
+from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption, complete_index
 from semsearch.cli.output import console
 from semsearch.errors import GateFailed, UsageError
 from semsearch.evaluation.report import Measurement
@@ -53,6 +45,11 @@ def audit(
     console.result(found, found, as_json=as_json, failed=failed)
 
 
+def complete_first(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Tasks and indexes, for shell completion."""
+    return [*(name for name in EVAL if name.startswith(incomplete)), *complete_index(ctx, incomplete)]
+
+
 def eval_(
     ctx: typer.Context,
     name: Annotated[
@@ -82,7 +79,9 @@ def eval_(
 
     nDCG@10, recall, MRR@10 and MAP, for each search mode.
     """
-    refuse_task(name)
+    if name in EVAL:
+        fix = f"Write: semsearch eval {name} …; for an index of this name: semsearch eval -n {name} …"
+        raise UsageError(f"{name} is a task and has to follow eval directly.", fix)
     if not queries or not qrels:
         raise UsageError("eval needs --queries and --qrels.", "See: semsearch eval --help")
     use_device(device)

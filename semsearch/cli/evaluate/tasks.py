@@ -1,4 +1,4 @@
-"""Shared parts of the measuring commands: options, runs and reports, and the task names that may follow `eval`."""
+"""Shared parts of the measuring commands: options, runs and reports."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 import semsearch
-from semsearch.cli.commands import EVAL
 from semsearch.cli.lookup import load_encoders
-from semsearch.cli.options import EncoderOptions, JsonFlag, Options, complete_index
+from semsearch.cli.options import EncoderOptions, JsonFlag, Options
 from semsearch.cli.output import console
-from semsearch.errors import MissingExtra, UsageError
+from semsearch.errors import MissingExtra
 from semsearch.evaluation import report as reports
 from semsearch.evaluation.report import Measurement, Run
 from semsearch.settings import DATA
@@ -34,18 +33,6 @@ ReportOption = Annotated[
 ]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 ModeOption = Annotated[Mode | None, typer.Option("--mode", help="Search mode.  [default: all three, side by side]")]
-
-
-def complete_first(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Tasks and indexes, for shell completion."""
-    return [*(name for name in EVAL if name.startswith(incomplete)), *complete_index(ctx, incomplete)]
-
-
-def refuse_task(name: str | None) -> None:
-    """UsageError for a task after an option, where it would be taken for an index."""
-    if name in EVAL:
-        fix = f"Write: semsearch eval {name} …; for an index of this name: semsearch eval -n {name} …"
-        raise UsageError(f"{name} is a task and has to follow eval directly.", fix)
 
 
 @dataclass(frozen=True, slots=True)

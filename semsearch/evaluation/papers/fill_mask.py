@@ -113,18 +113,14 @@ def _head(backend: TorchBackend, other: str) -> tuple[nn.Module, nn.Module]:
         full = folder == bundle.folder and next(network.parameters()).dtype == torch.float32
         if not full or not isinstance(network, MaskedNetwork) or None in (network.transform, network.decoder):
             network = loading.masked(folder, needs=("transform", "decoder"), device=backend.device)
-        known[other] = _fitting(backend, part(network, "transform"), part(network, "decoder"))
+        transform, decoder = part(network, "transform"), part(network, "decoder")
+        shapes = (backend.network.model.get_input_embeddings().weight.shape, decoder.get_parameter("weight").shape)
+        if shapes[0] != shapes[1]:
+            its, theirs = (f"{tokens:,} tokens of width {width}" for tokens, width in shapes)
+            problem = f"the head is for {theirs}, but {backend.name} has {its}."
+            raise UsageError(problem, "Use the head of the model that it was trained from.")
+        known[other] = transform, decoder
     return known[other]
-
-
-def _fitting(backend: TorchBackend, transform: nn.Module, decoder: nn.Module) -> tuple[nn.Module, nn.Module]:
-    """Both halves, if the head has this network's width and vocabulary. Raises UsageError."""
-    expected, got = backend.network.model.get_input_embeddings().weight.shape, decoder.get_parameter("weight").shape
-    if expected != got:
-        its, theirs = (f"{tokens:,} tokens of width {width}" for tokens, width in (expected, got))
-        problem = f"the head is for {theirs}, but {backend.name} has {its}."
-        raise UsageError(problem, "Use the head of the model that it was trained from.")
-    return transform, decoder
 
 
 def _has_head(path: Path) -> bool:

@@ -122,10 +122,8 @@ def _folder(source: _Source, data: Path) -> Path:
     for root in (data, data / "senteval_transfer", data / "downstream", data / "data" / "downstream"):
         if (root / source.folder / source.files[0][1]).is_file():
             return root / source.folder
-    raise NotFound(
-        f"there is no {source.folder}/{source.files[0][1]} in {data}.",
-        "Name the folder made by SentEval's get_transfer_data.bash: --data DIR.",
-    )
+    fix = "Name the folder made by SentEval's get_transfer_data.bash: --data DIR."
+    raise NotFound(f"there is no {source.folder}/{source.files[0][1]} in {data}.", fix)
 
 
 def _rows(path: Path, source: _Source, reader: Reader) -> Iterator[Row]:
