@@ -87,6 +87,11 @@ class TorchBackend(BundleBackend):
         """Indices of rows that run together, the tokens of each to run, and the cached prefix before them."""
         yield np.arange(len(rows)), rows, None
 
+    @property
+    def layer(self) -> int:
+        """The layer that the method reads: its option `layer`, or the last one, -1."""
+        return int({**methods.options_of(self.bundle.method), **self.bundle.options}.get("layer", -1))
+
     def new_tokenizer(self) -> Tokenizer:
         """A tokenizer with truncation counts of its own."""
         return Tokenizer(self.bundle.path("tokenizer"), self.bundle.max_tokens, self.bundle.tokens)

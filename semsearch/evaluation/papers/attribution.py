@@ -90,11 +90,12 @@ def _states(backend: TorchBackend, ids: Sequence[int], places: Sequence[int]) ->
     """The hidden states (m, h) at these m places, of the layer that the method reads."""
     network, method = backend.network, backend.method
     inputs = Inputs(*(torch.from_numpy(each).to(backend.device) for each in pad([ids])))
-    positions, layer = torch.tensor([places], device=backend.device), getattr(method, "layer", -1)
+    positions = torch.tensor([places], device=backend.device)
     if isinstance(network, CausalNetwork):
-        hidden = network.read(inputs, positions, layer, norm=method.norm if isinstance(method, LastToken) else "")
+        norm = method.norm if isinstance(method, LastToken) else ""
+        hidden = network.read(inputs, positions, backend.layer, norm=norm)
     else:
-        hidden = network.read(inputs, positions, layer)
+        hidden = network.read(inputs, positions, backend.layer)
     return np.asarray(hidden[0].double().cpu().numpy())
 
 

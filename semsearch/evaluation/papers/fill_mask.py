@@ -50,7 +50,7 @@ def mask_vectors(encoder: BaseEncoder, texts: Sequence[str]) -> NDArray[np.float
     are [:, 1]. Raises UsageError for an encoder that does not run in PyTorch or has no [MASK] in its prompt.
     """
     backend = factory.torch_backend(encoder, "reading [MASK]")
-    return _states(backend, texts, getattr(backend.method, "layer", -1))
+    return _states(backend, texts, backend.layer)
 
 
 def fill_mask(encoder: BaseEncoder, texts: Sequence[str], k: int = 10, head: str = "") -> list[list[list[Word]]]:
