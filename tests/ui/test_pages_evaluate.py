@@ -198,6 +198,15 @@ def test_an_index_that_is_too_small_says_so(home: Path) -> None:
     assert "no sentence of four words" in said(page)
 
 
+def test_a_figure_that_is_not_a_number_is_saved_as_null_and_the_others_are_shown(home: Path) -> None:
+    with Index.create("notes", encoder="hashing") as index:
+        index.add([Document(name, f"{name} and salt") for name in ("bread", "soup", "wine")])  # all equally long
+    [row] = measured(shown(measure="geometry"))
+    assert row["vectors"] == 3
+    [run] = list_runs().values()
+    assert run["rows"][0]["length bias"] is None
+
+
 def test_several_indexes_are_asked_the_same_and_stand_in_one_table(notes: Path) -> None:
     with Index.create("others", encoder="hashing") as index:
         index.add(DOCUMENTS[:2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 
 import streamlit as st
 
@@ -93,11 +94,8 @@ def _one(name: str, known: Sequence[JsonObject]) -> None:
 
 
 def _info(name: str) -> JsonObject:
-    encoder = Encoder.load(name)
-    try:
-        return {**encoder.info, "reference": encoder.reference}
-    finally:
-        encoder.close()
+    with closing(Encoder.load(name)) as encoder:
+        return dict(encoder.info)
 
 
 def _facts(info: JsonObject, description: str) -> None:

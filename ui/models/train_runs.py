@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -22,6 +23,7 @@ from . import commands
 
 ALIVE = ("starting", "running", "stopping", "ending")
 ICONS = {"done": ":material/check_circle:", "stopped": ":material/pause_circle:", "failed": ":material/error:"}
+SEEDS = "seed-*/run/settings.json"  # the runs of several seeds, which are listed in place of their folder
 POINTS = 1_500  # of a chart: more are no finer on a screen
 
 
@@ -29,7 +31,7 @@ def show(home: Path) -> bool:
     """The runs in the folders of `home`, and the chosen one as it grows. Returns whether there is any."""
     paths = [str(run.folder) for run in training_runs(home)]
     begun = (command.parents[1] for command in sorted(home.glob(f"*/{commands.COMMAND}")))
-    paths += [str(folder) for folder in begun if str(folder) not in paths and not _has_seeds(folder)]  # not yet runs
+    paths += [str(folder) for folder in begun if str(folder) not in paths and not any(folder.glob(SEEDS))]
     if not paths:
         messages.info("Nothing was trained here yet. Choose a method below, a base model, and texts of yours.")
         return False
@@ -39,11 +41,6 @@ def show(home: Path) -> bool:
     shown = st.fragment(_shown, run_every=2.0) if state in ALIVE else _shown
     shown(folder, state)
     return True
-
-
-def _has_seeds(folder: Path) -> bool:
-    """Whether it contains a run for each of several seeds, which are listed themselves."""
-    return any(folder.glob("seed-*/run/settings.json"))
 
 
 def _shown(folder: Path, before: str) -> None:
@@ -62,10 +59,9 @@ def _shown(folder: Path, before: str) -> None:
 
 
 def _read(folder: Path) -> TrainingRun | None:
-    try:
+    with suppress(SemsearchError):
         return training_run(folder)
-    except SemsearchError:
-        return None
+    return None
 
 
 def state_of(folder: Path, run: TrainingRun | None) -> str:
