@@ -13,6 +13,7 @@ from ..shared import jobs, runs
 from ..shared.encoder_picker import short_name
 
 TITLES = {"stsb": "STS-B", "sickr": "SICK-R"}  # as tables write them; the others in capitals
+DETAILS = ("spearman", "pearson", "subsets", "pairs")  # of a task, saved with the run
 WHOLE = 7  # tasks of which papers print the average
 ALIKE = "> 4.0"  # gold scores of the pairs in alignment (CoT-BERT)
 Pairs = Sequence[tuple[str, str]]
@@ -28,7 +29,7 @@ def of_tasks(name: str, tasks: Sequence[str], split: str, report: jobs.Report) -
     row = {TITLES.get(one.task, one.task.upper()): round(one.spearman.all, 2) for one in found}
     if len(row) > 1:
         row["Avg." if len(row) == WHOLE else f"Avg. of {len(row)}"] = round(sum(row.values()) / len(row), 2)
-    tasks_found = {one.task: {key: value for key, value in asdict(one).items() if key != "task"} for one in found}
+    tasks_found = {one.task: {name: asdict(one)[name] for name in DETAILS} for one in found}
     settings = {"split": split, "aggregate": "all", "unit": "Spearman, percent"}
     return _run(encoder, name, "STS tasks", settings, row, tasks=tasks_found)
 
