@@ -10,8 +10,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from semsearch import Encoder, SemsearchError
-from semsearch.evaluation import fill_mask, mask_vectors
+from semsearch import Encoder, SemsearchError, evaluation
 from semsearch.training import base_model_of
 from semsearch.types import JsonObject
 
@@ -28,7 +27,7 @@ def show(chosen: Mapping[str, Encoder], texts: tuple[str, str]) -> None:
     """A table of cosines and one of words for each encoder that reads [MASK]."""
     for name, encoder in chosen.items():
         with encoder_picker.errors_of(name, messages.info):
-            vectors = mask_vectors(encoder, texts)
+            vectors = evaluation.mask_vectors(encoder, texts)
             st.markdown(f"**{plain(encoder_picker.short_name(name))}**")
             tables.show(cosines(encoder, texts, vectors), COLUMNS)
             _words(name, encoder, texts)
@@ -68,13 +67,13 @@ def _cosine(left: Floats, right: Floats) -> float:
 def _words(name: str, encoder: Encoder, texts: Sequence[str]) -> None:
     """The likeliest words, by the model's own head or by that of its base model."""
     try:
-        found, head = fill_mask(encoder, texts, WORDS), "by its masked-language-model head"
+        found, head = evaluation.fill_mask(encoder, texts, WORDS), "by its masked-language-model head"
     except SemsearchError as error:
         base = base_model_of(name)
         if not _is_local(base):
             messages.info(encoder_picker.page_wording(error))
             return
-        found = fill_mask(encoder, texts, WORDS, head=base)
+        found = evaluation.fill_mask(encoder, texts, WORDS, head=base)
         head = f"by the head of its base model {encoder_picker.short_name(base)}, which was not trained with it"
     messages.caption(f"The likeliest words at each [MASK], {head}. Percent of the whole vocabulary.")
     columns = {

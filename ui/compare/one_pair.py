@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from semsearch import Encoder
-from semsearch.evaluation import token_attribution
+from semsearch import Encoder, evaluation
 
 from ..shared import charts, encoder_picker, messages, tables
 from ..shared.messages import plain
@@ -54,7 +53,7 @@ def number(place: DeltaGenerator | None, label: str, key: str, most: int, defaul
 
 
 def _tokens(chosen: dict[str, Encoder], texts: tuple[str, str]) -> None:
-    attributions = lambda encoder: [token_attribution(encoder, text) for text in texts]  # noqa: E731
+    attributions = lambda encoder: [evaluation.token_attribution(encoder, text) for text in texts]  # noqa: E731
     for name, found in encoder_picker.measure_each(chosen, attributions, messages.info):
         for number, (place, parts) in enumerate(zip(st.columns(2), found, strict=True), 1):
             core = 100 * sum(part.share for part in parts if part.core)
