@@ -137,8 +137,7 @@ def as_encoder(encoder: EncoderLike) -> BaseEncoder:
     """
     if isinstance(encoder, BaseEncoder):
         return encoder
-    missing = [member for member in REQUIRED if not hasattr(encoder, member)]
-    if missing:
+    if missing := [member for member in REQUIRED if not hasattr(encoder, member)]:
         raise UsageError(
             f"a value of type {type(encoder).__name__} is not an encoder: it has no {', '.join(missing)}.",
             "Use Encoder.load(NAME), or a subclass of semsearch.encoders.base.BaseEncoder.",

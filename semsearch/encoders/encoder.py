@@ -108,13 +108,12 @@ class Encoder(BaseEncoder):
     def from_settings(cls, name: str, *, trust_remote_code: bool = False) -> Encoder:
         """`load` with the user's settings and embedding cache."""
         chosen = settings.load()
-        most = chosen.embedding_cache_mb
         return cls.load(
             name,
             device=chosen.device,
             threads=chosen.threads,
-            cache=settings.cache_file() if most else None,
-            cache_mb=most,
+            cache=settings.cache_file() if chosen.embedding_cache_mb else None,
+            cache_mb=chosen.embedding_cache_mb,
             trust_remote_code=trust_remote_code,
         )
 

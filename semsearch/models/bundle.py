@@ -170,11 +170,9 @@ def write(bundle: Bundle, folder: Path) -> Bundle:
 
 
 def _parse(content: JsonObject, folder: Path) -> Bundle:
-    version = content.pop("format")
-    if version != FORMAT:
+    if (version := content.pop("format")) != FORMAT:
         raise ValueError(f"it has format {version}, and this semsearch reads format {FORMAT}")
-    unknown = set(content) - {each.name for each in fields(Bundle)}
-    if unknown:
+    if unknown := set(content) - {each.name for each in fields(Bundle)}:
         raise ValueError(f"it has unknown keys {sorted(unknown)}")
     prompts = content["prompts"].items()
     content["prompts"] = {role: Prompt(**{**one, "remove": tuple(one.get("remove", ()))}) for role, one in prompts}

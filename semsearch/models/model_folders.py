@@ -108,8 +108,7 @@ def pull(name: str, revision: str = "") -> Path:
 def check_complete(folder: Path) -> None:
     """Raises NotFound if a required file is missing, as after an interrupted download, Corrupt if one is damaged."""
     if (folder / bundle.MANIFEST).is_file():
-        missing = [file for file in bundle.read(folder).files() if not file.is_file()]
-        if missing:
+        if missing := [file for file in bundle.read(folder).files() if not file.is_file()]:
             raise NotFound(f"{folder} lacks {missing[0].relative_to(folder)}.", "Copy or download the whole encoder.")
         return
     from semsearch.models import hf_config  # the template library, which the default encoder does not need

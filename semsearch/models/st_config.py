@@ -121,8 +121,7 @@ def _ways(config: JsonMapping, folder: Path) -> tuple[str, ...]:
     modes = config.get("pooling_mode")
     ways: Sequence[str] = (modes,) if isinstance(modes, str) else modes or ()
     ways = ways or [way for key, way in POOLINGS.items() if config.get(key)] or ["mean"]
-    unknown = sorted(set(ways) - set(POOLINGS.values()))
-    if unknown:
+    if unknown := sorted(set(ways) - set(POOLINGS.values())):
         raise UsageError(
             f"{folder} has the unknown pooling {unknown[0]!r}.", f"Known are {', '.join(POOLINGS.values())}."
         )
