@@ -18,9 +18,9 @@ traced_by_torch = graph.trace
 def tracing_once(kept: Path) -> Iterator[None]:
     """What is traced meanwhile goes to the file `kept` too; where that is there already, it is copied instead."""
 
-    def trace(network: Any, example: Any, path: Path, longest: int) -> Path:
+    def trace(network: Any, example: Any, path: Path, longest: int, **options: Any) -> Path:
         if not kept.exists():
-            shutil.copyfile(traced_by_torch(network, example, path, longest), kept)
+            shutil.copyfile(traced_by_torch(network, example, path, longest, **options), kept)
         return Path(shutil.copyfile(kept, path))
 
     with patch.object(graph, "trace", trace):

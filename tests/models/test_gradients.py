@@ -77,10 +77,10 @@ def test_dropout_drops_the_same_when_a_part_is_computed_again(golden: Path) -> N
     for each in made.parameters.values():
         each.grad = None
     torch.manual_seed(4)
-    vectors = [gradients._vectors(made, view, each, 3) for view, each in zip(objective.views, rows, strict=True)]
+    vectors = [gradients._vectors(made, view, each, 3, []) for view, each in zip(objective.views, rows, strict=True)]
     objective.loss(vectors, labels).backward()
     assert far({name: made.parameters[name].grad for name in cached}, cached) < 1e-10
-    first, again = (gradients._vectors(made, objective.views[0], rows[0], 3) for _ in range(2))
+    first, again = (gradients._vectors(made, objective.views[0], rows[0], 3, []) for _ in range(2))
     assert not torch.equal(first, again)  # dropout was on
 
 
@@ -95,7 +95,7 @@ def test_the_random_numbers_behind_a_step_do_not_depend_on_the_second_pass(golde
     torch.manual_seed(4)
     with torch.no_grad():
         for view, each in zip(objective.views, rows, strict=True):
-            gradients._vectors(made, view, each, micro)
+            gradients._vectors(made, view, each, micro, [])
     assert torch.equal(after, torch.rand(3))
 
 
