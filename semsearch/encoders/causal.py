@@ -34,7 +34,7 @@ class CausalBackend(TorchBackend):
 
     def clear_cache(self) -> None:
         self._prefix = lru_cache(MAX_PREFIXES)(self._find_prefix)
-        layer = getattr(self.method, "layer", -1)
+        layer = self.layer
         self._past = lru_cache(MAX_PREFIXES)(lambda prompt: self.network.past(self._prefix(prompt), layer))
 
     @property
