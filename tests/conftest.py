@@ -45,6 +45,7 @@ KINDS = {  # marker -> files that have it; `scripts/test --fast` leaves them out
         "scripts/test_reproduction",
     ),
     "export": ("export/", "models/test_post", "docs/test_docs.py"),
+    "slow": ("encoders/test_causal", "evaluation/test_figures", "golden/test_masked", "golden/test_last_token"),
 }
 FIRST = (  # a worker takes a file at a time: the longest ones first, or one of them is what all wait for in the end
     *(

@@ -155,6 +155,7 @@ HOSTILE = ["x" * 9, "x ", ". ", "\n", "a.\n", "# ", "。", ".", "(", "\u00a0", "
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
+@pytest.mark.slow
 def test_time_is_linear_whatever_the_text(unit: str) -> None:
     def seconds(count: int) -> float:
         document = Document("x", unit * count)

@@ -1,7 +1,4 @@
-"""A writer is killed at random moments. Nothing that it acknowledged may be missing afterwards.
-
-`SEMSEARCH_KILLS=1000` kills it more often than the 20 times of the default run.
-"""
+"""A writer is killed at random moments. Nothing that it acknowledged may be missing afterwards."""
 
 from __future__ import annotations
 
@@ -21,8 +18,6 @@ from helpers.opened import all_stamps, verify
 from helpers.stores import entry
 
 from semsearch.stores.local import create, open_reader, open_writer
-
-KILLS = int(os.environ.get("SEMSEARCH_KILLS", "20"))
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed with SIGKILL")
 
@@ -54,13 +49,14 @@ def acknowledged_until_killed(target: Callable[..., None], *arguments: Any, afte
 
 
 @pytest.mark.slow
-def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(200, marks=pytest.mark.long)])
+def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path, kills: int) -> None:
     chance = random.Random(7)
     folder = tmp_path / "notes"
     create(folder).close()
     written, gone = set[str](), set[str]()
     commits = 0
-    for kill in range(1, KILLS + 1):
+    for kill in range(1, kills + 1):
         said = acknowledged_until_killed(writers.write, folder, kill * 100_000, after=chance.uniform(0, 0.2))
         commits += len(said)
         written |= {uri for uri in said if not uri.startswith("not ")}
@@ -74,7 +70,7 @@ def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path) -> None
         # one change may be on disk whose acknowledgement the kill prevented: a rename, or a deletion
         assert all(uri.endswith(("-0", "-1")) for uri in missing), "an acknowledged document is lost"
         gone |= missing
-    assert commits > KILLS
+    assert commits > kills
     with open_writer(folder) as store:
         assert verify(store) == []
         store.replace([entry("after", "All this")], 1)

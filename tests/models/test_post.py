@@ -27,7 +27,7 @@ torch = pytest.importorskip("torch")
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxscript")
 
-from helpers.checkpoints import rewrite  # noqa: E402
+from helpers.checkpoints import rewrite, shallow  # noqa: E402
 from helpers.commandline import CommandLine  # noqa: E402
 from helpers.tracing import tracing_once  # noqa: E402
 
@@ -48,7 +48,7 @@ def sentences(count: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def tiny(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copytree(golden / "models" / "tiny-bert", tmp_path_factory.mktemp("models") / "tiny-bert"))
+    return shallow(golden, "tiny-bert", tmp_path_factory.mktemp("models") / "tiny-bert", layers=1)
 
 
 @pytest.fixture(scope="module")

@@ -122,12 +122,14 @@ def test_no_content_word_of_a_demo_question_is_in_its_article(question: str) -> 
     assert not content_words(question) & content_words(document(DEMO[question]).text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
 @pytest.mark.parametrize("question", DEMO)
 def test_the_demo_is_answered_by_the_right_article(sample: Index, question: str, mode: Mode) -> None:
     assert sample.search(question, k=3, mode=mode)[0].document == DEMO[question]
 
 
+@pytest.mark.slow
 def test_meaning_finds_what_words_alone_cannot(sample: Index, questions: dict[str, str]) -> None:
     qrels = {question: {name: 1} for question, name in questions.items()}
     found = {}
