@@ -54,6 +54,12 @@ def read_qrels(file: str) -> dict[str, dict[str, int]]:
     return judged_queries.read_qrels(read_lines(file), file)
 
 
+class _PlainTabs(csv.excel_tab):
+    """STS files use quotation marks as text."""
+
+    quoting = csv.QUOTE_NONE
+
+
 def read_pairs(file: str) -> list[tuple[str, str, float | None]]:
     """(a, b, gold score or None) of each pair: tab-separated, CSV, or JSON lines.
 
@@ -64,9 +70,8 @@ def read_pairs(file: str) -> list[tuple[str, str, float | None]]:
         raise UsageError(f"{file} contains no pair.", "Write `text<TAB>text` on each line.")
     if lines[0][1].lstrip().startswith("{"):
         return [_pair_of_record(file, number, line) for number, line in lines]
-    delimiter = "\t" if "\t" in lines[0][1] else ","
-    quoting = csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE  # STS files use quotation marks as text
-    rows = list(csv.reader((line + "\n" for _, line in lines), delimiter=delimiter, quoting=quoting))
+    dialect = _PlainTabs if "\t" in lines[0][1] else csv.excel
+    rows = list(csv.reader((line + "\n" for _, line in lines), dialect))
     if rows[0][:2] in (["a", "b"], ["sentence1", "sentence2"]) and rows[0][2:] in ([], ["score"]):
         rows, lines = rows[1:], lines[1:]
     return [_pair_of_row(f"{file}:{number}", row) for row, (number, _) in zip(rows, lines, strict=False)]

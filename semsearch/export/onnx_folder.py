@@ -79,7 +79,7 @@ def trace_inputs(engine: TorchBackend) -> tuple[Graph, Inputs]:
     if engine.method.denoises:
         lengths = torch.arange(max(1, engine.max_tokens - len(frame) + 1), device=device)
         with torch.no_grad():  # (lengths, d)
-            parts = [engine.method.bias(engine.network, frame, each) for each in lengths.split(graphs.BIAS_ROWS)]
+            parts = [engine.method.bias(engine.network, frame, each) for each in torch.split(lengths, graphs.BIAS_ROWS)]
         bias = torch.cat(parts)
     return Graph(engine.method, engine.network, frame, bias, engine.post), (ids, mask)
 

@@ -28,7 +28,8 @@ COUNT = st.column_config.NumberColumn(format="localized")
 
 def show(rows: Rows, columns: Columns | None = None, **other: Any) -> None:
     """A table; `other` is for st.dataframe."""
-    st.dataframe(rows, column_config=columns, **{"hide_index": True, "placeholder": ""} | other)
+    options: dict[str, Any] = {"hide_index": True, "placeholder": "", **other}
+    st.dataframe(rows, column_config=columns, **options)
 
 
 def percent(name: str) -> ColumnConfig:

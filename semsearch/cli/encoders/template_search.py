@@ -32,7 +32,7 @@ from semsearch.cli.output.progress import sync_progress
 from semsearch.errors import NotFound, UsageError
 from semsearch.prompts import library
 from semsearch.prompts.library import Template
-from semsearch.types import JsonObject, Progress
+from semsearch.types import JsonObject, Progress, Role
 
 if TYPE_CHECKING:
     from semsearch.evaluation.sts_benchmarks import Subset
@@ -159,7 +159,8 @@ def _print_ranked(ranked: Sequence[Candidate], found: JsonObject, as_json: bool)
 
 def _write(best: Candidate, base: Template, where: str, output: Path) -> None:
     """Write the best template to a file, with its origin."""
-    text, description = {"query": best.text, "passage": best.text}, f"Spearman {best.spearman:.2f} on {where}"
+    text: dict[Role, str] = {"query": best.text, "passage": best.text}
+    description = f"Spearman {best.spearman:.2f} on {where}"
     found = replace(base, text=text, description=description, source="", note="")
     output.write_text(library.to_toml(found), encoding="utf-8")
     console.note(f"wrote {output}")

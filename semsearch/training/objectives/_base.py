@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
+from semsearch.models.networks.masked import Network
 from semsearch.prompts import Prompt, library
 from semsearch.training.datasets.dataset import ANCHOR, Labels
 from semsearch.training.hyperparameters import Hyperparameters
@@ -85,7 +86,7 @@ class BaseObjective(nn.Module):
         return "fp32"
 
     @classmethod
-    def prepare(cls, network: nn.Module, options: Any) -> None:
+    def prepare(cls, network: Network, options: Any) -> None:
         """Change the network before training, for example by adding adapters."""
 
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 from torch import Tensor, nn
 
 from semsearch.errors import UsageError
-from semsearch.training.objectives._base import BaseObjective, Labels, Shape, View
+from semsearch.training.datasets.dataset import Labels
+from semsearch.training.objectives._base import BaseObjective, Shape, View
 
 
 class MatryoshkaObjective(BaseObjective):

@@ -17,11 +17,10 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass
 
-from torch import nn
-
 from semsearch.errors import UsageError
 from semsearch.models.methods import chosen
 from semsearch.models.networks import adapters
+from semsearch.models.networks.masked import Network
 from semsearch.training.hyperparameters import Hyperparameters
 from semsearch.training.objectives._contrastive import TEMPERATURE, PairObjective
 from semsearch.utils import plugins
@@ -55,7 +54,7 @@ class Objective(PairObjective):
         return "nf4" if importlib.util.find_spec("bitsandbytes") else "bf16"
 
     @classmethod
-    def prepare(cls, network: nn.Module, options: Options) -> None:
+    def prepare(cls, network: Network, options: Options) -> None:
         """Add adapters to every linear layer; nothing else is trained. Raises MissingExtra without peft, UsageError."""
         if options.dropout >= 1:
             raise UsageError(f"dropout cannot be {options.dropout}.", "It has to be below 1.")

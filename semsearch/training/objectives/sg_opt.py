@@ -8,7 +8,7 @@ which leaves out one of the other texts. The other differences of that code are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -19,7 +19,8 @@ from semsearch.training.objectives._base import Shape
 from semsearch.training.objectives._contrastive import info_nce
 from semsearch.training.objectives._self_guided import SelfGuidedObjective, opt1, opt2_released, opt3, sampled
 
-ABLATIONS = {"opt1": opt1, "opt2": info_nce, "opt2-released": opt2_released}
+Loss = Callable[[Tensor, Tensor, float], Tensor]
+ABLATIONS: dict[str, Loss] = {"opt1": opt1, "opt2": info_nce, "opt2-released": opt2_released}
 
 
 @dataclass(frozen=True, slots=True)
