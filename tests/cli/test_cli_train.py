@@ -401,11 +401,11 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_command(
     cli: CommandLine, bert: Path, texts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from semsearch.cli import main
-    from semsearch.training.run_folder import metrics as run_metrics
+    from semsearch.training import runs
 
     how = ["train", "--method", "simcse", "--base", "bert", "--data", "texts.txt", "-o", "out", "--batch-size", "4",
            "--device", "cpu", "--validation", "none", "--eval-every", "10000", "--steps", "80"]  # fmt: skip
-    append = run_metrics.append
+    append = runs.append_metrics
 
     def append_and_stop(*line: Any) -> None:
         append(*line)
@@ -414,7 +414,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_command(
     usual = signal.signal(signal.SIGTERM, main._terminate)  # as `semsearch` does where it starts
     try:
         with monkeypatch.context() as changed:
-            changed.setattr(run_metrics, "append", append_and_stop)
+            changed.setattr(runs, "append_metrics", append_and_stop)
             ran = cli(*how)
     finally:
         signal.signal(signal.SIGTERM, usual)
