@@ -111,7 +111,7 @@ class Index:
             return cls.open(folder, encoder=encoder)
         model = load(encoder) if isinstance(encoder, str) else as_encoder(encoder)
         recipe = {"encoder": model.reference, "splitter": asdict(splitter or Splitter()), "backend": backend}
-        info = {**model.info, "background": list(model.background)}
+        info = dict(model.info)
 
         def fill(writer: StoreWriter) -> None:
             writer.set_recipe(recipe)

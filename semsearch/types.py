@@ -25,6 +25,7 @@ Group: TypeAlias = Literal["document", "passage"]
 Metadata: TypeAlias = Mapping[str, Any]  # JSON values only
 JsonObject: TypeAlias = dict[str, Any]  # as `json` reads and writes it
 JsonMapping: TypeAlias = Mapping[str, Any]  # a JSON object that is only read
+Match: TypeAlias = Literal["strong", "likely", "weak", "none"]
 DocumentState: TypeAlias = Literal["current", "changed", "unfinished", "gone", "unseen", "kept"]
 
 
@@ -119,8 +120,9 @@ class Hit:
     """One result. `score` orders the list; `scores` has one for each channel (cosine, bm25). After fusion, `parts` is
     the contribution of each channel to `score`.
 
-    `strength` in 0..1 compares the cosine with those of unrelated pairs of this index; it is None where no cosine was
-    computed. `text` is the passage, `document_text[start:end]`.
+    `strength` in 0..1 is the chance that the hit is better than the best hit of a question that this index cannot
+    answer; None where no cosine was computed. `match` is the word for it: strong (at least 0.99), likely (0.9), weak;
+    none in an answer without a good match. `text` is the passage, `document_text[start:end]`.
     """
 
     rank: int
@@ -140,6 +142,7 @@ class Hit:
     more_in_document: int = 0
     near_copies: tuple[str, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
+    match: Match = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +184,17 @@ class VectorSample:
 
 @dataclass(frozen=True, slots=True)
 class Results(Sequence[Hit]):
-    """The hits of one query, in order, with times, warnings and the plan of the search."""
+    """The hits of one query, in order, with times, warnings and the plan of the search.
+
+    `good_match` is False where no hit is a likely match.
+    """
 
     query: Query
     hits: tuple[Hit, ...]
     took_ms: Mapping[str, float]
     warnings: tuple[str, ...] = ()
     plan: Mapping[str, Any] = field(default_factory=dict)
+    good_match: bool = True
 
     @overload
     def __getitem__(self, at: int) -> Hit: ...

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
+from semsearch.indexing import null_distribution
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import DocumentStamp, Entry, Source, Space, check_document, meta_hash, text_hash
@@ -88,17 +89,17 @@ class Ingest:
             self._pending.append(_Pending(document, origin, cut))
             self._waiting += len(cut)
         if max(self._waiting, len(self._refresh)) >= BATCH:
-            self.flush()
+            self.flush(last=False)
 
     def finish(self, source: Source) -> None:
         """Record the state of a file with the next batch, once all its documents are put: the next run skips it."""
         if not self._writer.dry_run:
             self._finished.append(source)
             if len(self._finished) >= BATCH:
-                self.flush()
+                self.flush(last=False)
 
-    def flush(self) -> None:
-        """Commit all that is pending, in one transaction."""
+    def flush(self, *, last: bool = True) -> None:
+        """Commit all that is pending, in one transaction. Unless it is the `last`, strengths are provisional."""
         if not (self._pending or self._finished or self._refresh):
             return
         texts = [passage.text for item in self._pending for passage in item.passages]
@@ -108,8 +109,21 @@ class Ingest:
             self._writer.replace(_entries(self._pending, vectors, ids), self._space.id)
             for document in self._refresh:
                 self._writer.refresh(document.id, document.metadata, document.title)
+            if not last:
+                self._writer.begin_run()
         self.written += len(texts)
         self._pending, self._refresh, self._finished, self._waiting = [], [], [], 0
+        if not last:
+            self.refresh_null_distribution(null_distribution.DOUBLED)
+
+    def refresh_null_distribution(self, factor: float = null_distribution.GROWN) -> None:
+        """Measure the null distribution where it is due; the texts encoded for that are not counted."""
+        embedded, truncated = self._encoder.embedded, replace(self._encoder.truncation)
+        null_distribution.refresh(self._writer, self._space, self._encoder, factor)
+        if embedded is not None and self._embedded_before is not None:
+            self._embedded_before += (self._encoder.embedded or 0) - embedded
+        self._truncated_before.passages += self._encoder.truncation.passages - truncated.passages
+        self._truncated_before.tokens += self._encoder.truncation.tokens - truncated.tokens
 
     def counters(self) -> dict[str, int]:
         """The counts of a `SyncReport` that this run determines; an encoder that counts nothing embeds everything."""

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents.loaders import Fields
 from semsearch.errors import SemsearchError, Unreadable, UsageError
-from semsearch.indexing import null_distribution, sources, sync
+from semsearch.indexing import sources, sync
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.sources import SyncOptions
@@ -127,7 +127,7 @@ class IndexWriter:
         yield run
         run.flush()
         if not self._writer.dry_run:
-            run.warnings += self._refresh_derived()
+            run.warnings += self._refresh_derived(run)
 
     def _stamp(self, uri: str) -> DocumentStamp | None:
         return self._reader.stamps([uri]).get(uri)
@@ -154,13 +154,14 @@ class IndexWriter:
             if document := self._reader.document(uri):
                 run.put(document, stamp=self._stamp(uri))
 
-    def _refresh_derived(self) -> list[str]:
+    def _refresh_derived(self, run: Ingest | None = None) -> list[str]:
         """Update what is derived from the documents: the null distribution, then the vector index.
 
         The documents are on disk already, so a vector index that cannot be written is a warning and no failure.
         """
         try:
-            null_distribution.refresh(self._writer, self._space)
+            if run is not None:
+                run.refresh_null_distribution()
             self._writer.update_vector_index(self._space.id, self._backend())
         except (SemsearchError, OSError) as error:
             return [f"the documents are stored, but the vector cache could not be built: {error}"]

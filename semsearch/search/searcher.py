@@ -21,15 +21,17 @@ from semsearch.errors import NotFound, UsageError
 from semsearch.search import fusion
 from semsearch.search.grouping import CollapsedHit, collapse
 from semsearch.search.query_check import check, texts_to_encode
+from semsearch.stores import foreign_questions
 from semsearch.stores.protocol import Allowed, Lexical, StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import Document, Hit, JsonObject, Query, Results
-from semsearch.utils import calibration
+from semsearch.utils import strength
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
     from semsearch.stores.filters import Filter
     from semsearch.types import Ids, Vectors
+    from semsearch.utils.strength import NullDistribution
 
 DEPTH = 100  # candidates of each channel at least; rank 100 adds 1/160 to a fused score, rank 1 adds 1/61
 
@@ -39,7 +41,9 @@ class _State:
     """The parts of the store at `version` that are read again only after a commit."""
 
     version: int
-    null_distribution: tuple[float, ...]  # quantiles of the cosines of unrelated texts
+    space: Space
+    passages: int  # with a vector in this space
+    updating: bool  # a run goes on or was interrupted
     prefixes: Mapping[str, str]  # followed folder -> prefix of the ids of its documents
 
 
@@ -53,6 +57,7 @@ class _Channels:
     plan: JsonObject
     warnings: tuple[str, ...]
     parts: dict[int, list[float]] = field(default_factory=dict)
+    complete: frozenset[int] = frozenset()  # passages with all telling words of the query
 
 
 class Searcher:
@@ -66,6 +71,7 @@ class Searcher:
         self._space = space
         self.queries = queries
         self._state: _State | None = None
+        self._measured: NullDistribution | None = None  # of an index that has none on record
 
     def search(self, query: Query) -> Results:
         """The hits for one query. Raises UsageError, BadFilter, NotFound."""
@@ -100,17 +106,30 @@ class Searcher:
             state = self._current_state()
             target = self._target(query, vector, state)
             hits, plan = self._ranked(query, target, state, warnings)
+            good = self._verdict(query, hits, state, warnings)
         done = time.perf_counter()
         took = {"encode": round((started - began) * 1000, 2), "search": round((done - started) * 1000, 2)}
         plan["encoded"] = encoded.encoded if encoded else 0
-        return Results(query, tuple(hits), took, tuple(warnings), plan)
+        if not good:
+            hits = [replace(hit, match="none") for hit in hits]
+        return Results(query, tuple(hits), took, tuple(warnings), plan, good)
 
     def _current_state(self) -> _State:
         version, state = self._reader.version(), self._state
         if state is None or state.version != version:
             space = next(space for space in self._reader.spaces() if space.id == self._space.id)
-            state = self._state = _State(version, space.null_distribution, self._reader.recipe().get("bases", {}))
+            passages = self._reader.counts()["vectors"].get(space.id, 0)
+            prefixes = self._reader.recipe().get("bases", {})
+            state = self._state = _State(version, space, passages, self._reader.is_updating(), prefixes)
         return state
+
+    def _null_distribution(self, state: _State) -> NullDistribution | None:
+        """The one on record; an index that an older version built is measured here, once."""
+        if state.space.null_distribution is not None:
+            return state.space.null_distribution
+        if self._measured is None:
+            self._measured = foreign_questions.measure(self._reader, state.space, self.queries.encoder)
+        return self._measured
 
     # ---- the query vector
 
@@ -182,7 +201,7 @@ class Searcher:
         most = total if allowed is None else len(allowed)
         while True:  # deeper only where grouping or filters leave fewer than k
             channels = self._channels(query, target, min(depth, most), allowed)
-            strengths = _strengths(channels, state) if target is not None and state.null_distribution else {}
+            strengths = {} if target is None else self._strengths(query, channels, state)
             collapsed = collapse(self._reader, list(channels.fused), strengths, query, own)
             if len(collapsed.hits) == query.k or depth >= most:
                 break
@@ -193,7 +212,6 @@ class Searcher:
             )
         warnings += channels.warnings
         hits = [_hit(rank, found, channels, state) for rank, found in enumerate(collapsed.hits, 1)]
-        warnings += _verdict(hits, state, total)
         return hits, {**channels.plan, "allowed": None if allowed is None else len(allowed), "depth": min(depth, most)}
 
     def _channels(self, query: Query, target: Vectors | None, depth: int, allowed: Allowed | None) -> _Channels:
@@ -208,9 +226,37 @@ class Searcher:
         if query.mode != "semantic" and words:
             lexical = self._reader.lexical(words, depth, allowed)
             channels.bm25 = dict(zip(lexical.ids.tolist(), lexical.scores.tolist(), strict=True))
+            channels.complete = frozenset(lexical.ids[lexical.complete].tolist())
         _fuse(query, channels, lexical)
         self._complete(channels, target)
         return channels
+
+    def _strengths(self, query: Query, channels: _Channels, state: _State) -> dict[int, float]:
+        """The strength of every candidate; {} where there is nothing to compare with."""
+        null = self._null_distribution(state)
+        if null is None:
+            return {}
+        words = len(" ".join([query.text, *(text for text, _ in query.more)]).split()) or strength.LENGTHS[-1]
+        cosines = np.array([channels.cosine.get(one, -1.0) for one in channels.fused])
+        values = null.strengths(cosines, words=words, passages=state.passages).tolist()
+        return {
+            one: max(value, strength.ALL_WORDS) if one in channels.complete else value
+            for one, value in zip(channels.fused, values, strict=True)
+        }
+
+    def _verdict(self, query: Query, hits: Sequence[Hit], state: _State, warnings: list[str]) -> bool:
+        """Whether a hit is at least likely to answer the query. Keywords alone are no ground to deny it."""
+        if query.mode == "keyword" or not any(hit.strength is not None for hit in hits):
+            return bool(hits)
+        if state.updating:
+            warnings.append("the index is being updated, or an update was interrupted: strengths are provisional.")
+        best = max(hit.strength for hit in hits if hit.strength is not None)
+        if best < strength.LIKELY:
+            warnings.append(
+                f"no good match: the best strength is {strength.rounded(best):.2f}, "
+                f"and a likely match has {strength.LIKELY} or more."
+            )
+        return best >= strength.LIKELY
 
     def _complete(self, channels: _Channels, target: Vectors | None) -> None:
         """Add the cosines of passages that only lexical search found: every hit has a strength."""
@@ -253,11 +299,6 @@ def _fuse(query: Query, channels: _Channels, lexical: Lexical | None) -> None:
     channels.fused = dict(zip(ids, fused.scores.tolist(), strict=True))
 
 
-def _strengths(channels: _Channels, state: _State) -> dict[int, float]:
-    cosines = np.array([channels.cosine.get(one, -1.0) for one in channels.fused])
-    return dict(zip(channels.fused, calibration.calibrate(cosines, state.null_distribution).tolist(), strict=True))
-
-
 def _hit(rank: int, found: CollapsedHit, channels: _Channels, state: _State) -> Hit:
     best = found.best
     scores = {"cosine": channels.cosine.get(best.id), "bm25": channels.bm25.get(best.id)}
@@ -278,19 +319,7 @@ def _hit(rank: int, found: CollapsedHit, channels: _Channels, state: _State) -> 
         scores={name: value for name, value in scores.items() if value is not None},
         parts=dict(zip(scores, channels.parts[best.id], strict=True)) if channels.parts else {},
         metadata=best.metadata,
+        match="likely" if found.strength is None and best.id in channels.complete else strength.match(found.strength),
         more_in_document=found.more,
         near_copies=tuple(found.copies),
     )
-
-
-def _verdict(hits: Sequence[Hit], state: _State, passages: int) -> list[str]:
-    """A warning if the best hit is no stronger than the best of so many unrelated passages."""
-    known = [hit.strength for hit in hits if hit.strength is not None]
-    if not known:
-        return []
-    best, least = max(known), calibration.threshold(state.null_distribution, passages)
-    if best >= least:
-        return []
-    digits = next(digits for digits in range(2, 18) if round(best, digits) != round(least, digits))
-    reached = f"the best strength is {best:.{digits}f}, and unrelated text reaches {least:.{digits}f} here"
-    return [f"no good match: {reached}."]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypedDict
 
 from semsearch.stores.records import DocumentStamp, Entry, Origin, Source, Space, StoredPassage
 from semsearch.types import Document, Facet, JsonObject, Progress
+from semsearch.utils.strength import NullDistribution
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,12 +48,14 @@ class Dense(NamedTuple):
 class Lexical(NamedTuple):
     """Passages by words: `ids` (n,), BM25 `scores` (n,), best first.
 
-    `coverage` (n,) in 0 … 1 is the share of the query's information that the words of a passage cover.
+    `coverage` (n,) in 0 … 1 is the share of the query's information that the words of a passage cover; `complete` (n,)
+    is true where a passage has every word of the query that stands in at most half of all passages.
     """
 
     ids: Ids
     scores: NDArray[np.float64]
     coverage: NDArray[np.float64]
+    complete: NDArray[np.bool_]
 
 
 class Counts(TypedDict):
@@ -93,6 +96,9 @@ class StoreReader(Protocol):
 
     def recipe(self) -> JsonObject:
         """How this index is built: the latest argument of `set_recipe`."""
+
+    def is_updating(self) -> bool:
+        """Whether a run has begun and not ended: one goes on, or was interrupted."""
 
     def runs(self) -> Iterator[JsonObject]:
         """The reports of the latest runs of `index`, newest first."""
@@ -240,11 +246,14 @@ class StoreWriter(Protocol):
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
         """The space of an encoder; a new one for an unknown fingerprint."""
 
-    def set_background(self, space: int, quantiles: Sequence[float], count: int) -> None:
-        """Record the null distribution of a space, measured at `count` vectors."""
+    def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
+        """Record the null distribution of a space."""
+
+    def begin_run(self) -> None:
+        """Record that a run has begun: until `add_run`, what is derived from the documents is provisional."""
 
     def add_run(self, report: Mapping[str, object]) -> None:
-        """Record the report of a run of `index`; the latest 100 are stored."""
+        """Record the report of a run, and that it has ended; the latest 100 reports are stored."""
 
     def update_vector_index(self, space: int, backend: str, *, force: bool = False) -> None:
         """Rebuild the vector index where that is due, or with `force`. backend: a name, or "auto"."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, JsonObject, Passage
+from semsearch.utils.strength import NullDistribution
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -48,24 +49,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The vectors of one encoder.
-
-    `background`: quantiles of the cosine of unrelated pairs, () before they are measured; `background_count`: the
-    number of vectors at that measurement.
-    """
+    """The vectors of one encoder. `null_distribution` is None before it is measured."""
 
     id: int
     fingerprint: str
     name: str
     dim: int
     info: JsonObject
-    background: tuple[float, ...]
-    background_count: int = 0
-
-    @property
-    def null_distribution(self) -> tuple[float, ...]:
-        """1001 ascending quantiles of the cosine of unrelated texts: of this index, else of its encoder, else ()."""
-        return self.background or tuple(self.info.get("background", ()))
+    null_distribution: NullDistribution | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from semsearch.stores.filters import And, Compare, Contains, Exists, Field, Filt
 from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Entry, Space, meta_hash, text_hash
 from semsearch.types import Mark, Passage, Progress
+from semsearch.utils.strength import NullDistribution
 
 DAY_NS = 1_706_659_200 * 10**9  # 2024-01-31 00:00 UTC
 SLOW_FIXTURE = [HealthCheck.function_scoped_fixture]
@@ -417,7 +418,7 @@ def test_a_dump_restores_everything(place: Place, made: tuple[StoreWriter, Space
     key = writer.put_source(source())
     writer.replace([entry("file", "Text of a file", source=key, metadata={"k": "v"})], space.id)
     writer.set_recipe({"splitter": {"size": 3}})
-    writer.set_background(space.id, [0.1, 0.2], 9)
+    writer.set_null_distribution(space.id, NullDistribution((0.1,) * 303, 9))
     writer.delete(["d1"])
     target = place.folder / "restored"
     with place.driver.open_reader(writer.reader.location) as reader:
@@ -732,15 +733,25 @@ def test_recipe_and_runs_are_recorded(made: tuple[StoreWriter, Space]) -> None:
     assert [run["n"] for run in writer.reader.runs()] == list(range(104, 4, -1))
 
 
+def test_a_run_that_has_begun_is_under_way_until_its_report(made: tuple[StoreWriter, Space]) -> None:
+    writer, _ = made
+    assert not writer.reader.is_updating()
+    writer.begin_run()
+    writer.begin_run()
+    assert writer.reader.is_updating()
+    writer.add_run({"added": 1})
+    assert not writer.reader.is_updating()
+
+
 def test_a_space_is_known_by_its_fingerprint(made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
     assert writer.add_space("fingerprint", "stand-in", DIM, {"name": "stand-in"}) == space
-    other = writer.add_space("other", "second", 3, {"background": [0.5]})
+    other = writer.add_space("other", "second", 3, {"licence": "MIT"})
     assert writer.reader.spaces() == [space, other] and other.id != space.id
-    assert other.null_distribution == (0.5,)
-    writer.set_background(other.id, np.array([0.1, 0.2]), 7)
-    found = writer.reader.spaces()[1]
-    assert (found.background, found.background_count, found.null_distribution) == ((0.1, 0.2), 7, (0.1, 0.2))
+    assert other.null_distribution is None
+    measured = NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 7)
+    writer.set_null_distribution(other.id, measured)
+    assert writer.reader.spaces()[1].null_distribution == measured
     assert writer.reader.counts()["vectors"] == {space.id: 8, other.id: 0}
     assert writer.reader.highest_id(other.id) == 0 and len(writer.reader.vector_ids(other.id)) == 0
 

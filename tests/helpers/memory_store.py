@@ -43,11 +43,13 @@ from semsearch.stores.records import (
 )
 from semsearch.types import Document, Facet, JsonObject, Mark, Passage, Progress
 from semsearch.utils import vectors as vector_checks
+from semsearch.utils.strength import NullDistribution
 
 if TYPE_CHECKING:
     from semsearch.types import Ids, Metadata, Vectors
 
 K1, B = 1.2, 0.75  # of BM25
+FEW_PASSAGES = 20  # below, a word of more than half of the passages is telling too
 _WORD = re.compile(r"\w+")
 
 
@@ -73,6 +75,7 @@ class State:
     spaces: dict[int, Space] = field(default_factory=dict)
     recipe: JsonObject = field(default_factory=dict)
     runs: list[JsonObject] = field(default_factory=list)
+    updating: bool = False
     version: int = 0
     last_number: int = 0  # of documents and sources
     last_passage: int = 0
@@ -196,6 +199,9 @@ class MemoryReader:
 
     def recipe(self) -> JsonObject:
         return deepcopy(self._state().recipe)
+
+    def is_updating(self) -> bool:
+        return self._state().updating
 
     def runs(self) -> Iterator[JsonObject]:
         return iter(deepcopy(self._state().runs[::-1]))
@@ -361,17 +367,19 @@ class MemoryReader:
         having = {word: sum(word in counts for counts in texts.values()) for word in words}
         idf = {word: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for word, n in having.items()}
         mean = sum(counts.total() for counts in texts.values()) / max(1, len(texts))
-        found: dict[int, tuple[float, float]] = {}  # passage -> score, coverage
+        found: dict[int, tuple[float, float, float]] = {}  # passage -> score, coverage, complete
+        telling = {word for word, n in having.items() if n <= max(len(texts) // 2, FEW_PASSAGES)}
         for key, counts in texts.items():
             present = words & counts.keys()
             if not present or (allowed is not None and key not in _ids(allowed)):
                 continue
             norm = K1 * (1 - B + B * counts.total() / mean)
             score = sum(idf[word] * counts[word] * (K1 + 1) / (counts[word] + norm) for word in present)
-            found[key] = score, sum(idf[word] for word in present) / sum(idf.values())
+            found[key] = score, sum(idf[word] for word in present) / sum(idf.values()), telling <= present
         best = sorted(found, key=lambda key: (-found[key][0], key))[: max(0, k)]
-        scores = np.array([found[key] for key in best], dtype=np.float64).reshape(-1, 2)
-        return Lexical(np.array(best, dtype=np.int64), scores[:, 0], np.minimum(1.0, scores[:, 1]))
+        scores = np.array([found[key] for key in best], dtype=np.float64).reshape(-1, 3)
+        complete = scores[:, 2] > 0
+        return Lexical(np.array(best, dtype=np.int64), scores[:, 0], np.minimum(1.0, scores[:, 1]), complete)
 
     def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
         words = set(_words(query))
@@ -529,17 +537,21 @@ class MemoryWriter:
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
         with self._change() as state:
             known = [space for space in state.spaces.values() if space.fingerprint == fingerprint]
-            space = known[0] if known else Space(len(state.spaces) + 1, fingerprint, name, dim, _as_json(info), ())
+            space = known[0] if known else Space(len(state.spaces) + 1, fingerprint, name, dim, _as_json(info))
             state.spaces[space.id] = space
             return space
 
-    def set_background(self, space: int, quantiles: Sequence[float], count: int) -> None:
+    def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
         with self._change() as state:
-            background = tuple(float(one) for one in quantiles)
-            state.spaces[space] = replace(state.spaces[space], background=background, background_count=count)
+            state.spaces[space] = replace(state.spaces[space], null_distribution=measured)
+
+    def begin_run(self) -> None:
+        with self._change() as state:
+            state.updating = True
 
     def add_run(self, report: Mapping[str, object]) -> None:
         with self._change() as state:
+            state.updating = False
             state.runs = [*state.runs, _as_json(report)][-100:]
 
     def update_vector_index(self, space: int, backend: str, *, force: bool = False) -> None:
@@ -722,8 +734,13 @@ def _unpacked(packed: JsonObject) -> State:
             **{**one, "document": document, "passages": passages, "ids": ids, "vectors": vectors}
         )
     sources = {one["id"]: Source(**one) for one in packed["sources"]}
-    spaces = {one["id"]: Space(**{**one, "background": tuple(one["background"])}) for one in packed["spaces"]}
+    spaces = {one["id"]: Space(**{**one, "null_distribution": _measured(one)}) for one in packed["spaces"]}
     return State(**{**packed, "documents": documents, "sources": sources, "spaces": spaces})
+
+
+def _measured(space: JsonObject) -> NullDistribution | None:
+    packed = space["null_distribution"]
+    return packed and NullDistribution(tuple(packed["quantiles"]), packed["passages"])
 
 
 # ---- words and facets

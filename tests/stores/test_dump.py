@@ -15,6 +15,7 @@ from helpers.stores import entry, made, source
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.stores.local import LocalWriter, open_reader, open_writer
 from semsearch.stores.local.backup import dump, restore
+from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ def store(tmp_path: Path) -> LocalWriter:
     store.replace([entry("a.md", "With a source. And 日本語", source=known, metadata={"a": [1]}, title="T")], space.id)
     store.set_recipe({"paths": ["x"]})
     store.add_run({"added": 3})
-    store.set_background(space.id, np.linspace(0, 1, 11).tolist(), 6)
+    store.set_null_distribution(space.id, NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 6))
     store.delete(["d1"])
     return store
 

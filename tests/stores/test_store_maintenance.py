@@ -9,23 +9,23 @@ from helpers.opened import last_run, space_vectors, verify
 from helpers.stores import contents, entry, made
 
 from semsearch.stores.local import open_reader, open_writer
+from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
 
-def test_recipe_background_and_runs_are_kept(folder: Path) -> None:
+def test_recipe_null_distribution_and_runs_are_read_as_they_were_written(folder: Path) -> None:
     store, space = made(folder)
     recipe = {"paths": ["/a"], "splitter": {"size": 100}, "nothing": None}
     store.set_recipe({"old": 1})
     store.set_recipe(recipe)
-    quantiles = tuple(np.linspace(-0.1, 0.9, 1001).tolist())
-    store.set_background(space.id, quantiles, 77)
+    measured = NullDistribution(tuple(np.linspace(-0.1, 0.9, 303).tolist()), 77)
+    store.set_null_distribution(space.id, measured)
     for n in range(130):
         store.add_run({"n": n, "skipped": [["a", "because"]]})
     store.close()
     with open_reader(folder) as again:
         assert again.recipe() == recipe
-        assert again.spaces()[0].background == quantiles
-        assert again.spaces()[0].background_count == 77
+        assert again.spaces()[0].null_distribution == measured
         assert last_run(again) == {"n": 129, "skipped": [["a", "because"]]}
         assert again.connection.raw.execute("SELECT count(*) FROM runs").fetchone() == (100,)
 

@@ -11,6 +11,7 @@ from helpers.opened import opened, verify
 from helpers.stores import entry, made, source
 
 from semsearch.stores.local import LocalWriter, open_reader
+from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
 SQL_DAMAGE = {
@@ -41,8 +42,8 @@ SQL_DAMAGE = {
     "UPDATE spaces SET vectors = vectors + 1": "7 vectors of space 1 are on record, but 6",
     "UPDATE spaces SET dim = 8": "where stand-in makes 16",
     "UPDATE spaces SET info = '{'": "is not JSON",
-    "UPDATE spaces SET background = x'00'": "background",
-    "UPDATE spaces SET background = x'000000000000F0FF000000000000F07F'": "background",
+    "UPDATE spaces SET background = x'00'": "a null distribution",
+    f"UPDATE spaces SET background = x'{'000000000000F07F' * 303}'": "the null distribution of stand-in",
     "UPDATE meta SET value = 9 WHERE key = 'documents'": "9 documents are on record, but 3",
     "UPDATE meta SET value = 9 WHERE key = 'passages'": "9 passages are on record, but 6",
     "DELETE FROM meta WHERE key = 'documents'": "'documents'",
@@ -75,7 +76,7 @@ def store(tmp_path: Path) -> LocalWriter:
     store.put_source(source())
     store.set_recipe({"paths": ["x"]})
     store.add_run({"added": 3})
-    store.set_background(space.id, np.linspace(0, 1, 11).tolist(), 6)
+    store.set_null_distribution(space.id, NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 6))
     store.add_cache(CacheFile(0, space.id, "cache-1", 1, "ab", 6, 6, "Flat", "1", "because"))
     return store
 

@@ -87,7 +87,7 @@ def search(connection: sqlite3.Connection, text: str, k: int, allowed: Ids | Non
     """
     words = terms(text)
     if k < 1 or not words or (allowed is not None and not len(allowed)):
-        return Lexical(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
+        return Lexical(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.bool_))
     runs = [word for word in words if _RUN.search(word)]
     spaced = [word for word in words if not _RUN.search(word)]
     if not runs:
@@ -102,7 +102,7 @@ def search(connection: sqlite3.Connection, text: str, k: int, allowed: Ids | Non
         found |= Counter(_matching(connection, "passages_cjk", inside, depth, allowed))  # the same words, in two ways
         ids, scores = _ordered(found + _by_characters(connection, runs, depth, allowed), k)
     whole = float(np.max(scores, initial=0.0)) if runs else _information(connection, counts)
-    return Lexical(ids, scores, np.minimum(1.0, scores / (whole or 1.0)))
+    return Lexical(ids, scores, np.minimum(1.0, scores / (whole or 1.0)), _complete(connection, ids, runs, counts))
 
 
 def containing(connection: sqlite3.Connection, words: Sequence[str]) -> Ids:
@@ -151,6 +151,21 @@ def _matching(
     )
     within = () if allowed is None else (json.dumps(allowed.tolist()),)
     return dict(connection.execute(sql, (" OR ".join(map(_quoted, informative)), *within, k)).fetchall())
+
+
+def _complete(
+    connection: sqlite3.Connection, ids: Ids, runs: Sequence[str], counts: Mapping[str, int]
+) -> NDArray[np.bool_]:
+    """Which of the passages `ids` contain every CJK run and every word that stands in at most half of all passages."""
+    most = _most(_size(connection, "passages_fts"))
+    words = [phrase for phrase, n in counts.items() if n <= most]
+    if not (runs or words) or not all(counts[word] for word in words) or len(words) > MOST_WORDS:
+        return np.zeros(len(ids), dtype=np.bool_)
+    if runs:
+        return np.isin(ids, containing(connection, [*runs, *words]))
+    sql = "SELECT rowid FROM passages_fts WHERE passages_fts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
+    found = connection.execute(sql, (" AND ".join(map(_quoted, words)), json.dumps(ids.tolist())))
+    return np.isin(ids, _ids(found))
 
 
 def _counts(connection: sqlite3.Connection, table: str, phrases: Iterable[str]) -> dict[str, int]:

@@ -28,6 +28,7 @@ from semsearch.stores.records import (
 )
 from semsearch.types import Document, Facet, JsonObject, Mark, Progress
 from semsearch.utils.globs import matches
+from semsearch.utils.strength import LENGTHS, QUANTILES, NullDistribution
 from semsearch.vector_index.audit import audit
 from semsearch.vector_index.searcher import VectorSearcher
 
@@ -113,6 +114,9 @@ class LocalReader:
     def recipe(self) -> JsonObject:
         return {key: self._db.parsed(value) for key, value in self._db.rows("SELECT key, value FROM recipe")}
 
+    def is_updating(self) -> bool:
+        return bool(self._db.rows("SELECT 1 FROM meta WHERE key = 'updating'"))
+
     def runs(self) -> Iterator[JsonObject]:
         for (number,) in self._db.rows("SELECT id FROM runs ORDER BY id DESC"):  # each may name thousands of files
             for (report,) in self._db.rows("SELECT report FROM runs WHERE id = ?", (number,)):
@@ -121,14 +125,16 @@ class LocalReader:
     def spaces(self) -> list[Space]:
         sql = "SELECT id, fingerprint, name, dim, info, background, background_count FROM spaces ORDER BY id"
         return [
-            Space(row_id, fingerprint, name, dim, self._db.parsed(info), self._quantiles(packed), count)
+            Space(row_id, fingerprint, name, dim, self._db.parsed(info), self._null_distribution(packed, count))
             for row_id, fingerprint, name, dim, info, packed, count in self._db.rows(sql)
         ]
 
-    def _quantiles(self, packed: bytes) -> tuple[float, ...]:
+    def _null_distribution(self, packed: bytes, passages: int) -> NullDistribution | None:
+        """None where it was not measured, or in another way by an older version."""
         if not isinstance(packed, bytes) or len(packed) % 8:
-            raise Corrupt(f"{self.location} is damaged: a background distribution.", sqlite.REPAIR)
-        return tuple(np.frombuffer(packed, "<f8").tolist())
+            raise Corrupt(f"{self.location} is damaged: a null distribution.", sqlite.REPAIR)
+        quantiles = tuple(np.frombuffer(packed, "<f8").tolist())
+        return NullDistribution(quantiles, passages) if len(quantiles) == len(LENGTHS) * QUANTILES else None
 
     def info(self) -> JsonObject:
         with self.snapshot():

@@ -166,8 +166,8 @@ def _records(store: Connection) -> Iterator[str]:
         store.parsed(report)
     for name, packed in store.raw.execute("SELECT name, background FROM spaces"):
         quantiles = np.frombuffer(packed[: len(packed) // 8 * 8], "<f8")
-        if len(packed) % 8 or not (np.isfinite(quantiles).all() and (quantiles[1:] >= quantiles[:-1]).all()):
-            yield f"the background distribution of {name} is damaged."
+        if len(packed) % 8 or not (np.abs(quantiles) <= 1.01).all():
+            yield f"the null distribution of {name} is damaged."
     sql = """SELECT file FROM caches WHERE instr(file, '/') OR instr(file, char(92))
              OR highest_id > (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'passages')"""
     for (file,) in store.raw.execute(sql):

@@ -41,6 +41,7 @@ from semsearch.vector_index.cache_files import CacheFile
 
 if TYPE_CHECKING:
     from semsearch.types import Ids, Metadata, Vectors
+    from semsearch.utils.strength import NullDistribution
 
 MOST_RUNS = 100
 _THESE = "IN (SELECT value FROM json_each(?))"
@@ -200,11 +201,11 @@ class LocalWriter:
             self._db.execute(sql, (fingerprint, name, dim, to_json(dict(info))))
             return next(space for space in self.reader.spaces() if space.fingerprint == fingerprint)
 
-    def set_background(self, space: int, quantiles: Sequence[float], count: int) -> None:
-        packed = np.asarray(quantiles, dtype="<f8").tobytes()
+    def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
+        packed = np.asarray(measured.quantiles, dtype="<f8").tobytes()
         with self.transaction():
             sql = "UPDATE spaces SET background = ?, background_count = ? WHERE id = ?"
-            self._db.execute(sql, (packed, count, space))
+            self._db.execute(sql, (packed, measured.passages, space))
 
     def update_vector_index(self, space: int, backend: str, *, force: bool = False) -> None:
         """Raises UnknownName for a backend that does not exist.
@@ -235,8 +236,14 @@ class LocalWriter:
         with self.transaction():
             self._db.execute("DELETE FROM caches WHERE id = ?", (cache,))
 
-    def add_run(self, report: Mapping[str, object]) -> None:
+    def begin_run(self) -> None:
         with self.transaction():
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('updating', 1)")
+
+    def add_run(self, report: Mapping[str, object]) -> None:
+        """Record what a run of `index` did, and that it has ended. The last 100 runs stay."""
+        with self.transaction():
+            self._db.execute("DELETE FROM meta WHERE key = 'updating'")
             self._db.execute("INSERT INTO runs (report) VALUES (?)", (to_json(dict(report)),))
             self._db.execute("DELETE FROM runs WHERE id <= (SELECT max(id) FROM runs) - ?", (MOST_RUNS,))
 

@@ -1,0 +1,86 @@
+"""Strength of a hit: the chance that it is better than the best hit of a question that the index cannot answer.
+
+A cosine of 0.4 is a strong match for one encoder and collection and noise for another. So each index is asked some 500
+questions on subjects that it hardly covers, and the cosines of their best hits are its null distribution. The maximum
+of many cosines follows an extreme-value law, the Gumbel distribution:
+
+    strength = exp(-exp(-(cosine - location) / scale))
+
+Location and scale come from the lower 40 % of the best hits: a question that the collection happens to answer lies
+above them and changes nothing. They are measured for three lengths of questions and interpolated between, since cosines
+depend on length, and the location grows with the logarithm of the number of passages, as that of a maximum does.
+
+A hit is `strong` where fewer than one in a hundred unanswerable questions reach its strength, `likely` where fewer than
+one in ten do, else `weak`. There is no good match where no hit is at least likely.
+
+Source: Gumbel 1958, "Statistics of Extremes", chapters 5 and 6. What it reaches: docs/strength.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, log
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.types import Match
+
+STRONG, LIKELY = 0.99, 0.9
+ALL_WORDS = 0.95  # the least strength of a passage with all telling words of the query, whatever its cosine
+LENGTHS = (2, 8, 27)  # words of the questions asked: keywords, a sentence, a sentence or two of context
+QUANTILES = 101  # of each length, for p = 0, 0.01 … 1
+LOW, HIGH = 0.1, 0.4  # the quantiles that location and scale are read from
+LEAST_SCALE = 0.005  # an index of one text gives every question nearly the same cosine
+
+
+@dataclass(frozen=True, slots=True)
+class NullDistribution:
+    """Cosines of the best hits of unanswerable questions, measured when the index had `passages` passages.
+
+    `quantiles` has the 101 ascending quantiles of each of the three LENGTHS, one after the other.
+    """
+
+    quantiles: tuple[float, ...]
+    passages: int
+
+    def strengths(self, cosines: NDArray[np.floating], *, words: int, passages: int) -> NDArray[np.float64]:
+        """The strength in 0 … 1 of each cosine (n,) for a query of so many words in an index of so many passages."""
+        location, scale = self._tail(words)
+        location += scale * log(max(1, passages) / max(1, self.passages))
+        return np.asarray(np.exp(-np.exp(-(np.asarray(cosines, dtype=np.float64) - location) / scale)))
+
+    def _tail(self, words: int) -> tuple[float, float]:
+        """Location and scale of the Gumbel distribution through the quantiles LOW and HIGH."""
+        rows = np.asarray(self.quantiles).reshape(len(LENGTHS), QUANTILES)
+        low, high = (rows[:, round(p * (QUANTILES - 1))] for p in (LOW, HIGH))
+        scales = np.maximum((high - low) / (_reduced(HIGH) - _reduced(LOW)), LEAST_SCALE)
+        at, known = log(max(1, words)), np.log(LENGTHS)
+        return float(np.interp(at, known, low - _reduced(LOW) * scales)), float(np.interp(at, known, scales))
+
+
+def null_distribution(best: Sequence[NDArray[np.floating]], passages: int) -> NullDistribution:
+    """From the cosines of the best hits of the questions of each length."""
+    steps = np.linspace(0, 1, QUANTILES)
+    return NullDistribution(tuple(float(q) for cosines in best for q in np.quantile(cosines, steps)), passages)
+
+
+def match(strength: float | None) -> Match:
+    """The word for a strength, within an answer that has a good match. A hit without a strength is weak."""
+    if strength is None or strength < LIKELY:
+        return "weak"
+    return "strong" if strength >= STRONG else "likely"
+
+
+def rounded(strength: float, digits: int = 2) -> float:
+    """A strength for display, rounded down: what looks like 0.90 is a likely match."""
+    return floor(strength * 10.0**digits + 1e-9) / 10.0**digits
+
+
+def _reduced(p: float) -> float:
+    """The quantile p of the standard Gumbel distribution."""
+    return -log(-log(p))
