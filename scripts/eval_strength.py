@@ -104,9 +104,9 @@ def questions(name: str, opened: Index) -> Iterator[Questions]:
         yield Questions(name, "titles", titles, {document: {document: 1} for document in titles})
     if name not in FILES:
         for split in ("train", "test") if name == "scifact" else ("test",):
-            judged = retrieval.Collection.read(DATA / name, split)
-            texts = {query: judged.queries[query] for query in judged.qrels}
-            yield Questions(name, split if name == "scifact" else "", texts, judged.qrels)
+            collection = retrieval.Collection.read(DATA / name, split)
+            texts = {query: collection.queries[query] for query in collection.qrels}
+            yield Questions(name, split if name == "scifact" else "", texts, collection.qrels)
 
 
 def measure(opened: Index, own: Questions, foreign: Sequence[str], hits: list[tuple[float, bool]]) -> Row:

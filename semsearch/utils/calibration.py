@@ -61,16 +61,6 @@ def calibrate(cosines: NDArray[np.floating], background: Sequence[float]) -> NDA
     return np.asarray(np.where(cosines > curve.knee, 1 - distance**POWER / 2, below / 2))
 
 
-def threshold(background: Sequence[float], passages: int = 1000) -> float:
-    """The median strength of the best of `passages` unrelated passages: a best hit below it is not a good match.
-
-    It increases with n: the best of n stays below c with probability P(cosine < c)^n, which is one half at
-    p = 0.5^(1/n). Up to a thousand passages it is the knee; beyond, the tail is that of a normal distribution through
-    the 1st and the 0.1st percentile, mirrored. Checked with real texts at 900 passages only.
-    """
-    return _threshold(tuple(background), passages)
-
-
 @dataclass(frozen=True, slots=True)
 class _Curve:
     """A null distribution as `calibrate` needs it: the knee, the share of pairs below it, and (cosines, shares)."""
@@ -85,18 +75,6 @@ def _curve(background: tuple[float, ...]) -> _Curve:
     quantiles = np.asarray(background, dtype=np.float64)
     knee, rising = _knee(quantiles), _rising(quantiles)
     return _Curve(knee, max(float(np.interp(knee, *rising)), 1e-6), rising)
-
-
-@lru_cache(maxsize=16)
-def _threshold(background: tuple[float, ...], passages: int) -> float:
-    from statistics import NormalDist  # 5 ms that a search by words does without
-
-    inv_cdf, quantiles = NormalDist().inv_cdf, np.asarray(background, dtype=np.float64)
-    one_in_thousand = inv_cdf(0.999)
-    spread = (_quantile(quantiles, 0.01) - _quantile(quantiles, 0.001)) / (one_in_thousand - inv_cdf(0.99))
-    beyond = max(0.0, inv_cdf(0.5 ** (1 / max(2, passages))) - one_in_thousand) if passages > 1000 else 0.0
-    reached = min(1.0, _knee(quantiles) + spread * beyond)
-    return float(calibrate(np.array([reached]), background)[0])
 
 
 def _knee(quantiles: NDArray[np.float64]) -> float:

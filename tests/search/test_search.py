@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from semsearch import Document, Encoder, Index, Query
 from semsearch.chunking.splitter import Splitter
+from semsearch.encoders.base import BaseEncoder
 from semsearch.errors import NotFound, UsageError
-from semsearch.search import searcher
-from semsearch.utils import calibration
+from semsearch.stores.local import LocalWriter
+from semsearch.types import Role, TruncationStats
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
 
 TEXTS = {
     "engines": "Diesel fuel ignites because the air was compressed so much that it is hot.",
@@ -211,10 +215,75 @@ def test_a_file_without_text_is_no_example(index: Index, tmp_path: Path) -> None
         index.search("", like=[str(tmp_path / "empty.txt")], mode="semantic")
 
 
-def test_the_more_passages_there_are_the_more_a_good_match_has_to_reach() -> None:
-    """The best of many unrelated passages comes closer to a query than the best of a few."""
-    null = tuple(np.sort(np.random.default_rng(0).normal(0.1, 0.08, 1001)).tolist())
-    hit = SimpleNamespace(strength=calibration.threshold(null, 1000) + 0.01)
-    state = SimpleNamespace(null_distribution=null)
-    assert searcher._verdict([hit], state, 1000) == []  # type: ignore[list-item, arg-type]
-    assert "no good match" in searcher._verdict([hit], state, 1_000_000)[0]  # type: ignore[list-item, arg-type]
+def test_a_question_on_another_subject_has_no_good_match(index: Index) -> None:
+    own = index.search("what makes a diesel engine ignite its fuel?")
+    assert own.good_match and own[0].match in ("strong", "likely") and not own.warnings
+    foreign = index.search("who won the election in the northern province last year?")
+    assert not foreign.good_match and {hit.match for hit in foreign} == {"none"}
+    assert "no good match" in foreign.warnings[0]
+
+
+def test_a_passage_with_all_words_of_the_query_is_a_match_whatever_its_cosine(index: Index) -> None:
+    found = index.search("E4711 prime")
+    assert (found[0].document, found.good_match) == ("codes", True) and found[0].match != "none"
+    words = index.search("E4711 prime", mode="keyword")
+    assert (words[0].match, words[0].strength, words.good_match) == ("likely", None, True)
+
+
+def test_strengths_are_provisional_while_the_index_is_updated(tmp_path: Path, default_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "index", encoder=default_encoder) as growing:
+        growing.add([Document(key, text) for key, text in TEXTS.items()])
+        assert not growing.search("rain").warnings
+        _writer(growing).begin_run()
+        assert "provisional" in growing.search("rain").warnings[0]
+        growing.add([Document("more", "A sail that flaps wears out.")])
+        assert not growing.search("rain").warnings
+
+
+def test_an_index_that_was_built_before_has_strengths_too(tmp_path: Path, default_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "index", encoder=default_encoder) as made:
+        made.add([Document(key, text) for key, text in TEXTS.items()])
+        expected = made.search("rain")[0].strength
+        writer = _writer(made)
+        with writer.transaction():
+            writer.connection.execute("UPDATE spaces SET background = x'', background_count = 0")
+    with Index.open(tmp_path / "index", encoder=default_encoder) as again:
+        assert again.search("rain")[0].strength == pytest.approx(expected, abs=1e-6)
+
+
+def _writer(index: Index) -> LocalWriter:
+    """The writer of an index that has written."""
+    writer = index._writers[0]._writer
+    assert isinstance(writer, LocalWriter)
+    return writer
+
+
+class FewWords(BaseEncoder):
+    """Reads the first three words of a text, and counts what it does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hashing = Encoder.load("hashing")
+        self.name, self.fingerprint, self.dim = "few-words", "few-words@1", self._hashing.dim
+        self._texts, self._truncation = 0, TruncationStats()
+
+    def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
+        self._texts += len(texts)
+        longer = [len(text.split()) - 3 for text in texts if len(text.split()) > 3]
+        self._truncation.passages += len(longer)
+        self._truncation.tokens += sum(longer)
+        return self._hashing.encode([" ".join(text.split()[:3]) for text in texts], role=role)
+
+    @property
+    def embedded(self) -> int:
+        return self._texts
+
+    @property
+    def truncation(self) -> TruncationStats:
+        return self._truncation
+
+
+def test_the_questions_asked_of_an_index_are_not_counted_as_its_texts(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "index", encoder=FewWords()) as made:
+        report = made.add([Document("a", "rain and some wind"), Document("b", "wind")])
+        assert (report.embedded, report.cut_passages, report.cut_tokens) == (2, 1, 1)

@@ -55,7 +55,7 @@ def search(
 
 
 def found(store: LocalWriter, query: str, k: int = 10, **options: object) -> list[str]:
-    ids, scores, _ = search(store, query, k, **options)  # type: ignore[arg-type]
+    ids, scores, *_ = search(store, query, k, **options)  # type: ignore[arg-type]
     assert ids.dtype == np.int64 and scores.dtype == np.float64
     assert (np.diff(scores) <= 0).all()
     return names(store, ids)
@@ -160,7 +160,7 @@ def test_a_word_of_most_passages_is_left_out_while_others_match(crowd: LocalWrit
 
 
 def test_rare_words_count_more_and_ties_go_by_id(crowd: LocalWriter) -> None:
-    ids, scores, _ = lexical.search(crowd.connection.raw, "thing1500 word3", 4)
+    ids, scores, *_ = lexical.search(crowd.connection.raw, "thing1500 word3", 4)
     assert names(crowd, ids)[0] == "1500"
     assert scores[0] > scores[1]
     same = ids[scores == scores[-1]]
@@ -251,18 +251,18 @@ def test_a_reader_searches_too(store: LocalWriter, tmp_path: Path) -> None:
 
 
 def test_a_passage_covers_the_share_of_the_query_that_its_words_carry(store: LocalWriter) -> None:
-    found, _, everything = lexical.search(store.connection.raw, "diesel compression", 5)
+    found, _, everything, _ = lexical.search(store.connection.raw, "diesel compression", 5)
     assert names(store, found) == ["diesel"]
     assert everything.tolist() == [1.0]
-    _, _, some = lexical.search(store.connection.raw, "diesel compression sandwiches on weekdays", 5)
+    _, _, some, _ = lexical.search(store.connection.raw, "diesel compression sandwiches on weekdays", 5)
     assert 0.2 < some[0] < 0.8  # what stands nowhere is missed
-    _, _, same = lexical.search(store.connection.raw, "why does my diesel compression", 5)
+    _, _, same, _ = lexical.search(store.connection.raw, "why does my diesel compression", 5)
     assert same.tolist() == [1.0]  # function words are not
 
 
 def test_shares_fall_with_the_scores_and_lie_between_none_and_all(store: LocalWriter) -> None:
     for text in ("sunlight bread October", "修理", "用Python写程序 diesel", "the"):
-        _, scores, shares = lexical.search(store.connection.raw, text, 8)
+        _, scores, shares, _ = lexical.search(store.connection.raw, text, 8)
         assert ((shares >= 0) & (shares <= 1)).all()
         assert (np.diff(shares) <= 0).all()
         assert len(shares) == len(scores)
@@ -271,3 +271,15 @@ def test_shares_fall_with_the_scores_and_lie_between_none_and_all(store: LocalWr
 def test_function_words_find_passages_only_where_there_is_nothing_else(store: LocalWriter) -> None:
     assert names(store, lexical.search(store.connection.raw, "is the diesel", 8)[0]) == ["diesel"]
     assert "diesel" in names(store, lexical.search(store.connection.raw, "the", 8)[0])
+
+
+def test_a_passage_is_complete_with_every_word_that_is_not_everywhere(store: LocalWriter) -> None:
+    """In any script; a word that no passage has leaves none complete."""
+    for query, expected in (
+        ("is the diesel ignited by compression", ["diesel"]),
+        ("diesel unicorn", []),
+        ("東京", ["tokyo"]),
+    ):
+        found = lexical.search(store.connection.raw, query, 8)
+        complete = names(store, found.ids[found.complete])
+        assert set(complete) <= set(expected) and bool(complete) == bool(expected), query

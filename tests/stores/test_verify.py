@@ -42,7 +42,7 @@ SQL_DAMAGE = {
     "UPDATE spaces SET vectors = vectors + 1": "7 vectors of space 1 are on record, but 6",
     "UPDATE spaces SET dim = 8": "where stand-in makes 16",
     "UPDATE spaces SET info = '{'": "is not JSON",
-    "UPDATE spaces SET background = x'00'": "a null distribution",
+    "UPDATE spaces SET background = x'00'": "null distribution",
     f"UPDATE spaces SET background = x'{'000000000000F07F' * 303}'": "the null distribution of stand-in",
     "UPDATE meta SET value = 9 WHERE key = 'documents'": "9 documents are on record, but 3",
     "UPDATE meta SET value = 9 WHERE key = 'passages'": "9 passages are on record, but 6",

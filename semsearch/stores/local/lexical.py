@@ -165,7 +165,7 @@ def _complete(
         return np.isin(ids, containing(connection, [*runs, *words]))
     sql = "SELECT rowid FROM passages_fts WHERE passages_fts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
     found = connection.execute(sql, (" AND ".join(map(_quoted, words)), json.dumps(ids.tolist())))
-    return np.isin(ids, _ids(found))
+    return np.isin(ids, [row for (row,) in found])
 
 
 def _counts(connection: sqlite3.Connection, table: str, phrases: Iterable[str]) -> dict[str, int]:
