@@ -55,7 +55,7 @@ def check(query: Query) -> None:
             f"alpha must be between 0 and 1, not {query.alpha}.", "1 uses only the cosine, 0 only the words."
         )
     if not 0 <= query.min_strength <= 1:
-        raise UsageError(f"the minimum strength must be between 0 and 1, not {query.min_strength}.", "Try 0.5.")
+        raise UsageError(f"the minimum strength must be between 0 and 1, not {query.min_strength}.", "Try 0.9.")
     if not (query.text.strip() or query.more or query.like):
         raise UsageError("the query is empty.", "Pass a text to search for.")
     if query.mode == "keyword" and not (query.text.strip() or query.more):

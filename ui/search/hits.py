@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import floor
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -47,7 +48,7 @@ def card(each: Found, query: Query, lead: str, *, several: bool) -> None:
         source = hit.document if hit.document.startswith(hit.path) else f"{hit.path} · {hit.document}"  # and its record
         messages.caption(f"{f'{each.index} · ' if several else ''}{source}{_place(hit)}", left)
         if hit.strength is not None:
-            right.progress(min(1.0, max(0.0, hit.strength)), text=f"strength {hit.strength:.2f}")
+            right.progress(hit.strength, text=_strength(hit))
         right.caption(" · ".join(f"{SCORES.get(name, name)} {value:.3f}" for name, value in hit.scores.items()))
         if bar := _parts(hit):
             right.html(bar)
@@ -55,6 +56,12 @@ def card(each: Found, query: Query, lead: str, *, several: bool) -> None:
         _actions(each)
         document_view.show(each)
         _unfolded(each, query)
+
+
+def _strength(hit: Hit) -> str:
+    """The word for the strength of a hit, and the number, rounded down: 0.899 is not likely."""
+    word = "no match" if hit.match == "none" else hit.match
+    return f"{word} · strength {floor(100 * (hit.strength or 0.0)) / 100:.2f}"
 
 
 def _title(each: Found) -> str:
@@ -135,8 +142,8 @@ def _unfolded(each: Found, query: Query) -> None:
         for found in search(each, query):
             with st.container(border=True):
                 row = widgets.row()
-                strength = "" if found.hit.strength is None else f" · strength {found.hit.strength:.2f}"
-                messages.caption(f"{found.hit.path}{_place(found.hit)}{strength} · {found.chip}", row)
+                strength = "" if found.hit.strength is None else f"{_strength(found.hit)} · "
+                messages.caption(f"{found.hit.path}{_place(found.hit)} · {strength}{found.chip}", row)
                 _open_button(row, found)
                 st.html(results.html(found, query))
                 document_view.show(found)

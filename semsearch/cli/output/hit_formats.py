@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from semsearch.cli.output import console
 from semsearch.types import Hit, JsonObject, Results
+from semsearch.utils.strength import rounded
 
 if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet
 
 Format: TypeAlias = Literal["auto", "table", "json", "jsonl", "csv", "tsv", "md", "paths", "trec"]
-COLUMNS = ("query", "rank", "strength", "score", "path", "line", "page", "heading", "document", "id", "text")
+COLUMNS = ("query", "rank", "match", "strength", "score", "path", "line", "page", "heading", "document", "id", "text")
 BOLD, DIM, WORD, PLACE, OFF = "\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[36m", "\x1b[0m"
 CONTEXT = 60  # characters shown before the matching sentence
-HEADER = "  #  strength    score  (the score orders the hits)"
+HEADER = "  #  match   strength    score  (ranked by score)"
 SNIPPET = 320  # characters of a snippet: three or four lines of a terminal
 
 
@@ -51,6 +52,7 @@ def as_object(answer: Answer, *, explain: bool = False) -> JsonObject:
         "mode": results.query.mode,
         "took_ms": {name: round(ms, 3) for name, ms in results.took_ms.items()},
         "hits": [hit_object(hit) for hit in results],
+        "good_match": results.good_match,
         "warnings": list(results.warnings),
         **({"explain": explanation(results)} if explain else {}),
     }
@@ -60,7 +62,7 @@ def hit_object(hit: Hit) -> JsonObject:
     """The JSON object of one hit."""
     shown = {field.name: getattr(hit, field.name) for field in fields(hit) if field.name != "parts"}
     shown["score"] = round(hit.score, 6)
-    shown["strength"] = None if hit.strength is None else round(hit.strength, 4)
+    shown["strength"] = None if hit.strength is None else rounded(hit.strength, 4)
     shown["scores"] = {name: round(value, 6) for name, value in hit.scores.items()}
     near_copies = shown.pop("near_copies")
     return {**shown, "near_copies": near_copies} if near_copies else shown
@@ -124,8 +126,8 @@ def _md(answer: Answer, batch: bool) -> None:
         print(f"## {_markdown(answer.results.query.text)}\n")
     for hit in answer.results:
         heading = f" — {_markdown(hit.heading)}" if hit.heading else ""
-        strength = "" if hit.strength is None else f" (strength {hit.strength:.2f})"
-        print(f"{hit.rank}. **{_markdown(place(hit))}**{heading}{strength}\n   > {_markdown(hit.text)}\n")
+        strength = "" if hit.strength is None else f", strength {rounded(hit.strength):.2f}"
+        print(f"{hit.rank}. **{_markdown(place(hit))}**{heading} ({hit.match}{strength})\n   > {_markdown(hit.text)}\n")
 
 
 def _markdown(text: str) -> str:
@@ -161,14 +163,14 @@ def _table(answers: Iterable[Answer], batch: bool, explain: bool) -> None:
 
 
 def _headline(hit: Hit, colour: bool) -> str:
-    strength = "-" if hit.strength is None else f"{hit.strength:.2f}"
+    strength = "-" if hit.strength is None else f"{rounded(hit.strength):.2f}"
     heading = f"  {console.safe(hit.heading)}" if hit.heading else ""
     more = [f"+{hit.more_in_document} more in this document"] if hit.more_in_document else []
     if hit.near_copies:
         more.append(f"+{len(hit.near_copies)} near copies: {', '.join(map(console.safe, hit.near_copies[:3]))}")
     where = _styled(console.safe(place(hit)), PLACE, colour)
     rest = _styled(f"  ({'; '.join(more)})" if more else "", DIM, colour)
-    return f"{hit.rank:>3}  {strength:>8}  {hit.score:7.4f}  {where}{heading}{rest}"
+    return f"{hit.rank:>3}  {hit.match:<6}  {strength:>8}  {hit.score:7.4f}  {where}{heading}{rest}"
 
 
 def _snippet_lines(hit: Hit, found: Snippet, width: int, colour: bool) -> Iterator[str]:
