@@ -11,11 +11,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self, Unpack, overload
+
+import numpy as np
 
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
@@ -27,7 +31,7 @@ from semsearch.errors import NotFound, UsageError
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import sampling
-from semsearch.search.query_check import make_query
+from semsearch.search.query_check import make_query, written
 from semsearch.search.searcher import Searcher, parse_filter
 from semsearch.search.snippets import Snippet, snippets
 from semsearch.stores import drivers
@@ -48,12 +52,19 @@ from semsearch.types import (
     Skipped,
     SyncReport,
     VectorSample,
+    Where,
 )
+from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from numpy.typing import ArrayLike
+
     from semsearch.documents.page_image import PageImage
     from semsearch.indexing.sources import SyncOptions
     from semsearch.indexing.writer import IndexWriter
+    from semsearch.types import Vectors
 
 
 def _silent(_: Progress) -> None:
@@ -206,20 +217,34 @@ class Index:
 
     @overload
     def search(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
-        self, query: str | Query, **fields: Unpack[QueryFields]
+        self, query: str | Query = "", *, vector: ArrayLike | None = None, **fields: Unpack[QueryFields]
     ) -> Results: ...
     @overload
     def search(self, query: Sequence[str | Query], **fields: Unpack[QueryFields]) -> list[Results]: ...
     def search(
-        self, query: str | Query | Sequence[str | Query], **fields: Unpack[QueryFields]
+        self,
+        query: str | Query | Sequence[str | Query] = "",
+        *,
+        vector: ArrayLike | None = None,
+        **fields: Unpack[QueryFields],
     ) -> Results | list[Results]:
         """The hits for a query, or for each of many. Keywords are the fields of `Query`: k, mode, where, path …
 
-        Raises UsageError for an empty query, BadFilter for a `where` that does not parse.
+        `vector` (d,) is one of your own to search near, of any length above 0, beside the text or without one.
+        `where` is text of the filter language, with `values` for the names in it, or a structure:
+        `where="year > :year", values={"year": 2020}` is `where={"year": {"$gt": 2020}}`.
+        Raises UsageError for an empty query or a vector of another width, BadFilter for a `where` that does not parse.
         """
         if isinstance(query, (str, Query)):
-            return self._searcher.search(make_query(query, fields))
+            own = None if vector is None else _unit_vectors(np.atleast_2d(vector), 1, self._space.dim)
+            return self._searcher.search(make_query(query, fields), own)
+        if vector is not None:
+            raise UsageError("a vector belongs to one query.", "Search for each query by itself.")
         return self._searcher.search_all([make_query(one, fields) for one in query])
+
+    async def asearch(self, query: str | Query = "", **fields: Unpack[QueryFields]) -> Results:
+        """`search` for one query in a thread of a pool of four, so that an event loop goes on meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(_pool(), partial(self.search, query, **fields))
 
     def similar(self, target: int | str | Path, **fields: Unpack[QueryFields]) -> Results:
         """The passages closest to a passage (its id), a document (its id) or a file, without those of the target."""
@@ -250,8 +275,38 @@ class Index:
         """Counts, recipe, spaces, and which backend serves the index and why."""
         return self._reader.info()
 
-    def get(self, target: int | str) -> JsonObject:
-        """A passage by its id, or a document by its id, with its text. Raises NotFound."""
+    @overload
+    def get(self, target: int | str) -> JsonObject: ...
+    @overload
+    def get(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[JsonObject]: ...
+    def get(
+        self,
+        target: int | str | None = None,
+        *,
+        ids: Sequence[str] | None = None,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> JsonObject | list[JsonObject]:
+        """A passage by its id, or a document by its id, with its text. Raises NotFound.
+
+        Without `target` the documents by id that are among `ids` and pass `where`: at most `limit`, without the first
+        `offset`. Unknown ids are left out. Raises BadFilter.
+        """
+        if target is None:
+            names = self.matching(where=where, values=values)
+            if ids is not None:
+                names = sorted(set(names) & set(ids))
+            return [self.get(name) for name in names[offset:][:limit]]
         with self._reader.snapshot():
             if isinstance(target, int) and (found := self._reader.passages([target])):
                 return _passage(found[0])
@@ -267,13 +322,36 @@ class Index:
         """The documents (all, or those of `ids`) by id: id, title, passages, size, time, metadata."""
         return self._reader.documents(path=path, ids=ids, limit=limit, offset=offset)
 
-    def matching(self, *, where: str | None = None, path: str | None = None, words: Sequence[str] = ()) -> list[str]:
+    def count(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
+        """How many documents there are, or how many of them pass a filter. Raises BadFilter."""
+        return len(self) if where is None else len(self.matching(where=where, values=values))
+
+    def vectors(self, ids: Sequence[int]) -> Vectors:
+        """The unit vectors (n, d) of n passages, in the order of their ids. Raises NotFound."""
+        wanted = np.array(sorted(set(ids)), dtype=np.int64)
+        found = {
+            passage: row
+            for numbers, rows in self._reader.vectors(self._space.id, ids=wanted)
+            for passage, row in zip(numbers.tolist(), rows, strict=True)
+        }
+        if missing := [one for one in ids if one not in found]:
+            raise NotFound(f"index {self.name} has no vector of passage {missing[0]}.", "Ids are in every hit.")
+        return np.stack([found[one] for one in ids]) if len(ids) else np.empty((0, self._space.dim), np.float32)
+
+    def matching(
+        self,
+        *,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+        path: str | None = None,
+        words: Sequence[str] = (),
+    ) -> list[str]:
         """Ids, sorted, of the documents that pass a filter and a path glob, and whose id or title contains each of
         `words` in any case. Raises BadFilter.
         """
         with self._reader.snapshot():
             titles = self._reader.titles()
-            if condition := parse_filter(where, path):
+            if condition := parse_filter(written(where, values), path):
                 allowed = set(self._reader.allowed_documents(condition))
                 titles = [each for each in titles if each[0] in allowed]
         folded = [word.casefold() for word in words]
@@ -357,14 +435,45 @@ class Index:
 
     # ---- changing
 
-    def add(self, documents: Iterable[Document]) -> SyncReport:
-        """Add documents, or replace those with the same id; unchanged ones are left alone.
+    def add(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
+        """Add documents, or replace those with the same id; unchanged ones are left alone. `upsert` is the same.
 
+        `vectors` (n, d) are your own, one for each document, which is then one passage; they are scaled to length 1.
         On return they are on disk. Raises UsageError for the id of a document that came from a file, and Locked, as
         every call below.
         """
         with self._turn:
-            return self._writer().add(documents)
+            if vectors is None:
+                return self._writer().add(documents)
+            several = list(documents)
+            return self._writer().add(several, _unit_vectors(vectors, len(several), self._space.dim))
+
+    upsert = add
+
+    async def aadd(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
+        """`add` in a thread of a pool of four, so that an event loop goes on meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(_pool(), partial(self.add, documents, vectors=vectors))
+
+    def update(
+        self, ids: str | Sequence[str], *, metadata: Mapping[str, object] | None = None, text: str | None = None
+    ) -> SyncReport:
+        """Change documents: keys of `metadata` are set, those with None removed; `text` replaces the text of one.
+
+        New metadata embeds nothing. Raises NotFound, UsageError for the id of a document that came from a file.
+        """
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        if text is not None and len(wanted) != 1:
+            raise UsageError(f"a text belongs to one document, not to {len(wanted)}.", "Update each by itself.")
+        with self._turn:
+            return self._writer().add([self._updated(name, metadata or {}, text) for name in wanted])
+
+    def _updated(self, name: str, metadata: Mapping[str, object], text: str | None) -> Document:
+        document = self._reader.document(name)
+        if document is None:
+            raise NotFound(f"index {self.name} has no document {name!r}.", "Ids are in every hit.")
+        merged = {key: value for key, value in {**document.metadata, **metadata}.items() if value is not None}
+        changed = replace(document, metadata=merged)
+        return changed if text is None else replace(changed, text=text, marks=())
 
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
         """Add the content of standard input: one text, or records (`options.kind`). A dry run takes no lock."""
@@ -400,13 +509,24 @@ class Index:
             self._writer(dry_run=True).plan(wanted, options)  # may refuse, so before the lock is taken
             return self._writer(options is not None and options.dry_run).sync(wanted, options, progress)
 
-    def delete(self, ids: Iterable[str], progress: Callable[[Progress], None] = _silent) -> int:
-        """Delete documents from the index; the number deleted. If `progress` raises, none is deleted.
+    def delete(
+        self,
+        ids: Iterable[str] | None = None,
+        progress: Callable[[Progress], None] = _silent,
+        *,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+    ) -> int:
+        """Delete the documents of `ids`, or those that pass `where`; the number deleted.
 
-        Their files, if any, stay, and a `sync` adds the documents again unless its rules exclude them.
+        If `progress` raises, none is deleted. Their files, if any, stay, and a `sync` adds the documents again unless
+        its rules exclude them. Raises BadFilter, and UsageError where both are given or neither.
         """
+        if (ids is None) == (where is None):
+            raise UsageError("delete() takes either ids or where.", 'Write delete(["a", "b"]) or delete(where="…").')
         with self._turn:
-            return self._writer().delete(ids, progress)
+            writer = self._writer()
+            return writer.delete(self.matching(where=where, values=values) if ids is None else ids, progress)
 
     def compact(self) -> None:
         """Free the disk space of deleted documents, and rebuild the vector cache."""
@@ -427,6 +547,24 @@ class Index:
             _ = self._encoder.model
             self._writers.append(_index_writer(drivers.load().open_writer(self.path), self._space, self._encoder))
         return self._writers[0]
+
+
+@lru_cache(maxsize=1)
+def _pool() -> ThreadPoolExecutor:
+    """The threads of the asynchronous methods, shared by all indexes of the process."""
+    from concurrent.futures import ThreadPoolExecutor  # for asynchronous callers only
+
+    return ThreadPoolExecutor(max_workers=4, thread_name_prefix="semsearch")
+
+
+def _unit_vectors(vectors: ArrayLike, n: int, dim: int) -> Vectors:
+    """Vectors of one's own as unit rows (n, dim). Raises UsageError for another shape, NaN, infinity or zeros."""
+    rows = np.asarray(vectors, dtype=np.float32)
+    if rows.shape != (n, dim):
+        raise UsageError(f"the vectors have the shape {rows.shape}, and this index needs ({n}, {dim}).")
+    if not np.isfinite(rows).all() or not rows.any(axis=1).all():
+        raise UsageError("a vector has NaN, infinity or only zeros.", "Leave its document out.")
+    return unit_rows(rows)
 
 
 def _index_writer(writer: StoreWriter, space: Space, encoder: EncoderProtocol) -> IndexWriter:

@@ -25,6 +25,7 @@ Group: TypeAlias = Literal["document", "passage"]
 Metadata: TypeAlias = Mapping[str, Any]  # JSON values only
 JsonObject: TypeAlias = dict[str, Any]  # as `json` reads and writes it
 JsonMapping: TypeAlias = Mapping[str, Any]  # a JSON object that is only read
+Where: TypeAlias = str | Mapping[str, Any]  # a filter: text of the filter language, or a structure
 Match: TypeAlias = Literal["strong", "likely", "weak", "none"]
 DocumentState: TypeAlias = Literal["current", "changed", "unfinished", "gone", "unseen", "kept"]
 
@@ -80,7 +81,7 @@ class Query:
 
     `more`, `less`: (text, weight) pairs that pull the query towards or away from a meaning. `like`: passage
     ids, or document ids. `must`: words that a passage has to contain. `alpha` in 0..1 is the weight of the cosine
-    in linear fusion.
+    in linear fusion. `offset` hits are left out: a second page of ten has offset 10.
     """
 
     text: str = ""
@@ -96,15 +97,20 @@ class Query:
     min_strength: float = 0.0
     group: Group = "document"
     exact: bool = False
+    offset: int = 0
 
 
 class QueryFields(TypedDict, total=False):
-    """The fields of `Query` as keywords of `Index.search`; one text may stand where several may."""
+    """The fields of `Query` as keywords of `Index.search`; one text may stand where several may.
+
+    `where` may be a structure of fields and operators too, and `values` are those of the names in it (docs/filters.md).
+    """
 
     k: int
     mode: Mode
     alpha: float | None
-    where: str | None
+    where: Where | None
+    values: Mapping[str, object] | None
     path: str | None
     more: str | Iterable[str | tuple[str, float]]
     less: str | Iterable[str | tuple[str, float]]
@@ -113,6 +119,7 @@ class QueryFields(TypedDict, total=False):
     min_strength: float
     group: Group
     exact: bool
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ class _Pending(NamedTuple):
     document: Document
     origin: Source | None
     passages: Sequence[Passage]
+    vector: Vectors | None  # (1, d), of a document that comes with its own
 
 
 class Ingest:
@@ -64,12 +65,19 @@ class Ingest:
         self._truncated_before = replace(encoder.truncation)
 
     def put(
-        self, document: Document, origin: Source | None = None, *, stamp: DocumentStamp | None, adopt: bool = False
+        self,
+        document: Document,
+        origin: Source | None = None,
+        *,
+        stamp: DocumentStamp | None,
+        adopt: bool = False,
+        vector: Vectors | None = None,
     ) -> None:
         """Take one document. `stamp`: that of the stored document with its id, None for none.
 
         `adopt`: the document has moved here from a file that is gone; it is written again as part of its new file, or
-        it would be deleted with the old one. Raises Unreadable for a document that cannot be stored.
+        it would be deleted with the old one. With a `vector` (1, d) it is one passage. Raises Unreadable for a document
+        that cannot be stored.
         """
         check_document(document)
         if document.id in self._seen:
@@ -79,14 +87,16 @@ class Ingest:
         self._seen[document.id] = origin.path if origin else "this call"
         outcome = _outcome(document, stamp, adopt)
         self.documents[outcome] += 1
-        if self._writer.dry_run or (outcome == "unchanged" and not self._force):
+        force = self._force or vector is not None
+        if self._writer.dry_run or (outcome == "unchanged" and not force):
             return
         same_text = stamp is not None and stamp.sha256 == text_hash(document.text)
-        if same_text and not (self._force or adopt):  # new metadata under an old text, nothing to embed
+        if same_text and not (force or adopt):  # new metadata under an old text, nothing to embed
             self._refresh.append(document)
         else:
-            cut = passages(document, self._splitter, self._encoder.count_tokens)
-            self._pending.append(_Pending(document, origin, cut))
+            splitter = self._splitter if vector is None else Splitter("none")
+            cut = passages(document, splitter, self._encoder.count_tokens)
+            self._pending.append(_Pending(document, origin, cut, vector))
             self._waiting += len(cut)
         if max(self._waiting, len(self._refresh)) >= BATCH:
             self.flush(last=False)
@@ -102,8 +112,8 @@ class Ingest:
         """Commit all that is pending, in one transaction. Unless it is the `last`, strengths are provisional."""
         if not (self._pending or self._finished or self._refresh):
             return
-        texts = [passage.text for item in self._pending for passage in item.passages]
-        vectors = self._encoder.encode(texts, role="passage")
+        texts = [passage.text for item in self._pending if item.vector is None for passage in item.passages]
+        vectors = self._encoder.encode(texts, role="passage") if texts else np.empty((0, self._space.dim), np.float32)
         with self._writer.transaction():
             ids = {key: self._writer.put_source(source) for key, source in self._sources().items()}
             self._writer.replace(_entries(self._pending, vectors, ids), self._space.id)
@@ -111,7 +121,7 @@ class Ingest:
                 self._writer.refresh(document.id, document.metadata, document.title)
             if not last:
                 self._writer.begin_run()
-        self.written += len(texts)
+        self.written += sum(len(item.passages) for item in self._pending)
         self._pending, self._refresh, self._finished, self._waiting = [], [], [], 0
         if not last:
             self.refresh_null_distribution(null_distribution.DOUBLED)
@@ -155,8 +165,13 @@ def _outcome(document: Document, stamp: DocumentStamp | None, adopt: bool) -> Ou
 
 
 def _entries(pending: Sequence[_Pending], vectors: Vectors, ids: Mapping[tuple[str, str], int]) -> list[Entry]:
-    ends = np.cumsum([len(item.passages) for item in pending], dtype=np.int64)
+    ends = np.cumsum([len(item.passages) if item.vector is None else 0 for item in pending], dtype=np.int64)
     return [
-        Entry(item.document, ids[item.origin.key] if item.origin else None, item.passages, rows)
+        Entry(
+            item.document,
+            ids[item.origin.key] if item.origin else None,
+            item.passages,
+            rows if item.vector is None else item.vector,
+        )
         for item, rows in zip(pending, np.split(vectors, ends), strict=False)
     ]

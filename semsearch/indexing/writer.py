@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents.loaders import Fields
@@ -20,6 +20,9 @@ from semsearch.indexing.sources import SyncOptions
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import DocumentStamp, Space
 from semsearch.types import Document, EncoderProtocol, JsonObject, Progress, Skipped, SyncReport
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
 
 DELETED_AT_ONCE = 500  # documents between two progress reports
 
@@ -40,19 +43,21 @@ class IndexWriter:
         """Close the store and release its lock."""
         self._writer.close()
 
-    def add(self, documents: Iterable[Document]) -> SyncReport:
+    def add(self, documents: Iterable[Document], vectors: Vectors | None = None) -> SyncReport:
         if isinstance(documents, Document):
             raise UsageError("add() takes several documents.", "Put it in a list: add([document]).")
         with self._run() as run:
-            for document in documents:
+            for at, document in enumerate(documents):
                 if not isinstance(document, Document):
                     raise UsageError(
                         f"add() takes Document objects, not {type(document).__name__}.", "Write Document(id, text)."
                     )
+                if vectors is not None and not document.text.strip():
+                    raise UsageError(f"document {document.id!r} has a vector and no text.", "A hit shows a text.")
                 stamp = self._stamp(document.id)
                 if stamp is not None and stamp.source is not None:
                     raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another id.")
-                run.put(document, stamp=stamp)
+                run.put(document, stamp=stamp, vector=None if vectors is None else vectors[at : at + 1])
         return self._report(run)
 
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import get_args
 
-from semsearch.errors import UnknownName, UsageError
-from semsearch.types import Group, Mode, Query, QueryFields
+from semsearch.errors import BadFilter, UnknownName, UsageError
+from semsearch.types import Group, Mode, Query, QueryFields, Where
 
 FIELDS = tuple(QueryFields.__annotations__)
 
@@ -18,7 +19,10 @@ def make_query(text: str | Query, fields: QueryFields) -> Query:
     """
     for name in set(fields).difference(FIELDS):
         raise UsageError(f"a search has no {name!r}.", f"It has: {', '.join(FIELDS)}.")
-    changes: dict[str, object] = dict(fields)
+    changes: dict[str, object] = {**fields, "where": written(fields.get("where"), fields.get("values"))}
+    changes.pop("values", None)
+    if "where" not in fields:
+        del changes["where"]
     for name in ("must", "like"):
         if name in changes:
             changes[name] = _several(changes[name])
@@ -26,6 +30,21 @@ def make_query(text: str | Query, fields: QueryFields) -> Query:
         if name in changes:
             changes[name] = tuple((one, 1.0) if isinstance(one, str) else one for one in _several(changes[name]))
     return replace(Query(text) if isinstance(text, str) else text, **changes)  # type: ignore[arg-type]  # checked above
+
+
+def written(where: Where | None, values: Mapping[str, object] | None = None) -> str | None:
+    """A filter as text of the filter language, with the values of its names. Raises BadFilter."""
+    if where is None or (isinstance(where, str) and values is None):
+        if values:
+            raise BadFilter("values are given without a filter.", 'Pass where="year > :year" with them.')
+        return where
+    from semsearch.search import filter_text  # for structures and bound values only
+
+    if isinstance(where, str):
+        return filter_text.bind(where, values or {})
+    if values is not None:
+        raise BadFilter("a structure has its values inside.", "Leave out values, or write the filter as text.")
+    return filter_text.from_mapping(where)
 
 
 def _several(value: object) -> tuple[object, ...]:
@@ -40,8 +59,10 @@ def texts_to_encode(query: Query) -> list[tuple[str, float]]:
     return [*weighted, *query.more, *((text, -weight) for text, weight in query.less)]
 
 
-def check(query: Query) -> None:
+def check(query: Query, *, has_vector: bool = False) -> None:
     """Raises UsageError for a query that cannot be answered, with the remedy."""
+    if not isinstance(query.offset, int) or query.offset < 0:
+        raise UsageError(f"offset must be a whole number of at least 0, not {query.offset!r}.", "Leave it out.")
     if not isinstance(query.k, int) or query.k < 1:
         raise UsageError(f"k must be a whole number of at least 1, not {query.k!r}.", "Use for example k=10 (-k 10).")
     for name, value, known in (("mode", query.mode, get_args(Mode)), ("group", query.group, get_args(Group))):
@@ -56,7 +77,7 @@ def check(query: Query) -> None:
         )
     if not 0 <= query.min_strength <= 1:
         raise UsageError(f"the minimum strength must be between 0 and 1, not {query.min_strength}.", "Try 0.9.")
-    if not (query.text.strip() or query.more or query.like):
+    if not (query.text.strip() or query.more or query.like or has_vector):
         raise UsageError("the query is empty.", "Pass a text to search for.")
     if query.mode == "keyword" and not (query.text.strip() or query.more):
         raise UsageError("a keyword search needs words.", "Pass a text, or use the semantic mode.")

@@ -73,10 +73,10 @@ class Searcher:
         self._state: _State | None = None
         self._measured: NullDistribution | None = None  # of an index that has none on record
 
-    def search(self, query: Query) -> Results:
-        """The hits for one query. Raises UsageError, BadFilter, NotFound."""
-        check(query)
-        return self._search(query, self.queries)
+    def search(self, query: Query, vector: Vectors | None = None) -> Results:
+        """The hits for one query, with a `vector` (1, d) also near that. Raises UsageError, BadFilter, NotFound."""
+        check(query, has_vector=vector is not None)
+        return self._search(query, self.queries, vector)
 
     def search_all(self, queries: Sequence[Query]) -> list[Results]:
         """The hits for each of many queries. Their texts are encoded in one call, and each reports its share."""
@@ -91,28 +91,29 @@ class Searcher:
         found = [self._search(query, encoded) for query in queries]
         return [replace(one, took_ms={**one.took_ms, "encode": share}) for one in found]
 
-    def _search(self, query: Query, queries: QueryCache) -> Results:
+    def _search(self, query: Query, queries: QueryCache, own_vector: Vectors | None = None) -> Results:
         began = time.perf_counter()
         weighted = texts_to_encode(query)
         encoded = queries.encode_queries([text for text, _ in weighted]) if weighted else None
-        vector = None
+        vector = own_vector
         warnings: list[str] = []
         if encoded is not None:
             vector = np.array([[weight for _, weight in weighted]], dtype=np.float32) @ encoded.vectors
+            vector = vector if own_vector is None else vector + own_vector
             if lost := encoded.truncated_tokens:
                 warnings.append(f"the query is too long for the encoder: about {lost} tokens at its end were ignored.")
         started = time.perf_counter()
         with self._reader.snapshot():
             state = self._current_state()
             target = self._target(query, vector, state)
-            hits, plan = self._ranked(query, target, state, warnings)
+            wide = replace(query, k=query.k + query.offset)
+            hits, plan = self._ranked(wide, target, state, warnings)
             good = self._verdict(query, hits, state, warnings)
         done = time.perf_counter()
         took = {"encode": round((started - began) * 1000, 2), "search": round((done - started) * 1000, 2)}
         plan["encoded"] = encoded.encoded if encoded else 0
-        if not good:
-            hits = [replace(hit, match="none") for hit in hits]
-        return Results(query, tuple(hits), took, tuple(warnings), plan, good)
+        shown = hits[query.offset :] if good else [replace(hit, match="none") for hit in hits[query.offset :]]
+        return Results(query, tuple(shown), took, tuple(warnings), plan, good)
 
     def _current_state(self) -> _State:
         version, state = self._reader.version(), self._state
