@@ -30,6 +30,7 @@ Written by `scripts/api_reference.py`: change the docstrings or `docs/api/`, not
 (or rows), `q` queries, `t` tokens, `h` hidden width, `d` vector width, `k` neighbours. Vectors are float32 rows of
 length 1, so a dot product is a cosine.
 """
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.ClassDef | ast.FunctionDef | ast.Assign
 
 
@@ -126,10 +127,10 @@ class _Literals(ast.NodeTransformer):
 
 def _methods(node: ast.ClassDef, tree: ast.Module) -> Iterator[tuple[str, ...]]:
     """The public methods and properties of a class, those included that are functions of another module."""
-    last: dict[str, ast.FunctionDef] = {}  # of overloads the first says what is taken, the last what is meant
+    last: dict[str, Function] = {}  # of overloads the first says what is taken, the last what is meant
     overloads: dict[str, list[str]] = {}
     for each in node.body:
-        if isinstance(each, ast.FunctionDef) and (not each.name.startswith("_") or each.name == "__len__"):
+        if isinstance(each, Function) and (not each.name.startswith("_") or each.name == "__len__"):
             if any(ast.unparse(one) == "overload" for one in each.decorator_list):
                 overloads.setdefault(each.name, []).append(_signature(each, method=True))
             else:
@@ -168,7 +169,7 @@ def _class_signature(node: ast.ClassDef) -> str:
     return f"class {node.name}{f'({bases})' if bases else ''}{':' + body if body else ''}"
 
 
-def _signature(node: ast.FunctionDef, method: bool = False) -> str:
+def _signature(node: Function, method: bool = False) -> str:
     kinds = [ast.unparse(each) for each in node.decorator_list]
     returned = ast.unparse(node.returns) if node.returns else "None"
     if "property" in kinds:
@@ -176,14 +177,15 @@ def _signature(node: ast.FunctionDef, method: bool = False) -> str:
     arguments = ast.unparse(node.args)
     if method and "staticmethod" not in kinds:
         arguments = arguments.removeprefix("self").removeprefix("cls").removeprefix(", ")
-    line = f"{node.name}({arguments}) -> {returned}"
+    name = f"await {node.name}" if isinstance(node, ast.AsyncFunctionDef) else node.name
+    line = f"{name}({arguments}) -> {returned}"
     if len(line) <= 100:
         return line
     inner = [ast.unparse(part) for part in _arguments(node, method and "staticmethod" not in kinds)]
-    return "\n".join([f"{node.name}(", *(f"    {part}," for part in inner), f") -> {returned}"])
+    return "\n".join([f"{name}(", *(f"    {part}," for part in inner), f") -> {returned}"])
 
 
-def _arguments(node: ast.FunctionDef, bound: bool) -> Iterator[ast.AST]:
+def _arguments(node: Function, bound: bool) -> Iterator[ast.AST]:
     """Each argument with its default, as an expression of its own."""
     args = node.args
     plain = [*args.posonlyargs, *args.args]
@@ -204,7 +206,7 @@ def _one(argument: ast.arg, default: ast.expr | None) -> ast.arguments:
     return ast.arguments([], [argument], None, [], [], None, [] if default is None else [default])
 
 
-def _words(node: ast.ClassDef | ast.FunctionDef) -> str:
+def _words(node: ast.ClassDef | Function) -> str:
     """A docstring as Markdown: its doctests and whatever is aligned in columns as blocks of code."""
     words, _, doctest = (ast.get_docstring(node) or "").partition(">>>")
     parts = []

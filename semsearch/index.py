@@ -436,7 +436,7 @@ class Index:
     # ---- changing
 
     def add(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
-        """Add documents, or replace those with the same id; unchanged ones are left alone. `upsert` is the same.
+        """Add documents, or replace those with the same id; unchanged ones are left alone.
 
         `vectors` (n, d) are your own, one for each document, which is then one passage; they are scaled to length 1.
         On return they are on disk. Raises UsageError for the id of a document that came from a file, and Locked, as
@@ -448,7 +448,9 @@ class Index:
             several = list(documents)
             return self._writer().add(several, _unit_vectors(vectors, len(several), self._space.dim))
 
-    upsert = add
+    def upsert(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
+        """`add`, which replaces documents with the same id, under the name that vector databases have for it."""
+        return self.add(documents, vectors=vectors)
 
     async def aadd(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
         """`add` in a thread of a pool of four, so that an event loop goes on meanwhile."""
