@@ -74,7 +74,7 @@ def resolve(flags: Mapping[str, object] | None = None) -> dict[str, Value]:
 
 def home(explicit: Path | None = None) -> Path:
     """The folder that holds the indexes; it need not exist yet."""
-    chosen = explicit.expanduser() if explicit else load().home
+    chosen = Path(explicit).expanduser() if explicit else load().home
     if chosen:
         return chosen
     if Path("indexes").is_dir():
