@@ -22,6 +22,7 @@ def hit(rank: int = 1, **changes: Any) -> Hit:
         "rank": rank, "id": 40 + rank, "score": 0.0311, "strength": 0.98, "path": "a/b.md", "document": "a/b.md",
         "start": 120, "end": 310, "line": 7, "page": None, "heading": "Kettles", "text": "Vinegar removes scale.",
         "scores": {"cosine": 0.71, "bm25": 8.2}, "metadata": {"year": 2020}, "more_in_document": 2,
+        "match": "likely",
     }  # fmt: skip
     return Hit(**{**usual, **changes})
 
@@ -46,8 +47,8 @@ def test_json_has_exactly_the_keys_of_the_contract(capsys: pytest.CaptureFixture
         "hits": [{"rank": 1, "id": 41, "score": 0.0311, "strength": 0.98, "path": "a/b.md", "document": "a/b.md",
                   "start": 120, "end": 310, "line": 7, "page": None, "heading": "Kettles",
                   "text": "Vinegar removes scale.", "scores": {"cosine": 0.71, "bm25": 8.2}, "metadata": {"year": 2020},
-                  "more_in_document": 2}],
-        "warnings": ["a warning"],
+                  "more_in_document": 2, "match": "likely"}],
+        "good_match": True, "warnings": ["a warning"],
     }  # fmt: skip
 
 
@@ -105,15 +106,24 @@ def test_trec_is_a_run_file_that_its_tools_can_read(capsys: pytest.CaptureFixtur
 
 
 def test_a_table_names_the_place_the_strength_and_what_else_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    text = written(capsys, "table", answer(hit(), hit(2, page=3, line=None, strength=None, near_copies=("c.md",))))
+    other = hit(2, page=3, line=None, strength=None, match="weak", near_copies=("c.md",))
+    text = written(capsys, "table", answer(hit(), other))
     head, first, snippet, second, _ = text.splitlines()
-    assert head.split()[:3] == ["#", "strength", "score"] and "score orders" in head
-    assert first.split()[:5] == ["1", "0.98", "0.0311", "a/b.md:7", "Kettles"]
+    assert head.split()[:4] == ["#", "match", "strength", "score"] and "ranked by score" in head
+    assert first.split()[:6] == ["1", "likely", "0.98", "0.0311", "a/b.md:7", "Kettles"]
     assert "+2 more in this document" in first
     assert snippet.strip() == "Vinegar removes scale."
-    assert second.split()[1] == "-"
+    assert second.split()[1:3] == ["weak", "-"]
     assert "a/b.md p.3" in second
     assert "c.md" in second
+
+
+def test_a_number_never_contradicts_its_word(capsys: pytest.CaptureFixture[str]) -> None:
+    """0.8999 is weak, so it is not shown as 0.90."""
+    weak = answer(hit(strength=0.8999, match="weak"))
+    assert "weak        0.89" in written(capsys, "table", weak)
+    assert "(weak, strength 0.89)" in written(capsys, "md", weak)
+    assert json.loads(written(capsys, "jsonl", weak))["strength"] == 0.8999
 
 
 def test_a_snippet_is_short_and_holds_the_matching_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +143,7 @@ def test_wide_letters_count_twice_and_lines_stay_within_the_terminal(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     text = "水垢は酢で落とせます。" * 40
-    lines = written(capsys, "table", answer(hit(text=text, heading=None))).splitlines()[1:]
+    lines = written(capsys, "table", answer(hit(text=text, heading=None, more_in_document=0))).splitlines()[1:]
     assert len(lines) > 2
     assert max(show.columns(line) for line in lines) <= 60
 

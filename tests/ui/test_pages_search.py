@@ -316,7 +316,7 @@ def test_that_one_index_has_no_good_match_is_said_only_where_none_has() -> None:
         warnings: tuple[str, ...] = ()
 
     good, poor = Said(["hit"]), Said(["hit"])
-    poor.warnings = ("no good match: the best strength is 0.10.", "a scan was slow")
+    poor.warnings = ("no good match: the best strength is 0.10, and a likely match has 0.9 or more.", "a scan was slow")
     both = results.Answer((), {"notes": good, "others": poor}, {})
     assert hits._warnings(both) == ["others: a scan was slow"]
     assert len(hits._warnings(results.Answer((), {"others": poor}, {}))) == 2
