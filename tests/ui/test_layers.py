@@ -17,6 +17,7 @@ PUBLIC = {
     "semsearch.prompts",
     "semsearch.training",
     "semsearch.types",
+    "semsearch.utils.quantities",
     "semsearch.utils.stop_words",
     "semsearch.utils.writing_systems",
 }

@@ -17,9 +17,10 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from semsearch.types import JsonObject
+from semsearch.utils.quantities import count
 
 from ..shared import charts, encoder_picker, tables
-from ..shared.messages import count, plain
+from ..shared.messages import plain
 from ..shared.pairs import Pair
 from .pair_scores import Scored
 

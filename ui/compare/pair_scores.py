@@ -13,10 +13,11 @@ import streamlit as st
 
 from semsearch import Encoder, Progress, sts
 from semsearch.evaluation import pearson, rankdata, spearman
+from semsearch.utils.quantities import count
 
 from ..shared import jobs
 from ..shared.encoder_picker import measure_in_job, short_name
-from ..shared.messages import count, plain
+from ..shared.messages import plain
 from ..shared.pairs import Pair
 from .uploaded_pairs import PairSet
 

@@ -8,9 +8,10 @@ import streamlit as st
 
 from semsearch import Encoder
 from semsearch.types import JsonObject
+from semsearch.utils.quantities import count
 
 from ..shared import encoder_picker, jobs, messages, tables, widgets
-from ..shared.messages import count, plain
+from ..shared.messages import plain
 from ..shared.pairs import Pair
 from ..shared.widgets import URL
 from . import correlation, one_pair, pair_scores, uploaded_pairs

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from semsearch.utils.quantities import count
+
 from ..shared import pairs
-from ..shared.messages import count, plain
+from ..shared.messages import plain
 from ..shared.pairs import Pair
 
 MOST_SETS = 8

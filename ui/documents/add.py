@@ -14,9 +14,9 @@ import streamlit as st
 
 from semsearch import SemsearchError, Splitter, SyncOptions, SyncReport
 from semsearch.types import JsonObject
+from semsearch.utils.quantities import count
 
 from ..shared import jobs, messages, pool, tables, widgets
-from ..shared.messages import count
 from . import read_options
 
 MOST_NAMED = 20  # skipped files in the report of a dry run
@@ -124,8 +124,8 @@ def _chunking(name: str, info: JsonObject, busy: bool) -> None:
     with st.form(key, border=False):
         widgets.splitter_fields(key, splitter, size_help=f"At most.{reads}")
         st.caption(
-            f"All {count(info['documents'], 'document')} are split and embedded again: passages of two sizes in "
-            "one index would not compete fairly. Searching works meanwhile."
+            f"All {count(info['documents'], 'document')} are split and embedded again, because scores of passages of "
+            "two sizes cannot be compared. Searching works meanwhile."
         )
         args = (name, splitter)
         st.form_submit_button("Split everything again", on_click=_resplit, args=args, disabled=busy)

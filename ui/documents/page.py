@@ -9,9 +9,10 @@ import streamlit as st
 
 from semsearch import Index
 from semsearch.types import JsonObject
+from semsearch.utils.quantities import count
 
 from ..shared import index_picker, jobs, messages, pool, tables, widgets
-from ..shared.messages import count, plain, size
+from ..shared.messages import plain, size
 from ..shared.widgets import URL
 from . import add, passages, skipped
 

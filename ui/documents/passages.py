@@ -11,9 +11,10 @@ import streamlit as st
 
 from semsearch import Index, SemsearchError
 from semsearch.types import JsonObject
+from semsearch.utils.quantities import count
 
 from ..shared import messages, pool, tables, widgets
-from ..shared.messages import count, plain
+from ..shared.messages import plain
 
 MOST_COUNTED = 1_000  # passages whose tokens are counted: some tenths of a second
 AT_ONCE = 50  # in the browser

@@ -10,9 +10,9 @@ from semsearch import Index
 from semsearch.evaluation import sample_sentences, sts_pairs
 from semsearch.training import base_model_of
 from semsearch.types import JsonObject
+from semsearch.utils.quantities import count
 
 from ..shared import encoder_picker, index_picker, jobs, messages, pairs, widgets
-from ..shared.messages import count
 from ..shared.widgets import URL
 from . import encoder_metrics, metric_job
 from .encoder_metrics import TITLES

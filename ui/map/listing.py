@@ -9,9 +9,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index
+from semsearch.utils.quantities import count
 
 from ..shared import background, highlight, messages, tables, widgets
-from ..shared.messages import count, one_line, plain
+from ..shared.messages import one_line, plain
 from ..shared.widgets import URL
 from . import clusters, points
 from .clusters import PAIRS

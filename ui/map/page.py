@@ -8,9 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index
+from semsearch.utils.quantities import count
 
 from ..shared import background, index_picker, messages, pool, widgets
-from ..shared.messages import count
 from ..shared.widgets import URL
 from . import canvas, listing, points, projection, selection
 from .clusters import Floats

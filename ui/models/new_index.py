@@ -9,9 +9,9 @@ from pathlib import Path
 import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError, Splitter
+from semsearch.utils.quantities import count
 
 from ..shared import encoder_picker, jobs, messages, widgets
-from ..shared.messages import count
 
 BACKENDS = ("auto", "exact", "flat", "compressed", "ivf")
 ALL_OR_NOTHING = "it is created completely or not at all"

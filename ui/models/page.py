@@ -10,9 +10,10 @@ import streamlit as st
 
 from semsearch import Index, SemsearchError
 from semsearch.types import JsonObject
+from semsearch.utils.quantities import count
 
 from ..shared import index_picker, jobs, messages, pool, tables, widgets
-from ..shared.messages import count, plain, size
+from ..shared.messages import plain, size
 from . import catalogue, export, new_index, train
 
 Work = Callable[[Path, jobs.Report], jobs.Outcome]
@@ -147,10 +148,8 @@ def _verify(folder: Path, report: jobs.Report) -> jobs.Outcome:
         problems = index.verify(report)
     if not problems:
         return jobs.Outcome("Everything is in order.")
-    found = (
-        f"{count(len(problems), 'problem')} found. Restore a dump or build the index again; compact mends a bad cache."
-    )
-    return jobs.Outcome(found, tuple(problems[:20]))
+    fix = "Restore a dump or build the index again; compact rebuilds a damaged cache."
+    return jobs.Outcome(f"{count(len(problems), 'problem')} found. {fix}", tuple(problems[:20]))
 
 
 def _dump(folder: Path, _: jobs.Report) -> jobs.Outcome:

@@ -10,9 +10,9 @@ import streamlit as st
 
 from semsearch import Query
 from semsearch.types import JsonObject
+from semsearch.utils.quantities import count
 
 from ..shared import messages, pool, tables, widgets
-from ..shared.messages import count
 from . import filters, hits, results
 from .results import Answer, Found
 
@@ -77,7 +77,7 @@ def _encoding(answer: Answer) -> str:
 def _devices(answer: Answer) -> list[str]:
     """The devices of the encoders of these indexes."""
     names = [name for name, each in answer.results.items() if each.query.mode != "keyword"]
-    return list(dict.fromkeys(str(getattr(pool.index(name).encoder, "device", "cpu")) for name in names))
+    return list(dict.fromkeys(str(pool.index(name).encoder.info.get("device", "cpu")) for name in names))
 
 
 def record(rank: int, each: Found) -> JsonObject:

@@ -12,9 +12,10 @@ from typing import Any
 import streamlit as st
 
 from semsearch import Index, Query, SemsearchError
+from semsearch.utils.quantities import count
 
 from ..shared import index_picker, messages, pool, widgets
-from ..shared.messages import count, plain
+from ..shared.messages import plain
 from ..shared.widgets import URL
 from . import document_view, filters, footer, hits, results
 

@@ -51,15 +51,6 @@ def size(number: float) -> str:
     return f"{number / 1000**power:.{min(power, 1)}f} {UNITS[power]}"
 
 
-def count(number: int, noun: str) -> str:
-    """A number of things.
-
-    >>> count(1, "document"), count(1200, "document")
-    ('1 document', '1,200 documents')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def info(text: str, place: Place = None, icon: str = "info") -> None:
     """A note in plain text."""
     (place or st).info(plain(text), icon=f":material/{icon}:")

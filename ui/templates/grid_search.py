@@ -8,9 +8,9 @@ import streamlit as st
 
 from semsearch import Progress
 from semsearch.evaluation import search_templates, sts_pairs, template_grid
+from semsearch.utils.quantities import count
 
 from ..shared import encoder_picker, jobs, messages, pairs, runs, tables, widgets
-from ..shared.messages import count
 from ..shared.pairs import Pair
 
 KEY = ("Templates",)

@@ -24,6 +24,7 @@ from semsearch.encoders import device as _device
 from semsearch.errors import SemsearchError
 from semsearch.stores import drivers
 from semsearch.utils import plugins
+from semsearch.utils.quantities import count
 
 MIN_FREE_BYTES = 1 << 30  # an index of a hundred thousand passages, and its rebuild
 SENTENCES = ("A man is eating food.", "A man eats something.", "The engine does not start.")  # the first two agree
@@ -56,7 +57,7 @@ def doctor(
     }
     found = [finding for name, check in checks.items() for finding in _run(name, check)]
     broken = [finding for finding in found if finding.state == "broken"]
-    failed = SemsearchError(f"{console.count(len(broken), 'thing')} broken.", broken[0].fix) if broken else None
+    failed = SemsearchError(f"{count(len(broken), 'thing')} broken.", broken[0].fix) if broken else None
     rows = [[f.state, f.check, f.detail + (f" -> {f.fix}" if f.fix else "")] for f in found]
     shown = {"ok": not broken, "checks": [asdict(finding) for finding in found]}
     console.result(shown, lambda: console.table(rows), as_json=as_json, failed=failed)

@@ -18,6 +18,7 @@ from semsearch.prompts import library, linter
 from semsearch.prompts.library import Template
 from semsearch.prompts.linter import Finding
 from semsearch.types import JsonObject
+from semsearch.utils.quantities import count
 
 SENTENCE = "A man is playing a guitar."
 WHICH = "A name from `templates list`, a TOML file (FILE:NAME for one of several), or a text that contains [X]."
@@ -95,7 +96,7 @@ def lint(
     checked = [replace(one, method=methods.check_name(method or one.method)) for one in named]
     found = [(one, linter.lint(one, kind=kind, tokenizer=tokenizer, check_options=methods.make)) for one in checked]
     faulty = sum(any(finding.severity == "error" for finding in findings) for _, findings in found)
-    message = f"{faulty} of {console.count(len(found), 'template')} cannot be used unchanged."
+    message = f"{faulty} of {count(len(found), 'template')} cannot be used unchanged."
     failed = GateFailed(message, "See the lines that begin with error.") if faulty else None
     shown = {"templates": [_linted(one, findings) for one, findings in found], "faulty": faulty}
     console.result(shown, lambda: _print(found), as_json=as_json, failed=failed)

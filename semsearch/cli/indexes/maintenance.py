@@ -13,6 +13,7 @@ from semsearch.cli.lookup import choose_index, existing_index, existing_paths, o
 from semsearch.cli.options import WHICH_INDEX, JsonFlag, NameArgument, NameOption, YesFlag, complete_index, flag, value
 from semsearch.cli.output import console
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
+from semsearch.utils.quantities import count
 
 CONFIRM_ABOVE = 10  # documents
 
@@ -47,7 +48,7 @@ def delete(
             console.confirm(f"Delete {len(doomed):,} documents from {index.name}?", yes=yes)
         deleted = len(doomed) if dry_run else index.delete(doomed) if doomed else 0
     found = {"index": index.name, "deleted": deleted, "documents": doomed, **({"dry_run": True} if dry_run else {})}
-    text = f"{index.name}: {console.count(deleted, 'document')} deleted"
+    text = f"{index.name}: {count(deleted, 'document')} deleted"
     console.result(found, doomed if dry_run else text, as_json=as_json, quiet=ctx.obj.quiet)
 
 
@@ -114,7 +115,7 @@ def verify(ctx: typer.Context, name: NameArgument = None, named: NameOption = No
         problems = [error.message]
     if problems:
         failed = GateFailed(
-            f"{label}: {console.count(len(problems), 'problem')} found.",
+            f"{label}: {count(len(problems), 'problem')} found.",
             "Restore a dump or rebuild the index; `semsearch compact` repairs a bad vector index.",
         )
     found = {"index": label, "ok": not problems, "problems": problems}
@@ -156,7 +157,7 @@ def restore(
     [source] = existing_paths([file])
     with semsearch.Index.restore(source, name or source.name.split(".")[0], home=ctx.obj.folder()) as index:
         documents = len(index)
-    text = f"{index.name}: {console.count(documents, 'document')} restored"
+    text = f"{index.name}: {count(documents, 'document')} restored"
     console.result({"index": index.name, "documents": documents}, text, as_json=as_json, quiet=ctx.obj.quiet)
 
 

@@ -129,14 +129,6 @@ def colours() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def count(number: int, noun: str) -> str:
-    """
-    >>> count(1, "passage"), count(2000, "passage")
-    ('1 passage', '2,000 passages')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def columns(text: str) -> int:
     """The width of `text` on a terminal: East Asian wide characters take two columns, combining ones none."""
     if text.isascii():

@@ -8,6 +8,7 @@ from semsearch.cli.options import Options
 from semsearch.cli.output import console
 from semsearch.errors import GateFailed
 from semsearch.types import SyncReport
+from semsearch.utils.quantities import count
 
 LISTED = 10  # skipped files that are named on stderr; `info` names them all
 
@@ -16,7 +17,7 @@ def show(report: SyncReport, options: Options, *, strict: bool, as_json: bool) -
     """Print warnings and skipped files to stderr, counts to stdout. With `strict`, exit 5 if any was skipped."""
     counts, warnings = document_counts(report), _warnings(report)
     console.warn(warnings)
-    skipped = console.count(len(report.skipped), "item")
+    skipped = count(len(report.skipped), "item")
     if report.skipped:
         console.note(f"skipped {skipped}:")
     for item in report.skipped[:LISTED]:
@@ -28,7 +29,7 @@ def show(report: SyncReport, options: Options, *, strict: bool, as_json: bool) -
     found |= {"dry_run": True} if report.dry_run else {}
     listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     would = " (dry run: nothing was written)" if report.dry_run else ""
-    text = f"{report.index}: {listed}; {console.count(report.passages, 'passage')} in {report.took_s:.1f} s{would}"
+    text = f"{report.index}: {listed}; {count(report.passages, 'passage')} in {report.took_s:.1f} s{would}"
     failed = GateFailed(f"{skipped} skipped.", "They are listed above.") if report.skipped and strict else None
     console.result(found, text, as_json=as_json, quiet=options.quiet, failed=failed)
 
@@ -38,7 +39,7 @@ def _warnings(report: SyncReport) -> list[str]:
     if not any(document_counts(report).values()):
         warnings.append("no documents were found.")
     if report.cut_tokens:
-        cut, tokens = console.count(report.cut_passages, "passage"), console.count(report.cut_tokens, "token")
+        cut, tokens = count(report.cut_passages, "passage"), count(report.cut_tokens, "token")
         warnings.append(f"{cut} exceeded the encoder's maximum length: {tokens} are not part of the vectors.")
     return warnings
 

@@ -12,6 +12,7 @@ from semsearch.cli.lookup import check_split, open_index
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
+from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
     from semsearch.cli.train.plan import Plan
@@ -101,8 +102,8 @@ def _print_summary(examples: Dataset, found: Dataset, conversion: str, plan: Pla
     if conversion:
         console.note(f"read as {_description(found)}: {conversion}")
     reasons = list(found.skipped.items())
-    for reason, count in reasons[:MAX_REASONS]:
-        console.note(f"skipped {count:,}: {reason}")
+    for reason, skipped in reasons[:MAX_REASONS]:
+        console.note(f"skipped {skipped:,}: {reason}")
     if len(reasons) > MAX_REASONS:
         console.note(f"skipped {sum(count for _, count in reasons[MAX_REASONS:]):,} for other reasons")
     longest = list(found.columns.values())[-1][:SAMPLE]
@@ -121,4 +122,4 @@ def _description(examples: Dataset) -> str:
     '1 pair with labels'
     """
     noun = {1: "text", 2: "pair", 3: "triplet"}[len(examples.columns)]
-    return console.count(len(examples), noun) + ("" if examples.labels is None else " with labels")
+    return count(len(examples), noun) + ("" if examples.labels is None else " with labels")

@@ -21,6 +21,7 @@ from semsearch.errors import UsageError
 from semsearch.export import require_packages
 from semsearch.models import bundle as bundles
 from semsearch.models.model_ref import Reference
+from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
     from semsearch.types import SyncReport
@@ -89,7 +90,7 @@ class FollowUp:
         with opened as index, sync_progress(options, self.name) as report:
             done: SyncReport = index.sync([path], None, report)
         if done.skipped and not options.quiet:
-            console.note(f"skipped {console.count(len(done.skipped), 'item')}, see `semsearch info {self.name}`")
+            console.note(f"skipped {count(len(done.skipped), 'item')}, see `semsearch info {self.name}`")
         documents = document_counts(done)
         return {"name": self.name, "documents": documents, "passages": done.passages, "vectors": done.vectors}
 

@@ -32,7 +32,7 @@ BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Hyperparameters:
+class HyperparameterOptions:
     """The options for hyperparameters; each defaults to the method's own value."""
 
     epochs: Annotated[float | None, typer.Option(metavar="E", help="Passes over the data.")] = None

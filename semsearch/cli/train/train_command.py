@@ -14,11 +14,12 @@ from semsearch.cli.output import console
 from semsearch.cli.output.progress import training_progress
 from semsearch.cli.train.data_source import DataSource
 from semsearch.cli.train.follow_up import FollowUp
-from semsearch.cli.train.plan import Hyperparameters, Plan, load_teacher
+from semsearch.cli.train.plan import HyperparameterOptions, Plan, load_teacher
 from semsearch.cli.train.validation_source import ValidationSource
 from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
 from semsearch.training import objectives
+from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
     from semsearch.training import SeedsResult
@@ -44,7 +45,7 @@ def train(
         str | None,
         typer.Option(metavar="MODEL", help="Teacher model of distil.  [default: the base with mean pooling]"),
     ] = None,
-    hyperparameters: Hyperparameters,
+    hyperparameters: HyperparameterOptions,
     matryoshka_dims: Annotated[
         str | None, typer.Option(metavar="D,D,…", help="Also train vectors truncated to these dimensions.")
     ] = None,
@@ -155,7 +156,7 @@ def _readable(found: dict[str, Any]) -> dict[str, str]:
     if found["export"]:
         lines["export"] = found["export"]["folder"]
     if found["index"]:
-        lines["index"] = f"{found['index']['name']}, {console.count(found['index']['passages'], 'passage')}"
+        lines["index"] = f"{found['index']['name']}, {count(found['index']['passages'], 'passage')}"
     return lines
 
 

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 
 from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
-from semsearch.documents.parsing.zipped_xml import Archive
+from semsearch.documents.parsing.zipped_xml import Archive, cell_text
 from semsearch.types import Document
 
 SUFFIXES = (".docx", ".docm", ".dotx")
@@ -26,6 +26,7 @@ _BREAKS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyph
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
+    """One document, titled as in its properties. Raises Unreadable if it is damaged or encrypted."""
     with Archive(path, "DOCX") as archive:
         body = archive.xml("word/document.xml")
         headings = _heading_styles(archive.optional_xml("word/styles.xml"))
@@ -49,7 +50,9 @@ def _blocks(root: Element) -> Iterator[Element]:
 
 def _write(block: Element, headings: frozenset[str], writer: TextWriter) -> None:
     if block.tag == f"{_W}tbl":
-        writer.table([[_cell(cell) for cell in row.iter(f"{_W}tc")] for row in block.iter(f"{_W}tr")])
+        writer.table(
+            [[cell_text(cell, f"{_W}p", _text) for cell in row.iter(f"{_W}tc")] for row in block.iter(f"{_W}tr")]
+        )
         return
     style, text = _value(block.find(f"{_W}pPr/{_W}pStyle")), _text(block)
     if style in headings:
@@ -58,10 +61,6 @@ def _write(block: Element, headings: frozenset[str], writer: TextWriter) -> None
         writer.block(f"- {text}" if text.strip() else "", gap="\n")
     else:
         writer.block(text)
-
-
-def _cell(cell: Element) -> str:
-    return " ".join(_text(paragraph) for paragraph in cell.iter(f"{_W}p"))
 
 
 def _value(element: Element | None) -> str:

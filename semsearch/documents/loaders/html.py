@@ -17,6 +17,7 @@ _CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
+    """One document, titled as in its `head`; the metadata names a character set that was guessed."""
     page, note = _page(path.read_bytes())
     root = tree(page)
     content = Content(root)

@@ -21,6 +21,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
+    """A document for each line. Raises Unreadable for a binary file and for a JSON array of several lines."""
     with path.open("rb") as file:
         _check(file)
         for number, line in _lines(file, fields.max_bytes):

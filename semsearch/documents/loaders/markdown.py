@@ -30,6 +30,7 @@ _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
+    """One document, titled as in its front matter, else by its first heading."""
     text, note = decode(path.read_bytes())
     front = _FRONT.match(text)
     data = _key_values(front.group(1)) if front else {}

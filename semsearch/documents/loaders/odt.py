@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
-from semsearch.documents.parsing.zipped_xml import Archive
+from semsearch.documents.parsing.zipped_xml import Archive, cell_text
 from semsearch.errors import Unreadable
 from semsearch.types import Document
 
@@ -24,6 +24,7 @@ _SKIP = {f"{_TEXT}tracked-changes", f"{_TEXT}note", f"{_OFFICE}annotation", f"{_
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
+    """One document, titled as in its metadata. Raises Unreadable if it is damaged or encrypted."""
     with Archive(path, "ODT") as archive:
         if any(archive.optional_xml("META-INF/manifest.xml").iter(f"{_MANIFEST}encryption-data")):
             raise Unreadable("encrypted ODT: it needs a password")
@@ -47,14 +48,12 @@ def _write(body: Element, writer: TextWriter) -> None:
             writer.block(_text(element))
         elif element.tag == f"{_TABLE}table":
             rows = element.iter(f"{_TABLE}table-row")
-            writer.table([[_cell(cell) for cell in row.iter(f"{_TABLE}table-cell")] for row in rows])
+            writer.table(
+                [[cell_text(cell, f"{_TEXT}p", _text) for cell in row.iter(f"{_TABLE}table-cell")] for row in rows]
+            )
         elif element.tag not in _SKIP:
             inside = in_list or element.tag == f"{_TEXT}list"
             stack.extend((child, inside) for child in reversed(element))
-
-
-def _cell(cell: Element) -> str:
-    return " ".join(_text(paragraph) for paragraph in cell.iter(f"{_TEXT}p"))
 
 
 def _text(paragraph: Element) -> str:

@@ -34,6 +34,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # characters of 
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
+    """One document. Raises Unreadable if it is damaged, encrypted or without text, or pypdfium2 is missing."""
     with _PDFIUM_LOCK:
         document = _read(path)
     yield document

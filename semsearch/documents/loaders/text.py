@@ -23,5 +23,6 @@ SUFFIXES = tuple(_SUFFIXES.split())
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
+    """One document without a title, whose lines are those of the file."""
     text, note = decode(path.read_bytes())
     yield Document(id="", text=text, metadata=note, lines=True)

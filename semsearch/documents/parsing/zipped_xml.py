@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +12,11 @@ from semsearch.errors import Unreadable
 
 MAX_XML_BYTES = 100 * 2**20  # a text of 10 MB is about 60 MB of document.xml; a zip bomb is more
 _DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
+
+
+def cell_text(cell: ElementTree.Element, tag: str, text: Callable[[ElementTree.Element], str]) -> str:
+    """The paragraphs of a table cell, elements called `tag`, on one line; `text` reads one."""
+    return " ".join(text(paragraph) for paragraph in cell.iter(tag))
 
 
 class Archive:
