@@ -6,9 +6,9 @@ Letters used in every docstring: `n` texts, `q` queries, `t` tokens, `h` hidden 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypedDict, overload
 
 if TYPE_CHECKING:  # numpy costs 0.1 s to import and is needed here for annotations only
     from pathlib import Path
@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # numpy costs 0.1 s to import and is needed here for annotati
 
     Vectors: TypeAlias = NDArray[np.float32]  # (n, d), C-contiguous, rows of length 1: a dot product is a cosine
     Ids: TypeAlias = NDArray[np.int64]  # (n,), >= 1, SQLite row ids, AUTOINCREMENT: never reused
+    Chunks: TypeAlias = Callable[[], Iterator[tuple[Ids, Vectors]]]
 
 Role: TypeAlias = Literal["query", "passage"]
 Mode: TypeAlias = Literal["hybrid", "semantic", "keyword"]
@@ -269,6 +270,13 @@ class EncoderProtocol(EncoderLike, Protocol):
     def truncation(self) -> TruncationStats:
         """Counts of the texts that were too long so far."""
 
+    @property
+    def backend(self) -> EncoderLike | None:
+        """The back end that runs the model (`semsearch.encoders.base.EncoderBackend`); None where there is none."""
+
+    def close(self) -> None:
+        """Close the files that are open."""
+
 
 class VectorIndex(Protocol):
     """A vector index: one file of `backends/` each, whose class is called `Backend`; `backends` describes them.
@@ -278,6 +286,22 @@ class VectorIndex(Protocol):
 
     name: ClassVar[str]
     engine: ClassVar[str]
+
+    @classmethod
+    def build(cls, dim: int, chunks: Chunks, *, count: int) -> Self:
+        """`chunks()` yields ids (m,), ascending, and unit rows (m, dim) of about `count`; it can be called again."""
+
+    @classmethod
+    def read(cls, buffer: memoryview) -> Self:
+        """From the bytes of a file, which may be used in place. Raises Corrupt."""
+
+    @property
+    def device(self) -> str:
+        """Where the last search ran: cpu, or cuda:N."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Messages about the last search, such as the reason why an available GPU was not used."""
 
     @property
     def dim(self) -> int: ...

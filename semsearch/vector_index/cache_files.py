@@ -27,8 +27,8 @@ from semsearch.vector_index import backends, planner
 if TYPE_CHECKING:
     from semsearch.types import VectorIndex
 
-TAIL = 10_000  # passages newer than the cache are scanned one by one: 0.5 ms at 384 dimensions
-TAIL_SHARE = 0.05  # … or this share of a large index, which is expensive to rebuild
+DELTA = 10_000  # passages newer than the cache are scanned one by one: 0.5 ms at 384 dimensions
+DELTA_SHARE = 0.05  # … or this share of a large index, which is expensive to rebuild
 DEAD_SHARE = 0.20  # of a cache; with more, every search fetches far more than it shows
 FILES = "vectors-*.cache*"  # every file made here, also unfinished ones and those set aside
 FIX = "The next `semsearch index` builds a new one, or at once: semsearch compact"
@@ -105,7 +105,7 @@ def staleness(folder: Path, newest: CacheFile | None, count: int, newer: int, di
         return "the file of the newest cache is missing or truncated"
     if dead < 0:
         return f"{-dead:,} vectors are older than the cache but not in it"
-    if newer > max(TAIL, TAIL_SHARE * newest.count):
+    if newer > max(DELTA, DELTA_SHARE * newest.count):
         return f"{newer:,} passages are newer than the cache of {newest.count:,}"
     if dead > DEAD_SHARE * newest.count:
         return f"{dead:,} of {newest.count:,} cached passages are deleted"

@@ -88,17 +88,17 @@ class VectorSearcher:
     def approximate(self, queries: Vectors, k: int, allowed: Ids | None) -> Answer:
         """Search the open cache and the newer passages. `search` opens the cache first."""
         index, record, delta = self._cache.index, self._cache.record, self._delta
-        plan = _plan("cache+tail" if index is not None else "exact", allowed) | {"cached": 0}
+        plan = _plan("cache+delta" if index is not None else "exact", allowed) | {"cached": 0}
         warnings = self._cache.warnings
         parts = []
         if index is not None and record is not None:
             ids, scores, fetched = self._existing_k(index.search, self._rescored, queries, k, allowed)
             plan |= {"backend": record.spec, "why": record.why, "cached": len(index), "fetched": fetched}
-            plan["device"] = getattr(index, "device", "cpu")  # of the search in the cache
-            warnings += tuple(getattr(index, "warnings", ()))
+            plan["device"] = index.device  # of the search in the cache
+            warnings += index.warnings
             parts.append((ids, scores))
         if delta is not None:
-            plan["tail"] = len(delta)
+            plan["delta"] = len(delta)
             parts.append(self._existing_k(delta.search, self._without_deleted, queries, k, allowed)[:2])
         else:
             parts.append(self.exact(queries, k, allowed, after=record.highest_id if record else 0))

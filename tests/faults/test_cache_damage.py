@@ -93,7 +93,7 @@ def test_a_damaged_cache_is_set_aside_and_the_one_before_answers(
     damage(store.connection.folder / newest.file)
     damaged = (store.connection.folder / newest.file).read_bytes()
     plan = assert_right(store, space)
-    assert (plan["pass"], plan["cached"], plan["tail"]) == ("cache+tail", before.count, 200)
+    assert (plan["pass"], plan["cached"], plan["delta"]) == ("cache+delta", before.count, 200)
     assert newest.file in plan["warnings"][0]
     (aside,) = store.connection.folder.glob("*.corrupt-*")
     assert aside.name.startswith(newest.file) and aside.read_bytes() == damaged
@@ -113,7 +113,7 @@ def test_without_a_sound_cache_the_store_answers_until_the_next_build(
     assert "missing" in str(staleness(store, space, backend))
     rebuild(store, space, backend)
     plan = assert_right(store, space)
-    assert (plan["pass"], plan["cached"], plan["warnings"]) == ("cache+tail", 1000, [])
+    assert (plan["pass"], plan["cached"], plan["warnings"]) == ("cache+delta", 1000, [])
     assert check(store, space) == [] and len(space_vectors(store, space).caches()) == 1
 
 
@@ -188,7 +188,7 @@ def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path, kills: int
             process.send_signal(signal.SIGKILL)
         with open_reader(store.connection.folder) as reader:
             plan = assert_right(reader, space)
-            assert plan["pass"] == "cache+tail" and plan["warnings"] == []
+            assert plan["pass"] == "cache+delta" and plan["warnings"] == []
     with open_writer(store.connection.folder) as writer:
         rebuild(writer, space)
         assert {path.name for path in writer.connection.folder.glob("vectors-*")} == {

@@ -138,5 +138,5 @@ def test_many_problems_of_a_kind_are_counted_rather_than_listed(store: LocalWrit
 
 def test_a_space_that_is_only_partly_filled_is_no_damage(store: LocalWriter) -> None:
     other = store.add_space("other", "second", 16, {})
-    store.put_vectors(other.id, np.array([1]), next(store.reader.vectors(1))[1][:1])
+    store.replace([entry("elsewhere", "x")], other.id)
     assert verify(store) == []

@@ -95,7 +95,7 @@ def test_ten_more_documents_do_not_rebuild_a_large_index(tmp_path: Path) -> None
         add(store, space, 10, name="more", each=1)
         assert staleness(store, space) is None
         assert space_vectors(store, space).caches() == [built]
-        add(store, space, cache_files.TAIL - 10, name="many", each=1000)
+        add(store, space, cache_files.DELTA - 10, name="many", each=1000)
         assert staleness(store, space) is None
         add(store, space, 1, name="one")
         assert staleness(store, space) == "10,001 passages are newer than the cache of 60,000"

@@ -78,8 +78,8 @@ def test_scores_are_the_cosines_of_the_stored_vectors(notes: tuple[LocalWriter, 
     add(store, space, 100, name="new", seed=3)
     queries = some_vectors(5, seed=8)
     ids, scores, plan = DenseSearch(store, space, **ALWAYS_CACHED).search(queries, 30)
-    assert plan["pass"] == "cache+tail" and plan["backend"].startswith(backend)
-    assert (plan["cached"], plan["tail"]) == (3000, 100)
+    assert plan["pass"] == "cache+delta" and plan["backend"].startswith(backend)
+    assert (plan["cached"], plan["delta"]) == (3000, 100)
     for row, values, query in zip(ids, scores, queries, strict=True):
         stored = dict(zip(*(part.tolist() for part in next(store.reader.vectors(space.id, ids=row))), strict=True))
         np.testing.assert_allclose(values, [np.array(stored[one]) @ query for one in row.tolist()], atol=1e-6)
@@ -142,7 +142,7 @@ def test_a_tail_too_long_for_memory_is_read_from_the_store(notes: tuple[LocalWri
     add(store, space, 500, name="new", seed=3)
     queries = some_vectors(10, seed=2)
     ids, _, plan = DenseSearch(store, space, **ALWAYS_CACHED, most_buffered=1000).search(queries, 10)
-    assert ids.tolist() == truth(store, space, queries, 10) and "tail" not in plan
+    assert ids.tolist() == truth(store, space, queries, 10) and "delta" not in plan
 
 
 def test_memory_of_an_exact_pass_does_not_grow_with_the_queries(
@@ -196,26 +196,6 @@ def test_an_audit_of_an_empty_index_is_no_error(tmp_path: Path) -> None:
     store, space = new(tmp_path / "empty")
     with store:
         assert audit(store, space)["queries"] == 0
-
-
-@pytest.mark.parametrize("built_early", [True, False])
-def test_a_second_space_that_is_filled_out_of_order_misses_nothing(
-    notes: tuple[LocalWriter, Space], built_early: bool
-) -> None:
-    store, _ = notes
-    other = store.add_space("another fingerprint", "other", 8, {})
-    search, vectors, queries = (
-        DenseSearch(store, other, **ALWAYS_CACHED),
-        some_vectors(3000, dim=8),
-        some_vectors(5, seed=3, dim=8),
-    )
-    for ids in (np.arange(2001, 3001), np.arange(1, 1001), np.arange(1001, 2001)):
-        store.put_vectors(other.id, ids, vectors[ids - 1])
-        if built_early:
-            rebuild(store, other, "flat")
-        assert search.search(queries, 9)[0].tolist() == truth(store, other, queries, 9)
-    rebuild(store, other, "flat")
-    assert search.search(queries, 9)[0].tolist() == truth(store, other, queries, 9)
 
 
 class AgedIndex(RuleBasedStateMachine):

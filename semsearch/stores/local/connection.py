@@ -74,7 +74,7 @@ class Connection:
         """A counter of the table `meta`. Raises Corrupt."""
         rows = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
         if not rows:
-            raise Corrupt(f"{self.folder} has lost its {key!r}.", sqlite.REPAIR)
+            raise Corrupt(f"{self.folder}: {key!r} is missing in its database.", sqlite.REPAIR)
         return int(rows[0][0])
 
     def add(self, counter: str, change: int) -> None:

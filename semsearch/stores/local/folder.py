@@ -43,7 +43,7 @@ def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None) -> L
 def remove(folder: Path) -> list[str]:
     """Remove the store in `folder`; the names of the files that stay. Raises NotFound, Locked."""
     if not (folder / DATABASE).is_file():
-        raise NotFound(f"There is no index called {folder.name!r}.", "Nothing was removed.")
+        raise NotFound(f"there is no index called {folder.name!r}.", "Nothing was removed.")
     lock = WriterLock(folder)
     try:
         (folder / DATABASE).unlink(missing_ok=True)  # from here on it is no index
@@ -67,7 +67,7 @@ def rename(folder: Path, target: Path) -> None:
     are compared as the file system does, so `notes` may become `Notes` where both are one folder.
     """
     if not (folder / DATABASE).is_file():
-        raise NotFound(f"There is no index called {folder.name!r}.", "Nothing was renamed.")
+        raise NotFound(f"there is no index called {folder.name!r}.", "Nothing was renamed.")
     lock = WriterLock(folder)
     try:
         if target.exists() and not target.samefile(folder):

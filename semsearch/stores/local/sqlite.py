@@ -146,7 +146,7 @@ def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
     if kind == sqlite3.SQLITE_FULL:
         return SemsearchError(
             f"{folder}: the disk is full; the last batch was not written, all before it is safe.",
-            "Make room and run the same command again: it goes on from there.",
+            "Free some space and run the same command again: it continues where it stopped.",
         )
     if kind in _NO_WRITE:
         return SemsearchError(f"{folder} cannot be opened or written to: {message}.", "Check its permissions.")

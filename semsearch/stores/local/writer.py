@@ -40,7 +40,7 @@ from semsearch.utils.writing_systems import CJK
 from semsearch.vector_index.cache_files import CacheFile
 
 if TYPE_CHECKING:
-    from semsearch.types import Ids, Metadata, Vectors
+    from semsearch.types import Metadata, Vectors
     from semsearch.utils.strength import NullDistribution
 
 MOST_RUNS = 100
@@ -99,24 +99,6 @@ class LocalWriter:
         with self.transaction():
             self._remove(self._db.document_ids(latest))
             self._insert(list(latest.values()), space)
-
-    def put_vectors(self, space: int, ids: Ids, vectors: Vectors) -> None:
-        """Store vectors (n, dim) of existing passages in another space. Raises SemsearchError for unknown ids.
-
-        Caches that reach beyond the first of them are dropped: they would seem to contain these vectors.
-        """
-        stored = SpaceVectors(self._db, space)
-        rows = check(vectors, dim=stored.dim, what="put_vectors")
-        wanted = [int(passage) for passage in ids]
-        with self.transaction():
-            if len(wanted) != len(rows) or not stored.existing(wanted).all():
-                raise SemsearchError(f"{len(rows)} vectors for {len(wanted)} passages, or some passages are deleted.")
-            sql = f"DELETE FROM vectors WHERE space = ? AND passage {_THESE}"
-            had = self._db.execute(sql, (space, json.dumps(wanted)))
-            self._insert_vectors(space, wanted, rows)
-            self._count_vectors(space, len(rows) - had)
-            if wanted:
-                self._db.execute("DELETE FROM caches WHERE space = ? AND highest_id >= ?", (space, min(wanted)))
 
     def delete(self, uris: Iterable[str]) -> int:
         with self.transaction():

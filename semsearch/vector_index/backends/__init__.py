@@ -11,7 +11,8 @@ The members that `cache_files` and `searcher` need of `plugins.load(backends, na
     search(queries (q, d), k, allowed)   -> ids (q, k), cosines (q, k), best first, equal cosines by id; missing
                               hits: id -1, cosine -inf. allowed: ascending ids, None for all
     ids, dim, spec, len()     ascending ids (n,), width, a line that describes the index
-    device, warnings          (optional) where the last search ran, "cpu" or "cuda:0"; messages about it
+    device, warnings          where the last search ran, "cpu" or "cuda:0"; messages about it. `_base.BaseBackend` has
+                              defaults for both, and len()
 
 `tests/contracts/test_backends.py` finds every backend by itself and checks all of this.
 """

@@ -6,7 +6,6 @@ of allowed ids becomes a bitmap of positions. Threads: FAISS takes OMP_NUM_THREA
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,23 +15,21 @@ import numpy as np
 from semsearch.errors import Corrupt
 from semsearch.utils import vectors as rows
 from semsearch.vector_index.backends import _file, _top
+from semsearch.vector_index.backends._base import BaseBackend
 
 if TYPE_CHECKING:
-    from semsearch.types import Ids, Vectors
+    from semsearch.types import Chunks, Ids, Vectors
 
-Chunks = Callable[[], "Iterator[tuple[Ids, Vectors]]"]
 SEED = 20240  # any fixed number: the same vectors give the same index
 QUERIES_AT_ONCE = 256  # bounds the candidate lists, which are q x candidates
 LOOP_LIMIT = 1 << 24  # for example of lists in a file; ours have at most 4 * sqrt(n)
 
 
-class FaissBackend:
+class FaissBackend(BaseBackend):
     """A FAISS index and the ids of its positions. Subclasses define how it is built and searched."""
 
     name: ClassVar[str]
     engine: ClassVar[str] = f"faiss {faiss.__version__}"
-    device = "cpu"  # of the last search
-    warnings: tuple[str, ...] = ()  # why an available GPU is not used
 
     def __init__(self, dim: int, spec: str, settings: dict[str, int], ids: Ids, index: Any) -> None:
         self.dim, self.spec, self.settings, self.ids = dim, spec, settings, ids
@@ -131,9 +128,6 @@ class FaissBackend:
         blocks = (checked[at : at + QUERIES_AT_ONCE] for at in range(0, len(checked), QUERIES_AT_ONCE))
         found = _top.joined(self._ids_of(*self.nearest(block, take, selected, share)) for block in blocks)
         return _top.merge([found], k)
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
     def _selector(self, allowed: Ids | None) -> tuple[Any, int]:
         """A FAISS selector of the positions of `allowed`, and their number; (None, n) if these are all."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from semsearch.utils import vectors as rows
 from semsearch.vector_index.backends import _file, _top
+from semsearch.vector_index.backends._base import BaseBackend
 
 if TYPE_CHECKING:
-    from semsearch.types import Ids, Vectors
+    from semsearch.types import Chunks, Ids, Vectors
 
 
-class Backend:
+class Backend(BaseBackend):
     """Ids (n,) and vectors (n, d) in float32."""
 
     name: ClassVar[str] = "exact"
@@ -28,14 +28,14 @@ class Backend:
         self._vectors = vectors
 
     @classmethod
-    def build(cls, dim: int, chunks: Callable[[], Iterator[tuple[Ids, Vectors]]], *, count: int) -> Backend:
+    def build(cls, dim: int, chunks: Chunks, *, count: int) -> Self:
         """Copy every chunk; `count` is not used."""
         made = cls(dim, *_top.no_vectors(dim))
         made.add(*_top.joined([_top.no_vectors(dim), *chunks()]))
         return made
 
     @classmethod
-    def read(cls, buffer: memoryview) -> Backend:
+    def read(cls, buffer: memoryview) -> Self:
         """Use the vectors in place, as a part of `buffer`."""
         header, ids, body = _file.read(buffer)
         dim = int(header["dim"])
@@ -56,6 +56,3 @@ class Backend:
         """queries (q, d) -> ids (q, k), cosines (q, k)."""
         checked = rows.check(queries, dim=self.dim, what="query")
         return _top.scan(self.ids, self._vectors, checked, k, allowed)
-
-    def __len__(self) -> int:
-        return len(self.ids)

@@ -1,0 +1,19 @@
+"""Base class of the back ends: the members that are the same for all, and defaults."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from semsearch.types import Ids
+
+
+class BaseBackend:
+    """Ids (n,), ascending, and where the last search ran."""
+
+    ids: Ids
+    device: str = "cpu"
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
