@@ -37,7 +37,7 @@ from semsearch import Encoder
 from semsearch.encoders import factory
 from semsearch.errors import SemsearchError
 from semsearch.evaluation.papers import fitting, whitening
-from semsearch.export import export_engine
+from semsearch.export import export_backend
 from semsearch.models.model_ref import Reference
 from semsearch.training import Dataset, TrainingConfig, objectives, trainer
 
@@ -115,14 +115,14 @@ def trained(out: Path, seed: int, last: str | None) -> Path:
 
 def exported(last: Path, out: Path, *, ship: bool) -> None:
     """Export the trained encoder, whitened, as ONNX in fp32 and int8; with `ship`, copy int8 into the package."""
-    engine: Any = factory.open_backend(Reference.parse(last), device="cpu", backend="torch")[0]
+    backend: Any = factory.open_backend(Reference.parse(last), device="cpu", backend="torch")[0]
     source = f"the first {texts.WHITENED:,} lines of the Wikipedia sentences, without those of STS sets"
-    engine = fitting.fitted_backend(
-        engine, fitting.Fit("whitening", texts.wikipedia(), source=source, power=POWER), note
+    backend = fitting.fitted_backend(
+        backend, fitting.Fit("whitening", texts.wikipedia(), source=source, power=POWER), note
     )
-    engine.bundle = replace(engine.bundle, name=NAME, licence=LICENCE, source=SOURCE)
+    backend.bundle = replace(backend.bundle, name=NAME, licence=LICENCE, source=SOURCE)
     for dtype in ("fp32", "int8"):
-        bundle = export_engine(engine, out / dtype, dtype, data=DATA, force=True, report=note)
+        bundle = export_backend(backend, out / dtype, dtype, data=DATA, force=True, report=note)
         print(f"{dtype}: {bundle.fingerprint} {json.dumps(dict(bundle.parity))}")
     if ship:
         SHIPPED.mkdir(parents=True, exist_ok=True)
@@ -196,12 +196,12 @@ def compared(out: Path) -> int:
 
 def whitened(trained: Path) -> int:
     """Print both figures of the trained encoder, as it is and whitened to several powers; each text is encoded once."""
-    engine: Any = factory.open_backend(Reference.parse(trained), device="cpu", backend="torch")[0]
+    backend: Any = factory.open_backend(Reference.parse(trained), device="cpu", backend="torch")[0]
     known: dict[str, NDArray[Any]] = {}
 
     def raw(batch: Sequence[str]) -> NDArray[Any]:
         if new := list(dict.fromkeys(text for text in batch if text not in known)):
-            known.update(zip(new, engine.vectors(new, engine.prompts["passage"]), strict=True))
+            known.update(zip(new, backend.vectors(new, backend.prompts["passage"]), strict=True))
         return np.stack([known[text] for text in batch])
 
     for power in POWERS:

@@ -78,7 +78,7 @@ class BaseEncoder(ABC):
 
 
 class EncoderBackend(BaseEncoder):
-    """Runs a model, by itself or inside an Encoder: a class of encoders/onnx, torch, causal or hashing.
+    """Runs a model, by itself or inside an Encoder: a class of encoders/onnx, masked, causal or hashing.
 
     `embed` is the only way from text to vectors. `bundle` describes the model, `device` is where it really runs:
     cpu or cuda:N. `max_tokens` is the longest input, special tokens included.
@@ -177,6 +177,14 @@ class _Adapted(BaseEncoder):
     @property
     def truncation(self) -> TruncationStats:
         return self._own("truncation", super().truncation)
+
+    @property
+    def backend(self) -> EncoderBackend | None:
+        found = self._own("backend", super().backend)
+        return found if isinstance(found, EncoderBackend) else None  # of a SentenceTransformer it is a word
+
+    def close(self) -> None:
+        self._own("close", super().close)()
 
     def _own(self, member: str, default: T) -> T:
         found: T = getattr(self._foreign, member, default)

@@ -1,6 +1,6 @@
 """The public Encoder: text to unit vectors, under the names of sentence-transformers.
 
-A back end (encoders/onnx, torch, causal, hashing) computes the vectors. The Encoder adds loading by name, roles and
+A back end (encoders/onnx, masked, causal, hashing) computes the vectors. The Encoder adds loading by name, roles and
 prompts, the embedding cache, and arguments and shapes like those of sentence-transformers.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -30,6 +30,22 @@ if TYPE_CHECKING:
 
 WINDOW = 1024  # texts between two steps of the progress bar, which are lost at most in a crash
 ROLES: Mapping[str, Role] = {"query": "query", "passage": "passage", "document": "passage"}
+
+
+class OutputOptions(TypedDict, total=False):
+    """The keywords of `Encoder.encode` about its result, and those of sentence-transformers that it refuses."""
+
+    role: Role
+    output_value: str | None
+    precision: str
+    convert_to_numpy: bool
+    convert_to_tensor: bool
+    device: str | None
+    normalize_embeddings: bool
+    truncate_dim: int | None
+    inputs: str | Sequence[str]
+    pool: object
+    chunk_size: object
 
 
 class Encoder(BaseEncoder):
@@ -185,7 +201,15 @@ class Encoder(BaseEncoder):
         truncate_dim: int | None = ...,
     ) -> Vectors: ...
     @overload
-    def encode(self, *arguments: Any, **options: Any) -> Any: ...
+    def encode(
+        self,
+        sentences: str | Sequence[str] = ...,
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        batch_size: int | None = ...,
+        show_progress_bar: bool | None = ...,
+        **options: Unpack[OutputOptions],
+    ) -> Any: ...
     def encode(
         self,
         sentences: str | Sequence[str] | None = None,
@@ -228,17 +252,35 @@ class Encoder(BaseEncoder):
         result = rows[0] if isinstance(sentences, str) else rows
         return result if convert_to_numpy and not convert_to_tensor else _tensors(result, convert_to_tensor)
 
-    def encode_query(self, sentences: str | Sequence[str], *arguments: Any, **options: Any) -> Any:
+    def encode_query(
+        self,
+        sentences: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        **options: Unpack[OutputOptions],
+    ) -> Any:
         """`encode` under the prompt for queries.
 
         >>> Encoder.load("hashing").encode_query("diesel").shape
         (256,)
         """
-        return self.encode(sentences, *arguments, **{"role": "query", **options})
+        options.setdefault("role", "query")
+        return self.encode(sentences, prompt_name, prompt, batch_size, show_progress_bar, **options)
 
-    def encode_document(self, sentences: str | Sequence[str], *arguments: Any, **options: Any) -> Any:
+    def encode_document(
+        self,
+        sentences: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        **options: Unpack[OutputOptions],
+    ) -> Any:
         """`encode` under the prompt for passages, which is also that of plain `encode`."""
-        return self.encode(sentences, *arguments, **{"role": "passage", **options})
+        options.setdefault("role", "passage")
+        return self.encode(sentences, prompt_name, prompt, batch_size, show_progress_bar, **options)
 
     def similarity(self, a: Any, b: Any) -> Vectors:
         """Cosines (n, m) of vectors a (n, d) and b (m, d); one vector (d,) counts as one row.

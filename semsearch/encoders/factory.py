@@ -164,7 +164,7 @@ def _torch(bundle: Bundle, trust: bool) -> type[TorchBackend]:
     causal = _checkpoints().is_causal(bundle.folder, trust=trust)
     try:
         from semsearch.encoders.causal import CausalBackend
-        from semsearch.encoders.torch import MaskedBackend
+        from semsearch.encoders.masked import MaskedBackend
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("torch", "transformers", "safetensors"):
             raise

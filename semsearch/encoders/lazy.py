@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from semsearch.encoders.base import BaseEncoder, as_encoder
+from semsearch.encoders.base import BaseEncoder, EncoderBackend, as_encoder
 from semsearch.errors import EncoderMismatch, NotFound
 from semsearch.types import EncoderLike, JsonObject, TruncationStats
 
@@ -91,6 +91,10 @@ class LazyEncoder(BaseEncoder):
         now, before = self._model.truncation, self._before[1]
         return TruncationStats(now.passages - before.passages, now.tokens - before.tokens)
 
+    @property
+    def backend(self) -> EncoderBackend | None:
+        return self.model.backend
+
     def _load(self) -> BaseEncoder:
         running = self._recorded if self._wanted is None else self._wanted
         try:
@@ -106,7 +110,7 @@ class LazyEncoder(BaseEncoder):
         if model.fingerprint == self.fingerprint:
             return model
         changed = isinstance(running, str) and running == self._recorded
-        first = f"{running} has changed since: put it back" if changed else f"Use the encoder {self.name}"
+        first = f"{running} has changed since then: restore it" if changed else f"Use the encoder {self.name}"
         raise EncoderMismatch(
             self._index,
             built_with=f"{self.name}@{self.fingerprint[:8]}",

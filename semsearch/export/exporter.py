@@ -69,16 +69,16 @@ def export(
     if isinstance(model, str | Path):
         report(f"loading {model}")
         reference = Reference.parse(model).with_(template=template, layer=layer, dim=dim)
-        engine = _load(reference, trust_remote_code)
+        backend = _load(reference, trust_remote_code)
     else:
-        engine = factory.torch_backend(model, "export")
+        backend = factory.torch_backend(model, "export")
     if post is not None:
-        engine = fitting.fitted_backend(engine, post, report)
-    return export_engine(engine, out, dtype, to=to, data=data, force=force, report=report)
+        backend = fitting.fitted_backend(backend, post, report)
+    return export_backend(backend, out, dtype, to=to, data=data, force=force, report=report)
 
 
-def export_engine(
-    engine: TorchBackend,
+def export_backend(
+    backend: TorchBackend,
     out: str | Path,
     dtype: str = "fp32",
     *,
@@ -88,18 +88,18 @@ def export_engine(
     report: Callable[[str], None] = silent,
 ) -> Bundle:
     """`export` for the PyTorch back end of an encoder, which has to be in full precision to be written as ONNX."""
-    if to == "onnx" and engine.bundle.precision != "fp32":
+    if to == "onnx" and backend.bundle.precision != "fp32":
         raise UsageError(
-            f"{engine.name} is loaded in {engine.bundle.precision}: an export starts from full precision.",
+            f"{backend.name} is loaded in {backend.bundle.precision}: an export starts from full precision.",
             "Leave dtype out of its name; --dtype fp16 and int8 choose the precision of the export.",
         )
-    with _replaced(Path(out), force=force, source=engine.bundle.folder) as place:
+    with _replaced(Path(out), force=force, source=backend.bundle.folder) as place:
         from semsearch.export import onnx_folder, torch_folder  # torch, onnx and onnxruntime: seconds
 
         if to == "torch":
-            bundle = torch_folder.write(engine, place)
+            bundle = torch_folder.write(backend, place)
         else:
-            bundle = onnx_folder.write(engine, place, dtype, data, report)
+            bundle = onnx_folder.write(backend, place, dtype, data, report)
         written = bundles.write(bundle, place)
     return replace(written, folder=Path(out))
 
@@ -114,8 +114,8 @@ def _load(reference: Reference, trust: bool) -> TorchBackend:
         raise UsageError(f"{reference.model} is exported already.", "Name the model that it was exported from.")
     own_dtype = saved or reference.dtype
     wanted = reference if own_dtype else reference.with_(dtype="fp32")
-    engine, _ = factory.open_backend(wanted, device="cpu", backend="torch", trust=trust)
-    found = factory.torch_backend(engine, "export")
+    backend, _ = factory.open_backend(wanted, device="cpu", backend="torch", trust=trust)
+    found = factory.torch_backend(backend, "export")
     if not own_dtype:
         found.bundle = replace(found.bundle, name=str(Reference.parse(found.bundle.name).with_(dtype="")))
     return found

@@ -35,7 +35,7 @@ Report = Callable[[str], None]
 
 
 def write(
-    engine: TorchBackend,
+    backend: TorchBackend,
     place: Path,
     dtype: str,
     data: Path | None,
@@ -43,49 +43,51 @@ def write(
     *,
     most_bytes: int = graphs.MOST_BYTES,
 ) -> Bundle:
-    """Write the weights and the tokenizer of an export of `engine` into the folder `place`; return its manifest.
+    """Write the weights and the tokenizer of an export of `backend` into the folder `place`; return its manifest.
 
-    Raises GateFailed where the export differs too much from `engine`.
+    Raises GateFailed where the export differs too much from `backend`.
     """
-    tokenizer = FastTokenizer.from_file(str(engine.bundle.path("tokenizer")))
+    tokenizer = FastTokenizer.from_file(str(backend.bundle.path("tokenizer")))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tokenizer.save(str(place / TOKENIZER), pretty=False)
-    graph, example = trace_inputs(engine)
-    fixed = _is_for_one_prompt(engine, graph, example)
+    graph, example = trace_inputs(backend)
+    fixed = _is_for_one_prompt(backend, graph, example)
     rows = 0 if (bias := getattr(graph, graphs.BIAS)) is None else len(bias)
     details: JsonObject = {"bias_rows": rows, "for_its_prompts_only": fixed}
     with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
-        report(f"tracing {engine.bundle.name} ({engine.bundle.method})")
-        path, longest = Path(scratch) / "full.onnx", engine.bundle.max_tokens
+        report(f"tracing {backend.bundle.name} ({backend.bundle.method})")
+        path, longest = Path(scratch) / "full.onnx", backend.bundle.max_tokens
         full = graphs.trace(graph, example, path, longest, most_bytes=most_bytes)
         onnx.checker.check_model(full, full_check=True)
         try:
-            return _convert(engine, full, place, dtype, details, data, report)
+            return _convert(backend, full, place, dtype, details, data, report)
         except GateFailed:
             if dtype != "int8":
                 raise
         report("int8 everywhere loses too much: trying again with the outputs of feed-forward blocks in float32")
-        return _convert(engine, full, place, dtype, details | {"in_float32": NARROWING}, data, report)
+        return _convert(backend, full, place, dtype, details | {"in_float32": NARROWING}, data, report)
 
 
-def trace_inputs(engine: TorchBackend) -> tuple[Graph, Inputs]:
+def trace_inputs(backend: TorchBackend) -> tuple[Graph, Inputs]:
     """The module that is traced, and token ids and mask to trace it with."""
-    prompt, device = engine.prompts["passage"], engine.device
-    tokenizer = _tokenizer(engine)
+    prompt, device = backend.prompts["passage"], backend.device
+    tokenizer = _tokenizer(backend)
     ids, mask = (torch.from_numpy(each).to(device) for each in pad(tokenizer.ids(EXAMPLES, prompt)))
     frame = tokenizer.frame(prompt)
     bias = None
-    if engine.method.denoises:
-        lengths = torch.arange(max(1, engine.max_tokens - len(frame) + 1), device=device)
+    if backend.method.denoises:
+        lengths = torch.arange(max(1, backend.max_tokens - len(frame) + 1), device=device)
         with torch.no_grad():  # (lengths, d)
-            parts = [engine.method.bias(engine.network, frame, each) for each in torch.split(lengths, graphs.BIAS_ROWS)]
+            parts = [
+                backend.method.bias(backend.network, frame, each) for each in torch.split(lengths, graphs.BIAS_ROWS)
+            ]
         bias = torch.cat(parts)
-    return Graph(engine.method, engine.network, frame, bias, engine.post), (ids, mask)
+    return Graph(backend.method, backend.network, frame, bias, backend.post), (ids, mask)
 
 
 def _convert(
-    engine: TorchBackend, full: Path, place: Path, dtype: str, details: JsonObject, data: Path | None, report: Report
+    backend: TorchBackend, full: Path, place: Path, dtype: str, details: JsonObject, data: Path | None, report: Report
 ) -> Bundle:
     """Write the weights in `place`, made from the traced graph `full`; their manifest. Raises GateFailed."""
     for old in place.glob(f"{WEIGHTS}*"):
@@ -100,32 +102,32 @@ def _convert(
         precision.optimise(full, path)
     precision.stamp_external_hashes(path)
     onnx.checker.check_model(path, full_check=True)
-    bundle = _manifest(engine, place, dtype, details)
+    bundle = _manifest(backend, place, dtype, details)
     report("comparing it with PyTorch")
-    return _compare(bundle, engine, data, report)
+    return _compare(bundle, backend, data, report)
 
 
-def _is_for_one_prompt(engine: TorchBackend, graph: Graph, example: Inputs) -> bool:
+def _is_for_one_prompt(backend: TorchBackend, graph: Graph, example: Inputs) -> bool:
     """Whether the graph is valid for its own prompt only. If so, an encoder with two prompts raises UsageError."""
     if not graphs.depends_on_prompt(graph, example):
         return False
-    tokenizer = _tokenizer(engine)
-    if len({tokenizer.frame(prompt) for prompt in engine.prompts.values()}) > 1:
+    tokenizer = _tokenizer(backend)
+    if len({tokenizer.frame(prompt) for prompt in backend.prompts.values()}) > 1:
         raise UsageError(
-            f"method {engine.bundle.method} counts the tokens of its prompt, and {engine.bundle.name} has one prompt "
+            f"method {backend.bundle.method} counts the tokens of its prompt, and {backend.bundle.name} has one prompt "
             "for queries and another for passages: one graph cannot serve both.",
             "Choose a template with one prompt: --template T",
         )
     return True
 
 
-def _tokenizer(engine: TorchBackend) -> Tokenizer:
-    return Tokenizer(engine.bundle.path("tokenizer"), engine.max_tokens, engine.bundle.tokens)
+def _tokenizer(backend: TorchBackend) -> Tokenizer:
+    return Tokenizer(backend.bundle.path("tokenizer"), backend.max_tokens, backend.bundle.tokens)
 
 
-def _manifest(engine: TorchBackend, place: Path, dtype: str, details: JsonObject) -> Bundle:
+def _manifest(backend: TorchBackend, place: Path, dtype: str, details: JsonObject) -> Bundle:
     """The manifest of the files in `place`, without the comparison."""
-    source, weights = engine.bundle, place / WEIGHTS
+    source, weights = backend.bundle, place / WEIGHTS
     origin = {
         **{key: value for key, value in source.origin.items() if key == "trained"},
         "weights_sha256": source.weights_sha256,
@@ -137,7 +139,7 @@ def _manifest(engine: TorchBackend, place: Path, dtype: str, details: JsonObject
     }
     return replace(
         source,
-        dim=engine.dim,
+        dim=backend.dim,
         precision=dtype,
         weights=WEIGHTS,
         weights_sha256=bundles.sha256(weights),
@@ -150,15 +152,15 @@ def _manifest(engine: TorchBackend, place: Path, dtype: str, details: JsonObject
     ).with_fingerprint()
 
 
-def _compare(bundle: Bundle, engine: TorchBackend, data: Path | None, report: Report) -> Bundle:
+def _compare(bundle: Bundle, backend: TorchBackend, data: Path | None, report: Report) -> Bundle:
     """The bundle with its measured differences and its similarity background. Raises GateFailed."""
     exported, sentences = OnnxBackend(bundle, device="cpu"), unrelated.texts()
     texts = parity.probes(bundle.max_tokens, bundle.tokens)
-    prompts = list(dict.fromkeys(engine.prompts.values()))
-    figures = parity.compare(exported, engine, prompts, texts, sentences)
+    prompts = list(dict.fromkeys(backend.prompts.values()))
+    figures = parity.compare(exported, backend, prompts, texts, sentences)
     if bundle.precision == "int8" and data is not None:
         report("scoring STS-B dev with both")
-        figures |= parity.compare_on_sts(exported, engine, data)
+        figures |= parity.compare_on_sts(exported, backend, data)
     report(json.dumps(figures))
     gate = parity.check_gate(figures, bundle.precision)
     vectors = exported.encode(sentences)

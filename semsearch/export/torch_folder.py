@@ -22,12 +22,12 @@ CONFIG = "config.json"  # only subfolders with a config are modules of the model
 EXCLUDED = (postprocessing.FOLDER, "run")  # post-processing is written anew, the training run is not copied
 
 
-def write(engine: TorchBackend, place: Path) -> Bundle:
-    """Write the files of `engine` into the folder `place`; return the manifest."""
-    source = engine.bundle
+def write(backend: TorchBackend, place: Path) -> Bundle:
+    """Write the files of `backend` into the folder `place`; return the manifest."""
+    source = backend.bundle
     shutil.copytree(source.folder, place, ignore=_ignored, dirs_exist_ok=True)
-    if engine.post is not None:
-        steps.save(engine.post, place)
+    if backend.post is not None:
+        steps.save(backend.post, place)
     if not Path(source.tokenizer).is_absolute():
         return replace(source, folder=place)
     shutil.copy(source.path("tokenizer"), place / bundles.TOKENIZER)  # a converted tokenizer is in a cache

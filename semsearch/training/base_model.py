@@ -73,7 +73,7 @@ def _saved_encoder(folder: Path, reference: Reference) -> Bundle | None:
     also = {"layer": reference.layer, "max_tokens": reference.max_tokens, **reference.options}
     for key in () if reference.template else (key for key, value in also.items() if value is not None):
         raise UsageError(
-            f"{reference.model} was saved with its own reading, so {key} cannot be chosen.",
+            f"{reference.model} is a trained encoder with a template of its own, so {key} cannot be chosen.",
             f"Name a template too: {reference.model}#{key}=…,template=mean",
         )
     if saved.post:

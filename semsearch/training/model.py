@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from semsearch.encoders import device as _device
 from semsearch.encoders.causal import CausalBackend
-from semsearch.encoders.torch import MaskedBackend
+from semsearch.encoders.masked import MaskedBackend
 from semsearch.errors import UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import hf_config, methods, pooling
@@ -71,8 +71,8 @@ class TrainableModel:
         self.method = methods.make(base.training.method, base.training.options)
         self.network = self._load(trust, kind.base_precision(self.device, parsed))
         self.frozen = copy.deepcopy(self.network).train(False).requires_grad_(False) if kind.frozen_copy else None
-        engine = CausalBackend if base.kind == "causal" else MaskedBackend
-        self.engine = engine(base.inference, device=device, trust=trust, network=self.network)
+        backend_class = CausalBackend if base.kind == "causal" else MaskedBackend
+        self.backend = backend_class(base.inference, device=device, trust=trust, network=self.network)
         kind.prepare(self.network, parsed)
         self._freeze()
         self._tokenizers: dict[Prompt, tuple[Tokenizer, PromptTokens]] = {}
@@ -83,7 +83,7 @@ class TrainableModel:
         config = self.network.model.config
         spread = float(getattr(config, "initializer_range", None) or getattr(config, "init_std", None) or 0.02)
         width, depth = self.network.width, self.network.depth
-        return Shape(kind=self.base.kind, width=width, depth=depth, dim=self.engine.dim, spread=spread)
+        return Shape(kind=self.base.kind, width=width, depth=depth, dim=self.backend.dim, spread=spread)
 
     @property
     def parameters(self) -> dict[str, nn.Parameter]:
@@ -97,14 +97,15 @@ class TrainableModel:
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors (n, d) as the trained encoder returns them, without dropout."""
         self.network.train(False)
-        self.engine.clear_cache()
-        return self.engine.encode(texts, role="passage")
+        self.backend.clear_cache()
+        return self.backend.encode(texts, role="passage")
 
     def rows(self, view: View, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of `texts` under the view's prompt."""
         return self._reader(view)[0].ids(texts, self.prompt(view))
 
     def prompt(self, view: View) -> Prompt:
+        """The prompt of the view; of a view without one, that of the base model."""
         return view.prompt if view.prompt is not None else self.base.training.prompts["passage"]
 
     def check_prompts(self, views: Sequence[View]) -> None:
@@ -112,8 +113,9 @@ class TrainableModel:
         reads = self.method.masks
         for prompt in map(self.prompt, views):
             if prompt.masks != reads and (reads is not None or not prompt.masks):
+                number = {None: "with a [MASK]", 0: "without [MASK]"}.get(reads, f"with {reads} [MASK]s")
                 raise UsageError(
-                    f"{self.base.training.name} is read at {reads} [MASK]s, and the objective has a text under "
+                    f"{self.base.training.name} needs a prompt {number}, and the objective has a text under "
                     f"{prompt.text!r}.",
                     "Name a base or templates that go together, or no template: then both are the paper's.",
                 )
@@ -155,7 +157,7 @@ class TrainableModel:
             [written.weights_sha256, *hashes.of_prompt(out, inference.method)]
         )
         known |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
-        return bundles.write(replace(written, dim=self.engine.dim, origin=dict(origin), **known), out)
+        return bundles.write(replace(written, dim=self.backend.dim, origin=dict(origin), **known), out)
 
     def _load(self, trust: bool, precision: str) -> Any:
         new = self.method.needs & set(self.hyperparameters.new_parts) - self.base.parts

@@ -105,6 +105,7 @@ def read_metrics(home: Path) -> list[JsonObject]:
 
 
 def append_metrics(home: Path, line: Mapping[str, object]) -> None:
+    """Write `line` at the end of the metrics, as one line of JSON."""
     with (home / METRICS).open("a", encoding="utf-8") as lines:
         lines.write(json.dumps(line) + "\n")
 

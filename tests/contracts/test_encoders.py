@@ -36,7 +36,7 @@ BACKENDS = [path.stem for path in FILES if path.stem not in ("base", "torch_back
 
 
 def test_every_back_end_is_found() -> None:
-    assert {"causal", "hashing", "onnx", "torch"} <= set(BACKENDS)
+    assert {"causal", "hashing", "onnx", "masked"} <= set(BACKENDS)
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
@@ -126,8 +126,16 @@ def test_what_an_encoder_offers_beyond_the_four_is_used() -> None:
         def count_tokens(self, texts: Sequence[str]) -> list[int]:
             return [7] * len(texts)
 
-    encoder = as_encoder(Informed())
+        backend, closed = Encoder.load("hashing").backend, False
+
+        def close(self) -> None:
+            self.closed = True
+
+    encoder = as_encoder(own := Informed())
     assert encoder.count_tokens(["a"]) == [7] and encoder.info == {"licence": "MIT"}
+    assert encoder.backend is Informed.backend
+    encoder.close()
+    assert own.closed
 
 
 def test_an_object_that_is_no_encoder_is_refused_by_what_it_lacks() -> None:

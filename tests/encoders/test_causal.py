@@ -26,7 +26,7 @@ torch: Any = pytest.importorskip("torch")
 causal: Any = pytest.importorskip("semsearch.models.networks.causal")
 causal_encoder: Any = pytest.importorskip("semsearch.encoders.causal")
 loading: Any = pytest.importorskip("semsearch.models.networks.loading")
-torch_encoder: Any = pytest.importorskip("semsearch.encoders.torch")
+torch_encoder: Any = pytest.importorskip("semsearch.encoders.masked")
 
 CausalBackend, BEGINNINGS = causal_encoder.CausalBackend, causal_encoder.BEGINNINGS
 LAYERS = {"prompteol": (EOL, -1), "pretended_cot": (COT, -2)}

@@ -370,7 +370,7 @@ class Running:
 def torch_encoder() -> Iterator[Any]:
     torch = pytest.importorskip("torch")
     threads = torch.get_num_threads()
-    from semsearch.encoders.torch import MaskedBackend
+    from semsearch.encoders.masked import MaskedBackend
 
     yield MaskedBackend(described(minilm()), device="cpu", threads=1)
     torch.set_num_threads(threads)

@@ -37,7 +37,7 @@ from helpers.tracing import tracing_once  # noqa: E402
 
 from semsearch.export import (  # noqa: E402
     export,
-    export_engine,
+    export_backend,
     graph,
     onnx_folder,
     parity,
@@ -291,10 +291,10 @@ def test_only_a_bundle_is_replaced_and_only_by_force(static: tuple[Any, Path], t
 
 
 def test_a_model_is_not_replaced_by_its_own_export(load: Callable[..., Any], static: tuple[Any, Path]) -> None:
-    engine, folder = load("tiny-bert#static").backend, static[1]
-    engine.bundle = replace(engine.bundle, folder=folder)  # as a trained encoder, which has an encoder.json too
+    backend, folder = load("tiny-bert#static").backend, static[1]
+    backend.bundle = replace(backend.bundle, folder=folder)  # as a trained encoder, which has an encoder.json too
     with pytest.raises(UsageError, match="the model itself"):
-        export_engine(engine, folder, force=True)
+        export_backend(backend, folder, force=True)
 
 
 def test_what_cannot_be_exported_says_why(load: Callable[..., Any], static: tuple[Any, Path], tmp_path: Path) -> None:
@@ -310,34 +310,34 @@ def test_what_cannot_be_exported_says_why(load: Callable[..., Any], static: tupl
 
 
 def test_two_prompts_need_a_method_that_does_not_count_them(load: Callable[..., Any], tmp_path: Path) -> None:
-    engine = load("tiny-bert#promptbert-denoised").backend
+    backend = load("tiny-bert#promptbert-denoised").backend
     other = parse('The sentence means "[X]" and also [MASK] .')
-    engine.prompts = {**engine.prompts, "query": other}
+    backend.prompts = {**backend.prompts, "query": other}
     with pytest.raises(UsageError, match="one graph cannot serve both"):
-        export_engine(engine, tmp_path / "out")
+        export_backend(backend, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", ["tiny-bert#static", pytest.param("tiny-bert#mean", marks=pytest.mark.long)])
 def test_two_prompts_are_fine_where_nothing_counts_them(name: str, load: Callable[..., Any], tmp_path: Path) -> None:
-    engine = load(name).backend
-    engine.prompts = {"query": Prompt(before="query: "), "passage": Prompt(before="passage: ")}
-    engine.bundle = replace(engine.bundle, prompts=engine.prompts)
-    exported = OnnxBackend(export_engine(engine, tmp_path / "out"), device="cpu")
+    backend = load(name).backend
+    backend.prompts = {"query": Prompt(before="query: "), "passage": Prompt(before="passage: ")}
+    backend.bundle = replace(backend.bundle, prompts=backend.prompts)
+    exported = OnnxBackend(export_backend(backend, tmp_path / "out"), device="cpu")
     for role in ("query", "passage"):
-        assert np.abs(exported.encode(TEXTS, role=role) - engine.encode(TEXTS, role=role)).max() < 1e-4
-    assert np.abs(exported.embed(TEXTS, Prompt()) - engine.embed(TEXTS, Prompt())).max() < 1e-4
+        assert np.abs(exported.encode(TEXTS, role=role) - backend.encode(TEXTS, role=role)).max() < 1e-4
+    assert np.abs(exported.embed(TEXTS, Prompt()) - backend.embed(TEXTS, Prompt())).max() < 1e-4
 
 
 def test_a_network_that_torch_cannot_follow_is_refused(load: Callable[..., Any], tmp_path: Path) -> None:
-    engine = load("tiny-bert#static").backend
+    backend = load("tiny-bert#static").backend
 
     class Branching(torch.nn.Module):
         def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-            return engine.network.words(input_ids)[:, 0] if input_ids.sum() > 3 else attention_mask
+            return backend.network.words(input_ids)[:, 0] if input_ids.sum() > 3 else attention_mask
 
     with pytest.raises(UsageError, match="cannot be written as an ONNX graph"):
-        graph.trace(Branching(), onnx_folder.trace_inputs(engine)[1], tmp_path / "model.onnx", 256)
+        graph.trace(Branching(), onnx_folder.trace_inputs(backend)[1], tmp_path / "model.onnx", 256)
 
 
 def test_a_bundle_refuses_a_prompt_that_its_graph_is_not_for(exported: Callable[..., tuple[Any, Bundle]]) -> None:

@@ -53,9 +53,9 @@ def described(folder: Path, method: str = "mean", prompt: Prompt | None = None, 
     ).with_fingerprint()
 
 
-def _torch() -> Any:
+def _masked() -> Any:
     pytest.importorskip("torch")
-    from semsearch.encoders.torch import MaskedBackend
+    from semsearch.encoders.masked import MaskedBackend
 
     return MaskedBackend(described(minilm()), device="cpu")
 
@@ -82,7 +82,7 @@ SAMPLES: Mapping[str, Callable[[], Any]] = {
     "causal": _causal,
     "hashing": HashingEncoder,
     "onnx": _onnx,
-    "torch": _torch,
+    "masked": _masked,
 }
 
 

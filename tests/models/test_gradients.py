@@ -26,7 +26,7 @@ def given(made: Any, objective: Any, count: int = 7) -> tuple[list[Any], Any]:
     columns = {"anchor": TEXTS[:count], "positive": TEXTS[5 : 5 + count]}
     rows = [made.rows(view, columns[view.column]) for view in objective.views]
     if objective.labels == "teacher":
-        return rows, torch.randn(count, made.engine.dim, generator=torch.Generator().manual_seed(3))
+        return rows, torch.randn(count, made.backend.dim, generator=torch.Generator().manual_seed(3))
     return rows, torch.tensor(LABELS[:count]) if objective.labels == "score" else None
 
 

@@ -353,7 +353,7 @@ def test_a_setting_that_cannot_be_is_told_before_anything_is_done(
         ("cotbert", "tiny-llama#cot-bert", r"has a \[MASK\], and .*tiny-llama \(llama\) is a decoder"),
         ("qlora", "tiny-bert", "a model of the kind bert.*of the kind causal"),
         ("cosent", "tiny-bert#prompteol", "is for decoders, and .*tiny-bert"),
-        ("cotbert", "tiny-bert#mean", "is read at 0"),
+        ("cotbert", "tiny-bert#mean", "needs a prompt without"),
         ("cotbert", "tiny-bert#dim=8,template=cot-bert", "--matryoshka-dims 8"),
     ],
 )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semsearch.encoders import factory
-from semsearch.encoders.base import BaseEncoder
+from semsearch.encoders.base import as_encoder
 from semsearch.errors import UsageError
 from semsearch.evaluation.papers.classifier import Classifiers, ClassifierSettings, LabelledRows, fit
 from semsearch.evaluation.papers.transfer_tasks import LabelledTexts, TransferTask
@@ -48,7 +48,7 @@ def features_of(encoder: EncoderLike) -> tuple[Embed, str]:
 
     SentEval's classifiers read the vectors of the network as they are. An exported encoder has only unit rows.
     """
-    backend = factory.find_torch_backend(encoder) if isinstance(encoder, BaseEncoder) else None
+    backend = factory.find_torch_backend(as_encoder(encoder))
     if backend is not None:
         prompt = backend.prompts["passage"]
         return lambda texts: backend.vectors(texts, prompt), "as they are"

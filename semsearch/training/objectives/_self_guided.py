@@ -26,6 +26,8 @@ HIDDEN = 4096  # footnote 4
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """The temperature τ, the pooling of a view (max, mean), its lowest layer, the width of the head, the weight λ."""
+
     temperature: float = TEMPERATURE
     pool: str = "max"
     lowest: int = 0

@@ -28,6 +28,8 @@ SCALE = 20.0  # λ, in the text below the equation
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """`scale` is λ."""
+
     scale: float = SCALE
 
 

@@ -26,6 +26,8 @@ from semsearch.training.objectives._contrastive import TEMPERATURE, ContrastiveO
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """`temperature` divides the cosines; `head` is Linear and Tanh. The others choose an ablation."""
+
     temperature: float = TEMPERATURE
     third: bool = True
     negatives: bool = True

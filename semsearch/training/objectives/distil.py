@@ -23,6 +23,8 @@ from semsearch.training.objectives._contrastive import cosines
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """The weights of the two parts of the loss: `vectors` of the cosine to the teacher's vector."""
+
     vectors: float = 1.0
     similarity: float = 10.0
 

@@ -22,6 +22,8 @@ from semsearch.training.objectives._contrastive import TEMPERATURE, ContrastiveO
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """`temperature` divides the cosines; `head` is Linear and Tanh."""
+
     temperature: float = TEMPERATURE
     positive: str = ""
     head: bool = True

@@ -30,6 +30,8 @@ WEIGHTS = ("auto", "nf4", "bf16", "fp32")
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """`temperature` divides the cosines, `hard_weight` as in `supervised`; rank, alpha and dropout of LoRA."""
+
     temperature: float = TEMPERATURE
     hard_weight: float = 0.0
     rank: int = 64

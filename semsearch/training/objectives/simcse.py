@@ -16,6 +16,8 @@ from semsearch.training.objectives._contrastive import TEMPERATURE, ContrastiveO
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """`temperature` divides the cosines; `head` is Linear and Tanh."""
+
     temperature: float = TEMPERATURE
     head: bool = True
 

@@ -23,6 +23,8 @@ from semsearch.training.objectives._contrastive import TEMPERATURE, PairObjectiv
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """`temperature` divides the cosines."""
+
     temperature: float = TEMPERATURE
     hard_weight: float = 0.0
 
