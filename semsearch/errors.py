@@ -34,6 +34,7 @@ class SemsearchError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
+        """Message and fix on one line."""
         return f"{self.message} {self.fix}".rstrip()
 
 
@@ -65,7 +66,7 @@ class NotFound(SemsearchError):
 
 
 class EncoderMismatch(SemsearchError):
-    """The vectors of an index and those of an encoder cannot be compared."""
+    """The index was built with the encoder `built_with`; those of `got` are vectors of another space."""
 
     exit_code = 4
 
@@ -93,7 +94,7 @@ class Corrupt(SemsearchError):
 
 
 class MissingExtra(SemsearchError):
-    """An optional package is not installed. The fix is a command that works for this installation."""
+    """`what` needs `package`, which comes with the extra `extra`. The fix is the command that installs it."""
 
     def __init__(self, what: str, extra: str, package: str = "an optional package") -> None:
         super().__init__(f"{what} needs {package}, which is not installed.", f"Install it: {install_command(extra)}")

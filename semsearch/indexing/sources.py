@@ -61,10 +61,12 @@ class Roots:
 
     @classmethod
     def of(cls, recipe: dict[str, Any]) -> Roots:
+        """The sources recorded in the recipe of an index."""
         roots = tuple(Root.from_json(root) for root in recipe.get("roots", ()))
         return cls(roots, tuple(recipe.get("bases", {}).items()))
 
     def to_json(self) -> dict[str, Any]:
+        """The part of a recipe from which `of` makes the same sources."""
         return {"roots": [asdict(root) for root in self.roots], "bases": dict(self.bases)}
 
     def covering(self, path: Path) -> Root | None:

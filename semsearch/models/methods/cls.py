@@ -18,6 +18,8 @@ from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 @dataclass(frozen=True, slots=True)
 class Method(BaseMethod):
+    """`layer` counts from the embeddings, 0; -1 is the last. `head` is "" or "pooler"."""
+
     layer: int = -1
     head: str = ""
 

@@ -19,6 +19,8 @@ from semsearch.models.networks.masked import Inputs, MaskedNetwork
 
 @dataclass(frozen=True, slots=True)
 class Method(BaseMethod):
+    """`count` [MASK]s in the prompt; `combine` is "avg" or "cat"."""
+
     count: int = 1
     combine: str = "avg"
     layer: int = -1
