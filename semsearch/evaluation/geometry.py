@@ -123,12 +123,12 @@ def alignment(a: Floats, b: Floats) -> float:
     return float(((a - b) ** 2).sum(axis=1).mean())
 
 
-def uniformity(rows: Floats, t: float = 2.0) -> float:
-    """log of the mean of exp(-t d²) over all pairs i < j of rows (n, d): 0 if all are equal, lower if spread out."""
+def uniformity(rows: Floats) -> float:
+    """log of the mean of exp(-2 d²) over all pairs i < j of rows (n, d): 0 if all are equal, lower if spread out."""
     squares, total = (rows**2).sum(axis=1), 0.0
     for start, products in _products(rows):
         distances = squares[start : start + len(products), None] + squares[None, :] - 2 * products
-        total += float(np.exp(-t * np.maximum(distances, 0)).sum())
+        total += float(np.exp(-2 * np.maximum(distances, 0)).sum())
     own = float(len(rows))  # a row has distance 0 to itself
     return float(np.log((total - own) / (own * (own - 1))))
 
@@ -149,16 +149,16 @@ def effective_rank(rows: Floats) -> float:
     return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
-def hubness(rows: Floats, k: int = NEIGHBOURS) -> float:
-    """Skewness of how often rows are among the k nearest of others: 0 is none, above 1 some rows are everywhere."""
-    counts = occurrences(rows, k).astype(np.float64)
+def hubness(rows: Floats) -> float:
+    """Skewness of how often rows are among the nearest neighbours of others: 0 is none; above 1, some are hubs."""
+    counts = occurrences(rows).astype(np.float64)
     spread = counts.std()
     return float((((counts - counts.mean()) / spread) ** 3).mean()) if spread > 0 else 0.0
 
 
-def occurrences(rows: Floats, k: int = NEIGHBOURS) -> NDArray[np.int64]:
-    """How often each row of length 1 is among the k nearest neighbours of another row: (n,), k n in total."""
-    k, counts = min(k, len(rows) - 1), np.zeros(len(rows), dtype=np.int64)
+def occurrences(rows: Floats) -> NDArray[np.int64]:
+    """How often each row of length 1 is among the NEIGHBOURS nearest rows of another: (n,)."""
+    k, counts = min(NEIGHBOURS, len(rows) - 1), np.zeros(len(rows), dtype=np.int64)
     for start, cosines in _products(rows):
         at = np.arange(len(cosines))
         cosines[at, start + at] = -np.inf
@@ -166,12 +166,12 @@ def occurrences(rows: Floats, k: int = NEIGHBOURS) -> NDArray[np.int64]:
     return counts
 
 
-def length_bias(rows: Floats, lengths: Sequence[int], seed: int = 0) -> float:
+def length_bias(rows: Floats, lengths: Sequence[int]) -> float:
     """Rank correlation, over sampled pairs, of the cosine with the ratio of the two `lengths` (n,): 0 is none.
 
     Above 0, texts are near each other because they are equally long.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     first = rng.integers(len(rows), size=PAIRS)
     second = (first + rng.integers(1, len(rows), size=PAIRS)) % len(rows)
     sizes = np.log1p(np.asarray(lengths, dtype=np.float64))

@@ -1,7 +1,9 @@
-"""The write path for documents from any source: compare, split, encode, store, count.
+"""The write path for documents from any source: compare, split, encode, store.
 
 Document ─ text is stored already? skip → splitter.passages → encoder.encode(role="passage")
          → writer.replace(…)      one transaction per batch, acknowledged only after commit
+
+`Ingest.put` returns the outcome for a document, and its callers count it in the run's `RunReport`.
 """
 
 from __future__ import annotations
@@ -28,6 +30,35 @@ BATCH = 256  # passages; a kill costs at most this much work, and larger batches
 Outcome: TypeAlias = Literal["added", "changed", "unchanged", "moved", "deleted"]  # in the words of SyncReport
 
 
+class RunReport:
+    """The outcomes of a run's documents, the skipped ones with the reasons, and warnings."""
+
+    def __init__(self) -> None:
+        self.skipped: list[Skipped] = []
+        self.warnings: list[str] = []
+        self._documents: Counter[Outcome] = Counter()
+        self._began = time.perf_counter()
+
+    def count(self, outcome: Outcome | Skipped, n: int = 1) -> None:
+        """Count `n` documents with one outcome, or one skipped document."""
+        if isinstance(outcome, Skipped):
+            self.skip(outcome)
+        else:
+            self._documents[outcome] += n
+
+    def skip(self, skipped: Skipped) -> None:
+        """Add a file or document that was skipped, with the reason."""
+        self.skipped.append(skipped)
+
+    def documents(self) -> dict[str, int]:
+        """The number of documents with each outcome."""
+        return {outcome: self._documents[outcome] for outcome in get_args(Outcome)}
+
+    def seconds(self) -> float:
+        """The time since the run began."""
+        return round(time.perf_counter() - self._began, 3)
+
+
 class _Pending(NamedTuple):
     """A document to commit with the next batch."""
 
@@ -38,19 +69,17 @@ class _Pending(NamedTuple):
 
 
 class Ingest:
-    """Takes documents one after the other, commits them in batches and counts the outcomes; `flush()` commits the rest.
+    """Takes documents one after the other and commits them in batches; `flush()` commits the rest.
 
-    Memory is bounded by one batch and the largest document. Over a writer of a dry run it only counts.
+    Memory is bounded by one batch and the largest document. Over a writer of a dry run it only compares.
+    `report` is for the callers of `put`.
     """
 
     def __init__(
         self, writer: StoreWriter, space: Space, encoder: EncoderProtocol, splitter: Splitter, *, force: bool = False
     ) -> None:
-        self.documents: Counter[Outcome] = Counter()
-        self.skipped: list[Skipped] = []
-        self.warnings: list[str] = []
+        self.report = RunReport()
         self.written = 0  # passages
-        self.began = time.perf_counter()
         self._writer = writer
         self._space = space
         self._encoder = encoder
@@ -72,8 +101,10 @@ class Ingest:
         stamp: DocumentStamp | None,
         adopt: bool = False,
         vector: Vectors | None = None,
-    ) -> None:
-        """Take one document. `stamp`: that of the stored document with its id, None for none.
+    ) -> Outcome | Skipped:
+        """Take one document; the outcome, or the reason to skip it: this run has seen its id before.
+
+        `stamp`: that of the stored document with its id, None for none.
 
         `adopt`: the document has moved here from a file that is gone; it is written again as part of its new file, or
         it would be deleted with the old one. With a `vector` (1, d) it is one passage. Raises Unreadable for a document
@@ -82,14 +113,12 @@ class Ingest:
         check_document(document)
         if document.id in self._seen:
             reason = f"its id {document.id!r} was already used in {self._seen[document.id]}"
-            self.skipped.append(Skipped(origin.path if origin else document.id, reason))
-            return
+            return Skipped(origin.path if origin else document.id, reason)
         self._seen[document.id] = origin.path if origin else "this call"
         outcome = _outcome(document, stamp, adopt)
-        self.documents[outcome] += 1
         force = self._force or vector is not None
         if self._writer.dry_run or (outcome == "unchanged" and not force):
-            return
+            return outcome
         same_text = stamp is not None and stamp.sha256 == text_hash(document.text)
         if same_text and not (force or adopt):  # new metadata under an old text, nothing to embed
             self._refresh.append(document)
@@ -100,6 +129,7 @@ class Ingest:
             self._waiting += len(cut)
         if max(self._waiting, len(self._refresh)) >= BATCH:
             self.flush(last=False)
+        return outcome
 
     def finish(self, source: Source) -> None:
         """Record the state of a file with the next batch, once all its documents are put: the next run skips it."""
@@ -135,12 +165,11 @@ class Ingest:
         self._truncated_before.passages += self._encoder.truncation.passages - truncated.passages
         self._truncated_before.tokens += self._encoder.truncation.tokens - truncated.tokens
 
-    def counters(self) -> dict[str, int]:
-        """The counts of a `SyncReport` that this run determines; an encoder that counts nothing embeds everything."""
+    def encoder_counts(self) -> dict[str, int]:
+        """The counts of a `SyncReport` about the encoder; one that counts nothing itself embeds everything."""
         embedded, before = self._encoder.embedded, self._embedded_before
         truncated = self._encoder.truncation
         return {
-            **{outcome: self.documents[outcome] for outcome in get_args(Outcome)},
             "embedded": self.written if embedded is None or before is None else embedded - before,
             "cut_passages": truncated.passages - self._truncated_before.passages,
             "cut_tokens": truncated.tokens - self._truncated_before.tokens,

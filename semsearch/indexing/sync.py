@@ -57,15 +57,15 @@ def sync(
     ingest: Ingest,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> None:
-    """Bring the store in line with the files of `scopes`. The outcomes are counted in `ingest`."""
+    """Bring the store in line with the files of `scopes`. The outcomes are counted in `ingest.report`."""
     present = [scope for scope in scopes if scope.exists()]
-    ingest.warnings += [
+    ingest.report.warnings += [
         f"{scope} does not exist; its documents stay in the index." for scope in scopes if not scope.exists()
     ]
     files: list[_File] = []
     unseen: list[Path] = []
     for item in _walk(present, roots, options, unseen):
-        ingest.skipped.append(item) if isinstance(item, Skipped) else files.append(item)
+        ingest.report.skip(item) if isinstance(item, Skipped) else files.append(item)
     known = writer.reader.sources()
     there = {file.source.key for file in files}
     gone = {
@@ -76,7 +76,7 @@ def sync(
     _Run(writer, ingest, options, known, gone, progress).read(files)
     if gone:
         with writer.transaction():
-            ingest.documents["deleted"] += writer.drop_sources([source.id for source in gone.values()])
+            ingest.report.count("deleted", writer.drop_sources([source.id for source in gone.values()]))
 
 
 @dataclass
@@ -102,7 +102,7 @@ class _Run:
         todo = []
         for file in files:
             if self._is_unchanged(file):
-                self.ingest.documents["unchanged"] += counts.get(self.known[file.source.key].id, 0)
+                self.ingest.report.count("unchanged", counts.get(self.known[file.source.key].id, 0))
             else:
                 todo.append(file)
         total = sum(file.found.size for file in todo)
@@ -135,7 +135,7 @@ class _Run:
             source = replace(source, size=UNSURE)
         known = self.known.get(file.source.key)
         if known is not None and self._has_same_content(known, source) and not file.root.fields.sql:
-            self.ingest.documents["unchanged"] += len(self._reader.documents_of(known.id))
+            self.ingest.report.count("unchanged", len(self._reader.documents_of(known.id)))
             self.ingest.finish(source)
             return
         if known is None and self._take_moved(file, source):
@@ -146,20 +146,20 @@ class _Run:
                 f"{file.uri} is not completely indexed, and is read again from its beginning. Its {len(left):,} "
                 "documents in the index are only compared, not encoded again."
             )
-        skipped, read = len(self.ingest.skipped), 0
+        skipped, read = len(self.ingest.report.skipped), 0
         for item in _load(file):
             if isinstance(item, Skipped):
-                self.ingest.skipped.append(item)
+                self.ingest.report.skip(item)
                 continue
             self._put(file, source, known, item, left)
             read = min(read + len(item.text), file.found.size)
             self._report(done + read, total, item.id)
-        if len(self.ingest.skipped) > skipped:
+        if len(self.ingest.report.skipped) > skipped:
             source = replace(source, size=UNFINISHED)  # every run reports the skipped records, not only the first
         self.ingest.finish(source)
         if left and self.options.prune:
             self.writer.delete(sorted(left))
-            self.ingest.documents["deleted"] += len(left)
+            self.ingest.report.count("deleted", len(left))
 
     def _put(self, file: _File, source: Source, known: Source | None, document: Document, left: set[str]) -> None:
         """Put one document of a file, and remove it from `left`, the documents that the file had before."""
@@ -169,7 +169,7 @@ class _Run:
             self._skip(file.uri, f"its id {document.id!r} belongs to a document from elsewhere already")
             return
         try:
-            self.ingest.put(document, source, stamp=stamp, adopt=elsewhere)
+            self.ingest.report.count(self.ingest.put(document, source, stamp=stamp, adopt=elsewhere))
             left.discard(document.id)
         except Unreadable as error:
             self._skip(file.uri, f"document {document.id!r}: {error.message}")
@@ -187,7 +187,7 @@ class _Run:
         twins.remove(old)
         del self.gone[old.key]
         documents = self._reader.documents_of(old.id)
-        self.ingest.documents["moved"] += len(documents)
+        self.ingest.report.count("moved", len(documents))
         self.ingest.flush()
         with self.writer.transaction():
             self.writer.move_source(old.id, source)
@@ -199,7 +199,7 @@ class _Run:
         return True
 
     def _skip(self, name: str, reason: str) -> None:
-        self.ingest.skipped.append(Skipped(name, reason))
+        self.ingest.report.skip(Skipped(name, reason))
 
     def _report(self, done: int, total: int, item: str = "") -> None:
         self.progress(Progress(done, total, "bytes", item, self.ingest.written))

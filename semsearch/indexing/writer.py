@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -57,7 +56,8 @@ class IndexWriter:
                 stamp = self._stamp(document.id)
                 if stamp is not None and stamp.source is not None:
                     raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another id.")
-                run.put(document, stamp=stamp, vector=None if vectors is None else vectors[at : at + 1])
+                vector = None if vectors is None else vectors[at : at + 1]
+                run.report.count(run.put(document, stamp=stamp, vector=vector))
         return self._report(run)
 
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
@@ -132,7 +132,7 @@ class IndexWriter:
         yield run
         run.flush()
         if not self._writer.dry_run:
-            run.warnings += self._refresh_derived(run)
+            run.report.warnings += self._refresh_derived(run)
 
     def _stamp(self, uri: str) -> DocumentStamp | None:
         return self._reader.stamps([uri]).get(uri)
@@ -140,16 +140,16 @@ class IndexWriter:
     def _put(self, run: Ingest, item: Document | Skipped) -> None:
         """Put a document, or record why it is skipped."""
         if isinstance(item, Skipped):
-            run.skipped.append(item)
+            run.report.skip(item)
             return
         stamp = self._stamp(item.id)
         if stamp is not None and stamp.source is not None:
-            run.skipped.append(Skipped(item.id, "its id belongs to a document of a followed folder already"))
+            run.report.skip(Skipped(item.id, "its id belongs to a document of a followed folder already"))
             return
         try:
-            run.put(item, stamp=stamp)
+            run.report.count(run.put(item, stamp=stamp))
         except Unreadable as error:
-            run.skipped.append(Skipped(item.id, error.message))
+            run.report.skip(Skipped(item.id, error.message))
 
     def _split_anew(self, run: Ingest, progress: Callable[[Progress], None]) -> None:
         """Split the documents added by `add` again; their text is in the store."""
@@ -157,7 +157,7 @@ class IndexWriter:
         for done, uri in enumerate(added):
             progress(Progress(done, len(added), "documents", uri, run.written))
             if document := self._reader.document(uri):
-                run.put(document, stamp=self._stamp(uri))
+                run.report.count(run.put(document, stamp=self._stamp(uri)))
 
     def _refresh_derived(self, run: Ingest | None = None) -> list[str]:
         """Update what is derived from the documents: the null distribution, then the vector index.
@@ -176,13 +176,14 @@ class IndexWriter:
         counts = self._reader.counts()
         report = SyncReport(
             index=self._reader.name,
-            **run.counters(),
-            skipped=tuple(run.skipped),
+            **run.report.documents(),
+            **run.encoder_counts(),
+            skipped=tuple(run.report.skipped),
             passages=counts["passages"],
             vectors=sum(counts["vectors"].values()),
-            took_s=round(time.perf_counter() - run.began, 3),
+            took_s=run.report.seconds(),
             dry_run=self._writer.dry_run,
-            warnings=tuple(run.warnings),
+            warnings=tuple(run.report.warnings),
         )
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._writer.add_run({"at": now, **asdict(report), "whole": whole})

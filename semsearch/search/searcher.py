@@ -105,7 +105,7 @@ class Searcher:
         started = time.perf_counter()
         with self._reader.snapshot():
             state = self._current_state()
-            target = self._target(query, vector, state)
+            target = self._target(query, vector, state, warnings)
             wide = replace(query, k=query.k + query.offset)
             hits, plan = self._ranked(wide, target, state, warnings)
             good = self._verdict(query, hits, state, warnings)
@@ -134,20 +134,20 @@ class Searcher:
 
     # ---- the query vector
 
-    def _target(self, query: Query, texts: Vectors | None, state: _State) -> Vectors | None:
+    def _target(self, query: Query, texts: Vectors | None, state: _State, warnings: list[str]) -> Vectors | None:
         """The unit vector (1, d) to search near, from the query's texts and its examples; None without any."""
         if query.mode == "keyword":
             return None
-        parts = [self._example(example, state) for example in query.like] + ([] if texts is None else [texts])
+        parts = [self._example(example, state, warnings) for example in query.like] + ([] if texts is None else [texts])
         total = sum(parts, np.zeros((1, self._space.dim), dtype=np.float32))
         return unit_rows(total) if total.any() else None
 
-    def _example(self, example: int | str, state: _State) -> Vectors:
+    def _example(self, example: int | str, state: _State, warnings: list[str]) -> Vectors:
         """The (1, d) vector of a passage id, of a document id (mean of its passages), or of a file's text."""
         ids = np.array([example], dtype=np.int64) if isinstance(example, int) else self._passages_of(example, state)
         rows = [vectors for _, vectors in self._reader.vectors(self._space.id, ids=ids)] if len(ids) else []
         if not rows and isinstance(example, str) and Path(example).is_file():
-            rows = [self._file_vectors(Path(example))]
+            rows = [self._file_vectors(Path(example), warnings)]
         if not rows:
             raise NotFound(
                 f"no passage, document or file is called {str(example)!r}.",
@@ -155,7 +155,7 @@ class Searcher:
             )
         return unit_rows(np.concatenate(rows).mean(axis=0, keepdims=True))
 
-    def _file_vectors(self, path: Path) -> Vectors:
+    def _file_vectors(self, path: Path, warnings: list[str]) -> Vectors:
         """The vectors (n, d) of a file's passages, split as in the index. Raises UsageError for a file without text."""
         from semsearch.documents import loaders  # 30 ms, and few queries name a file
 
@@ -164,7 +164,13 @@ class Searcher:
         cut = [part.text for one in documents for part in passages(one, splitter, encoder.count_tokens)]
         if not cut:
             raise UsageError(f"{path} has no text to compare with.", "Name a file with text in it.")
-        return encoder.encode(cut, role="passage")
+        before = encoder.truncation.tokens
+        vectors = encoder.encode(cut, role="passage")
+        if lost := encoder.truncation.tokens - before:
+            warnings.append(
+                f"{path} has passages too long for the encoder: about {lost} tokens at their ends were ignored."
+            )
+        return vectors
 
     def _passages_of(self, example: str, state: _State) -> Ids:
         """The passages of a document: by its id, or by the path of its file, seen from the working directory."""

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 EXACT_TIMED = 3  # queries whose exact search is timed; each reads every vector
 
 
-def audit(searcher: VectorSearcher, *, sample: int = 200, k: int = 10, seed: int = 0) -> JsonObject:
+def audit(searcher: VectorSearcher, *, sample: int = 200, k: int = 10) -> JsonObject:
     """Recall and speed of dense search against exact search. Call it inside a snapshot of the store.
 
     `sample` stored vectors are queries, each without itself; once among all, once among a random tenth. recall in
     0 … 1; ms: median of a query, one at a time. plan: that of the search.
     """
-    ids, queries, tenth = _sample(searcher.source, sample, seed)
+    ids, queries, tenth = _sample(searcher.source, sample)
     _, _, plan, warnings = searcher.search(queries[:1], k + 1)  # opens the cache, outside the timing
     right, right_tenth = (searcher.exact(queries, k + 1, among) for among in (None, tenth))
     found, ms = _timed(lambda query: searcher.search(query, k + 1)[:2], queries)
@@ -43,10 +43,10 @@ def audit(searcher: VectorSearcher, *, sample: int = 200, k: int = 10, seed: int
     }
 
 
-def _sample(source: VectorSource, sample: int, seed: int) -> tuple[Ids, Vectors, Ids]:
+def _sample(source: VectorSource, sample: int) -> tuple[Ids, Vectors, Ids]:
     """ids (m,) and vectors (m, d) of up to `sample` stored vectors, and the ids of a tenth of all, at random."""
     everything = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in source.vectors())])
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     tenth = everything[random.random(len(everything)) < 0.1]
     chosen = np.sort(random.choice(everything, min(sample, len(everything)), replace=False))
     rows = _top.joined([_top.no_vectors(source.dim), *source.vectors(ids=chosen)])[1]

@@ -78,4 +78,4 @@ def test_help_loads_few_modules(tmp_path: Path) -> None:
         "import sys; from semsearch.cli.main import main; main(['--help']); print(len(sys.modules), file=sys.stderr)"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment(tmp_path))
-    assert int(ran.stderr) < 220
+    assert int(ran.stderr) < 175

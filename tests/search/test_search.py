@@ -287,3 +287,12 @@ def test_the_questions_asked_of_an_index_are_not_counted_as_its_texts(tmp_path: 
     with Index.create(tmp_path / "index", encoder=FewWords()) as made:
         report = made.add([Document("a", "rain and some wind"), Document("b", "wind")])
         assert (report.embedded, report.cut_passages, report.cut_tokens) == (2, 1, 1)
+
+
+def test_the_cut_end_of_an_example_file_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "example.txt").write_text("rain and some wind", encoding="utf-8")
+    with Index.create(tmp_path / "index", encoder=FewWords(), splitter=Splitter("none")) as made:
+        made.add([Document("a", "rain"), Document("b", "wind")])
+        found = made.similar(tmp_path / "example.txt")
+        assert "example.txt" in found.warnings[0] and "about 1 tokens" in found.warnings[0]
+        assert not any("passages too long" in warning for warning in made.similar("a").warnings)

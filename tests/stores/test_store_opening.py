@@ -11,7 +11,7 @@ from helpers.opened import opened, verify
 from helpers.stores import contents, made
 
 from semsearch.errors import Locked, NotFound, SemsearchError, UsageError
-from semsearch.stores.local import LocalWriter, create, open_reader, open_writer, schema
+from semsearch.stores.local import LocalWriter, check_installation, create, open_reader, open_writer, schema
 
 ODD_NAMES = ["plain", "with space", "what?x=1&y", "100%25", "a#b", "Müller 日本語", "it's;--"]
 
@@ -173,3 +173,12 @@ def _target(link: Path) -> str:
         return str(link.readlink())
     except OSError:
         return ""
+
+
+def test_an_old_sqlite_is_refused_with_the_same_advice_everywhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 37, 2))
+    for refused in (check_installation, lambda: create(tmp_path / "notes")):
+        with pytest.raises(SemsearchError, match=r"too old\. Use a Python with SQLite 3\.38 or later"):
+            refused()

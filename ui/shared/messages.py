@@ -51,9 +51,9 @@ def size(number: float) -> str:
     return f"{number / 1000**power:.{min(power, 1)}f} {UNITS[power]}"
 
 
-def info(text: str, place: Place = None, icon: str = "info") -> None:
+def info(text: str, icon: str = "info") -> None:
     """A note in plain text."""
-    (place or st).info(plain(text), icon=f":material/{icon}:")
+    st.info(plain(text), icon=f":material/{icon}:")
 
 
 def warning(text: str, place: Place = None) -> None:

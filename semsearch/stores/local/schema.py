@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import SemsearchError
+from semsearch.stores.local import sqlite
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -25,7 +26,6 @@ PAGE_SIZE = 8192  # rows of 1,024 dimensions in fp16 fit three to a page; with 4
 FLOAT16 = np.dtype("<f2")  # of vectors: half the room; the order of cosines changes beyond the third decimal only
 COMPRESSION = 6
 UPGRADE = "Upgrade: pip install --upgrade semsearch"
-OLDEST_SQLITE = (3, 38)  # STRICT tables (3.37), JSON functions built in (3.38); Debian 12 has 3.40
 
 # AUTOINCREMENT: an id is never used twice, so an outdated cache can miss a passage, but never name
 # a wrong one. `body` is last: queries on the columns before it do not read it. `vectors` is an ordinary table
@@ -83,8 +83,7 @@ VERSION = len(MIGRATIONS)
 
 def check(connection: sqlite3.Connection, folder: object, *, write: bool) -> None:
     """Refuse a file that this program cannot work with, saying what to do. Raises SemsearchError, sqlite3.Error."""
-    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
-        raise SemsearchError(f"SQLite {sqlite3.sqlite_version} is too old; 3.38 is needed.", "Use a newer Python.")
+    sqlite.check_version()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION_ID:

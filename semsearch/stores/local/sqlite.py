@@ -14,6 +14,7 @@ from typing import Literal
 
 from semsearch.errors import Corrupt, Locked, SemsearchError, Unreadable
 
+OLDEST = (3, 38)  # STRICT tables (3.37), JSON functions built in (3.38); Debian 12 has 3.40
 BUSY_MS = 5_000  # other programs (sqlite3, Datasette) may lock the file for a moment
 CACHE_KIB = 32 * 1024
 WAL_PAGES = 4_000  # checkpoint every 32 MB: with SQLite's 1,000 a long write copied each page several times
@@ -22,6 +23,7 @@ WAL_LIMIT = 64 * 2**20  # bytes; a WAL that grew under a long reader is cut back
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _NO_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
+_ADVICE = f"Use a Python with SQLite {OLDEST[0]}.{OLDEST[1]} or later, and with its full-text search."
 REPAIR = "See what is wrong with `semsearch verify`; then restore a dump, or rebuild the index."
 
 
@@ -80,17 +82,22 @@ def connect_reader(file: Path) -> tuple[sqlite3.Connection, bool]:
 def check_installation() -> str:
     """The version of this Python's SQLite, with full-text search and the trigram tokenizer that finds CJK words.
 
-    Raises SemsearchError where one is missing.
+    Raises SemsearchError where one is missing, or where SQLite is too old.
     """
+    check_version()
     memory = sqlite3.connect(":memory:")
     for tokenizer in ("porter unicode61", "trigram"):
         try:
             memory.execute(f"CREATE VIRTUAL TABLE \"{tokenizer}\" USING fts5(text, tokenize='{tokenizer}')")
         except sqlite3.OperationalError as error:
-            raise SemsearchError(
-                f"{sqlite3.sqlite_version}: {error}", "Use a Python with SQLite 3.34 or later."
-            ) from error
+            raise SemsearchError(f"{sqlite3.sqlite_version}: {error}", _ADVICE) from error
     return f"{sqlite3.sqlite_version} with FTS5 and trigram"
+
+
+def check_version() -> None:
+    """Raises SemsearchError where this Python's SQLite is older than OLDEST."""
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise SemsearchError(f"SQLite {sqlite3.sqlite_version} is too old.", _ADVICE)
 
 
 def _readable(file: Path, mode: Literal["ro", "immutable"]) -> sqlite3.Connection:
