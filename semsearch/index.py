@@ -109,17 +109,22 @@ class Index:
         home: Path | None = None,
         splitter: Splitter | None = None,
         backend: str = "auto",
+        store: str = "local",
         exist_ok: bool = False,
     ) -> Index:
         """A new, empty index called `name` (below the home of indexes) or at the path `name`.
 
-        Raises UsageError where one exists, unless `exist_ok`, which opens it.
+        `store` names the package of `semsearch.stores` that stores it. Raises UsageError where an index exists, unless
+        `exist_ok`, which opens it, and UnknownName for an unknown `store`.
         """
         if splitter is not None and not isinstance(splitter, Splitter):
             raise UsageError(f"splitter is of type {type(splitter).__name__}.", "Pass Splitter(size=…, overlap=…).")
         folder = settings.index_folder(name, home)
-        if exist_ok and cls.exists(folder):
-            return cls.open(folder, encoder=encoder)
+        driver = drivers.load(store)
+        if cls.exists(folder):
+            if exist_ok:
+                return cls.open(folder, encoder=encoder)
+            raise UsageError(f"{folder} already has an index.", "Open it, or choose another name.")
         model = load(encoder) if isinstance(encoder, str) else as_encoder(encoder)
         recipe = {"encoder": model.reference, "splitter": asdict(splitter or Splitter()), "backend": backend}
         info = dict(model.info)
@@ -128,8 +133,8 @@ class Index:
             writer.set_recipe(recipe)
             writer.add_space(model.fingerprint, model.name, model.dim, info)
 
-        writer = drivers.load().create(folder, fill)
-        index = cls(drivers.load().open_reader(folder), model, owns_encoder=isinstance(encoder, str))
+        writer = driver.create(folder, fill)
+        index = cls(driver.open_reader(folder), model, owns_encoder=isinstance(encoder, str))
         index._writers.append(_index_writer(writer, index._space, index._encoder))
         return index
 
@@ -150,19 +155,23 @@ class Index:
         Raises NotFound. The encoder is loaded by the first call that needs it, and refused with
         EncoderMismatch if its fingerprint is another than the index was built with.
         """
-        return cls(drivers.load().open_reader(settings.index_folder(name, home)), encoder, query_cache_size)
+        folder = settings.index_folder(name, home)
+        return cls(drivers.find(folder).open_reader(folder), encoder, query_cache_size)
 
     @classmethod
-    def restore(cls, file: Path, name: str | Path, *, home: Path | None = None) -> Index:
-        """A new index out of a dump. Raises UsageError where one exists, Corrupt for a damaged file."""
+    def restore(cls, file: Path, name: str | Path, *, home: Path | None = None, store: str = "local") -> Index:
+        """A new index out of a dump of a `store` of this kind.
+
+        Raises UsageError where one exists, Corrupt for a damaged file, UnknownName for an unknown `store`.
+        """
         folder = settings.index_folder(name, home)
-        drivers.load().restore(file, folder)
+        drivers.load(store).restore(file, folder)
         return cls.open(folder)
 
     @staticmethod
     def names(home: Path | None = None) -> list[str]:
         """The indexes of the home of indexes, sorted."""
-        return drivers.load().names(settings.home(home))
+        return drivers.stores_below(settings.home(home))
 
     @staticmethod
     def folder(name: str | Path, home: Path | None = None) -> Path:
@@ -172,7 +181,13 @@ class Index:
     @staticmethod
     def exists(name: str | Path, home: Path | None = None) -> bool:
         """Whether there is an index called `name`, or at the path `name`. Raises UsageError for an invalid name."""
-        return drivers.load().exists(settings.index_folder(name, home))
+        return drivers.exists(settings.index_folder(name, home))
+
+    @staticmethod
+    def identity(name: str | Path, home: Path | None = None) -> tuple[int, int]:
+        """Two numbers that change when an index is removed and another is created in its place. Raises NotFound."""
+        folder = settings.index_folder(name, home)
+        return drivers.find(folder).identity(folder)
 
     @staticmethod
     def remove(name: str | Path, home: Path | None = None) -> list[str]:
@@ -180,7 +195,8 @@ class Index:
 
         Raises NotFound, Locked.
         """
-        return drivers.load().remove(settings.index_folder(name, home))
+        folder = settings.index_folder(name, home)
+        return drivers.find(folder).remove(folder)
 
     @staticmethod
     def rename(name: str | Path, new: str, home: Path | None = None) -> Path:
@@ -192,7 +208,7 @@ class Index:
         if Path(new).name != new:
             raise UsageError(f"{new!r} cannot be the name of an index.", "Use letters, digits, '-' and '_'.")
         target = settings.index_folder(new, folder.parent)
-        drivers.load().rename(folder, target)
+        drivers.find(folder).rename(folder, target)
         return target
 
     def close(self) -> None:
@@ -431,7 +447,7 @@ class Index:
 
     def dump(self, file: Path) -> None:
         """Write the whole index to one file."""
-        drivers.load().dump(self._reader, file)
+        drivers.find(self.path).dump(self._reader, file)
 
     # ---- changing
 
@@ -547,7 +563,9 @@ class Index:
         if not self._writers:
             self._reader.version()  # raises where the index is closed
             _ = self._encoder.model
-            self._writers.append(_index_writer(drivers.load().open_writer(self.path), self._space, self._encoder))
+            self._writers.append(
+                _index_writer(drivers.find(self.path).open_writer(self.path), self._space, self._encoder)
+            )
         return self._writers[0]
 
 

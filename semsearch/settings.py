@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from semsearch.errors import UnknownName, UsageError
 
 PROJECT_FILE = "semsearch.toml"
-STORE_FILE = "store.db"  # a folder with this file is an index
 PREFIX = "SEMSEARCH_"
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 DATA = "SEMSEARCH_DATA"  # the folder of public test sets; not a setting, as searching does not need it
@@ -97,16 +96,6 @@ def index_folder(name: str | Path, below: Path | None = None) -> Path:
     if not name or name.startswith((".", "-")) or not name.isprintable():
         raise UsageError(f"{name!r} cannot be the name of an index.", "Use letters, digits, '-' and '_', or a path.")
     return home(below) / name
-
-
-def names(below: Path | None = None) -> list[str]:
-    """The indexes directly below the folder of indexes, sorted."""
-    return sorted(file.parent.name for file in home(below).glob(f"*/{STORE_FILE}"))
-
-
-def is_index(folder: Path) -> bool:
-    """Whether `folder` holds an index."""
-    return (folder / STORE_FILE).is_file()
 
 
 def data_folder(explicit: Path | None = None) -> Path:

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from semsearch import settings
+from semsearch.stores import drivers
 
 
 @dataclass(slots=True)
@@ -34,7 +35,8 @@ class Options:
 def complete_index(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of the indexes, for shell completion."""
     home = ctx.find_root().params.get("home")
-    return [name for name in settings.names(Path(home) if home else None) if name.startswith(incomplete)]
+    known = drivers.stores_below(settings.home(Path(home) if home else None))
+    return [name for name in known if name.startswith(incomplete)]
 
 
 def value(metavar: str, text: str, *names: str, **details: Any) -> Any:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from semsearch.documents.ignore import IgnoreRules
 from semsearch.errors import GuardRail, NotFound
-from semsearch.settings import STORE_FILE
 from semsearch.types import Skipped
 from semsearch.utils.globs import path_regex
 from semsearch.utils.writer_lock import LOCK
@@ -23,7 +22,6 @@ from semsearch.utils.writer_lock import LOCK
 MAX_BYTES = 10 * 2**20
 MAX_FILES = 100_000  # with more, it is usually the wrong folder
 VERSION_CONTROL = {".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS", ".fossil"}
-INDEX_FILES = {STORE_FILE, LOCK}  # a folder with both is an index, perhaps the one being written
 GENERATED = {"__pycache__", "node_modules"}
 STREAMED = (".jsonl", ".ndjson", ".jsonlines", ".csv", ".tsv", ".tab", ".db", ".db3", ".sqlite", ".sqlite3")
 _KINDS = {
@@ -68,14 +66,19 @@ class FoundFile:
     mtime_ns: int
 
 
-def files(root: Path, rules: Rules) -> Iterator[FoundFile | Skipped]:
-    """The files at or below `root`, sorted by name within each folder, links last. Raises NotFound without a `root`."""
+def files(
+    root: Path, rules: Rules, is_index: Callable[[Path], bool] = lambda _: False
+) -> Iterator[FoundFile | Skipped]:
+    """The files at or below `root`, sorted by name within each folder, links last. Raises NotFound without a `root`.
+
+    A folder with a writer's lock for which `is_index` is true is left out.
+    """
     try:
         status = root.stat()
     except OSError as error:
         raise NotFound(f"{root} cannot be read: {error.strerror}.", "Check the path.") from error
     if stat.S_ISDIR(status.st_mode):
-        yield from _Walk(root, rules).everything()
+        yield from _Walk(root, rules, is_index).everything()
     else:
         yield _checked(root, printable(root.name), status, rules)
 
@@ -103,8 +106,9 @@ def printable(name: str) -> str:
 
 
 class _Walk:
-    def __init__(self, root: Path, rules: Rules) -> None:
+    def __init__(self, root: Path, rules: Rules, is_index: Callable[[Path], bool]) -> None:
         self._root = root
+        self._is_index = is_index
         self._real_root = root.resolve()
         self._rules = rules
         self._hidden = _hidden_names(rules.include)
@@ -134,7 +138,7 @@ class _Walk:
         ignored = folder.ignored.entering(real) if self._rules.use_ignore_files else folder.ignored
         with os.scandir(folder.path) as scanned:
             entries = list(scanned)
-        if {entry.name for entry in entries} >= INDEX_FILES:
+        if any(entry.name == LOCK for entry in entries) and self._is_index(folder.path):
             return
         for found in entries:
             relative = f"{folder.relative}/{found.name}" if folder.relative else found.name

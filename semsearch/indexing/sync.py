@@ -26,6 +26,7 @@ from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.file_status import UNFINISHED, UNSURE
 from semsearch.indexing.ingest import BATCH, Ingest
 from semsearch.indexing.sources import Root, Roots, SyncOptions
+from semsearch.stores import drivers
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import Source, text_hash
 from semsearch.types import Document, Progress, Skipped
@@ -238,7 +239,7 @@ def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: li
         above = (top if top.is_dir() else top.parent).relative_to(base).as_posix()
         within = scope.relative_to(top).as_posix()
         rules = replace(root.rules, streamed=()) if root.kind == "files" else root.rules
-        for item in walk.files(top, rules):
+        for item in walk.files(top, rules, drivers.exists):
             if isinstance(item, Skipped):
                 if isinstance(item, walk.Unseen):
                     unseen.append(top / item.path)

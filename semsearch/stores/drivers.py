@@ -1,4 +1,7 @@
-"""Drivers of stores: one package of `stores/` each, found by its name."""
+"""Drivers of stores: one package of `stores/` each, found by its name, or by the location of a store.
+
+Nothing here imports numpy, as shell completion calls `stores_below`. So a driver imports its parts on first use.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,14 @@ import pkgutil
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from semsearch.stores.protocol import StoreReader, StoreWriter
+from semsearch.errors import UnknownName
+
+if TYPE_CHECKING:
+    from semsearch.stores.protocol import StoreReader, StoreWriter
+
+DEFAULT = "local"
 
 
 class StoreDriver(Protocol):
@@ -19,6 +27,9 @@ class StoreDriver(Protocol):
 
     def exists(self, location: Path, /) -> bool:
         """Whether a store is at `location`."""
+
+    def identity(self, location: Path, /) -> tuple[int, int]:
+        """Two numbers by which the store at `location` differs from any other created there. Raises NotFound."""
 
     def names(self, home: Path, /) -> list[str]:
         """The stores directly below `home`, sorted."""
@@ -51,6 +62,23 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(found.name for found in pkgutil.iter_modules(package.__path__) if found.ispkg))
 
 
-def load(name: str = "local") -> StoreDriver:
-    """The driver called `name`."""
+def load(name: str = DEFAULT) -> StoreDriver:
+    """The driver called `name`. Raises UnknownName."""
+    if name not in names():
+        raise UnknownName("store", name, names())
     return cast(StoreDriver, import_module(f"semsearch.stores.{name}"))
+
+
+def exists(location: Path) -> bool:
+    """Whether any driver has a store at `location`."""
+    return any(load(name).exists(location) for name in names())
+
+
+def find(location: Path) -> StoreDriver:
+    """The driver of the store at `location`; the default one, which raises NotFound, where there is none."""
+    return next((driver for driver in map(load, names()) if driver.exists(location)), load())
+
+
+def stores_below(home: Path) -> list[str]:
+    """The stores of all drivers directly below `home`, sorted."""
+    return sorted({store for name in names() for store in load(name).names(home)})

@@ -156,10 +156,8 @@ def test_only_folders_with_a_store_are_indexes(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     for name in ("b", "a"):
         (tmp_path / name / "store.db").touch()
-    assert settings.names(tmp_path) == ["a", "b"]
-    assert settings.names(tmp_path / "nowhere") == []
-    assert [settings.is_index(tmp_path / name) for name in "abc"] == [True, True, False]
     assert Index.names(tmp_path) == ["a", "b"]
+    assert Index.names(tmp_path / "nowhere") == []
     assert [Index.exists(name, tmp_path) for name in "abc"] == [True, True, False]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from helpers.stores import DIM, entry, source, vectors_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semsearch import Document, Index, Query, Splitter
+from semsearch import Document, Index, Query, Splitter, stores
 from semsearch.errors import Corrupt, Locked, NotFound, SemsearchError, UnknownName, Unreadable, UsageError
 from semsearch.search.searcher import parse_filter
 from semsearch.stores import drivers
@@ -816,6 +817,55 @@ FILES = {
     "kitchen/tea.txt": "Green tea is steamed. Black tea is oxidised before it dries.\n",
     "music.txt": "A violin has four strings. A guitar mostly has six.\n",
 }
+
+
+@pytest.fixture
+def memory_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A package of stores called `memory`, as somebody would add one: a folder."""
+    (tmp_path / "more" / "memory").mkdir(parents=True)
+    lines = "import sys\nfrom helpers.memory_store import MemoryDriver\nsys.modules[__name__] = MemoryDriver()\n"
+    (tmp_path / "more" / "memory" / "__init__.py").write_text(lines, encoding="utf-8")
+    monkeypatch.setattr(stores, "__path__", [*stores.__path__, str(tmp_path / "more")])
+    yield
+    sys.modules.pop("semsearch.stores.memory", None)
+    vars(stores).pop("memory", None)
+
+
+@pytest.mark.usefixtures("memory_package")
+def test_a_new_store_is_one_folder(tmp_path: Path) -> None:
+    with Index.create("new", encoder="hashing", home=tmp_path, store="memory") as index:
+        index.add([Document("a", "Diesel engines ignite by compression.")])
+    Index.create("old", encoder="hashing", home=tmp_path).close()
+    assert (drivers.names(), Index.names(tmp_path)) == (("local", "memory"), ["new", "old"])
+    assert not (tmp_path / "new").exists()  # the local store has no part in it
+    with Index.open("new", home=tmp_path) as again:
+        assert again.search("diesel", k=1)[0].document == "a"
+        again.add([Document("b", "Bread needs salt.")])
+        again.dump(tmp_path / "dump")
+    Index.restore(tmp_path / "dump", "copy", home=tmp_path, store="memory").close()
+    for name in ("new", "old"):
+        with pytest.raises(UsageError, match="already has an index"):
+            Index.create(name, encoder="hashing", home=tmp_path, store="memory")
+    with pytest.raises(UnknownName, match="local, memory"):
+        Index.create("other", encoder="hashing", home=tmp_path, store="paper")
+    Index.rename("copy", "renamed", tmp_path)
+    assert (Index.remove("new", tmp_path), Index.names(tmp_path)) == ([], ["old", "renamed"])
+
+
+def test_another_store_at_the_same_place_has_another_identity(place: Place) -> None:
+    location = place.folder / "replaced"
+    with pytest.raises(NotFound):
+        place.driver.identity(location)
+    opened = [place.driver.create(location)]
+    first = place.driver.identity(location)
+    assert place.driver.identity(location) == first
+    opened[0].close()
+    place.driver.rename(location, place.folder / "away")  # it still exists, so its numbers are in use
+    opened.append(place.driver.create(location))
+    assert place.driver.identity(location) != first == place.driver.identity(place.folder / "away")
+    opened[1].close()
+    for name in ("replaced", "away"):
+        place.driver.remove(place.folder / name)
 
 
 def used(driver: StoreDriver, monkeypatch: pytest.MonkeyPatch, home: Path, folder: Path) -> list[object]:

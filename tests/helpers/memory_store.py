@@ -580,6 +580,9 @@ class MemoryDriver:
     def exists(self, location: Path, /) -> bool:
         return location.absolute() in self._places
 
+    def identity(self, location: Path, /) -> tuple[int, int]:
+        return 0, id(self._place(location))
+
     def names(self, home: Path, /) -> list[str]:
         return sorted(place.name for place in self._places if place.parent == home.absolute())
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import Encoder, Index, SemsearchError
+from semsearch import Encoder, Index, NotFound, SemsearchError
 
 MOST_INDEXES, MOST_ENCODERS = 64, 16  # open at once; an index loads its encoder at the first search by meaning
 LINGER = 60.0  # seconds between dropping an index and closing it: longer than a search takes
 QUERIES = 256  # query vectors that an index caches: another mode or filter encodes nothing
-FileId = tuple[int, int]  # device and inode
+FileId = tuple[int, int]  # Index.identity
 FileStamps = tuple[tuple[str, int, int, int], ...]  # path, inode, size and mtime of each file
 
 
@@ -49,12 +49,11 @@ def release(name: str) -> None:
 
 
 def _file(folder: Path) -> FileId:
-    """The file of an index's store."""
+    """The identity of an index. Raises SemsearchError where it no longer exists."""
     try:
-        stat = (folder / "store.db").stat()
-    except OSError:
+        return Index.identity(folder)
+    except NotFound:
         raise SemsearchError(f"There is no index {folder.name!r} any more.", "Choose another one.") from None
-    return stat.st_dev, stat.st_ino
 
 
 def _close_later(opened: tuple[Index, FileId]) -> None:

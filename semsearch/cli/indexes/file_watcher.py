@@ -13,6 +13,7 @@ import semsearch
 from semsearch.documents.walk import FoundFile, files
 from semsearch.errors import NotFound
 from semsearch.indexing.sources import Root, Roots
+from semsearch.stores import drivers
 
 POLL_SECONDS = 2.0
 
@@ -51,7 +52,7 @@ def _state(folder: Path) -> frozenset[tuple[str, int, int]]:
     found = set()
     for root in _roots(folder):
         with suppress(NotFound):  # a root may be absent for a while, or vanish while it is read
-            for item in files(Path(root.path), root.rules):
+            for item in files(Path(root.path), root.rules, drivers.exists):
                 if isinstance(item, FoundFile):
                     found.add((str(item.path), item.size, item.mtime_ns))
     return frozenset(found)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from semsearch.cli.output import console
 from semsearch.types import Hit, JsonObject, Results
-from semsearch.utils.strength import rounded
 
 if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet
@@ -62,7 +61,7 @@ def hit_object(hit: Hit) -> JsonObject:
     """The JSON object of one hit."""
     shown = {field.name: getattr(hit, field.name) for field in fields(hit) if field.name != "parts"}
     shown["score"] = round(hit.score, 6)
-    shown["strength"] = None if hit.strength is None else rounded(hit.strength, 4)
+    shown["strength"] = None if hit.strength is None else _rounded(hit.strength, 4)
     shown["scores"] = {name: round(value, 6) for name, value in hit.scores.items()}
     near_copies = shown.pop("near_copies")
     return {**shown, "near_copies": near_copies} if near_copies else shown
@@ -126,7 +125,7 @@ def _md(answer: Answer, batch: bool) -> None:
         print(f"## {_markdown(answer.results.query.text)}\n")
     for hit in answer.results:
         heading = f" — {_markdown(hit.heading)}" if hit.heading else ""
-        strength = "" if hit.strength is None else f", strength {rounded(hit.strength):.2f}"
+        strength = "" if hit.strength is None else f", strength {_rounded(hit.strength):.2f}"
         print(f"{hit.rank}. **{_markdown(place(hit))}**{heading} ({hit.match}{strength})\n   > {_markdown(hit.text)}\n")
 
 
@@ -163,7 +162,7 @@ def _table(answers: Iterable[Answer], batch: bool, explain: bool) -> None:
 
 
 def _headline(hit: Hit, colour: bool) -> str:
-    strength = "-" if hit.strength is None else f"{rounded(hit.strength):.2f}"
+    strength = "-" if hit.strength is None else f"{_rounded(hit.strength):.2f}"
     heading = f"  {console.safe(hit.heading)}" if hit.heading else ""
     more = [f"+{hit.more_in_document} more in this document"] if hit.more_in_document else []
     if hit.near_copies:
@@ -217,3 +216,9 @@ def _wrapped(pieces: Sequence[tuple[str, str]], width: int) -> Iterator[list[tup
 
 def _styled(text: str, style: str, colour: bool) -> str:
     return f"{style}{text}{OFF}" if colour and text else text
+
+
+def _rounded(strength: float, digits: int = 2) -> float:
+    from semsearch.utils.strength import rounded  # numpy, which --help and completion do without
+
+    return rounded(strength, digits)

@@ -1,10 +1,11 @@
 from .backup import dump as dump
 from .backup import restore as restore
 from .folder import create as create
-from .folder import exists as exists
-from .folder import names as names
 from .folder import remove as remove
 from .folder import rename as rename
+from .location import exists as exists
+from .location import identity as identity
+from .location import names as names
 from .reader import LocalReader as LocalReader
 from .reader import open_reader as open_reader
 from .sqlite import check_installation as check_installation

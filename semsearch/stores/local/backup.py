@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.stores.local import schema
-from semsearch.stores.local.connection import DATABASE
+from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.reader import LocalReader
 from semsearch.stores.local.verify import verify
 from semsearch.stores.local.writer import LocalWriter

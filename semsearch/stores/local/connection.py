@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from semsearch.errors import Corrupt, SemsearchError
-from semsearch.settings import STORE_FILE
 from semsearch.stores.local import schema, sqlite
+from semsearch.stores.local.location import DATABASE
 
-DATABASE = STORE_FILE
 MOST_PARAMETERS = 500
 MOST_IDS = 10_000  # of one statement; they are one parameter
 

@@ -7,17 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from semsearch import settings
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.stores.local import schema, sqlite
-from semsearch.stores.local.connection import DATABASE, Connection
+from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.writer import LocalWriter
 from semsearch.utils.atomic_write import sync_file, sync_folder
 from semsearch.utils.writer_lock import LOCK, PID, WriterLock
 from semsearch.vector_index import cache_files
 
 UNFINISHED = "store.new"  # becomes store.db by a rename when it is whole; alone it is no index
-exists, names = settings.is_index, settings.names
 
 
 def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None) -> LocalWriter:

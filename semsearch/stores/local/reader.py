@@ -13,7 +13,8 @@ import numpy as np
 
 from semsearch.errors import Corrupt, NotFound, UsageError
 from semsearch.stores.local import facets, lexical, sqlite, verify
-from semsearch.stores.local.connection import DATABASE, Connection, Row
+from semsearch.stores.local.connection import Connection, Row
+from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.schema import decompress, passage_crc
 from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical

@@ -20,6 +20,7 @@ from semsearch.chunking.splitter import Splitter, passages
 from semsearch.documents import loaders, walk
 from semsearch.documents.loaders import text as plain
 from semsearch.errors import NotFound, Unreadable, UsageError
+from semsearch.stores import drivers
 from semsearch.training.datasets import _rows
 from semsearch.training.datasets import columns as table_columns
 from semsearch.training.datasets._tables import Prefer, Table
@@ -131,7 +132,7 @@ def _document_texts(
 ) -> Iterator[tuple[str, str]]:
     """(path, text) of all that `index` would read at `root`. Raises GuardRail for a whole disk, unless `yes`."""
     walk.guard(root, None, yes=yes)
-    for found in walk.files(root, walk.Rules()):
+    for found in walk.files(root, walk.Rules(), drivers.exists):
         if isinstance(found, Skipped):
             skipped.add(found.reason, found.path)
             continue
