@@ -1,9 +1,9 @@
 """Training objectives, one per file: which encodings of a text are compared, and the loss on them.
 
-`objectives/<name>.py` has a frozen dataclass `Options` and a class `Objective` (see `_base.BaseObjective`). `semsearch
-train --method NAME` uses it (`_` is written `-`). An objective has no access to the network: its `views` define the
-encodings, and `loss` takes their vectors. So it can be compared with the formula of its paper, and the vectors of a
-batch can be computed in parts (gradient caching).
+`objectives/<name>.py` has a frozen dataclass `Options`, whose fields may state a range (`_base.ABOVE_ZERO`), and a
+class `Objective` (see `_base.BaseObjective`). `semsearch train --method NAME` uses it (`_` is written `-`). An
+objective has no access to the network: its `views` define the encodings, and `loss` takes their vectors. So it can be
+compared with the formula of its paper, and the vectors of a batch can be computed in parts (gradient caching).
 
 This registry imports PyTorch only when an objective is loaded.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import UsageError
@@ -23,9 +23,6 @@ from semsearch.utils.plugins import check_options
 
 if TYPE_CHECKING:
     from semsearch.training.objectives._base import BaseObjective, Shape
-
-ABOVE_ZERO = ("temperature", "scale", "rank", "alpha")  # divisors, or options for which 0 is meaningless
-ANY_SIGN = ("hard_weight",)  # added to a logit
 
 
 def names(*, foreign: bool = True) -> tuple[str, ...]:
@@ -48,9 +45,10 @@ def parse_options(name: str, values: Mapping[str, object]) -> Any:
     """The `Options` of the objective called `name`. Raises UnknownName, and UsageError for an invalid value."""
     kind = _module(name).Options
     parsed = check_options(f"training method {name}", values, default_options(name))
+    ranges = {field.name: field.metadata.get("range", "0 or more") for field in fields(kind)}
     for option, value in parsed.items():
-        if type(value) in (int, float) and not _is_in_range(option, value):
-            expected = "above 0" if option in ABOVE_ZERO else "finite" if option in ANY_SIGN else "0 or more"
+        expected = ranges[option]
+        if type(value) in (int, float) and not _is_in_range(value, expected):
             raise UsageError(f"option {option} of {name} cannot be {value!r}.", f"It has to be {expected}.")
     return kind(**parsed)
 
@@ -73,7 +71,5 @@ def _module(name: str) -> Any:
     return plugins.load(sys.modules[__name__], name.replace("-", "_"))
 
 
-def _is_in_range(option: str, value: float) -> bool:
-    if not math.isfinite(value):
-        return False
-    return value > 0 if option in ABOVE_ZERO else value >= 0 or option in ANY_SIGN
+def _is_in_range(value: float, expected: str) -> bool:
+    return math.isfinite(value) and {"above 0": value > 0, "0 or more": value >= 0, "finite": True}[expected]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +13,9 @@ from semsearch.prompts import Prompt, library
 from semsearch.training.datasets.dataset import ANCHOR, Labels
 from semsearch.training.hyperparameters import Hyperparameters
 
+# Metadata of a numeric field of `Options`; without any, the option has to be 0 or more.
+ABOVE_ZERO: Mapping[str, str] = {"range": "above 0"}  # a divisor, or an option for which 0 is meaningless
+ANY_SIGN: Mapping[str, str] = {"range": "finite"}
 SAME = "same"  # in place of a template: the anchor's own
 
 

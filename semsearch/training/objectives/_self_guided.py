@@ -8,7 +8,7 @@ projection head.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,7 @@ from torch.nn import functional
 from semsearch.errors import UsageError
 from semsearch.models.methods import chosen
 from semsearch.training.hyperparameters import Hyperparameters
-from semsearch.training.objectives._base import BaseObjective, Shape, View
+from semsearch.training.objectives._base import ABOVE_ZERO, BaseObjective, Shape, View
 from semsearch.training.objectives._contrastive import cosines, linear, own
 
 TEMPERATURE, STRENGTH = 0.01, 0.1  # τ and λ of table 8
@@ -28,7 +28,7 @@ HIDDEN = 4096  # footnote 4
 class Options:
     """The temperature τ, the pooling of a view (max, mean), its lowest layer, the width of the head, the weight λ."""
 
-    temperature: float = TEMPERATURE
+    temperature: float = field(default=TEMPERATURE, metadata=ABOVE_ZERO)
     pool: str = "max"
     lowest: int = 0
     hidden: int = HIDDEN

@@ -13,7 +13,7 @@ destroyed in some ports; here a pair is one example.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from semsearch.training.datasets.dataset import ANCHOR, POSITIVE
 from semsearch.training.hyperparameters import Hyperparameters
-from semsearch.training.objectives._base import BaseObjective, View
+from semsearch.training.objectives._base import ABOVE_ZERO, BaseObjective, View
 
 SCALE = 20.0  # λ, in the text below the equation
 
@@ -30,7 +30,7 @@ SCALE = 20.0  # λ, in the text below the equation
 class Options:
     """`scale` is λ."""
 
-    scale: float = SCALE
+    scale: float = field(default=SCALE, metadata=ABOVE_ZERO)
 
 
 class Objective(BaseObjective):

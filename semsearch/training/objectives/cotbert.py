@@ -15,12 +15,12 @@ at inference. Its branch for a fourth view adds nothing to the loss, and is left
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from semsearch.training.hyperparameters import Hyperparameters
-from semsearch.training.objectives._base import View, passage_prompt, template_view
+from semsearch.training.objectives._base import ABOVE_ZERO, View, passage_prompt, template_view
 from semsearch.training.objectives._contrastive import TEMPERATURE, ContrastiveObjective, logits, own
 
 
@@ -28,7 +28,7 @@ from semsearch.training.objectives._contrastive import TEMPERATURE, ContrastiveO
 class Options:
     """`temperature` divides the cosines; `head` is Linear and Tanh. The others choose an ablation."""
 
-    temperature: float = TEMPERATURE
+    temperature: float = field(default=TEMPERATURE, metadata=ABOVE_ZERO)
     third: bool = True
     negatives: bool = True
     positive: str = ""

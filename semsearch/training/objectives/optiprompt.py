@@ -11,12 +11,13 @@ none. The code also places the vectors where the last word of the template was s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import nn
 
 from semsearch.models.methods import chosen
 from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import ABOVE_ZERO
 from semsearch.training.objectives._contrastive import TEMPERATURE, ContrastiveObjective, linear
 
 
@@ -24,7 +25,7 @@ from semsearch.training.objectives._contrastive import TEMPERATURE, ContrastiveO
 class Options:
     """`temperature` divides the cosines."""
 
-    temperature: float = TEMPERATURE
+    temperature: float = field(default=TEMPERATURE, metadata=ABOVE_ZERO)
     head: str = "tanh"
 
 

@@ -13,10 +13,10 @@ texts, subtracts biases in the scores that choose a checkpoint, and appends no f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from semsearch.training.hyperparameters import Hyperparameters
-from semsearch.training.objectives._base import View, template_view
+from semsearch.training.objectives._base import ABOVE_ZERO, View, template_view
 from semsearch.training.objectives._contrastive import TEMPERATURE, ContrastiveObjective
 
 
@@ -24,7 +24,7 @@ from semsearch.training.objectives._contrastive import TEMPERATURE, ContrastiveO
 class Options:
     """`temperature` divides the cosines; `head` is Linear and Tanh."""
 
-    temperature: float = TEMPERATURE
+    temperature: float = field(default=TEMPERATURE, metadata=ABOVE_ZERO)
     positive: str = ""
     head: bool = True
 

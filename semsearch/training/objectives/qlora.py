@@ -15,13 +15,14 @@ in 4 bits; the folder `adapter` beside it has the adapters alone. In-context exa
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from semsearch.errors import UsageError
 from semsearch.models.methods import chosen
 from semsearch.models.networks import adapters
 from semsearch.models.networks.masked import Network
 from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import ABOVE_ZERO, ANY_SIGN
 from semsearch.training.objectives._contrastive import TEMPERATURE, PairObjective
 from semsearch.utils import plugins
 
@@ -32,10 +33,10 @@ WEIGHTS = ("auto", "nf4", "bf16", "fp32")
 class Options:
     """`temperature` divides the cosines, `hard_weight` as in `supervised`; rank, alpha and dropout of LoRA."""
 
-    temperature: float = TEMPERATURE
-    hard_weight: float = 0.0
-    rank: int = 64
-    alpha: int = 16
+    temperature: float = field(default=TEMPERATURE, metadata=ABOVE_ZERO)
+    hard_weight: float = field(default=0.0, metadata=ANY_SIGN)  # added to a logit
+    rank: int = field(default=64, metadata=ABOVE_ZERO)
+    alpha: int = field(default=16, metadata=ABOVE_ZERO)
     dropout: float = 0.05
     weights: str = "auto"
 

@@ -8,9 +8,10 @@ template. The masked-language-model loss of appendix D is left out. A network wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import ABOVE_ZERO
 from semsearch.training.objectives._contrastive import TEMPERATURE, ContrastiveObjective
 
 
@@ -18,7 +19,7 @@ from semsearch.training.objectives._contrastive import TEMPERATURE, ContrastiveO
 class Options:
     """`temperature` divides the cosines; `head` is Linear and Tanh."""
 
-    temperature: float = TEMPERATURE
+    temperature: float = field(default=TEMPERATURE, metadata=ABOVE_ZERO)
     head: bool = True
 
 

@@ -15,9 +15,10 @@ text's own negative: SimCSE's α is exp(hard_weight), and 0 (α = 1) was best. T
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from semsearch.training.hyperparameters import Hyperparameters
+from semsearch.training.objectives._base import ABOVE_ZERO, ANY_SIGN
 from semsearch.training.objectives._contrastive import TEMPERATURE, PairObjective
 
 
@@ -25,8 +26,8 @@ from semsearch.training.objectives._contrastive import TEMPERATURE, PairObjectiv
 class Options:
     """`temperature` divides the cosines."""
 
-    temperature: float = TEMPERATURE
-    hard_weight: float = 0.0
+    temperature: float = field(default=TEMPERATURE, metadata=ABOVE_ZERO)
+    hard_weight: float = field(default=0.0, metadata=ANY_SIGN)  # added to a logit
 
 
 class Objective(PairObjective):
