@@ -1,3 +1,4 @@
+from .distinctive_words import group_names as group_names
 from .geometry import EmbeddingGeometry as EmbeddingGeometry
 from .geometry import index_geometry as index_geometry
 from .geometry import pair_geometry as pair_geometry

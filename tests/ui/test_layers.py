@@ -5,33 +5,69 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 UI = Path(__file__).parents[2] / "ui"
-PUBLIC = {
-    "semsearch",
-    "semsearch.evaluation",
-    "semsearch.export",
-    "semsearch.prompts",
-    "semsearch.training",
-    "semsearch.types",
-    "semsearch.utils.quantities",
-    "semsearch.utils.stop_words",
-    "semsearch.utils.writing_systems",
-}
+PACKAGES = ("semsearch", "semsearch.evaluation", "semsearch.export", "semsearch.prompts", "semsearch.training")
+SHARED = {"semsearch.utils.quantities.count"}  # the one wording of numbers that commands and pages have in common
+
+
+def public_names() -> set[str]:
+    """Every name that the stubs of the packages list, and every type, with its module."""
+    listed = {f"{package}.{name}" for package in PACKAGES for name in import_module(package).__all__}
+    types = ast.parse(Path(import_module("semsearch.types").__file__ or "").read_text(encoding="utf-8")).body
+    types += [node for block in types if isinstance(block, ast.If) for node in block.body]  # TYPE_CHECKING
+    defined = {node.name for node in types if isinstance(node, ast.ClassDef)}
+    targets = [target for node in types if isinstance(node, ast.Assign) for target in node.targets]
+    targets += [node.target for node in types if isinstance(node, ast.AnnAssign)]
+    defined |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return listed | {f"semsearch.types.{name}" for name in defined if not name.startswith("_")}
+
+
+def names_used(source: str) -> set[str]:
+    """The names of semsearch that a module imports, and those that it reads from an imported package."""
+    tree = ast.parse(source)
+    packages, used = {}, set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] == "semsearch":
+            for alias in node.names:
+                used.add(name := f"{node.module}.{alias.name}")
+                packages[alias.asname or alias.name] = name
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] == "semsearch":
+                    used |= {alias.name} - {"semsearch"}
+                    packages[alias.asname or "semsearch"] = alias.name if alias.asname else "semsearch"
+    packages = {name: package for name, package in packages.items() if package in (*PACKAGES, "semsearch.types")}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in packages:
+            used.add(f"{packages[node.value.id]}.{node.attr}")
+    return used
 
 
 def test_pages_import_only_public_names_of_semsearch() -> None:
-    imported = set()
-    for file in UI.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and not node.level and node.module:
-                imported.add(node.module)
-            elif isinstance(node, ast.Import):
-                imported |= {each.name for each in node.names}
-    assert {name for name in imported if name.partition(".")[0] == "semsearch"} <= PUBLIC
+    public = public_names() | SHARED
+    used = {str(file.relative_to(UI)): names_used(file.read_text(encoding="utf-8")) for file in UI.rglob("*.py")}
+    assert {file: sorted(names - public) for file, names in used.items() if names - public} == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from semsearch import settings",
+        "from semsearch.utils.stop_words import QUERY",
+        "from semsearch.evaluation.geometry import unit",
+        "from semsearch.types import Path",
+        "import semsearch.index",
+        "import semsearch\nsemsearch.settings.load()",
+        "from semsearch import evaluation\nevaluation.geometry",
+    ],
+)
+def test_a_name_that_is_not_public_would_be_noticed(line: str) -> None:
+    assert names_used(line) - public_names() - SHARED
 
 
 WITHOUT_TORCH = """

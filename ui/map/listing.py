@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index
+from semsearch.evaluation import group_names
 from semsearch.utils.quantities import count
 
 from ..shared import background, highlight, messages, tables, widgets
@@ -49,7 +50,7 @@ def _words(on: Points, rows: tuple[int, ...]) -> str:
         return ""
     read = [part[:: -(-len(part) // READ)] for part in (np.flatnonzero(inside == 0), np.flatnonzero(inside))]
     texts = [on.sample.texts[row] for part in read for row in part.tolist()]
-    return clusters.names(texts, np.repeat([0, 1], [len(part) for part in read]))[1]
+    return group_names(texts, np.repeat([0, 1], [len(part) for part in read]))[1]
 
 
 def _passage(name: str, on: Points, row: int) -> None:

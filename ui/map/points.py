@@ -14,6 +14,7 @@ import numpy as np
 import streamlit as st
 
 from semsearch import Index
+from semsearch.evaluation import group_names
 from semsearch.types import VectorSample
 
 from ..shared import background, pool
@@ -112,7 +113,7 @@ def colours(points: Points, index: Index, way: str, k: int) -> Colours:
 
 def _clusters(vectors: Floats, texts: Sequence[str], k: int) -> Colours:
     codes = clusters.clusters(vectors, k)
-    return Colours(CLUSTER, tuple(clusters.names(texts, codes)), codes)
+    return Colours(CLUSTER, tuple(group_names(texts, codes)), codes)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=BY_KEY)
