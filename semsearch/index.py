@@ -54,7 +54,9 @@ from semsearch.types import (
     VectorSample,
     Where,
 )
+from semsearch.utils import plugins
 from semsearch.utils.vectors import unit_rows
+from semsearch.vector_index import backends
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -172,6 +174,11 @@ class Index:
     def names(home: Path | None = None) -> list[str]:
         """The indexes of the home of indexes, sorted."""
         return drivers.stores_below(settings.home(home))
+
+    @staticmethod
+    def backends() -> tuple[str, ...]:
+        """The values of `backend`: "auto", which chooses by the number of vectors, and every vector index back end."""
+        return ("auto", *plugins.names(backends))
 
     @staticmethod
     def folder(name: str | Path, home: Path | None = None) -> Path:

@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from semsearch.utils import plugins
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 MOST = {"entries": 20, "files in a folder": 17, "hidden": 60, "hidden outside cli": 20, "cycles": 0}
 
@@ -42,6 +44,30 @@ def test_every_package_is_installed() -> None:
     files = [file for folder in known for file in (CHECKOUT / folder).rglob("*.py")]
     found = [file.parent.relative_to(CHECKOUT).parts for file in files]
     assert set(project["tool"]["setuptools"]["packages"]) == {".".join([known[top], *rest]) for top, *rest in found}
+
+
+PLUGINS = {
+    "Vector index back ends do not know each other": "semsearch.vector_index.backends",
+    "Training objectives do not know each other": "semsearch.training.objectives",
+    "Encoder methods do not know each other": "semsearch.models.methods",
+}
+
+
+@pytest.mark.parametrize("contract", PLUGINS)
+def test_every_plugin_is_in_the_contract_of_its_kind(contract: str) -> None:
+    package = PLUGINS[contract]
+    assert modules_of(contract) == {f"{package}.{name}" for name in plugins.own_names(package)}
+
+
+def test_every_page_is_in_the_contract_of_pages() -> None:
+    pages = {f"semsearch_ui.{file.parent.name}" for file in (CHECKOUT / "ui").glob("*/page.py")}
+    assert modules_of("Pages do not import each other") == pages
+
+
+def modules_of(contract: str) -> set[str]:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    (found,) = (one for one in project["tool"]["importlinter"]["contracts"] if one["name"] == contract)
+    return set(found["modules"])
 
 
 def test_an_import_in_a_function_or_for_types_alone_is_part_of_a_cycle(measuring: ModuleType, tmp_path: Path) -> None:

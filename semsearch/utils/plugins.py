@@ -26,6 +26,13 @@ def names(package: ModuleType, *, foreign: bool = True) -> tuple[str, ...]:
     return tuple(sorted({*_own(package), *(_foreign(package) if foreign else ())}))
 
 
+def own_names(package: str) -> tuple[str, ...]:
+    """The plug-ins in the folder of `package`, sorted; without importing it, so that `--help` may list them."""
+    found = importlib.util.find_spec(package)
+    paths = found.submodule_search_locations if found else None
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(paths or []) if not m.name.startswith("_")))
+
+
 def load(package: ModuleType, name: str) -> Any:
     """The plug-in called `name`: a module with the members that `package` documents.
 

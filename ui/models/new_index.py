@@ -13,7 +13,6 @@ from semsearch.utils.quantities import count
 
 from ..shared import encoder_picker, jobs, messages, widgets
 
-BACKENDS = ("auto", "exact", "flat", "compressed", "ivf")
 ALL_OR_NOTHING = "it is created completely or not at all"
 
 
@@ -37,7 +36,7 @@ def create() -> None:
                 "auto: by the number of vectors. exact and flat: every vector, by numpy or FAISS. compressed: a code "
                 "for every vector, in a third of the memory. ivf: codes of the nearest cells only, for millions."
             )
-            st.selectbox("Vector index (--backend-type)", BACKENDS, key="new.backend", help=hint)
+            st.selectbox("Vector index (--backend-type)", Index.backends(), key="new.backend", help=hint)
         st.form_submit_button("Create it", icon=":material/add:", on_click=_create)
 
 

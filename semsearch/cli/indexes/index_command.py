@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from click import Choice
 
 import semsearch
 from semsearch import settings
@@ -36,13 +37,14 @@ from semsearch.cli.output import console, index_report
 from semsearch.cli.output.progress import sync_progress
 from semsearch.errors import Locked, NotFound, UsageError
 from semsearch.types import SyncReport
+from semsearch.utils import plugins
 
 if TYPE_CHECKING:
     from semsearch import SyncOptions
 
-Kind = Literal["auto", "files", "jsonl", "csv", "tsv", "sqlite"]
+KINDS = Choice(["auto", "files", *plugins.own_names("semsearch.documents.loaders")])
+BACKENDS = Choice(["auto", *plugins.own_names("semsearch.vector_index.backends")])
 Chunk = Literal["sentences", "tokens", "markdown", "none"]
-BackendType = Literal["auto", "exact", "flat", "compressed", "ivf"]
 
 
 def index(
@@ -62,10 +64,12 @@ def index(
     ] = False,
     max_file_size: Annotated[str | None, value("SIZE", "Skip larger files: 500k, 10M, 1G.  [default: 10M]")] = None,
     kind: Annotated[
-        Kind | None,
+        str | None,
         typer.Option(
             "--from",
-            help="How to read files: by suffix (auto), each as one text (files), or as records.  [default: auto]",
+            click_type=KINDS,
+            help="How to read files: by suffix (auto), each as one text (files), or all by one loader.  "
+            "[default: auto]",
         ),
     ] = None,
     text_field: Annotated[str | None, value("F", "Records: field of the text.")] = None,
@@ -79,7 +83,9 @@ def index(
     overlap: Annotated[int | None, value("N", "Tokens shared by neighbouring passages.", min=0)] = None,
     device: DeviceOption = None,
     trust: TrustFlag = False,
-    backend_type: Annotated[BackendType | None, typer.Option(help="Type of the vector index.  [default: auto]")] = None,
+    backend_type: Annotated[
+        str | None, typer.Option(click_type=BACKENDS, help="Type of the vector index.  [default: auto]")
+    ] = None,
     prune: Annotated[bool, flag("--prune/--no-prune", "Remove the documents of deleted files, or keep them.")] = True,
     force: Annotated[bool, flag("--force", "Read and split every file again.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", "Report what would be done, and write nothing.")] = False,
