@@ -19,10 +19,22 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 PAGE = CHECKOUT / "docs" / "api.md"
 PACKAGES = ("semsearch", "semsearch.prompts", "semsearch.evaluation", "semsearch.training", "semsearch.export")
-TYPES = (
-    *("Passage", "Mark", "Skipped", "Facet", "VectorSample", "TruncationStats", "QueryFields"),
-    *("EncoderLike", "EncoderProtocol"),
-)
+TYPES = {
+    "semsearch.types": (
+        *("Passage", "Mark", "Skipped", "Facet", "VectorSample", "TruncationStats", "QueryFields"),
+        *("EncoderLike", "EncoderProtocol"),
+    ),
+    "semsearch.encoders.encoder": ("OutputOptions",),
+    "semsearch.search.snippets": ("Snippet",),
+    "semsearch.documents.page_image": ("PageImage",),
+    "semsearch.evaluation.sts": ("StsResult",),
+    "semsearch.evaluation.sts_benchmarks": ("Subset", "TaskResult", "Aggregate"),
+    "semsearch.evaluation.retrieval": ("Search", "Qrels", "Grades"),
+    "semsearch.evaluation.papers.fill_mask": ("Word",),
+    "semsearch.evaluation.templates.greedy_search": ("Candidate",),
+    "semsearch.evaluation.templates.grids": ("TemplateGrid",),
+    "semsearch.models.bundle": ("Bundle",),
+}
 WITH_METHODS = ("Index", "Encoder", "Results", "EncoderLike", "EncoderProtocol", "Prompt", "Template")
 INTRODUCTION = """# Python API
 
@@ -31,7 +43,7 @@ Written by `scripts/api_reference.py`: change the docstrings or `docs/api/`, not
 length 1, so a dot product is a cosine.
 """
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-Definition = ast.ClassDef | ast.FunctionDef | ast.Assign
+Definition = ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAssign
 
 
 def public_names(package: str) -> dict[str, str]:
@@ -52,8 +64,9 @@ def page() -> str:
         if errors:
             parts += ["### Errors\n", f"```text\n{_errors()}\n```\n"]
             parts += ["### Filters\n", _filters()]
-    parts += ["## semsearch.types\n", "Types that the calls above take or return.\n"]
-    parts += [_entry("semsearch.types", name) for name in TYPES]
+    for module, types in TYPES.items():
+        words = "Types that the calls above take or return.\n" if module == "semsearch.types" else ""
+        parts += [f"## {module}\n", *([words] if words else []), *(_entry(module, name) for name in types)]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -90,6 +103,8 @@ def _definition(module: str, name: str) -> tuple[str, Definition]:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
             return module, node
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return module, node
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
             return module, node
         if isinstance(node, ast.ImportFrom) and node.module and any(alias.name == name for alias in node.names):
             return _definition(node.module, name)
@@ -128,11 +143,11 @@ class _Literals(ast.NodeTransformer):
 def _methods(node: ast.ClassDef, tree: ast.Module) -> Iterator[tuple[str, ...]]:
     """The public methods and properties of a class, those included that are functions of another module."""
     last: dict[str, Function] = {}  # of overloads the first says what is taken, the last what is meant
-    overloads: dict[str, list[str]] = {}
+    overloads: dict[str, list[Function]] = {}
     for each in node.body:
         if isinstance(each, Function) and (not each.name.startswith("_") or each.name == "__len__"):
             if any(ast.unparse(one) == "overload" for one in each.decorator_list):
-                overloads.setdefault(each.name, []).append(_signature(each, method=True))
+                overloads.setdefault(each.name, []).append(each)
             else:
                 last[each.name] = each
         elif isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
@@ -145,8 +160,28 @@ def _methods(node: ast.ClassDef, tree: ast.Module) -> Iterator[tuple[str, ...]]:
                 last[function.attr] = found
     for name, method in last.items():
         label = f"#### {node.name}.{name}\n" if name != "__len__" else f"#### len({node.name.lower()})\n"
-        signatures = overloads.get(name) or [_signature(method, method=True)]
+        signatures = [_signature(_with_defaults(each, method), method=True) for each in overloads.get(name, [method])]
         yield label, _code("\n".join(signatures)), _words(method)
+
+
+def _with_defaults(overload: Function, implementation: Function) -> Function:
+    """An overload with the defaults of the implementation in place of `...`."""
+    known = _defaults(implementation)
+    positional = [each.arg for each in overload.args.args][len(overload.args.args) - len(overload.args.defaults) :]
+    overload.args.defaults = [known[name] for name in positional]
+    keywords = zip(overload.args.kwonlyargs, overload.args.kw_defaults, strict=True)
+    overload.args.kw_defaults = [known[each.arg] if default else None for each, default in keywords]
+    return overload
+
+
+def _defaults(function: Function) -> dict[str, ast.expr]:
+    """Argument -> default, of those that have one."""
+    args = function.args
+    pairs = [
+        *zip(reversed(args.args), reversed(args.defaults), strict=False),
+        *zip(args.kwonlyargs, args.kw_defaults, strict=True),
+    ]
+    return {argument.arg: default for argument, default in pairs if default is not None}
 
 
 def _imported(tree: ast.Module, name: str) -> str:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from helpers.checkpoints import shallow
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGE = (CHECKOUT / "docs" / "api.md").read_text(encoding="utf-8")
-EXAMPLES = sorted((CHECKOUT / "docs" / "api").glob("*.txt"))
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,14 @@ def test_every_public_name_is_on_the_page(reference: ModuleType) -> None:
         assert missing == set(), package
 
 
+def test_an_example_uses_every_public_name(reference: ModuleType) -> None:
+    for package in reference.PACKAGES:
+        code = (CHECKOUT / "docs" / "api" / f"{package.rpartition('.')[2]}.txt").read_text(encoding="utf-8")
+        names = set(reference.public_names(package))
+        used = {word for line in code.splitlines() if line[:3] in (">>>", "...") for word in re.findall(r"\w+", line)}
+        assert names - used == set(), package
+
+
 @pytest.mark.parametrize("name", ["Index", "Encoder"])
 def test_every_public_method_is_on_the_page(name: str) -> None:
     import semsearch
@@ -48,9 +57,31 @@ def test_every_public_method_is_on_the_page(name: str) -> None:
     assert {each for each in methods if f"#### {name}.{each}\n" not in PAGE} == set()
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
-def test_every_example_runs(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["semsearch", "prompts"])
+def test_every_example_runs(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
+    run(CHECKOUT / "docs" / "api" / f"{name}.txt")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("evaluation", marks=pytest.mark.slow),
+        pytest.param("training", marks=pytest.mark.training),
+        pytest.param("export", marks=[pytest.mark.training, pytest.mark.export]),
+    ],
+)
+def test_every_example_with_a_network_runs(
+    name: str, golden: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    shallow(golden, "tiny-bert", tmp_path / "bert", layers=1)
+    monkeypatch.chdir(tmp_path)
+    run(CHECKOUT / "docs" / "api" / f"{name}.txt")
+
+
+def run(file: Path) -> None:
+    """Execute the examples of a file, which are on the page too."""
     ran = doctest.testfile(str(file), module_relative=False, encoding="utf-8")
     assert ran.attempted > 0 and ran.failed == 0
     assert ">>>" + file.read_text(encoding="utf-8").partition(">>>")[2].rstrip() in PAGE
