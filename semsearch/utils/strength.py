@@ -1,14 +1,15 @@
 """Strength of a hit: the chance that it is better than the best hit of a question that the index cannot answer.
 
 A cosine of 0.4 is a strong match for one encoder and collection and noise for another. So each index is asked some 500
-questions on subjects that it hardly covers, and the cosines of their best hits are its null distribution. The maximum
-of many cosines follows an extreme-value law, the Gumbel distribution:
+questions on subjects from daily life to law and physics, most of which it cannot answer, and the cosines of their best
+hits are its null distribution. The maximum of many cosines follows an extreme-value law, the Gumbel distribution:
 
     strength = exp(-exp(-(cosine - location) / scale))
 
-Location and scale come from the lower 40 % of the best hits: a question that the collection happens to answer lies
-above them and changes nothing. They are measured for three lengths of questions and interpolated between, since cosines
-depend on length, and the location grows with the logarithm of the number of passages, as that of a maximum does.
+Location and scale come from the lower 40 % of the best hits, taken to be the lower half of those that the index cannot
+answer: a question that it happens to answer lies above them and changes nothing. The location is measured for three
+lengths of questions and interpolated between, since cosines depend on length; it grows with the logarithm of the number
+of passages, as that of a maximum does.
 
 A hit is `strong` where fewer than one in a hundred unanswerable questions reach its strength, `likely` where fewer than
 one in ten do, else `weak`. There is no good match where no hit is at least likely.
@@ -35,6 +36,7 @@ ALL_WORDS = 0.95  # the least strength of a passage with all telling words of th
 LENGTHS = (2, 8, 27)  # words of the questions asked: keywords, a sentence, a sentence or two of context
 QUANTILES = 101  # of each length, for p = 0, 0.01 … 1
 LOW, HIGH = 0.1, 0.4  # the quantiles that location and scale are read from
+FOREIGN = 0.8  # of the questions an index cannot answer; chosen on SciFact's train queries, MedQuAD and PEPs
 LEAST_SCALE = 0.005  # an index of one text gives every question nearly the same cosine
 
 
@@ -55,12 +57,13 @@ class NullDistribution:
         return np.asarray(np.exp(-np.exp(-(np.asarray(cosines, dtype=np.float64) - location) / scale)))
 
     def _tail(self, words: int) -> tuple[float, float]:
-        """Location and scale of the Gumbel distribution through the quantiles LOW and HIGH."""
+        """Location and scale of the Gumbel distribution: the scale from all lengths together."""
         rows = np.asarray(self.quantiles).reshape(len(LENGTHS), QUANTILES)
-        low, high = (rows[:, round(p * (QUANTILES - 1))] for p in (LOW, HIGH))
-        scales = np.maximum((high - low) / (_reduced(HIGH) - _reduced(LOW)), LEAST_SCALE)
-        at, known = log(max(1, words)), np.log(LENGTHS)
-        return float(np.interp(at, known, low - _reduced(LOW) * scales)), float(np.interp(at, known, scales))
+        low, middle = (rows[:, round(p * (QUANTILES - 1))] for p in (LOW, (LOW + HIGH) / 2))
+        spread = np.subtract(*np.quantile(rows - low[:, None], (HIGH, LOW)))
+        scale = max(float(spread) / (_reduced(HIGH / FOREIGN) - _reduced(LOW / FOREIGN)), LEAST_SCALE)
+        locations = middle - _reduced((LOW + HIGH) / 2 / FOREIGN) * scale
+        return float(np.interp(log(max(1, words)), np.log(LENGTHS), locations)), scale
 
 
 def null_distribution(best: Sequence[NDArray[np.floating]], passages: int) -> NullDistribution:

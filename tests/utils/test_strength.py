@@ -20,7 +20,10 @@ def best_hits(n: int = 164, passages: int = 1000, seed: int = 0) -> list[np.ndar
 
 @pytest.mark.parametrize("words", [1, 2, 5, 8, 40])
 def test_one_in_ten_unanswerable_questions_has_a_likely_hit_and_one_in_a_hundred_a_strong_one(words: int) -> None:
-    null = strength.null_distribution(best_hits(n=2000), 1000)
+    questions = best_hits(n=2000)
+    for best in questions:
+        best[: len(best) // 5] = 0.8  # the index happens to answer a fifth
+    null = strength.null_distribution(questions, 1000)
     (fresh, *_) = best_hits(n=4000, seed=1)
     found = null.strengths(fresh, words=words, passages=1000)
     assert np.mean(found >= strength.LIKELY) == pytest.approx(0.1, abs=0.04)
