@@ -234,6 +234,10 @@ class Searcher:
             lexical = self._reader.lexical(words, depth, allowed)
             channels.bm25 = dict(zip(lexical.ids.tolist(), lexical.scores.tolist(), strict=True))
             channels.complete = frozenset(lexical.ids[lexical.complete].tolist())
+            channels.warnings += tuple(
+                f"no passage has the word {typed!r}; {known!r} was searched for instead."
+                for typed, known in lexical.corrected.items()
+            )
         _fuse(query, channels, lexical)
         self._complete(channels, target)
         return channels

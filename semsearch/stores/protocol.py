@@ -49,13 +49,15 @@ class Lexical(NamedTuple):
     """Passages by words: `ids` (n,), BM25 `scores` (n,), best first.
 
     `coverage` (n,) in 0 … 1 is the share of the query's information that the words of a passage cover; `complete` (n,)
-    is true where a passage has every word of the query that stands in at most half of all passages.
+    is true where a passage has every word of the query that stands in at most half of all passages. `corrected` has the
+    words that no passage has, each with the most similar word that was searched for instead.
     """
 
     ids: Ids
     scores: NDArray[np.float64]
     coverage: NDArray[np.float64]
     complete: NDArray[np.bool_]
+    corrected: Mapping[str, str] = {}
 
 
 class Counts(TypedDict):

@@ -251,18 +251,18 @@ def test_a_reader_searches_too(store: LocalWriter, tmp_path: Path) -> None:
 
 
 def test_a_passage_covers_the_share_of_the_query_that_its_words_carry(store: LocalWriter) -> None:
-    found, _, everything, _ = lexical.search(store.connection.raw, "diesel compression", 5)
+    found, _, everything, *_ = lexical.search(store.connection.raw, "diesel compression", 5)
     assert names(store, found) == ["diesel"]
     assert everything.tolist() == [1.0]
-    _, _, some, _ = lexical.search(store.connection.raw, "diesel compression sandwiches on weekdays", 5)
+    _, _, some, *_ = lexical.search(store.connection.raw, "diesel compression sandwiches on weekdays", 5)
     assert 0.2 < some[0] < 0.8  # what stands nowhere is missed
-    _, _, same, _ = lexical.search(store.connection.raw, "why does my diesel compression", 5)
+    _, _, same, *_ = lexical.search(store.connection.raw, "why does my diesel compression", 5)
     assert same.tolist() == [1.0]  # function words are not
 
 
 def test_shares_fall_with_the_scores_and_lie_between_none_and_all(store: LocalWriter) -> None:
     for text in ("sunlight bread October", "修理", "用Python写程序 diesel", "the"):
-        _, scores, shares, _ = lexical.search(store.connection.raw, text, 8)
+        _, scores, shares, *_ = lexical.search(store.connection.raw, text, 8)
         assert ((shares >= 0) & (shares <= 1)).all()
         assert (np.diff(shares) <= 0).all()
         assert len(shares) == len(scores)
@@ -283,3 +283,18 @@ def test_a_passage_is_complete_with_every_word_that_is_not_everywhere(store: Loc
         found = lexical.search(store.connection.raw, query, 8)
         complete = names(store, found.ids[found.complete])
         assert set(complete) <= set(expected) and bool(complete) == bool(expected), query
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("deisel", "diesel"), ("sunlihgt", "sunlight"), ("compresion", "compress")]
+)
+def test_a_mistyped_word_finds_the_word_that_was_meant(store: LocalWriter, typed: str, meant: str) -> None:
+    found = lexical.search(store.connection.raw, f"{typed} on weekdays", 5)
+    assert found.corrected == {typed: meant} and len(found.ids)
+    right = lexical.search(store.connection.raw, meant, 5)
+    assert right.ids[0] in found.ids and right.corrected == {}
+
+
+@pytest.mark.parametrize("word", ["E47119", "zebra", "xylophone", "teh", "東京都庁", "дизель"])
+def test_a_word_that_is_like_no_other_is_not_replaced(store: LocalWriter, word: str) -> None:
+    assert lexical.search(store.connection.raw, word, 5).corrected == {}

@@ -12,6 +12,7 @@ bm25 is summed over words, higher is better (Robertson, Zaragoza 2009, with FTS5
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import sqlite3
@@ -46,6 +47,9 @@ POSTINGS = 20_000  # beyond ALWAYS, rarest first, until the words occur in this 
 FEW_PASSAGES = 20  # below, even a word of more than half of the passages is searched for
 LONGEST_PHRASE = 20  # words, and characters of a CJK run; longer ones are taken apart
 MOST_GRAMS = 8  # short CJK runs that are looked up by reading: 0.1 to 0.3 s each at 100,000 passages
+LEAST_LETTERS = 5  # of a word that is corrected
+LEAST_ALIKE = 0.83  # difflib's ratio: two letters swapped in a word of six
+MOST_CORRECTED = 4  # words of a query: 20 ms each at 100,000 known words
 K1, B = 1.2, 0.75  # as FTS5's bm25()
 
 _RUN = re.compile(f"([{CJK}]+)")  # compiled once: 2 ms
@@ -93,6 +97,10 @@ def search(connection: sqlite3.Connection, text: str, k: int, allowed: Ids | Non
     if not runs:
         spaced = [word for word in spaced if word.lower() not in stop_words.QUERY] or spaced
     counts = _counts(connection, "passages_fts", spaced)
+    corrected = _corrected(connection, [word for word, n in counts.items() if not n])
+    spaced = [corrected.get(word, word) for word in spaced]
+    counts = {word: n for word, n in counts.items() if word not in corrected}
+    counts |= _counts(connection, "passages_fts", corrected.values())
     if not _size(connection, "passages_cjk"):
         ids, scores = _ordered(_matching(connection, "passages_fts", counts, k, allowed), k)
     else:
@@ -102,7 +110,8 @@ def search(connection: sqlite3.Connection, text: str, k: int, allowed: Ids | Non
         found |= Counter(_matching(connection, "passages_cjk", inside, depth, allowed))  # the same words, in two ways
         ids, scores = _ordered(found + _by_characters(connection, runs, depth, allowed), k)
     whole = float(np.max(scores, initial=0.0)) if runs else _information(connection, counts)
-    return Lexical(ids, scores, np.minimum(1.0, scores / (whole or 1.0)), _complete(connection, ids, runs, counts))
+    complete = _complete(connection, ids, runs, counts)
+    return Lexical(ids, scores, np.minimum(1.0, scores / (whole or 1.0)), complete, corrected)
 
 
 def containing(connection: sqlite3.Connection, words: Sequence[str]) -> Ids:
@@ -166,6 +175,35 @@ def _complete(
     sql = "SELECT rowid FROM passages_fts WHERE passages_fts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
     found = connection.execute(sql, (" AND ".join(map(_quoted, words)), json.dumps(ids.tolist())))
     return np.isin(ids, [row for (row,) in found])
+
+
+def _corrected(connection: sqlite3.Connection, unknown: Sequence[str]) -> dict[str, str]:
+    """For words that no passage has, the most similar word of the index, as typing errors go: alike, same first letter.
+
+    Words with a digit are names of something, and short ones are too close to each other. Known words are stems.
+    """
+    typed = [word for word in unknown if len(word) >= LEAST_LETTERS and word.isalpha() and word.isascii()]
+    if not typed:
+        return {}
+    connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, passages_fts, row)")
+    found: dict[str, str] = {}
+    for word, stem in list(zip(typed, map(_stem, typed), strict=True))[:MOST_CORRECTED]:
+        sql = "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?"
+        first = stem[0]
+        within = (first, chr(ord(first) + 1), len(stem) - 1, len(stem) + 1)
+        known = [term for (term,) in connection.execute(sql, within)]
+        if similar := difflib.get_close_matches(stem, known, n=1, cutoff=LEAST_ALIKE):
+            found[word] = similar[0]
+    return found
+
+
+def _stem(word: str) -> str:
+    """A word as FTS5 stores it."""
+    with closing(sqlite3.connect(":memory:")) as memory:
+        memory.execute(f"CREATE VIRTUAL TABLE one USING fts5(text, tokenize='{TOKENIZER}')")
+        memory.execute("CREATE VIRTUAL TABLE known USING fts5vocab(one, row)")
+        memory.execute("INSERT INTO one VALUES (?)", (word,))
+        return str(memory.execute("SELECT term FROM known").fetchone()[0])
 
 
 def _counts(connection: sqlite3.Connection, table: str, phrases: Iterable[str]) -> dict[str, int]:
