@@ -1,0 +1,77 @@
+"""Promises of the questions that an index is asked: varied, encoded once for each encoder, whatever the cache holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers.stores import DIM, entry, made
+
+from semsearch.stores import foreign_questions
+from semsearch.stores.local import LocalWriter
+from semsearch.utils import user_cache
+from semsearch.utils.strength import LENGTHS, QUANTILES
+from semsearch.utils.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from semsearch.types import Role, Vectors
+
+import numpy as np
+
+from semsearch.encoders.base import BaseEncoder
+
+
+class Counting(BaseEncoder):
+    """An encoder that counts its calls."""
+
+    name, fingerprint, dim = "counting", "counting@1", DIM
+    calls = 0
+
+    def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
+        self.calls += 1
+        return unit_rows(np.random.default_rng(len(texts)).normal(size=(len(texts), DIM)))
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_each_subject_is_asked_for_in_three_lengths_and_once() -> None:
+    forms = foreign_questions.questions()
+    assert len(forms) == 168 and all(len(each) == len(LENGTHS) for each in forms)
+    assert len({text for each in forms for text in each}) == 3 * len(forms)
+    words = np.array([[len(text.split()) for text in each] for each in forms])
+    assert (np.diff(words, axis=1) > 0).all()
+    assert np.abs(words.mean(axis=0) / LENGTHS - 1).max() < 0.3
+
+
+def test_the_questions_are_encoded_once_for_an_encoder(tmp_path: Path) -> None:
+    store, space = made(tmp_path / "notes", 3)
+    encoder = Counting()
+    first = foreign_questions.measure(store.reader, space, encoder)
+    assert first and len(first.quantiles) == len(LENGTHS) * QUANTILES
+    assert foreign_questions.measure(store.reader, space, encoder) == first and encoder.calls == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"not an array"])
+def test_a_damaged_cache_is_written_anew(tmp_path: Path, content: bytes) -> None:
+    store, space = made(tmp_path / "notes", 3)
+    encoder = Counting()
+    first = foreign_questions.measure(store.reader, space, encoder)
+    (file,) = (user_cache.folder() / "foreign_questions").iterdir()
+    file.write_bytes(content)
+    assert foreign_questions.measure(store.reader, space, encoder) == first and encoder.calls == 2
+
+
+def test_an_index_without_vectors_has_no_null_distribution(tmp_path: Path) -> None:
+    from semsearch.stores.local import create
+
+    with create(tmp_path / "empty") as store:
+        assert isinstance(store, LocalWriter)
+        space = store.add_space("fingerprint", "stand-in", DIM, {})
+        assert foreign_questions.measure(store.reader, space, Counting()) is None
+        store.replace([entry("a.md", "A text.")], space.id)
+        assert foreign_questions.measure(store.reader, space, Counting()) is not None
