@@ -15,8 +15,7 @@ from semsearch.types import Progress
 if TYPE_CHECKING:
     from semsearch.training.loop import TrainingStep
 
-SECONDS_PER_LINE = 5.0  # with -v
-SECONDS_PER_STEP_LINE = 30.0  # of training, also without -v: it takes hours, often with stderr in a file
+SECONDS_PER_LINE = 10.0  # where stderr is a file or a pipe
 
 Count: TypeAlias = Callable[[int, int], None]  # done, total
 Display: TypeAlias = Callable[[str, int, int, str, bool], None]  # job, done, total, details; print it at once?
@@ -49,7 +48,7 @@ def counter(options: Options, job: str, unit: str) -> Iterator[Count]:
 def training_progress(options: Options, jobs: Sequence[str]) -> Iterator[Callable[[TrainingStep], None]]:
     """A callback for training runs, one after the other: loss, validation score and time left."""
     current, last, scored = 0, 0, None
-    with _display(options, SECONDS_PER_STEP_LINE) as show:
+    with _display(options) as show:
 
         def report(step: TrainingStep) -> None:
             nonlocal current, last, scored
@@ -75,25 +74,24 @@ def step_text(step: TrainingStep) -> str:
 
 
 @contextmanager
-def _display(options: Options, seconds: float | None = None) -> Iterator[Display]:
-    """A bar on a terminal, else lines this many `seconds` apart; without them only with -v, and never with -q."""
-    seconds = SECONDS_PER_LINE if options.verbose else seconds
-    if sys.stderr.isatty() and not options.quiet:
+def _display(options: Options) -> Iterator[Display]:
+    """A bar on a terminal, else a line from time to time; nothing with -q."""
+    if options.quiet:
+        yield lambda *_: None
+    elif sys.stderr.isatty():
         with _bar() as show:
             yield show
-    elif seconds is None or options.quiet:
-        yield lambda *_: None
     else:
-        yield _lines(seconds, verbose=options.verbose)
+        yield _lines(verbose=options.verbose)
 
 
-def _lines(seconds: float, *, verbose: bool) -> Display:
-    """Lines at least this far apart; with `verbose` also those that are to be printed at once."""
+def _lines(*, verbose: bool) -> Display:
+    """Lines SECONDS_PER_LINE apart or more; with `verbose` also those that are to be printed at once."""
     last = time.monotonic()
 
     def show(job: str, done: int, total: int, detail: str, at_once: bool) -> None:
         nonlocal last
-        if time.monotonic() - last >= seconds or (verbose and at_once):
+        if time.monotonic() - last >= SECONDS_PER_LINE or (verbose and at_once):
             last = time.monotonic()
             console.note(f"{job}: {detail}")
 
