@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self, Unpack, overload
+from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from semsearch.indexing.sources import SyncOptions
     from semsearch.indexing.writer import IndexWriter
     from semsearch.types import Vectors
+
+T = TypeVar("T")
 
 
 def _silent(_: Progress) -> None:
@@ -215,6 +217,8 @@ class Index:
         if Path(new).name != new:
             raise UsageError(f"{new!r} cannot be the name of an index.", "Use letters, digits, '-' and '_'.")
         target = settings.index_folder(new, folder.parent)
+        if target == folder and Index.exists(folder):
+            raise UsageError(f"index {new} has this name already.", "Choose another name.")
         drivers.find(folder).rename(folder, target)
         return target
 
@@ -263,6 +267,8 @@ class Index:
             return self._searcher.search(make_query(query, fields), own)
         if vector is not None:
             raise UsageError("a vector belongs to one query.", "Search for each query by itself.")
+        if not isinstance(query, Iterable):
+            raise UsageError(f"a query is a text or a Query, not {query!r}.", 'For example: search("how do I …").')
         return self._searcher.search_all([make_query(one, fields) for one in query])
 
     async def asearch(self, query: str | Query = "", **fields: Unpack[QueryFields]) -> Results:
@@ -328,14 +334,14 @@ class Index:
         if target is None:
             names = self.matching(where=where, values=values)
             if ids is not None:
-                names = sorted(set(names) & set(ids))
+                names = sorted(set(names) & set(_several(ids, "get", "ids")))
             return [self.get(name) for name in names[offset:][:limit]]
         with self._reader.snapshot():
             if isinstance(target, int) and (found := self._reader.passages([target])):
                 return _passage(found[0])
             document = self._reader.document(str(target))
         if document is None:
-            raise NotFound(f"index {self.name} has no passage or document {str(target)!r}.", "Ids are in every hit.")
+            raise NotFound(f"index {self.name} has no passage or document {str(target)!r}.", "Use the id of a hit.")
         metadata = dict(document.metadata)
         return {"document": document.id, "title": document.title, "text": document.text, "metadata": metadata}
 
@@ -343,7 +349,8 @@ class Index:
         self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
     ) -> list[JsonObject]:
         """The documents (all, or those of `ids`) by id: id, title, passages, size, time, metadata."""
-        return self._reader.documents(path=path, ids=ids, limit=limit, offset=offset)
+        wanted = None if ids is None else _several(ids, "documents", "ids")
+        return self._reader.documents(path=path, ids=wanted, limit=limit, offset=offset)
 
     def count(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
         """How many documents there are, or how many of them pass a filter. Raises BadFilter."""
@@ -351,15 +358,16 @@ class Index:
 
     def vectors(self, ids: Sequence[int]) -> Vectors:
         """The unit vectors (n, d) of n passages, in the order of their ids. Raises NotFound."""
-        wanted = np.array(sorted(set(ids)), dtype=np.int64)
+        several = _several(ids, "vectors", "ids")
+        wanted = np.array(sorted(set(several)), dtype=np.int64)
         found = {
             passage: row
             for numbers, rows in self._reader.vectors(self._space.id, ids=wanted)
             for passage, row in zip(numbers.tolist(), rows, strict=True)
         }
-        if missing := [one for one in ids if one not in found]:
-            raise NotFound(f"index {self.name} has no vector of passage {missing[0]}.", "Ids are in every hit.")
-        return np.stack([found[one] for one in ids]) if len(ids) else np.empty((0, self._space.dim), np.float32)
+        if missing := [one for one in several if one not in found]:
+            raise NotFound(f"index {self.name} has no vector of passage {missing[0]}.", "Use the ids of hits.")
+        return np.stack([found[one] for one in several]) if several else np.empty((0, self._space.dim), np.float32)
 
     def matching(
         self,
@@ -372,12 +380,12 @@ class Index:
         """Ids, sorted, of the documents that pass a filter and a path glob, and whose id or title contains each of
         `words` in any case. Raises BadFilter.
         """
+        folded = [word.casefold() for word in _several(words, "matching", "words")]
         with self._reader.snapshot():
             titles = self._reader.titles()
             if condition := parse_filter(written(where, values), path):
                 allowed = set(self._reader.allowed_documents(condition))
                 titles = [each for each in titles if each[0] in allowed]
-        folded = [word.casefold() for word in words]
         texts = ((uri, f"{uri} {title or ''}".casefold()) for uri, title in titles)
         return [uri for uri, text in texts if all(word in text for word in folded)]
 
@@ -388,7 +396,7 @@ class Index:
         the index, and every update reads it again. "gone": it does not exist. "unseen": its whole folder is missing or
         may not be read. "kept": the document has no file.
         """
-        return file_status.states(self._reader, ids)
+        return file_status.states(self._reader, None if ids is None else _several(ids, "states", "ids"))
 
     def passages(self, document: str) -> list[JsonObject]:
         """The passages that a document was split into, in their order, each as `get` gives it. Raises NotFound."""
@@ -495,7 +503,7 @@ class Index:
     def _updated(self, name: str, metadata: Mapping[str, object], text: str | None) -> Document:
         document = self._reader.document(name)
         if document is None:
-            raise NotFound(f"index {self.name} has no document {name!r}.", "Ids are in every hit.")
+            raise NotFound(f"index {self.name} has no document {name!r}.", "Use the id of a document.")
         merged = {key: value for key, value in {**document.metadata, **metadata}.items() if value is not None}
         changed = replace(document, metadata=merged)
         return changed if text is None else replace(changed, text=text, marks=())
@@ -550,8 +558,9 @@ class Index:
         if (ids is None) == (where is None):
             raise UsageError("delete() takes either ids or where.", 'Write delete(["a", "b"]) or delete(where="…").')
         with self._turn:
+            wanted = self.matching(where=where, values=values) if ids is None else _several(ids, "delete", "ids")
             writer = self._writer()
-            return writer.delete(self.matching(where=where, values=values) if ids is None else ids, progress)
+            return writer.delete(wanted, progress)
 
     def compact(self) -> None:
         """Free the disk space of deleted documents, and rebuild the vector cache."""
@@ -582,6 +591,13 @@ def _pool() -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor  # for asynchronous callers only
 
     return ThreadPoolExecutor(max_workers=4, thread_name_prefix="semsearch")
+
+
+def _several(values: Iterable[T], method: str, name: str) -> list[T]:
+    """The values as a list. Raises UsageError for a single one: a string is also a sequence of its letters."""
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes):
+        return list(values)
+    raise UsageError(f"{method}() takes several {name}, not {values!r}.", f"Write {name}=[{values!r}].")
 
 
 def _unit_vectors(vectors: ArrayLike, n: int, dim: int) -> Vectors:

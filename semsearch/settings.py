@@ -91,6 +91,8 @@ def index_folder(name: str | Path, below: Path | None = None) -> Path:
     >>> index_folder("./notes", Path("/data")).as_posix()
     'notes'
     """
+    if not isinstance(name, str | Path):
+        raise UsageError(f"an index is named by a text or a path, not {name!r}.", 'For example: "notes".')
     if isinstance(name, Path) or "/" in name or (os.altsep and os.sep in name):
         return Path(name).expanduser()
     if not name or name.startswith((".", "-")) or not name.isprintable():

@@ -62,11 +62,11 @@ def index_of_files(options: Options, files: Sequence[Path], *, from_stdin: bool 
         return choose_index(options)
     following = [name for name in known if _follows(semsearch.Index.folder(name, options.folder()), files)]
     if len(following) > 1:
-        raise UsageError("several indexes follow this path.", f"Name one with -n: {', '.join(following)}.")
+        raise UsageError("several indexes were built from this path.", f"Name one with -n: {', '.join(following)}.")
     name = following[0] if following else _name_after([file.resolve() for file in files])
     if not following and name in known:
         raise UsageError(
-            f"an index called {name} exists, but it follows other files.",
+            f"an index called {name} exists, but it was built from other files.",
             f"Pass -n {name} to add these files to it, or -n with another name.",
         )
     if not options.quiet:

@@ -121,7 +121,8 @@ def _as_semsearch_error(error: Any) -> SemsearchError:
     if isinstance(error, SemsearchError):
         return error
     if isinstance(error, _ParseError):
-        message = " ".join(error.format_message().split())
+        text = error.message if "Did you mean" in error.message else error.format_message()  # click would ask again
+        message = " ".join(text.split())
         end = "" if message.endswith((".", "?", "!")) else "."
         context = getattr(error, "ctx", None)
         fix = f"See: {context.command_path if context else 'semsearch'} --help"

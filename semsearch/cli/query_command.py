@@ -12,7 +12,17 @@ import typer
 import semsearch
 from semsearch import settings
 from semsearch.cli.lookup import open_index, parse_id, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, Options, TrustFlag, flag, option_groups, value
+from semsearch.cli.options import (
+    PATHS,
+    DeviceOption,
+    JsonFlag,
+    NameOption,
+    Options,
+    TrustFlag,
+    flag,
+    option_groups,
+    value,
+)
 from semsearch.cli.output import console, hit_formats
 from semsearch.errors import UsageError
 from semsearch.types import Group, Mode, Query, Results
@@ -28,11 +38,13 @@ class HitOptions:
     name: NameOption = None
     k: Annotated[int | None, value("N", "Number of hits.  [default: 10]", "-k")] = None
     where: Annotated[str | None, value("E", "Metadata filter: \"year > 2020 and lang = 'en'\".")] = None
-    path: Annotated[str | None, value("G", "Only paths that match this glob: 'notes/**/*.md'.")] = None
+    path: Annotated[str | None, value("G", PATHS)] = None
     min_strength: Annotated[float, value("S", "Only hits of this strength, 0 to 1.")] = 0.0
     group: Annotated[Group, typer.Option(help="One hit per document, or every passage.")] = "document"
     exact: Annotated[bool, flag("--exact", "Compare with every vector, without the approximate index.")] = False
-    explain: Annotated[bool, flag("--explain", "Also print scores per channel, plan, filters and times.")] = False
+    explain: Annotated[
+        bool, flag("--explain", "Also print how the search ran: scores per search method, plan, filters, times.")
+    ] = False
     as_json: JsonFlag = False
     shape: Annotated[hit_formats.Format, typer.Option("--format", help=FORMATS)] = "auto"
     fail_empty: Annotated[bool, flag("--fail-empty", "Exit 1 if there are no hits.")] = False
@@ -100,7 +112,7 @@ def query(
         alpha=alpha,
         more=tuple(_weighted(one, "--more") for one in more or ()),
         less=tuple(_weighted(one, "--less") for one in less or ()),
-        must=tuple(must or ()),
+        must=tuple(map(_word, must or ())),
         like=tuple(parse_id(one) for one in like or ()),
     )
     hits.answer(ctx.obj, _queries(text, batch, plain), batch=batch is not None)
@@ -142,6 +154,12 @@ def _queries(text: str | None, batch: str | None, plain: Query) -> Sequence[tupl
             "there is no TEXT to search for.", 'For example: semsearch query "how do I …"; or pass --like ID.'
         )
     return [("1", replace(plain, text=text or ""))]
+
+
+def _word(argument: str) -> str:
+    if not any(map(str.isalnum, argument)):
+        raise UsageError(f"--must needs a word, not {argument!r}.")
+    return argument
 
 
 def _weighted(argument: str, flag: str) -> tuple[str, float]:

@@ -22,6 +22,7 @@ from semsearch.models import hub, model_folders
 from semsearch.models.bundle import Bundle
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.prompts import SLOT
+from semsearch.utils import plugins
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -51,6 +52,7 @@ def open_backend(
                 f"{reference.model} is an ONNX encoder, which torch does not run.",
                 "Leave out the backend, or choose onnx.",
             )
+        plugins.require(("onnxruntime",), f"the encoder {reference.model}", "cpu")
         from semsearch.encoders.onnx import OnnxBackend  # onnxruntime: 50 ms, and only where a model runs
 
         return OnnxBackend(bundle, device=device, threads=threads), resolved

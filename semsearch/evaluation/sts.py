@@ -42,12 +42,14 @@ def sts(
 ) -> StsResult:
     """Cosine and strength of each pair of texts; with `gold`, also how well the cosines follow it, in percent.
 
-    Raises UsageError unless there is one gold score per pair.
+    Raises UsageError for what is no list of pairs, and unless there is one gold score per pair.
 
     >>> found = sts([("a red car", "a red car"), ("a red car", "soup")], encoder="hashing", gold=[5, 0])
     >>> [round(cosine, 2) for cosine in found.cosines], round(found.spearman)
     ([1.0, 0.0], 100)
     """
+    if isinstance(pairs, str) or not all(_is_pair(pair) for pair in pairs):
+        raise UsageError("sts() takes pairs of two texts.", 'For example: sts([("a red car", "a red bus")]).')
     if gold is not None and len(gold) != len(pairs):
         raise UsageError(f"there are {len(pairs)} pairs and {len(gold)} gold scores.", "Pass one score per pair.")
     loaded = Encoder.load(encoder) if isinstance(encoder, str | Path) else as_encoder(encoder)
@@ -58,6 +60,11 @@ def sts(
     if gold is not None and len(pairs) > 1:
         rank, linear = 100 * spearman(values, gold), 100 * pearson(values, gold)
     return StsResult(tuple((a, b) for a, b in pairs), tuple(values.tolist()), tuple(strengths), rank, linear)
+
+
+def _is_pair(pair: object) -> bool:
+    sized = isinstance(pair, Sequence) and not isinstance(pair, str)
+    return sized and len(pair) == 2 and all(isinstance(text, str) for text in pair)
 
 
 def cosines(pairs: Sequence[Pair], encoder: EncoderLike) -> NDArray[np.float64]:

@@ -52,6 +52,8 @@ class Reference:
         """
         if isinstance(text, Path):
             return cls(str(text))
+        if not isinstance(text, str):
+            raise UsageError(f"an encoder is named by a text or a path, not {text!r}.", 'For example: "default".')
         model, fragment = _split(text)
         if not model:
             raise UsageError(f"{text!r} names no model.", "Write MODEL or MODEL#TEMPLATE: see semsearch models list")

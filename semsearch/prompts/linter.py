@@ -153,8 +153,10 @@ class _Case:
 
     @property
     def made_for(self) -> set[str]:
-        """The kinds of model for which the library has this text; empty if it is not in the library."""
-        return {kind for one in templates().values() if self.text in one.text.values() for kind in one.kinds}
+        """The kinds of model for which the library has this text, apart from spaces; empty if it does not have it."""
+        mine = self.text.replace(" ", "")
+        known = [one for one in templates().values() if mine in (text.replace(" ", "") for text in one.text.values())]
+        return {kind for one in known for kind in one.kinds}
 
 
 def _options(template: Template, check: CheckOptions) -> Finding | None:
@@ -212,13 +214,12 @@ def _masks(case: _Case) -> Iterator[Finding]:
 
 def _ending(case: _Case) -> Iterator[Finding]:
     """Full stops of the template and of the sentence."""
-    if case.bare or case.causal or not (case.expected_masks or MASK in case.text):
+    if case.bare or case.causal or case.made_for or not (case.expected_masks or MASK in case.text):
         return
-    severity = _note if case.made_for else _warning
     if not case.text.rstrip().endswith(ENDS):
-        yield severity("ending", "the template has no full stop at its end (27.21 without one, 73.61 with one, 77.59 "
+        yield _warning("ending", "the template has no full stop at its end (27.21 without one, 73.61 with one, 77.59 "
                        "with an exclamation mark: Pretended CoT, table 1).", "End it with ' .'")  # fmt: skip
-    if not case.template.rules.get("ending") and not case.made_for:
+    if not case.template.rules.get("ending"):
         yield _warning("sentence-ending", "a sentence without a full stop stays without one (62 without, 67 with full "
                        "stops: PromptBERT, issue 22).",
                        """Set rules = { ending = ".", endings = ".?\\"'" }""")  # fmt: skip
@@ -230,9 +231,8 @@ def _quotes(case: _Case) -> Iterator[Finding]:
         yield _warning("curly-quotes", "the papers' code has straight quotes, not curly ones.", f"Write: {straight}")
     before, _, after = straight.partition(SLOT)
     left, right = before.rstrip()[-1:], after.lstrip()[:1]
-    if left == right == '"' and case.template.rules.get("quotes", "") in ("", '"'):
-        severity = _note if case.made_for else _warning
-        yield severity("quotes", 'the slot is in double quotes, and a " inside the sentence is not replaced.',
+    if left == right == '"' and case.template.rules.get("quotes", "") in ("", '"') and not case.made_for:
+        yield _warning("quotes", 'the slot is in double quotes, and a " inside the sentence is not replaced.',
                        """Set rules = { quotes = "'" }, as Pretended CoT does.""")  # fmt: skip
     elif left == right == "'":
         yield _note("apostrophes", "the slot is in single quotes, and an apostrophe in the sentence looks like one.")

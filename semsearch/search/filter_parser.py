@@ -235,7 +235,7 @@ def _value(field: Field, token: Token) -> Value:
     if not quoted and _NUMBER.fullmatch(text):
         return _number(token, text)
     if kind == "number":
-        raise _bad(token, f"{field.names[0]} is a number", "")
+        raise _bad(token, f"{field.names[0]} is a number; {{}} is not", "")
     if not quoted and _DATE.fullmatch(text):
         return _date(token, text)
     if not quoted and text.lower() in ("true", "false"):
@@ -290,8 +290,9 @@ def _is_null(token: Token) -> bool:
 
 
 def _bad(token: Token, what: str, fix: str) -> BadFilter:
-    """An error about a token that is allowed at its place, but does not fit."""
-    return BadFilter(f"{what}, but character {(token.start_pos or 0) + 1} of the filter is ⟨{token[:40]}⟩.", fix)
+    """An error about a token that is allowed at its place, but does not fit. `{}` in `what` stands for the token."""
+    place = f"{token[:40]} (character {(token.start_pos or 0) + 1} of the filter)"
+    return BadFilter(f"{what if '{}' in what else f'{what}: {{}}'}.".replace("{}", place), fix)
 
 
 def _explain(expression: str, error: UnexpectedInput) -> NoReturn:

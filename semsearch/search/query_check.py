@@ -15,8 +15,10 @@ FIELDS = tuple(QueryFields.__annotations__)
 def make_query(text: str | Query, fields: QueryFields) -> Query:
     """A query with these fields; a single text for a field of several counts as one text, not as letters.
 
-    Raises UsageError for a field that a query does not have.
+    Raises UsageError for another type than text or Query, and for a field that a query does not have.
     """
+    if not isinstance(text, str | Query):
+        raise UsageError(f"a query is a text or a Query, not {text!r}.", 'For example: search("how do I …").')
     for name in set(fields).difference(FIELDS):
         raise UsageError(f"a search has no {name!r}.", f"It has: {', '.join(FIELDS)}.")
     changes: dict[str, object] = {**fields, "where": written(fields.get("where"), fields.get("values"))}
@@ -64,7 +66,7 @@ def check(query: Query, *, has_vector: bool = False) -> None:
     if not isinstance(query.offset, int) or query.offset < 0:
         raise UsageError(f"offset must be a whole number of at least 0, not {query.offset!r}.", "Leave it out.")
     if not isinstance(query.k, int) or query.k < 1:
-        raise UsageError(f"k must be a whole number of at least 1, not {query.k!r}.", "Use for example k=10 (-k 10).")
+        raise UsageError(f"k must be a whole number of at least 1, not {query.k!r}.", "For example: k=10.")
     for name, value, known in (("mode", query.mode, get_args(Mode)), ("group", query.group, get_args(Group))):
         if value not in known:
             raise UnknownName(name, str(value), known)

@@ -31,6 +31,7 @@ DELTA = 10_000  # passages newer than the cache are scanned one by one: 0.5 ms a
 DELTA_SHARE = 0.05  # … or this share of a large index, which is expensive to rebuild
 DEAD_SHARE = 0.20  # of a cache; with more, every search fetches far more than it shows
 FILES = "vectors-*.cache*"  # every file made here, also unfinished ones and those set aside
+REQUESTED = "was requested"  # a reason for a backend
 FIX = "The next `semsearch index` builds a new one, or at once: semsearch compact"
 
 
@@ -168,7 +169,16 @@ def choose(backend: str, count: int, dim: int) -> planner.Choice:
     """The backend to build: the planner's choice for "auto", else `backend`."""
     if backend == "auto":
         return planner.choose(count, dim, memory=planner.allowed_memory())
-    return planner.Choice(backend, f"{count:,} vectors of width {dim}: {backend} was requested.")
+    return planner.Choice(backend, f"{count:,} vectors; {backend} {REQUESTED}")
+
+
+def reason(record: CacheFile, count: int, dim: int) -> str:
+    """Why the backend of `record` serves `count` vectors, which may be more or fewer than when it was built."""
+    if REQUESTED in record.why:
+        return f"{count:,} vectors; {record.backend} {REQUESTED}"
+    present = choose("auto", count, dim)
+    near = f"{count:,} vectors; near the limit at which {present.backend} takes its place"
+    return present.why if present.backend == record.backend else near
 
 
 def _checked_or_set_aside(folder: Path, record: CacheFile) -> memoryview:

@@ -32,21 +32,20 @@ def choose(count: int, dim: int, *, recall: float = 0.98, memory: int | None = N
     flat = count * (4 * dim + 8)  # float32 vectors and their ids
     packed = count * (dim + dim // 8 + LIST_BYTES)  # at 384 dimensions 449 bytes a vector were measured
     room = flat if memory is None else memory
-    size = f"{count:,} vectors of width {dim}"
+    size = f"{count:,} vectors"
     if recall >= EXACT_RECALL and flat <= room:
-        return Choice("flat", f"{size}: a recall of {recall:g} needs exact search.")
+        return Choice("flat", f"{size}; a recall of {recall:g} needs exact search")
     if count <= FLAT_UNTIL and flat <= room:
-        return Choice("flat", f"{size}: up to {FLAT_UNTIL:,} exact search is fast enough.")
-    short = "" if memory is None or packed <= room else f" It needs {_size(packed)} of the {_size(room)} allowed."
+        return Choice("flat", f"{size}; fast enough up to {FLAT_UNTIL:,}")
+    short = "" if memory is None or packed <= room else f"; it needs {_size(packed)} of the {_size(room)} allowed"
     if count <= FLAT_UNTIL:
-        return Choice("compressed", f"{size}: flat would take {_size(flat)} of the {_size(room)} allowed.{short}")
+        return Choice("compressed", f"{size}; flat would take {_size(flat)} of the {_size(room)} allowed{short}")
     if count <= COMPRESSED_UNTIL:
-        return Choice(
-            "compressed", f"{size}: a scan of one-bit codes, ordered by eight-bit ones, is ten times as fast.{short}"
-        )
+        why = "a scan of one-bit codes, ordered by eight-bit ones, is ten times as fast as exact search"
+        return Choice("compressed", f"{size}; {why}{short}")
     if count > IVF_UNTIL:
-        short += " This is more than one machine is meant for."
-    return Choice("ivf", f"{size}: too many to scan, so only the nearest cells are.{short}")
+        short += "; this is more than one machine is meant for"
+    return Choice("ivf", f"{size}; too many to scan, so only the nearest cells are{short}")
 
 
 def fits(backend: str, count: int, dim: int, *, memory: int | None = None) -> bool:

@@ -134,14 +134,17 @@ def test_an_id_used_by_two_files_is_skipped_under_the_name_of_the_second(cli: Co
 def test_a_folder_without_documents_is_a_warning(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ran = cli.ok("index", tmp_path / "empty", "-n", "e")
-    assert one_line(ran, starting="warning: ") == "warning: no documents were found."
-    assert cli.ok("query", "anything", "-n", "e", "--json").json["hits"] == []
+    assert one_line(ran, starting="warning: ") == "warning: no documents were found, so no index was created."
+    assert cli("query", "anything", "-n", "e").code == 3  # an empty index is not left behind
 
 
 def test_blank_standard_input_is_no_document_and_a_binary_one_an_error(cli: CommandLine) -> None:
     for blank in ("", " \n\n"):
         ran = cli.ok("index", "-", "-n", "in", "--json", stdin=blank)
-        assert (ran.json["documents"]["added"], ran.json["warnings"]) == (0, ["no documents were found."])
+        assert (ran.json["documents"]["added"], ran.json["warnings"]) == (
+            0,
+            ["no documents were found, so no index was created."],
+        )
     ran = cli("index", "-", "-n", "in", stdin=b"\x00\x01\x02\x03" * 50)
     assert ran.code == 1
     assert one_line(ran) == "error: standard input cannot be read: binary file. Pipe text or records into it."

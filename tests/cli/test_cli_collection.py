@@ -57,7 +57,14 @@ def test_info_holds_counts_recipe_spaces_backend_and_why(animals: CommandLine) -
     assert shown["spaces"][0]["encoder"]["name"] == "hashing"
     assert "background" not in shown["spaces"][0]["encoder"]
     readable = animals.ok("info").out
-    for word in ("hashing", "12", "backend", "last run", "follows"):
+    for word in (
+        "hashing",
+        "12",
+        "exact search: 12 vectors",
+        "last run",
+        "sources",
+        "sentences, 192 tokens, no overlap",
+    ):
         assert word in readable
     assert "ant.txt" in animals.ok("info", "--documents").out
     listed = animals.ok("info", "--documents", "--json").json["list"]

@@ -109,8 +109,10 @@ def test_without_path_there_has_to_be_a_recipe_to_repeat(cli: CommandLine) -> No
 def test_an_empty_folder_is_a_warning_and_success(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ran = cli.ok("index", tmp_path / "empty")
-    assert "warning: no documents were found." in ran.err
-    assert cli.ok("index", tmp_path / "empty", "--json").json["warnings"] == ["no documents were found."]
+    assert "warning: no documents were found, so no index was created." in ran.err
+    assert cli.ok("index", tmp_path / "empty", "--json").json["warnings"] == [
+        "no documents were found, so no index was created."
+    ]
 
 
 def test_an_index_does_not_index_itself(cli: CommandLine, notes: Path) -> None:

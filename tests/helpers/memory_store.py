@@ -310,7 +310,7 @@ class MemoryReader:
         phrases = [_words(entry) for entry in must]
         for entry, words in zip(must, phrases, strict=True):
             if not words:
-                raise UsageError(f"{entry!r} has no letter or digit to look for.", "Give a word or a phrase.")
+                raise UsageError(f"must needs a word, not {entry!r}.")
         if condition is None and not must:
             return None
         with self.snapshot():

@@ -51,7 +51,6 @@ def test_the_papers_templates_are_clean_on_the_models_they_are_for(template: Tem
         ("[X] means [MASK]", "ending", "warning"),
         ("the sentence“[X]” means [MASK] .", "curly-quotes", "warning"),
         ('the words "[X]" mean [MASK] .', "quotes", "warning"),
-        ('This sentence : "[X]" means [MASK] .', "quotes", "note"),
         ("the words ' [X] ' mean [MASK] .", "apostrophes", "note"),
         ('the words "[X] mean [MASK] .', "unbalanced-quotes", "warning"),
         ("the words '[X]\" mean [MASK] .", "unbalanced-quotes", "warning"),

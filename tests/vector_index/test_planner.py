@@ -47,7 +47,7 @@ def test_a_shortage_of_memory_is_said_aloud() -> None:
 def test_every_choice_is_a_backend_and_a_sentence(count: int, dim: int, recall: float, memory: int | None) -> None:
     choice = planner.choose(count, dim, recall=recall, memory=memory)
     assert choice.backend in plugins.names(backends)
-    assert f"{count:,} vectors of width {dim}" in choice.why and choice.why.endswith(".")
+    assert choice.why.startswith(f"{count:,} vectors; ") and not choice.why.endswith(".")
 
 
 @given(st.integers(0, 10**8), st.integers(1, 2048), st.none() | st.integers(10**6, 10**12))

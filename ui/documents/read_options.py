@@ -77,6 +77,8 @@ def as_flags(source: JsonObject) -> str:
     if rules.get("max_bytes", Rules().max_bytes) != Rules().max_bytes:
         flags.append(f"--max-file-size {rules['max_bytes'] / MB:g}M")
     flags += [f"--from {source['kind']}"] if source.get("kind", "auto") != "auto" else []
-    flags += [f"--{name}-field {fields[name]}" for name in ("text", "id") if fields.get(name)]
+    text = fields.get("text") or ()
+    flags += [f"--text-field {name}" for name in ([text] if isinstance(text, str) else text)]
+    flags += [f"--id-field {fields['id']}"] if fields.get("id") else []
     flags += [f"--meta-field {name}" for name in fields.get("meta", ())]
     return " ".join([*flags, *([f"--sql {fields['sql']}"] if fields.get("sql") else [])])

@@ -77,9 +77,9 @@ def _index(name: str, info: JsonObject) -> None:
     overlap = f"{splitter['overlap']} tokens overlap" if splitter["overlap"] else "no overlap"
     split = f"split by {splitter['kind']}, {splitter['size']} tokens, {overlap}"
     for space in info["spaces"]:
-        encoder, vectors = space["encoder"], count(space["vectors"], "vector")
+        encoder = space["encoder"]
         encoded = f"{encoder['name']}, {space['dim']} dimensions, fingerprint {encoder['fingerprint'][:12]}"
-        messages.caption(f"{encoded} · {vectors}, {_backend(space)}: {space['why'].rstrip('.')} · {split}")
+        messages.caption(f"{encoded} · {_backend(space)}: {space['why']} · {split}")
     row = widgets.row()
     for label, (icon, work, hint, unstoppable) in ACTIONS.items():
         args = (name, label, work, unstoppable)

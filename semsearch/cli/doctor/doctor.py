@@ -86,6 +86,7 @@ def _sqlite() -> Iterator[Finding]:
 
 
 def _providers() -> Iterator[Finding]:
+    plugins.require(("onnxruntime",), "every encoder in ONNX", "cpu")
     from semsearch.encoders import onnx as onnx_encoder
 
     yield Finding("providers", "ok", f"ONNX Runtime has {', '.join(onnx_encoder.available())}")
@@ -110,6 +111,7 @@ def _on_gpu(facts: Facts) -> Iterator[Finding]:
 
 def _vector_search() -> Iterator[Finding]:
     """A vector finds itself through every backend."""
+    plugins.require(("faiss",), "vector search", "cpu")
     import numpy as np
 
     from semsearch.vector_index import backends

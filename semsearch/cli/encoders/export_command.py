@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -76,10 +77,10 @@ def export(
         data=sts_folder(data, dtype),
         force=force,
         trust_remote_code=trust_remote_code,
-        report=(lambda step: None) if ctx.obj.quiet else console.note,
+        report=(lambda step: None) if ctx.obj.quiet else console.note if as_json else _note,
     )
     found = _description(bundle)
-    console.result({"export": found}, {**found, "size": console.size(found["size"])}, as_json=as_json)
+    console.result({"export": found}, _readable(found), as_json=as_json)
 
 
 def _fit(
@@ -118,6 +119,30 @@ def sts_folder(data: Path | None, dtype: str) -> Path | None:
     except NotFound:
         return None
     return Path(default)
+
+
+def _readable(found: JsonObject) -> dict[str, str]:
+    """The description in words; of the comparison with PyTorch, what it has passed."""
+    lines = {name: str(value) for name, value in found.items() if name not in ("post", "parity", "operators")}
+    lines["size"] = console.size(found["size"])
+    if found.get("post"):
+        lines["post"] = ", ".join(f"{step['kind']} {step['dim']}" for step in found["post"])
+    if gate := found.get("parity", {}).get("gate"):
+        lines["compared"] = f"with PyTorch: {gate}"
+    return lines
+
+
+def _note(step: str) -> None:
+    """Print a step to stderr, and the measurements, a JSON object, as words: the export is refused if they differ."""
+    if not step.startswith("{"):
+        console.note(step)
+        return
+    for name, measured in json.loads(step).items():
+        console.note(
+            f"  {name.replace('_', ' ')}  {measured:.4f}"
+            if measured > 0.01
+            else f"  {name.replace('_', ' ')}  {measured}"
+        )
 
 
 def _description(bundle: Bundle) -> JsonObject:

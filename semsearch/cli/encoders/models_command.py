@@ -15,6 +15,7 @@ from semsearch.encoders import local_models
 from semsearch.errors import NotFound
 from semsearch.models import hub, model_folders
 from semsearch.models.model_ref import Reference
+from semsearch.prompts import SLOT
 from semsearch.types import JsonObject
 
 HUB_NAMES = "A name from `models list`, or hf:owner/name[@revision]."
@@ -51,7 +52,7 @@ def models_info(
         known = {**encoder.info, "reference": encoder.reference}
     else:
         known = _catalogue_entry(Reference.parse(name).model)
-    console.result({"model": known}, known, as_json=as_json)
+    console.result({"model": known}, _readable(known), as_json=as_json)
     if not local:
         console.note(f"not on this machine; download it: semsearch models pull {known['name']}")
 
@@ -81,8 +82,21 @@ def models_rm(
 ) -> None:
     """Remove a hub model from this machine. Other programs may share it."""
     local_models.check_local(model)
-    console.confirm(f"Remove {model} from {hub.cache()}?", yes=yes)
+    console.confirm(f"Remove {model} from {hub.cache()}?", f"removing {model}", yes=yes)
     console.note(f"removed {model}, {console.size(local_models.remove(model))}")
+
+
+def _readable(known: JsonObject) -> dict[str, str]:
+    """The fields that have a value, without JSON; a prompt with [X] in place of the text."""
+    prompts = {role: SLOT.join(parts) for role, parts in known.get("prompts", {}).items()}
+    same = len(set(prompts.values())) == 1
+    lines = {"prompt": next(iter(prompts.values()))} if same else {f"{r} prompt": text for r, text in prompts.items()}
+    for name, value in known.items():
+        if isinstance(value, list | tuple):
+            lines[name] = ", ".join(map(str, value))
+        elif name != "prompts":
+            lines[name] = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value or "")
+    return {name: line for name, line in lines.items() if line not in ("", SLOT)}
 
 
 def _catalogue_entry(name: str) -> JsonObject:

@@ -96,8 +96,8 @@ def lint(
     checked = [replace(one, method=methods.check_name(method or one.method)) for one in named]
     found = [(one, linter.lint(one, kind=kind, tokenizer=tokenizer, check_options=methods.make)) for one in checked]
     faulty = sum(any(finding.severity == "error" for finding in findings) for _, findings in found)
-    message = f"{faulty} of {count(len(found), 'template')} cannot be used unchanged."
-    failed = GateFailed(message, "See the lines that begin with error.") if faulty else None
+    message = f"{count(faulty, 'template')} {'has' if faulty == 1 else 'have'} an error (see above)."
+    failed = GateFailed(message) if faulty else None
     shown = {"templates": [_linted(one, findings) for one, findings in found], "faulty": faulty}
     console.result(shown, lambda: _print(found), as_json=as_json, failed=failed)
 

@@ -30,6 +30,7 @@ from semsearch.cli.options import (
     TemplateOption,
     TrustFlag,
     YesFlag,
+    complete_index,
     flag,
     value,
 )
@@ -52,7 +53,16 @@ def index(
     paths: Annotated[
         list[str] | None, typer.Argument(metavar="[PATH|-]...", help="Files and folders; - reads standard input.")
     ] = None,
-    name: NameOption = None,
+    name: Annotated[
+        str | None,
+        value(
+            "NAME",
+            "Name of the index in the home of indexes, or a path.  [default: see above]",
+            "-n",
+            "--name",
+            autocompletion=complete_index,
+        ),
+    ] = None,
     model: ModelOption = None,
     template: TemplateOption = None,
     dtype: DtypeOption = None,
@@ -72,7 +82,7 @@ def index(
             "[default: auto]",
         ),
     ] = None,
-    text_field: Annotated[str | None, value("F", "Records: field of the text.")] = None,
+    text_field: Annotated[list[str] | None, value("F", "Records: field of the text; repeatable: joined.")] = None,
     id_field: Annotated[str | None, value("F", "Records: field of the document's id.")] = None,
     meta_field: Annotated[
         list[str] | None, value("F", "Records: field to store as metadata; repeatable.  [default: all]")
@@ -98,8 +108,8 @@ def index(
 
     New, changed, moved and deleted files are detected.
 
-    Without PATH, the index is updated from the files that it already follows. Without -n, the index is the one that
-    follows PATH, else a new one named after the folder.
+    Without PATH, the index is updated from its present sources. Without -n, it is the index that was built from PATH,
+    else a new one named after the folder.
     """
     options: Options = ctx.obj
     if watching and dry_run:
@@ -126,7 +136,8 @@ def index(
     )
     max_bytes = _bytes(max_file_size) if max_file_size else None
     rules = _set(include=include, exclude=exclude, use_ignore_files=False if no_ignore else None, max_bytes=max_bytes)
-    fields = _set(text=text_field, id=id_field, meta=meta_field, sql=sql)
+    text = text_field[0] if text_field and len(text_field) == 1 else text_field
+    fields = _set(text=text, id=id_field, meta=meta_field, sql=sql)
     job.run(
         semsearch.SyncOptions(
             rules=semsearch.Rules(**rules) if rules else None,
@@ -136,7 +147,8 @@ def index(
             force=force,
             dry_run=dry_run,
             yes=yes,
-        )
+        ),
+        watching=watching,
     )
     if watching:
         job.follow()
@@ -147,11 +159,13 @@ def watch(
     name: NameArgument = None,
     named: NameOption = None,
     trust: TrustFlag = False,
-    as_json: JsonFlag = False,
+    as_json: Annotated[
+        bool, flag("--json", "Print a JSON object at the start and after every update that changes something.")
+    ] = False,
 ) -> None:
     """Update an index whenever its files change, until Ctrl-C."""
     job = IndexJob(ctx.obj, existing_index(ctx.obj, name, named), trust=trust, as_json=as_json)
-    job.run(semsearch.SyncOptions())
+    job.run(semsearch.SyncOptions(), watching=True)
     job.follow()
 
 
@@ -170,8 +184,12 @@ class IndexJob:
     strict: bool = False
     as_json: bool = False
 
-    def run(self, how: SyncOptions, *, report_nothing_new: bool = True) -> None:
-        """One synchronisation, reported. Exits with 5 under --strict where something was skipped."""
+    def run(self, how: SyncOptions, *, watching: bool = False, report_nothing_new: bool = True) -> None:
+        """One synchronisation, reported. A new index without a document is removed, unless it is watched.
+
+        Exits with 5 under --strict where something was skipped, with 1 or 2 where files named by themselves gave
+        nothing.
+        """
         with ExitStack() as stack:
             index, created = self._open(stack, dry_run=how.dry_run)
             try:
@@ -181,10 +199,17 @@ class IndexJob:
                     index.close()
                     shutil.rmtree(index.path)
                 raise
-            if self.backend and not how.dry_run and index.info()["recipe"].get("backend") != self.backend:
+            if created and not len(index) and not how.dry_run and not watching:
+                index.close()
+                shutil.rmtree(index.path)
+            elif self.backend and not how.dry_run and index.info()["recipe"].get("backend") != self.backend:
                 index.rebuild(self.backend)
         if report_nothing_new or report.added + report.changed + report.moved + report.deleted:
-            index_report.show(report, self.options, strict=self.strict, as_json=self.as_json)
+            exists = semsearch.Index.exists(self.folder) or how.dry_run
+            failed = index_report.nothing_read(report, [path for path in self.paths if path.is_file()])
+            index_report.show(
+                report, self.options, strict=self.strict, as_json=self.as_json, exists=exists, failed=failed
+            )
 
     def follow(self) -> None:
         """Synchronise after every change of the files, until a signal arrives."""

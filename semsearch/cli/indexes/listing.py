@@ -11,8 +11,9 @@ import semsearch
 from semsearch.cli.lookup import open_index, parse_id
 from semsearch.cli.options import JsonFlag, NameArgument, NameOption, Options, flag
 from semsearch.cli.output import console
-from semsearch.errors import SemsearchError
+from semsearch.errors import NotFound, SemsearchError
 from semsearch.types import JsonObject
+from semsearch.utils.quantities import count
 
 
 def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
@@ -68,7 +69,10 @@ def get(
     A number is a passage's id. If a document's id is a number, write document:12.
     """
     with open_index(ctx.obj, name) as index:
-        found = index.get(parse_id(what))
+        try:
+            found = index.get(parse_id(what))
+        except NotFound as error:
+            raise NotFound(error.message, f"List them: semsearch info {index.name} --documents") from None
     text = found["text"]
     if not as_json and not sys.stdout.isatty():
         console.out(text)  # unchanged, for a program
@@ -103,9 +107,12 @@ def _readable(known: JsonObject) -> dict[str, str]:
     for space in known["spaces"]:
         encoder = space["encoder"]
         lines["encoder"] = f"{encoder['name']} ({encoder['fingerprint'][:12]}), width {space['dim']}"
-    lines["backend"] = f"{known['backend']}: {known['why']}"
-    lines["follows"] = ", ".join(root["path"] for root in recipe.get("roots", ())) or "nothing"
-    lines["passages by"] = ", ".join(f"{key} {found}" for key, found in recipe.get("splitter", {}).items())
+    exact = known["backend"].split()[0] in ("flat", "exact")
+    lines["backend"] = f"{'exact search' if exact else known['backend']}: {known['why']}"
+    lines["sources"] = ", ".join(root["path"] for root in recipe.get("roots", ())) or "none"
+    if split := recipe.get("splitter"):
+        overlap = f"{count(split['overlap'], 'token')} overlap" if split["overlap"] else "no overlap"
+        lines["split at"] = f"{split['kind']}, {count(split['size'], 'token')}, {overlap}"
     if last:
         counts = ", ".join(f"{last.get(k, 0):,} {k}" for k in ("added", "changed", "unchanged", "moved", "deleted"))
         lines["last run"] = f"{last.get('at', '')}: {counts}, {len(last.get('skipped', ())):,} skipped"

@@ -10,7 +10,16 @@ import typer
 
 import semsearch
 from semsearch.cli.lookup import choose_index, existing_index, existing_paths, open_index, parse_id
-from semsearch.cli.options import WHICH_INDEX, JsonFlag, NameArgument, NameOption, YesFlag, complete_index, flag, value
+from semsearch.cli.options import (
+    PATHS,
+    JsonFlag,
+    NameArgument,
+    NameOption,
+    YesFlag,
+    complete_index,
+    flag,
+    value,
+)
 from semsearch.cli.output import console
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
 from semsearch.utils.quantities import count
@@ -22,7 +31,7 @@ def delete(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
-    path: Annotated[str | None, value("G", "Documents whose path matches this glob.")] = None,
+    path: Annotated[str | None, value("G", PATHS)] = None,
     id_: Annotated[list[str] | None, value("ID", "The document with this id; repeatable.", "--id")] = None,
     where: Annotated[str | None, value("E", "Documents that this filter selects.")] = None,
     dry_run: Annotated[bool, flag("--dry-run", "Print what would be deleted, and delete nothing.")] = False,
@@ -39,17 +48,18 @@ def delete(
     if id_ and (path or where):
         raise UsageError("--id excludes --path and --where.", "Choose one.")
     if not (id_ or path or where):
-        raise UsageError(
-            "nothing to delete was named.", "Pass --id, --path or --where; `semsearch rm` removes a whole index."
-        )
+        raise UsageError("say what to delete: --id, --path or --where.", "`semsearch rm` removes a whole index.")
     with open_index(ctx.obj, name, named) as index:
         doomed = _existing_documents(index, id_) if id_ else index.matching(where=where, path=path)
         if len(doomed) > CONFIRM_ABOVE and not dry_run:
-            console.confirm(f"Delete {len(doomed):,} documents from {index.name}?", yes=yes)
+            some = f"{len(doomed):,} documents from {index.name}"
+            console.confirm(f"Delete {some}?", f"deleting {some}", yes=yes)
         deleted = len(doomed) if dry_run else index.delete(doomed) if doomed else 0
     found = {"index": index.name, "deleted": deleted, "documents": doomed, **({"dry_run": True} if dry_run else {})}
     text = f"{index.name}: {count(deleted, 'document')} deleted"
     console.result(found, doomed if dry_run else text, as_json=as_json, quiet=ctx.obj.quiet)
+    if dry_run and not (as_json or ctx.obj.quiet):
+        console.note(f"{count(deleted, 'document')} would be deleted")
 
 
 def rm(
@@ -61,7 +71,7 @@ def rm(
 ) -> None:
     """Remove a whole index; the indexed files remain."""
     folder = existing_index(ctx.obj, name, named)
-    console.confirm(f"Remove index {folder.name} ({folder})?", yes=yes)
+    console.confirm(f"Remove index {folder.name} ({folder})?", f"removing index {folder.name}", yes=yes)
     left = semsearch.Index.remove(folder)
     found = {"index": folder.name, "removed": True}
     console.result(found, f"{folder.name}: removed", as_json=as_json, quiet=ctx.obj.quiet)
@@ -72,10 +82,18 @@ def rm(
 def rename(
     ctx: typer.Context,
     first: Annotated[
-        str, typer.Argument(metavar="[NAME]", help=WHICH_INDEX, autocompletion=complete_index, show_default=False)
+        str,
+        typer.Argument(
+            metavar="[NAME]",
+            help="The index; may be left out where only one exists.",
+            autocompletion=complete_index,
+            show_default=False,
+        ),
     ],
     second: Annotated[str | None, typer.Argument(metavar="NEW", help="The new name.", show_default=False)] = None,
-    named: NameOption = None,
+    named: Annotated[
+        str | None, value("NAME", "The index, in place of the argument.", "-n", "--name", autocompletion=complete_index)
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Rename an index."""
@@ -136,7 +154,7 @@ def dump(
     if output is None:
         raise UsageError("dump needs an output file.", f"Pass -o FILE: semsearch dump {chosen} -o {chosen}.dump")
     if output.exists():
-        console.confirm(f"{output} exists. Replace it?", yes=yes)
+        console.confirm(f"{output} exists. Replace it?", f"replacing {output}", yes=yes)
     with open_index(ctx.obj, chosen) as index:
         index.dump(output)
     size = output.stat().st_size

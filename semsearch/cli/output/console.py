@@ -81,12 +81,12 @@ def result(
         raise typer.Exit(failed.exit_code)
 
 
-def confirm(question: str, *, yes: bool) -> None:
-    """Ask on a terminal; elsewhere -y has to be passed. The answer no ends the command with exit 1."""
+def confirm(question: str, what: str, *, yes: bool) -> None:
+    """Ask on a terminal; elsewhere -y has to be passed for `what`. The answer no ends the command with exit 1."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{question} Not a terminal, so I cannot ask.", "Pass -y to confirm.")
+        raise UsageError(f"{what} needs confirmation, and this is not a terminal: pass -y.")
     if not typer.confirm(question, err=True):
         raise typer.Exit(1)
 

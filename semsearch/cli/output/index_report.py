@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
-from semsearch.errors import GateFailed
+from semsearch.documents.parsing.records import NO_FIELD
+from semsearch.errors import GateFailed, SemsearchError, UsageError
 from semsearch.types import SyncReport
 from semsearch.utils.quantities import count
 
 LISTED = 10  # skipped files that are named on stderr; `info` names them all
 
 
-def show(report: SyncReport, options: Options, *, strict: bool, as_json: bool) -> None:
-    """Print warnings and skipped files to stderr, counts to stdout. With `strict`, exit 5 if any was skipped."""
-    counts, warnings = document_counts(report), _warnings(report)
+def show(
+    report: SyncReport, options: Options, *, strict: bool, as_json: bool, exists: bool, failed: SemsearchError | None
+) -> None:
+    """Print warnings and skipped files to stderr, counts to stdout.
+
+    `exists`: the index was not removed for want of documents. With `strict`, exit 5 if anything was skipped; else the
+    command ends with `failed`, if any.
+    """
+    counts, warnings = document_counts(report), _warnings(report, exists or failed is not None)
     console.warn(warnings)
     skipped = count(len(report.skipped), "item")
     if report.skipped:
         console.note(f"skipped {skipped}:")
-    for item in report.skipped[:LISTED]:
+    for item in report.skipped[: LISTED if exists else None]:
         console.note(f"  {item.path}: {item.reason}")
-    if len(report.skipped) > LISTED:
+    if exists and len(report.skipped) > LISTED:
         console.note(f"  and {len(report.skipped) - LISTED:,} more: see `semsearch info {report.index}`")
     found = {"index": report.index, "documents": counts, "passages": report.passages, "vectors": report.vectors}
     found |= {"skipped": [asdict(item) for item in report.skipped], "took_s": report.took_s, "warnings": warnings}
@@ -30,13 +39,29 @@ def show(report: SyncReport, options: Options, *, strict: bool, as_json: bool) -
     listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     would = " (dry run: nothing was written)" if report.dry_run else ""
     text = f"{report.index}: {listed}; {count(report.passages, 'passage')} in {report.took_s:.1f} s{would}"
-    failed = GateFailed(f"{skipped} skipped.", "They are listed above.") if report.skipped and strict else None
+    if report.skipped and strict:
+        failed = GateFailed(f"{skipped} skipped.", "They are listed above.")
     console.result(found, text, as_json=as_json, quiet=options.quiet, failed=failed)
 
 
-def _warnings(report: SyncReport) -> list[str]:
+def nothing_read(report: SyncReport, files: Sequence[Path]) -> SemsearchError | None:
+    """The error of a run in which files named by themselves gave no document: a UsageError for a missing text field."""
+    if not files or report.added + report.changed + report.unchanged + report.moved:
+        return None
+    if not report.skipped:
+        return SemsearchError(f"{files[0]} has no text, so nothing was indexed.")
+    first = report.skipped[0]
+    message = f"nothing was indexed: {first.path}: {first.reason}."
+    if first.reason.startswith(NO_FIELD):
+        return UsageError(message, "Choose the field of the text: --text-field F")
+    return SemsearchError(message)
+
+
+def _warnings(report: SyncReport, exists: bool) -> list[str]:
     warnings = list(report.warnings)
-    if not any(document_counts(report).values()):
+    if not exists:
+        warnings.append("no documents were found, so no index was created.")
+    elif not any(document_counts(report).values()):
         warnings.append("no documents were found.")
     if report.cut_tokens:
         cut, tokens = count(report.cut_passages, "passage"), count(report.cut_tokens, "token")

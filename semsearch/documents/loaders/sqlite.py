@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from semsearch.documents.parsing.records import Fields, check_columns, no_text_field, text_field_of, to_document
+from semsearch.documents.parsing.records import Fields, check_columns, no_text_field, text_fields_of, to_document
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Skipped
 
@@ -46,7 +46,7 @@ def _documents(connection: sqlite3.Connection, name: str, fields: Fields, sql: s
         raise UsageError("--sql must be one SELECT.", 'For instance: --sql "SELECT id, text FROM notes"')
     columns = [name for name, *_ in cursor.description]
     check_columns(columns, fields, f"the query on {name}")
-    if text_field_of(columns, fields) is None:
+    if not text_fields_of(columns, fields):
         raise UsageError(
             f"the query on {name} returns {no_text_field(columns, fields)}.", "Choose one with --text-field."
         )

@@ -13,6 +13,7 @@ from semsearch.types import Document, JsonObject, Skipped
 TEXT_FIELDS = ("text", "content", "body", "abstract")
 ID_FIELDS = ("_id", "id")  # BEIR writes _id
 TITLE_FIELD = "title"
+NO_FIELD = "no field"  # begins the reason for skipping a record or table without a text
 MAX_RECORD_BYTES = 10 * 2**20  # as the default of --max-file-size: a record is a document like a file
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")  # "007" and a 20-digit number are names, not quantities
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}(?:[eE][+-]?\d{1,2})?")
@@ -22,15 +23,21 @@ _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}(?:[eE][+-]?\d{1,2})?")
 class Fields:
     """What to read of each record; None and () leave the choice to the loader.
 
-    `text`, `id`: names of fields. `meta`: the fields to store as metadata; if empty, all other fields. `sql`: the
-    query that returns the records of an SQLite file. `max_bytes`: longer records are skipped.
+    `text`, `id`: names of fields; several of `text` are joined, with a blank line between. `meta`: the fields to store
+    as metadata; if empty, all other fields. `sql`: the query that returns the records of an SQLite file. `max_bytes`:
+    longer records are skipped.
     """
 
-    text: str | None = None
+    text: str | tuple[str, ...] | None = None
     id: str | None = None
     meta: tuple[str, ...] = ()
     sql: str | None = None
     max_bytes: int = MAX_RECORD_BYTES
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The chosen fields of the text."""
+        return (self.text,) if isinstance(self.text, str) else self.text or ()
 
 
 def to_document(record: Mapping[str, object], fields: Fields, number: int, file: str) -> Document | Skipped:
@@ -38,40 +45,41 @@ def to_document(record: Mapping[str, object], fields: Fields, number: int, file:
 
     The text begins with the title, if there is one. The id is that of the record, else "#number".
     """
-    text_field = text_field_of(record, fields)
-    if text_field is None:
+    text_fields = text_fields_of(record, fields)
+    if not text_fields:
         return Skipped(f"{file}:{number}", no_text_field(record, fields))
-    text = record[text_field]
-    if isinstance(text, Mapping | list | bool):
-        return Skipped(f"{file}:{number}", f"field {text_field!r} is not text: {str(text)[:40]}")
+    texts = {name: record[name] for name in text_fields}
+    for name, text in texts.items():
+        if isinstance(text, Mapping | list | bool):
+            return Skipped(f"{file}:{number}", f"field {name!r} is not text: {str(text)[:40]}")
     id_field = fields.id or next((name for name in ID_FIELDS if record.get(name) not in (None, "")), None)
-    name = f"#{number}" if id_field is None else _id(record.get(id_field))
-    if not name:
+    own_id = f"#{number}" if id_field is None else _id(record.get(id_field))
+    if not own_id:
         return Skipped(f"{file}:{number}", f"no id in field {id_field!r}")
-    title = record.get(TITLE_FIELD) if text_field != TITLE_FIELD else None
+    title = record.get(TITLE_FIELD) if TITLE_FIELD not in texts else None
     title = " ".join(title.split()) if isinstance(title, str) else None
-    body = "" if text is None else str(text)
+    body = "\n\n".join(str(text) for text in texts.values() if text not in (None, ""))
     whole = newlines(f"{title}\n\n{body}" if title else body)
-    meta = _metadata(record, fields, leave={text_field, id_field or "", TITLE_FIELD if title else ""})
-    return Document(storable(name), storable(whole), meta, storable(title) if title else None)
+    meta = _metadata(record, fields, leave={*texts, id_field or "", TITLE_FIELD if title else ""})
+    return Document(storable(own_id), storable(whole), meta, storable(title) if title else None)
 
 
-def text_field_of(names: Collection[str], fields: Fields) -> str | None:
-    """The field that has the text: the chosen one, else the first of TEXT_FIELDS; None where it is missing."""
-    candidates = (fields.text,) if fields.text else TEXT_FIELDS
-    return next((name for name in candidates if name in names), None)
+def text_fields_of(names: Collection[str], fields: Fields) -> tuple[str, ...]:
+    """The fields that have the text: the chosen ones among `names`, else the first of TEXT_FIELDS; () for none."""
+    found = tuple(name for name in fields.texts or TEXT_FIELDS if name in names)
+    return found if fields.texts else found[:1]
 
 
 def no_text_field(names: Iterable[str], fields: Fields) -> str:
     """The reason why a record has no text: the fields looked for, and those that it has."""
     present = ", ".join(map(str, names)) or "none"
-    wanted = repr(fields.text) if fields.text else "called " + ", ".join(TEXT_FIELDS)
-    return f"no field {wanted}; there are: {present[:300]}"
+    wanted = ", ".join(map(repr, fields.texts)) or "called " + ", ".join(TEXT_FIELDS)
+    return f"{NO_FIELD} {wanted}; there are: {present[:300]}"
 
 
 def check_columns(columns: Collection[str], fields: Fields, file: str) -> None:
     """Raises UsageError, with the columns of the table, for a chosen field that is not one of them."""
-    chosen = [name for name in (fields.text, fields.id, *fields.meta) if name is not None]
+    chosen = [name for name in (*fields.texts, fields.id, *fields.meta) if name is not None]
     missing = [name for name in chosen if name not in columns]
     if missing:
         raise UsageError(f"{file} has no column {missing[0]!r}.", f"Its columns are: {', '.join(columns)}.")

@@ -16,7 +16,7 @@ from semsearch.documents.parsing.records import (
     check_columns,
     no_text_field,
     number_or_text,
-    text_field_of,
+    text_fields_of,
     to_document,
 )
 from semsearch.errors import Unreadable
@@ -50,8 +50,8 @@ def read(path: Path, fields: Fields, delimiters: str) -> Iterator[Document | Ski
 def _documents(rows: Iterator[_Row], name: str, fields: Fields) -> Iterator[Document | Skipped]:
     columns = _column_names(next(rows, _Row(0, [])).cells)
     check_columns(columns, fields, name)
-    if columns and text_field_of(columns, fields) is None:
-        raise Unreadable(f"{no_text_field(columns, fields)} (choose one with --text-field)")
+    if columns and not text_fields_of(columns, fields):
+        raise Unreadable(no_text_field(columns, fields))
     for row in rows:
         if row.broken or len(row.cells) > len(columns):
             reason = row.broken or f"{len(row.cells)} cells, but the header has {len(columns)}"
@@ -85,8 +85,8 @@ def _column_names(header: list[str]) -> list[str]:
 def _record(columns: list[str], cells: list[str], fields: Fields) -> dict[str, object]:
     """Numbers as numbers, except in text, id and title; an empty cell is None. A row may lack its last cells."""
     record: dict[str, object] = dict.fromkeys(columns)
-    text = text_field_of(columns, fields)
+    text = text_fields_of(columns, fields)
     for name, cell in zip(columns, cells, strict=False):
-        verbatim = name in (text, fields.id, *ID_FIELDS, TITLE_FIELD)
+        verbatim = name in (*text, fields.id, *ID_FIELDS, TITLE_FIELD)
         record[name] = cell if verbatim else number_or_text(cell) if cell.strip() else None
     return record

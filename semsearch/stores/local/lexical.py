@@ -278,7 +278,7 @@ def _read(connection: sqlite3.Connection, gram: str, allowed: Ids | None) -> Cou
 def _containing(connection: sqlite3.Connection, entry: str) -> Ids:
     words = _words(entry)
     if not words:
-        raise UsageError(f"{entry!r} has no letter or digit to look for.", "Give a word or a phrase.")
+        raise UsageError(f"must needs a word, not {entry!r}.")
     exact = "".join(char for char in entry.strip() if unicodedata.category(char)[0] != "C")
     found: list[tuple[int]] = []
     if not _RUN.search(exact):
