@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -48,7 +48,7 @@ def sts(
     >>> [round(cosine, 2) for cosine in found.cosines], round(found.spearman)
     ([1.0, 0.0], 100)
     """
-    if isinstance(pairs, str) or not all(_is_pair(pair) for pair in pairs):
+    if not isinstance(pairs, Iterable) or not all(_is_pair(pair) for pair in pairs):
         raise UsageError("sts() takes pairs of two texts.", 'For example: sts([("a red car", "a red bus")]).')
     if gold is not None and len(gold) != len(pairs):
         raise UsageError(f"there are {len(pairs)} pairs and {len(gold)} gold scores.", "Pass one score per pair.")
@@ -63,8 +63,8 @@ def sts(
 
 
 def _is_pair(pair: object) -> bool:
-    sized = isinstance(pair, Sequence) and not isinstance(pair, str)
-    return sized and len(pair) == 2 and all(isinstance(text, str) for text in pair)
+    texts = list(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else []
+    return len(texts) == 2 and all(isinstance(text, str) for text in texts)
 
 
 def cosines(pairs: Sequence[Pair], encoder: EncoderLike) -> NDArray[np.float64]:

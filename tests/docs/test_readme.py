@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -27,6 +28,13 @@ def surroundings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {**kept, "PATH": path, "SEMSEARCH_HOME": str(home), "SEMSEARCH_CACHE": str(home / "cache.db")}
 
 
+def best_match(output: str) -> str:
+    """The best `match` of the hits that a query printed as JSON or as JSON lines."""
+    first = json.loads(output.splitlines()[0])
+    matches = {hit["match"] for hit in first.get("hits", map(json.loads, output.splitlines()))}
+    return next((match for match in ("strong", "likely") if match in matches), "none")
+
+
 @pytest.mark.slow
 def test_every_command_runs_in_order(surroundings: dict[str, str]) -> None:
     commands = re.findall(r"^\$ (.*)$", "\n".join(blocks("console")), flags=re.MULTILINE)
@@ -35,6 +43,8 @@ def test_every_command_runs_in_order(surroundings: dict[str, str]) -> None:
         ran = subprocess.run(["bash", "-c", command], cwd=CHECKOUT, env=surroundings, capture_output=True, text=True)
         assert ran.returncode == 0, f"{command}\n{ran.stderr}"
         assert ran.stdout.strip() or command.startswith("semsearch verify"), command
+        if " query " in command:
+            assert "no good match" not in ran.stderr and best_match(ran.stdout) in ("strong", "likely"), command
 
 
 @pytest.mark.slow

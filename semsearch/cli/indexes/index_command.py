@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -197,11 +196,11 @@ class IndexJob:
             except BaseException:
                 if created and not len(index):
                     index.close()
-                    shutil.rmtree(index.path)
+                    semsearch.Index.remove(index.path)
                 raise
             if created and not len(index) and not how.dry_run and not watching:
                 index.close()
-                shutil.rmtree(index.path)
+                semsearch.Index.remove(index.path)
             elif self.backend and not how.dry_run and index.info()["recipe"].get("backend") != self.backend:
                 index.rebuild(self.backend)
         if report_nothing_new or report.added + report.changed + report.moved + report.deleted:
