@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from semsearch.chunking.sentences import sentences
+from semsearch.chunking.sentences import after_space, sentences
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.stores.protocol import StoreReader
-from semsearch.types import Query, Results
+from semsearch.types import Hit, Query, Results
+
+_FRONT_MATTER = re.compile(r"\s*(---|\+\+\+)[^\S\n]*\n.*?\n(?:\1|\.\.\.)[^\S\n]*(?:\n|$)", re.DOTALL)  # YAML, TOML
+_TABLE_ROW = re.compile(r"[|+]|[^\w\s](?:[^\w\n]*[^\w\s])?[^\S\n]*$", re.MULTILINE)  # or a border, or an underline
+_UNDERLINED = re.compile(r"(?P<title>[^\n]+)\n[^\S\n]*(?P<sign>[=\-~^*+#\"'`_])(?P=sign){2,}[^\S\n]*(?:\n\s*|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,7 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
     """
     query = results.query
     words = [reader.highlight(hit.text, query.text) for hit in results]
-    spans = [sentences(hit.text) or [(0, len(hit.text))] for hit in results]
+    spans = [list(_prose(hit)) or sentences(hit.text) or [(0, len(hit.text))] for hit in results]
     if query.mode == "keyword" or not query.text.strip():
         scores = [
             [float(sum(start <= at < end for at, _ in found)) for start, end in own]
@@ -38,6 +44,23 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
         scores = _cosines(results, spans, query, queries)
     best = [own[int(np.argmax(score))] for own, score in zip(spans, scores, strict=True)]
     return [Snippet(start, end, found) for (start, end), found in zip(best, words, strict=True)]
+
+
+def _prose(hit: Hit) -> Iterator[tuple[int, int]]:
+    """The sentences of a hit without front matter, rows of tables, and underlines with the headings above them."""
+    text = hit.text
+    matter = _FRONT_MATTER.match(text) if hit.start == 0 else None
+    for start, end in sentences(text):
+        start = max(start, matter.end()) if matter else start
+        if underlined := _UNDERLINED.match(text, start, end):
+            start = underlined.end()
+        if text.startswith("#", start) and "\n" not in text[start:end]:
+            continue  # a heading
+        while start < end and _TABLE_ROW.match(text, start, end):
+            line = text.find("\n", start, end)
+            start = after_space(text, line, end) if line >= 0 else end
+        if start < end:
+            yield start, end
 
 
 def _cosines(

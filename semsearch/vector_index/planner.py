@@ -77,7 +77,7 @@ def _container() -> int | None:
 
 
 def _size(size: float) -> str:
-    for unit in ("B", "KB", "MB"):
+    for unit in ("B", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}"
         size /= 1000

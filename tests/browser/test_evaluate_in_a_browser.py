@@ -57,7 +57,7 @@ def test_runs_are_measured_in_the_browser_and_outlive_the_server(
         measure(browser, f"{address}/{tasks}")
         kept = list(list_runs(home).values())
         assert [run["encoder"] for run in kept] == ["hashing", "default"]
-        measure(browser, f"{address}/evaluate?measure=without+labels&index=notes&sample=2")
+        measure(browser, f"{address}/evaluate?measure=without+labels&n=notes&sample=2")
     browser.get(f"{request.getfixturevalue('server')}/{tasks}")  # another server, of the same home
     until(lambda: "Compare two runs" in text(browser))
     wanted = {f"{run['encoder']} · {run['time'][:19].replace('T', ' ')}" for run in kept}

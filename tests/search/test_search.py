@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
@@ -141,6 +141,36 @@ def test_the_snippet_is_the_sentence_that_answers(tmp_path: Path, default_encode
         snippet = index.snippets(results)[0]
     assert results[0].text[snippet.start : snippet.end] == TEXTS["knots"]
     assert [results[0].text[start:end] for start, end in snippet.words] == ["loop"]
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("---\ntitle: A compost heap\ntags: [garden, compost]\n---\n\n", ""),
+        ("A compost heap\n==============\n", "\n\nThe next heap\n-------------\n\nNothing."),
+        ("# A compost heap\n\n", ""),
+        ("| compost | heap |\n|---|---|\n| a compost heap | garden |\n\n", ""),
+        ("+---------+------+\n| compost | heap |\n+=========+======+\n\n", ""),
+    ],
+)
+@pytest.mark.parametrize("mode", ["keyword", "semantic"])
+def test_a_snippet_begins_with_a_sentence(
+    before: str, behind: str, mode: Literal["keyword", "semantic"], tmp_path: Path, default_encoder: Encoder
+) -> None:
+    sentence = "It needs air, water and time."
+    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+        index.add([Document("all", before + sentence + behind)])
+        results = index.search("compost heap needs garden", k=1, mode=mode)
+        snippet = index.snippets(results)[0]
+    assert results[0].text[snippet.start :].startswith(("It needs", "Nothing"))
+
+
+def test_a_passage_without_a_sentence_still_has_a_snippet(tmp_path: Path, default_encoder: Encoder) -> None:
+    with Index.create(tmp_path / "i", encoder=default_encoder) as index:
+        index.add([Document("all", "| compost | heap |")])
+        results = index.search("compost", k=1)
+        snippet = index.snippets(results)[0]
+    assert results[0].text[snippet.start : snippet.end] == "| compost | heap |"
 
 
 def test_keyword_search_never_loads_the_encoder(tmp_path: Path, default_encoder: Encoder) -> None:

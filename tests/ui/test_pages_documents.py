@@ -88,13 +88,13 @@ def test_the_table_shows_every_document_with_what_is_known_of_it(notes: Path) ->
 
 def test_paths_and_titles_filter_the_table_and_stand_in_the_url(notes: Path) -> None:
     assert ids(shown(glob="cars/*")) == ["cars/diesel.txt", "cars/petrol.txt"]
-    page = shown(index="notes", title="ENGINE petrol")
+    page = shown(n="notes", title="ENGINE petrol")
     assert ids(page) == ["cars/petrol.txt"]
     page.text_input(key="title").set_value("zeppelin")
     assert "Loosen the filters" in said(again(page))
 
 
-@pytest.mark.parametrize("url", [{"index": "gone"}, {"page": "-7"}, {"page": "x"}, {"chosen": "gone"}, {"glob": "["}])
+@pytest.mark.parametrize("url", [{"n": "gone"}, {"page": "-7"}, {"page": "x"}, {"chosen": "gone"}, {"glob": "["}])
 def test_a_url_with_values_that_cannot_be_is_no_traceback(url: dict[str, str], notes: Path) -> None:
     page = shown(**url)
     assert "Traceback" not in said(page)
@@ -430,7 +430,7 @@ def test_all_that_a_filter_shows_can_be_deleted(notes: Path) -> None:
 
 def test_a_chosen_document_shows_its_passages_and_how_they_were_cut(notes: Path) -> None:
     page = shown(chosen="cars/diesel.txt")
-    assert any("split by sentences, at most 192 tokens" in each.value.replace("\\", "") for each in page.caption)
+    assert any("split at sentences, at most 192 tokens" in each.value.replace("\\", "") for each in page.caption)
     assert "A diesel engine ignites fuel. It has no spark." in page.get("html")[0].proto.body
     page.segmented_control(key="view").set_value("table")
     [row] = table(again(page), "start")
@@ -484,16 +484,24 @@ def test_an_index_that_is_not_there_is_never_replaced_by_another(notes: Path, re
     if removed:
         with Index.create("old", encoder="hashing") as index:
             index.add(DOCUMENTS)
-        page = shown(index="old")
+        page = shown(n="old")
         assert ids(page)
         Index.remove("old")
         again(page)
     else:
-        page = shown(index="old")
+        page = shown(n="old")
     assert "There is no index old any more." in said(page)
-    assert page.selectbox(key="index").value is None and not page.dataframe and not page.button
-    page.selectbox(key="index").select("notes")
+    assert page.selectbox(key="n").value is None and not page.dataframe and not page.button
+    page.selectbox(key="n").select("notes")
     assert ids(again(page)) and "any more" not in said(page)
+
+
+def test_without_a_choice_the_first_index_with_documents_is_shown(notes: Path) -> None:
+    Index.create("empty", encoder="hashing").close()
+    page = shown()
+    assert page.selectbox(key="n").value == "notes" and "n" not in page.query_params
+    assert shown(n="empty").selectbox(key="n").value == "empty"
+    assert shown(index="empty").selectbox(key="n").value == "empty"  # an old link
 
 
 def test_an_index_that_is_removed_behind_the_page_is_a_sentence(notes: Path) -> None:

@@ -211,7 +211,7 @@ def test_several_indexes_are_asked_the_same_and_stand_in_one_table(notes: Path) 
     with Index.create("others", encoder="hashing") as index:
         index.add(DOCUMENTS[:2])
     page = shown(measure="without labels", sample="3")
-    page.multiselect(key="index").set_value(["notes", "others"])
+    page.multiselect(key="n").set_value(["notes", "others"])
     rows = measured(again(page))
     assert [(row["index"], row["mode"]) for row in rows] == [(n, m) for n in ("others", "notes") for m in MODES]
     assert max(row["recall@10"] for row in rows[:3]) < 1  # the other half is in notes alone
@@ -222,7 +222,7 @@ def test_one_index_that_fails_is_told_beside_the_others(notes: Path) -> None:
     with Index.create("empty", encoder="hashing"):
         pass
     page = shown(measure="geometry", rows="3")
-    page.multiselect(key="index").set_value(["empty", "notes"])
+    page.multiselect(key="n").set_value(["empty", "notes"])
     assert [row["index"] for row in measured(again(page))] == ["notes"]
     assert "empty: empty has 0 vectors" in said(page)
 
@@ -258,7 +258,7 @@ def test_two_rows_are_held_against_each_other(notes: Path) -> None:
     with Index.create("others", encoder="hashing") as index:
         index.add(DOCUMENTS[:2])
     page = shown(measure="without labels", sample="3")
-    page.multiselect(key="index").set_value(["notes", "others"])
+    page.multiselect(key="n").set_value(["notes", "others"])
     rows = measured(again(page))
     before, after = rows[3], rows[0]
     found = {row["figure"]: row for row in page.dataframe[1].value.to_dict("records")}
@@ -279,7 +279,7 @@ def test_the_downloads_hold_every_run_and_no_formula(notes: Path) -> None:
 
     with Index.create("=cmd", encoder="hashing") as index:
         index.add(DOCUMENTS)
-    measured(shown(measure="without labels", index="=cmd"))
+    measured(shown(measure="without labels", n="=cmd"))
     rows = [run_comparison.Row(name, run, each) for name, run in list_runs().items() for each in run["rows"]]
     flat = run_table.table(rows)
     assert [row["index"] for row in flat] == ["=cmd"] * 3

@@ -128,7 +128,7 @@ def test_without_an_index_or_passages_the_page_says_what_to_do(home: Path) -> No
     made([])
     assert "Add documents" in shown().info[0].value
     made(DOCUMENTS[:2], "two")
-    assert "three passages" in shown(index="two").info[0].value
+    assert "three passages" in shown(n="two").info[0].value
 
 
 def test_every_passage_is_a_point_that_tells_its_path_and_its_text(notes: Path, charts: list[Drawn]) -> None:
@@ -206,7 +206,7 @@ def test_a_url_with_values_that_cannot_be_is_no_error(url: dict[str, str], notes
 
 
 def test_an_index_that_is_not_there_is_never_replaced_by_another(notes: Path, charts: list[Drawn]) -> None:
-    page = shown(index="no")
+    page = shown(n="no")
     assert "There is no index no any more" in page.warning[0].value and not charts
 
 
@@ -215,7 +215,7 @@ def test_a_chosen_point_is_listed_with_a_way_to_search_for_it(notes: Path, chart
     page = shown(points=str(passage), by="folder")
     assert listed(page) == ["notes/bread/1.txt"]
     [link] = page.get("page_link")
-    assert link.proto.query_string == f"more=%23{passage}"
+    assert link.proto.query_string == f"more=%23{passage}&n=notes"
     assert not link.proto.external  # the same tab
     [row] = charts[-1].head["chosen"]["rows"]
     assert charts[-1].told[row][0] == "notes/bread/1.txt"

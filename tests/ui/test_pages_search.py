@@ -102,9 +102,7 @@ def test_a_search_comes_back_from_its_url(notes: Path) -> None:
     assert page.multiselect(key="more").value == ["fuel ^0.5"]
 
 
-@pytest.mark.parametrize(
-    "url", [{"mode": "nonsense"}, {"k": "-3"}, {"k": "many"}, {"f.year": "x"}, {"min": "7"}, {"n": "gone"}]
-)
+@pytest.mark.parametrize("url", [{"mode": "nonsense"}, {"k": "-3"}, {"k": "many"}, {"f.year": "x"}, {"min": "7"}])
 def test_a_url_with_values_that_cannot_be_is_no_error(url: dict[str, str], notes: Path) -> None:
     page = shown("engine", **url)
     assert not page.error
@@ -201,6 +199,45 @@ def test_several_indexes_are_searched_together(notes: Path) -> None:
     page.multiselect(key="n").set_value(["others"]).run()
     assert titles(page)[0] == "**1. o.txt**"
     assert "**2. diesel.txt**" not in titles(page)
+
+
+def test_a_wrong_index_in_the_url_is_named_and_no_other_is_searched(notes: Path) -> None:
+    page = shown("engine", n="gone")
+    assert "There is no index gone" in page.warning[0].value and not titles(page)
+    chosen(page, "Search all indexes").click().run()
+    assert titles(page) and not page.warning
+
+
+def test_every_page_has_the_same_current_index(notes: Path) -> None:
+    Index.create("empty", encoder="hashing").close()
+    with Index.create("others", encoder="hashing") as index:
+        index.add([Document("o.txt", "A diesel engine in another index."), Document("p.txt", "Bread.")])
+    page = shown("engine", n="others")
+    assert all("n=others" in link.proto.query_string for link in page.get("page_link"))
+    page.query_params = {}  # as by a link without it
+    for name in ("documents", "map", "indexes", "evaluate"):
+        opened_at(page, name)
+        chooser = page.multiselect(key="n").value[0] if name == "evaluate" else page.selectbox(key="n").value
+        assert chooser == "others", name
+    opened_at(page, "documents").selectbox(key="n").select("notes").run()
+    assert page.query_params["n"] == "notes"
+    page.query_params = {}
+    assert opened_at(page, "").multiselect(key="n").value == ["notes"]
+
+
+def opened_at(page: AppTest, name: str) -> AppTest:
+    """Another page of the app, in the same session."""
+    [page._page_hash] = [at for at, info in page._registered_pages.items() if info.get("url_pathname") == name]
+    page.run()
+    assert not page.exception
+    return page
+
+
+def test_a_card_is_compact_and_a_weak_hit_looks_weak(notes: Path) -> None:
+    page = shown("diesel engine")
+    badges = [each.value for each in page.markdown if "strength" in each.value]
+    assert len(badges) == 4
+    assert all(("gray" in each) == ("weak" in each or "no match" in each) for each in badges)
 
 
 def test_a_download_runs_in_no_spreadsheet() -> None:

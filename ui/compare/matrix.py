@@ -65,7 +65,7 @@ def _side_by_side(drawn: Sequence[charts.Chart], *, half: bool = False) -> None:
 
 def _two(texts: Sequence[str]) -> tuple[str, str]:
     """Two sentences that a person chooses."""
-    st.subheader("Two of them")
+    st.subheader("Two sentences")
     left, right = st.columns(2)
     first = one_pair.number(left, "First", "x", len(texts), 1)
     second = one_pair.number(right, "Second", "y", len(texts), 2)

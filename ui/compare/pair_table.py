@@ -129,5 +129,5 @@ def _listed(rows: Sequence[JsonObject], found: Mapping[str, Scored]) -> None:
     def choose(ticked: list[int]) -> None:
         st.session_state["pair"] = rows[ticked[0]]["pair"]
 
-    st.caption("Click the left edge of a row to look at the pair below.")
+    st.caption("Tick a row to look at the pair below.")
     tables.select([{name: row[name] for name in names} for row in rows], columns, "listed", choose)

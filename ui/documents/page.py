@@ -1,4 +1,4 @@
-"""Documents: what an index contains, and what was skipped and why; adding, updating and deleting in the background."""
+"""Documents: what an index contains, and what was skipped; adding, updating and deleting in the background."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COLUMNS = {  # all of them, in order
     "title": tables.MEDIUM,
     "state": st.column_config.TextColumn(help=STATE_HELP),
     "passages": tables.COUNT,
-    "size": st.column_config.NumberColumn(format="bytes", help="Of the extracted text"),
+    "size": tables.TEXT_BYTES,
     "date": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", help="Of the file, UTC"),
     "metadata": tables.WIDE,
 }
@@ -98,8 +98,8 @@ def _filters() -> tuple[str, str, str, str]:
     """Words, path pattern, condition and state that documents must match; "" for any."""
     first, second, third, fourth = st.columns(4)
     words = first.text_input("Title or name", key="title", bind=URL, placeholder="words of the title")
-    glob = second.text_input("Paths", key="glob", bind=URL, placeholder="notes/**/*.md")
-    where = third.text_input("Filter", key="where", bind=URL, placeholder="year > 2020 and lang = 'en'")
+    glob = second.text_input("Paths", key="glob", bind=URL, placeholder="e.g. notes/**/*.md")
+    where = third.text_input("Filter", key="where", bind=URL, placeholder="e.g. year > 2020 and lang = 'en'")
     labels = list(STATES.values())
     state = fourth.selectbox("State", labels, None, help=STATE_HELP, key="state", bind=URL, placeholder="any")
     return words.strip(), glob.strip(), where.strip(), state or ""

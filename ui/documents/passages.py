@@ -100,7 +100,7 @@ def _warn(tokens: Sequence[int] | None, limit: int) -> None:
 def _summary(splitter: JsonObject, found: Sequence[JsonObject], tokens: list[int] | None) -> str:
     """The splitting of the document in one line."""
     kind = splitter.get("kind", "sentences")
-    how = "not split" if kind == "none" else f"split by {kind}, at most {splitter.get('size')} tokens"
+    how = "not split" if kind == "none" else f"split at {kind}, at most {splitter.get('size')} tokens"
     how += f", {splitter['overlap']} of them repeated" if kind != "none" and splitter.get("overlap") else ""
     text = f"{count(len(found), 'passage')}: {how}"
     if tokens:

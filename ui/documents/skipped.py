@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from semsearch import Index
+from semsearch.utils.quantities import count
 
 from ..shared import pool, tables
 
@@ -19,10 +20,10 @@ def show(index: Index) -> None:
     rows = _rows(pool.state(index), index)
     if not rows:
         return
-    with st.expander(f"{len(rows):,} skipped at the last update or since, and why", icon=":material/block:"):
+    with st.expander(f"{count(len(rows), 'skipped file')}: reasons", icon=":material/block:"):
         kinds = [kind for kind, _ in Counter(reason_kind(row["why"]) for row in rows).most_common(50)]
         left, right = st.columns(2)
-        words = left.text_input("Skipped: words of path or reason", key="skipped.words", placeholder="pdf")
+        words = left.text_input("Skipped: words of path or reason", key="skipped.words", placeholder="e.g. pdf")
         why = right.multiselect("Skipped: reasons", kinds, key="skipped.why", placeholder="any")
         found = [row for row in rows if not why or reason_kind(row["why"]) in why]
         for word in words.casefold().split():

@@ -103,11 +103,10 @@ def _of_own() -> metric_job.Work | None:
 
 
 def _of_index() -> metric_job.Work | None:
-    names = index_picker.names()
-    if not names:
-        return None
     left, right = st.columns([2, 1])
-    name = left.selectbox("Index", names, key="space index") or names[0]
+    name = index_picker.index(left)
+    if name is None:
+        return None
     sample = int(right.number_input("Sentences", LEAST, 5_000, 1_000, key="space sentences"))
     st.caption("Alignment needs pairs that people rated as similar.")
 

@@ -46,13 +46,11 @@ def _indexes() -> list[str]:
     names = index_picker.names()
     if not names:
         return []
-    index_picker.warn_of_missing("index", names)
     hint = (
         "Several are measured one after the other, on the same queries: the same documents under other encoders, for "
         "example."
     )
-    empty = "Choose one or several"
-    chosen = st.multiselect("Indexes", names, names[:1], key="index", help=hint, placeholder=empty, bind=URL)
+    chosen = index_picker.several(names, help=hint, placeholder="Choose one or several")
     if not chosen:
         messages.info("Choose an index.")
     return chosen

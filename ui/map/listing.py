@@ -8,11 +8,10 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from semsearch import Index
 from semsearch.evaluation import group_names
 from semsearch.utils.quantities import count
 
-from ..shared import background, highlight, messages, tables, widgets
+from ..shared import background, highlight, index_picker, messages, tables, widgets
 from ..shared.messages import one_line, plain
 from ..shared.widgets import URL
 from . import clusters, points
@@ -66,7 +65,7 @@ def _passage(name: str, on: Points, row: int) -> None:
 def _search_link(place: DeltaGenerator, name: str, on: Points, rows: Sequence[int], label: str, hint: str) -> None:
     """A link to the search page, with these passages as chips."""
     params = [("more", f"#{on.sample.ids[row]}") for row in rows]
-    params += [("n", name)] if len(Index.names()) > 1 else []
+    params.append((index_picker.KEY, name))
     target, icon = st.Page(lambda: None, title="Search", default=True), ":material/search:"  # known by its path, ""
     place.page_link(target, label=label, icon=icon, query_params=params, width="content", help=hint or None)
 

@@ -27,7 +27,7 @@ def page() -> None:
     """The page."""
     st.title("Map")
     row = st.container(horizontal=True, vertical_alignment="top")
-    name = index_picker.index(row, on_change=_clear, args=selection.ALL, width=180)
+    name = index_picker.index(row, partial(_clear, *selection.ALL), width=180)
     with messages.errors():
         if name is not None:
             _show(name, row)

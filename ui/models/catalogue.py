@@ -26,19 +26,18 @@ FACTS = {
     "licence": "Licence",
     "source": "Source",
 }
-SMALL_BYTES = st.column_config.NumberColumn(format="bytes", width="small")
 SMALL = st.column_config.TextColumn(width="small")
 CATALOGUE = {
     "name": tables.NAME,
     "here": st.column_config.CheckboxColumn(width="small"),
-    "on disk": SMALL_BYTES,
+    "on disk": tables.SMALL_BYTES,
     "size": SMALL,
     "what": tables.WIDE,
     "source": st.column_config.LinkColumn(display_text="its page", width="small"),
 }
 SAVED = {
     "name": tables.NAME,
-    "on disk": SMALL_BYTES,
+    "on disk": tables.SMALL_BYTES,
     "dev": st.column_config.NumberColumn(format="%.2f", width="small", help="Best validation score, in percent."),
 }
 

@@ -11,7 +11,7 @@ import streamlit as st
 from semsearch import Encoder, Index, SemsearchError, Splitter
 from semsearch.utils.quantities import count
 
-from ..shared import encoder_picker, jobs, messages, widgets
+from ..shared import encoder_picker, index_picker, jobs, messages, widgets
 
 ALL_OR_NOTHING = "it is created completely or not at all"
 
@@ -63,6 +63,7 @@ def _create() -> None:
             return jobs.Outcome(f"{name} was created; add documents on the page Documents.")
 
         jobs.start(name, f"Creating {name} with {encoder}", work, stoppable=False, about=ALL_OR_NOTHING)
+        index_picker.choose([name])
         state["new.name"] = ""  # only now: a form that was refused keeps its text
 
 
@@ -83,6 +84,7 @@ def _restore() -> None:
                 return jobs.Outcome(f"{count(len(index), 'document')} restored.")
 
         jobs.start(name, "Restoring", work, stoppable=False, about=ALL_OR_NOTHING)
+        index_picker.choose([name])
         state["dump.name"] = state["dump.path"] = ""
 
 

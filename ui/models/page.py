@@ -29,7 +29,7 @@ def page() -> None:
 def _indexes() -> None:
     names = Index.names()
     if names:
-        columns = {"size": tables.BYTES, "documents": tables.COUNT, "passages": tables.COUNT, "why": tables.WIDE}
+        columns = {"size": tables.BYTES, "documents": tables.COUNT, "passages": tables.COUNT}
         tables.show([_row(name) for name in names], columns)
         name = index_picker.index()
         with messages.errors():
@@ -50,8 +50,8 @@ def _row(name: str) -> JsonObject:
     try:
         info = pool.index(name).info()
     except SemsearchError as error:
-        empty = dict.fromkeys(("documents", "passages", "encoder", "size", "backend", "why", "last run"))
-        return {"index": name, **empty, "encoder": "cannot be read", "why": messages.sentence(error)}
+        empty = dict.fromkeys(("documents", "passages", "encoder", "size", "backend", "last run"))
+        return {"index": name, **empty, "encoder": f"cannot be read: {messages.sentence(error)}"}
     spaces = info["spaces"]
     return {
         "index": name,
@@ -60,7 +60,6 @@ def _row(name: str) -> JsonObject:
         "encoder": ", ".join(space["encoder"]["name"] for space in spaces),
         "size": info["bytes"],
         "backend": ", ".join(map(_backend, spaces)),
-        "why": ", ".join(space["why"] for space in spaces),
         "last run": (info["last_run"] or {}).get("at", "")[:16].replace("T", " "),
     }
 
@@ -75,7 +74,7 @@ def _index(name: str, info: JsonObject) -> None:
     """The facts about the chosen index, and the buttons and forms that act on it."""
     splitter = info["recipe"]["splitter"]
     overlap = f"{splitter['overlap']} tokens overlap" if splitter["overlap"] else "no overlap"
-    split = f"split by {splitter['kind']}, {splitter['size']} tokens, {overlap}"
+    split = f"split at {splitter['kind']}, {splitter['size']} tokens, {overlap}"
     for space in info["spaces"]:
         encoder = space["encoder"]
         encoded = f"{encoder['name']}, {space['dim']} dimensions, fingerprint {encoder['fingerprint'][:12]}"
@@ -115,7 +114,7 @@ def _rename(name: str) -> None:
         pool.release(name)
         Index.rename(name, new)
         jobs.dismiss(name)
-        st.session_state["index"] = new  # the other pages follow
+        index_picker.choose([new])
         messages.note(f"{name} was renamed to {new}.")
 
 
@@ -128,7 +127,7 @@ def _remove(name: str) -> None:
         except OSError as error:
             raise SemsearchError(messages.sentence(error, f"Removing {name}")) from None
         jobs.dismiss(name)
-        st.session_state["index"] = None  # rather than the first of the others
+        index_picker.choose([])
         rest = f" Other files in its folder were left: {', '.join(left[:5])}." if left else ""
         messages.note(f"{name} was removed; the indexed files stay.{rest}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import floor
+from typing import Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,6 +17,8 @@ from ..shared.messages import plain
 from . import document_view, results
 from .results import Answer, Found
 
+LONGEST_TITLE = 120  # characters
+COLOURS: dict[str, Literal["green", "blue"]] = {"strong": "green", "likely": "blue"}  # of the strength; others grey
 UNFOLDED = "unfolded hit"
 MOST_UNFOLDED = 30
 CHANNELS = {"cosine": ("meaning", "#0072B2"), "bm25": ("words", "#E69F00")}  # Okabe & Ito 2008: colour-blind safe
@@ -40,18 +43,15 @@ def _warnings(answer: Answer) -> list[str]:
 
 
 def card(each: Found, query: Query, lead: str, *, several: bool) -> None:
-    """A hit after `lead`, its rank: title, place, strength, scores, text, and buttons."""
+    """A hit after `lead`, its rank: title, place and strength on one line, then text, and a row of buttons."""
     hit = each.hit
-    with st.container(border=True):
-        left, right = st.columns([5, 2], vertical_alignment="center")
-        left.markdown(f"**{lead} {plain(_title(each))}**")
+    with st.container(border=True, gap="xxsmall"):
+        row = widgets.row()
+        row.markdown(f"**{lead} {plain(messages.one_line(_title(each), LONGEST_TITLE))}**", width="content")
         source = hit.document if hit.document.startswith(hit.path) else f"{hit.path} · {hit.document}"  # and its record
-        messages.caption(f"{f'{each.index} · ' if several else ''}{source}{_place(hit)}", left)
+        messages.caption(f"{f'{each.index} · ' if several else ''}{source}{_place(hit)}", row)
         if hit.strength is not None:
-            right.progress(hit.strength, text=_strength(hit))
-        right.caption(" · ".join(f"{SCORES.get(name, name)} {value:.3f}" for name, value in hit.scores.items()))
-        if bar := _parts(hit):
-            right.html(bar)
+            row.badge(_strength(hit), color=COLOURS.get(hit.match, "gray"), width="content")
         st.html(results.html(each, query))
         _actions(each)
         document_view.show(each)
@@ -87,12 +87,11 @@ def _parts(hit: Hit) -> str:
         f'<span style="width:{share:.1%};background:{colour}"></span>' for (_, colour), share in shares.items()
     )
     hint = f"score {hit.score:.4f} = {sums}"
-    return f'{STYLE}<div class="parts" title="{hint}"><div>{bar}</div><small>{text}</small></div>'
+    return f'{STYLE}<div class="parts" role="img" title="{text}: {hint}">{bar}</div>'
 
 
 STYLE = """<style>
-.parts > div { display: flex; height: 5px; border-radius: 3px; overflow: hidden; background: rgb(128 128 128 / 30%); }
-.parts small { opacity: 0.75; }
+.parts { display: flex; width: 4rem; height: 5px; border-radius: 3px; overflow: hidden; background: #8884; }
 </style>"""
 
 
@@ -112,7 +111,10 @@ def _actions(each: Found) -> None:
         if number:
             icon, key = f"unfold_{'less' if _is_unfolded(kind, each) else 'more'}", f"{kind} {each.key}"
             widgets.button(label, icon, _unfold, (kind, each), place=row, key=key, kind="tertiary")
-    messages.caption(each.chip, row)
+    scores = [f"{SCORES.get(name, name)} {value:.3f}" for name, value in each.hit.scores.items()]
+    row.caption(plain(" · ".join([each.chip, *scores])), width="content")
+    if bar := _parts(each.hit):
+        row.html(bar, width="content")
 
 
 def _open_button(place: DeltaGenerator, each: Found) -> None:

@@ -51,11 +51,13 @@ def page() -> None:
         label, key="q", bind=URL, placeholder=hint, label_visibility="collapsed", icon=":material/search:"
     )
     with st.sidebar:
-        index_picker.warn_of_missing("n", names)
-        several: dict[str, Any] = {"default": [], "key": "n", "bind": URL, "placeholder": "All of them"}
-        chosen = (st.multiselect("Indexes", names, **several) if len(names) > 1 else []) or names
+        alone = len(names) == 1 and index_picker.current() in ([], names)
+        chosen = names if alone else index_picker.several(names, all_of_them=True, placeholder="All of them")
         query = _options(text)
         query = replace(query, where=filters.controls(chosen, query.where))
+    if not chosen:
+        widgets.button("Search all indexes", "select_all", index_picker.choose, ([],))
+        return
     query = _with_chips(query, chosen)
     if not (query.text.strip() or query.more or query.like):
         st.caption(_summary(chosen))
@@ -89,9 +91,11 @@ def _options(text: str) -> Query:
     group = widgets.choice("Show", GROUPS, "group")
     hint = "How far a hit stands above unrelated texts: up to 0.5 it is no better than chance."
     strength = st.slider("Minimum strength", 0.0, 1.0, 0.0, 0.05, key="min", bind=URL, help=hint)
-    path = st.text_input("Paths", key="path", bind=URL, placeholder="notes/**/*.md").strip() or None
-    must = tuple(st.text_input("Must contain", key="must", bind=URL, placeholder="battery").split())
-    where = st.text_input("Filter", key="where", bind=URL, placeholder="year > 2020 and lang = 'en'").strip() or None
+    path = st.text_input("Paths", key="path", bind=URL, placeholder="e.g. notes/**/*.md").strip() or None
+    must = tuple(st.text_input("Must contain", key="must", bind=URL, placeholder="e.g. battery").split())
+    where = (
+        st.text_input("Filter", key="where", bind=URL, placeholder="e.g. year > 2020 and lang = 'en'").strip() or None
+    )
     chosen: dict[str, Any] = {"mode": mode, "group": group}  # of MODES and GROUPS
     return Query(text or "", k=int(k), alpha=alpha, min_strength=strength, path=path, must=must, where=where, **chosen)
 

@@ -7,10 +7,11 @@ from html import escape
 from itertools import groupby
 from operator import itemgetter
 
-BEFORE, LONGEST = 80, 420  # characters shown before the best sentence, and in all
+LONGEST = 330  # characters shown from the best sentence on
 AROUND, SENTENCE, WORD = "around", "sentence", "word"
 STYLE = """<style>
 .passage { white-space: pre-line; overflow-wrap: anywhere; line-height: 1.5; unicode-bidi: plaintext; }
+.passage:not(.whole) { white-space: normal; line-height: 1.4; }
 .passage .sentence { font-weight: 600; }
 .passage mark { font-weight: 600; color: inherit; background: rgb(250 190 40 / 38%); border-radius: 3px; }
 .passage .around { opacity: 0.78; }
@@ -18,7 +19,7 @@ STYLE = """<style>
 
 
 def passage(text: str, sentence: tuple[int, int], words: Sequence[tuple[int, int]], *, whole: bool = False) -> str:
-    """HTML of the `whole` text, or of the part around its best sentence. Offsets are into `text`."""
+    """HTML of the `whole` text, or of the part that begins with its best sentence. Offsets are into `text`."""
     styles = [AROUND] * len(text)
     styles[sentence[0] : sentence[1]] = [SENTENCE] * (sentence[1] - sentence[0])
     for start, end in words:
@@ -35,11 +36,8 @@ def _marked(text: str, style: str) -> str:
 
 
 def _shown(text: str, sentence: int) -> tuple[int, int]:
-    """From a word a little before the sentence to the end of a word LONGEST characters on."""
-    first = max(0, sentence - BEFORE)
-    if first:
-        first = max(text.find(" ", first, sentence) + 1, first)
-    last = first + LONGEST
+    """From the sentence to the end of a word LONGEST characters on."""
+    last = sentence + LONGEST
     if last < len(text):
-        last = max(text.rfind(" ", first + LONGEST // 2, last), first + LONGEST // 2)
-    return first, min(last, len(text))
+        last = max(text.rfind(" ", sentence + LONGEST // 2, last), sentence + LONGEST // 2)
+    return sentence, min(last, len(text))

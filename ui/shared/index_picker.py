@@ -1,20 +1,21 @@
-"""The index that a page is about: never another one than the URL names."""
+"""The current index of all pages: in the session, and in the URL as `n`. A page never shows another one than that."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 
-from semsearch import Index
+from semsearch import Index, SemsearchError
 
-from . import messages
+from . import jobs, messages, pool
 from .messages import Place
-from .widgets import URL
 
-KEY = "index"
+KEY, EARLIER = "n", "index"  # the parameter of the URL, also the key of the widget; its name in old links
+CURRENT, DEFAULT, SEEN, PAGE = "current indexes", "default index", "indexes of the URL", "page"
 MISSING = "There is no index {} any more."
+COMING = "The index {} is being created."
 
 
 def names() -> list[str]:
@@ -25,24 +26,90 @@ def names() -> list[str]:
     return found
 
 
-def index(place: Place = None, **other: Any) -> str | None:
-    """The chosen index of the home, by default the first; None, with a note, for none. `other` is for st.selectbox."""
+def current() -> list[str]:
+    """The chosen indexes, which need not exist: those of a new URL, else the last choice on any page.
+
+    A page that is entered without them in the URL leaves the choice as it is.
+    """
+    state, params = st.session_state, st.query_params
+    named = [each for each in params.get_all(KEY) or params.get_all(EARLIER) if each]
+    page, seen = state.get(SEEN, ("", []))
+    entered = page != state.get(PAGE, "")
+    if named if entered else named != seen:
+        state[CURRENT] = named
+    state[SEEN] = (state.get(PAGE, ""), named)
+    return list(state.get(CURRENT, []))
+
+
+def choose(chosen: Sequence[str]) -> None:
+    """Make these the current indexes of all pages: the body of a click."""
+    st.session_state[CURRENT] = list(chosen)
+    st.query_params.pop(EARLIER, None)
+    if chosen:
+        st.query_params[KEY] = list(chosen)
+    else:
+        st.query_params.pop(KEY, None)
+
+
+def parameters() -> dict[str, list[str]]:
+    """The current indexes as parameters of a link to another page."""
+    found = current()
+    return {KEY: found} if found else {}
+
+
+def index(place: Place = None, on_change: Callable[[], None] = lambda: None, **other: Any) -> str | None:
+    """The current index, by default the first with documents; None, with a note, for a missing one.
+
+    `other` is for st.selectbox.
+    """
+
+    def changed() -> None:
+        choose([st.session_state[KEY]])
+        on_change()
+
     known = names()
     if not known:
         return None
-    wanted = st.session_state.get(KEY, st.query_params.get(KEY))
-    if isinstance(wanted, str) and wanted not in known:
-        st.session_state[KEY] = None
-        messages.warning(MISSING.format(wanted))
-    settings: dict[str, Any] = {"key": KEY, "bind": URL, "placeholder": "Choose one"} | other
+    wanted = (current() or [_default(known)])[0]
+    warn_of_missing(known)
+    st.session_state[KEY] = wanted if wanted in known else None
+    settings: dict[str, Any] = {"key": KEY, "on_change": changed, "placeholder": "Choose one"} | other
     chosen: str | None = (place or st).selectbox("Index", known, **settings)
     if chosen is None:
         messages.info("Choose an index.")
     return chosen
 
 
-def warn_of_missing(key: str, names: Sequence[str]) -> None:
-    """Name the indexes under `key` in the URL that no longer exist; the page shows the others."""
-    for each in dict.fromkeys(st.query_params.get_all(key)):
-        if each and each not in names:
-            messages.warning(MISSING.format(each))
+def several(known: Sequence[str], *, all_of_them: bool = False, **other: Any) -> list[str]:
+    """The current indexes that exist; with no choice `all_of_them`, or the first with documents.
+
+    None where only missing ones are chosen, which a note names. `other` is for st.multiselect.
+    """
+    wanted = current()
+    warn_of_missing(known)
+    st.session_state[KEY] = [each for each in wanted or ([] if all_of_them else [_default(known)]) if each in known]
+    changed = lambda: choose(st.session_state[KEY])  # noqa: E731
+    chosen = st.multiselect("Indexes", known, key=KEY, on_change=changed, **other)
+    return list(known) if all_of_them and not wanted else chosen
+
+
+def warn_of_missing(known: Sequence[str]) -> None:
+    """Name the current indexes that do not exist."""
+    for each in dict.fromkeys(current()):
+        if each not in known:
+            text, show = (COMING, messages.info) if jobs.busy(each) else (MISSING, messages.warning)
+            show(text.format(each))
+
+
+def _default(known: Sequence[str]) -> str:
+    """The first index with documents, and the same one for the rest of the session."""
+    if st.session_state.get(DEFAULT) not in known:
+        st.session_state[DEFAULT] = next((name for name in known if _documents(name)), known[0])
+    return str(st.session_state[DEFAULT])
+
+
+def _documents(name: str) -> int:
+    try:
+        return int(pool.index(name).info()["documents"])
+    except SemsearchError:
+        return 0

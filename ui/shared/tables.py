@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from semsearch.types import JsonObject
 
-from .messages import Place
+from .messages import Place, size
 
 Rows = Sequence[JsonObject] | Mapping[str, Sequence[object]]
 Columns = Mapping[str, ColumnConfig | str | None]
@@ -22,14 +23,19 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet may take these for t
 WIDE = st.column_config.TextColumn(width="large")
 MEDIUM = st.column_config.TextColumn(width="medium")
 NAME = st.column_config.TextColumn(pinned=True)
-BYTES = st.column_config.NumberColumn(format="bytes")
+BYTES = st.column_config.NumberColumn()
+SMALL_BYTES = st.column_config.NumberColumn(width="small")
+TEXT_BYTES = st.column_config.NumberColumn(help="Of the extracted text")
+SIZES = (BYTES, SMALL_BYTES, TEXT_BYTES)
 COUNT = st.column_config.NumberColumn(format="localized")
 
 
 def show(rows: Rows, columns: Columns | None = None, **other: Any) -> None:
     """A table; `other` is for st.dataframe."""
     options: dict[str, Any] = {"hide_index": True, "placeholder": "", **other}
-    st.dataframe(rows, column_config=columns, **options)
+    sizes = [name for name, kind in (columns or {}).items() if any(kind is each for each in SIZES)]
+    shown = pd.DataFrame(rows).style.format(size, sizes, "") if sizes and rows else rows  # still sorted as numbers
+    st.dataframe(shown, column_config=columns, **options)
 
 
 def percent(name: str) -> ColumnConfig:

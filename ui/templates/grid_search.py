@@ -108,9 +108,7 @@ def _results() -> None:
     row = widgets.row()
     hint, args = "Puts it into the box above.", (rows[0]["template"],)
     widgets.button("Use the best one", "check", use, args, place=row, key="use the best", hint=hint)
-    row.caption(
-        "It was chosen on these pairs: report its score on others. Click the left edge of a row to use another."
-    )
+    row.caption("It was chosen on these pairs: report its score on others. Tick a row to use another.")
 
 
 def use(text: str) -> None:

@@ -35,7 +35,7 @@ READ = {  # which token becomes the vector, by method
     "prompteol": "the last token",
     "pretended_cot": "the last token, one layer below the last",
 }
-ICONS = {"error": ":red[:material/error:]", "warning": ":orange[:material/warning:]", "note": ":blue[:material/info:]"}
+ICONS = {"error": ":red[:material/error:]", "warning": ":orange[:material/warning:]"}
 
 
 def page() -> None:
@@ -70,7 +70,7 @@ def _library() -> None:
     hint = "BERT and RoBERTa read a [MASK], causal models (OPT, LLaMA) their last token."
     rows = library(widgets.choice("Kind of model", KINDS, "for", hint))
     tables.select(rows, COLUMNS, "library", lambda ticked: grid_search.use(rows[ticked[0]]["name"]))
-    st.caption(f"{len(rows)} templates. Click the left edge of a row to look at it below.")
+    st.caption(f"{len(rows)} templates. Tick a row to look at it below.")
 
 
 COLUMNS = {
@@ -137,7 +137,8 @@ def _findings(checked: TemplateCheck) -> None:
         st.markdown(":green[:material/check_circle:] No problem was found.")
     for finding in faults:
         text = plain(f"{finding.message[:1].upper()}{finding.message[1:]} {finding.fix}".strip())
-        st.markdown(f"{ICONS[finding.severity]} **{finding.severity}** · {text}")
+        severity = "error" if finding.severity == "error" else "warning"
+        st.markdown(f"{ICONS[severity]} **{severity}** · {text}")
     method = READ.get(checked.template.method, checked.template.method)
     st.caption(f"Token read: {plain(method)}.")
 
@@ -152,7 +153,7 @@ def _sample(checked: TemplateCheck) -> None:
         text = tokens(sample["tokens"])
         cost = (
             f"Tokens of the template are in [ ]. It takes **{sample['cost']}** of {sample['max_tokens']} tokens, and "
-            f"leaves {sample['left']} to the sentence."
+            f"leaves {sample['left']} for the sentence."
         )
     st.code(text, language=None, wrap_lines=True)
     st.caption(cost)

@@ -35,7 +35,7 @@ def show(text: str, model: str, checked: TemplateCheck | None) -> list[Pair]:
     with messages.errors():
         found = scored_pairs(pasted or "")
     if not found:
-        st.caption("Paste pairs with human scores. The more there are, the less is left to chance.")
+        st.caption("Paste pairs with human scores. More pairs give a more reliable score.")
     elif not model:
         messages.info(
             "Choose a Torch model above, such as the folder of a BERT: an encoder that runs without Torch has its "

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Format: TypeAlias = Literal["auto", "table", "json", "jsonl", "csv", "tsv", "md", "paths", "trec"]
 COLUMNS = ("query", "rank", "match", "strength", "score", "path", "line", "page", "heading", "document", "id", "text")
 BOLD, DIM, WORD, PLACE, OFF = "\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[36m", "\x1b[0m"
-CONTEXT = 60  # characters shown before the matching sentence
 HEADER = "  #  match   strength    score  (ranked by score)"
 SNIPPET = 320  # characters of a snippet: three or four lines of a terminal
 
@@ -173,12 +172,12 @@ def _headline(hit: Hit, colour: bool) -> str:
 
 
 def _snippet_lines(hit: Hit, found: Snippet, width: int, colour: bool) -> Iterator[str]:
-    """The matching sentence in bold with some context, and the matched words in colour."""
+    """The matching sentence in bold, the text that follows it, and the matched words in colour."""
     styles = [DIM] * len(hit.text)
     styles[found.start : found.end] = [BOLD] * (found.end - found.start)
     for start, end in found.words:
         styles[start:end] = [WORD] * (end - start)
-    first = _word_start(hit.text, found.start - CONTEXT)
+    first = found.start
     last = _word_start(hit.text, first + SNIPPET) if first + SNIPPET < len(hit.text) else len(hit.text)
     shown = [("… ", DIM)] if first else []
     shown += [(console.safe(c), style) for c, style in zip(hit.text[first:last], styles[first:last], strict=True)]

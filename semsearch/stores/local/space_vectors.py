@@ -158,7 +158,7 @@ class SpaceVectors:
             "dim": space.dim,
             "vectors": self.count(),
             "backend": newest.spec if newest else "exact",
-            "why": cache_files.reason(newest, self.count(), self.dim) if newest else "there is nothing to cache yet",
+            "why": cache_files.reason(newest, self.count(), self.dim) if newest else "empty",
             "cache": {"file": newest.file, "bytes": newest.bytes, "vectors": newest.count} if newest else None,
             "newer_than_cache": self.count_after(newest.highest_id if newest else 0),
         }
