@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from semsearch import BadFilter, Document, Index, NotFound, UsageError
+from semsearch import BadFilter, Document, Encoder, Index, NotFound, UsageError, sts
 
 
 @pytest.fixture
@@ -109,3 +110,36 @@ def test_searches_of_one_event_loop_run_side_by_side(index: Index) -> None:
         return [hits[0].document for hits in found]
 
     assert asyncio.run(both()) == ["new", "d05"]
+
+
+def test_a_string_is_not_taken_as_several_ids(index: Index) -> None:
+    calls: list[Callable[[Any], object]] = [
+        index.delete,
+        index.states,
+        index.vectors,
+        lambda ids: index.documents(ids=ids),
+        lambda ids: index.get(ids=ids),
+        lambda words: index.matching(words=words),
+    ]
+    for call in calls:
+        for wrong in ("d01", 5):
+            with pytest.raises(UsageError, match=r"takes several .*\['?(d01|5)'?\]"):
+                call(wrong)
+    assert len(index) == 30
+    assert index.delete(["d01"]) == 1
+
+
+def test_a_value_of_another_type_is_a_usage_error(index: Index) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: index.search(5),  # type: ignore[call-overload]
+        lambda: index.search(None),  # type: ignore[call-overload]
+        lambda: index.search([5]),  # type: ignore[list-item]
+        lambda: Encoder.load(5),  # type: ignore[arg-type]
+        lambda: Index.open(5),  # type: ignore[arg-type]
+        lambda: sts("a", encoder="hashing"),  # type: ignore[arg-type]
+        lambda: sts([("a", "b", "c")], encoder="hashing"),  # type: ignore[list-item]
+        lambda: sts(5, encoder="hashing"),  # type: ignore[arg-type]
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match="For example"):
+            call()

@@ -93,7 +93,7 @@ def test_nothing_to_do_is_a_usage_error_that_shows_help(cli: CommandLine) -> Non
         (["query", "x", "--mode", "fuzzy"], "'hybrid'"),
         (["query", "x", "--format", "xml"], "'trec'"),
         (["query", "x", "--where"], "--where"),
-        (["index", "--from", "pdf"], "--from"),
+        (["index", "--from", "pfd"], "--from"),
         (["index", ".", "--chunk-size", "0"], "--chunk-size"),
         (["index", ".", "--max-file-size", "huge", "-n", "x"], "10M"),
         (["index", ".", "-", "-n", "x"], "standard input"),
@@ -267,3 +267,10 @@ def test_streams_that_take_nothing_cause_no_traceback(cli: CommandLine, redirect
     assert ran.returncode == code
     assert "Traceback" not in ran.stderr
     assert "Exception ignored" not in ran.stderr
+
+
+@pytest.mark.parametrize(("words", "close"), [(["quer", "hi"], "'query'"), (["templates", "lst"], "'list'")])
+def test_a_misspelt_command_is_suggested_once(cli: CommandLine, words: list[str], close: str) -> None:
+    ran = cli(*words)
+    assert ran.code == 2
+    assert ran.err.count(f"Did you mean {close}?") == ran.err.count("Did you mean") == 1

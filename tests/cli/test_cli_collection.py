@@ -243,3 +243,30 @@ def test_eval_measures_an_index_on_judgements(animals: CommandLine, tmp_path: Pa
     (tmp_path / "qrels").write_text("q3 0 fox.txt 1\n", encoding="utf-8")
     assert animals(*asked).code == 2
     assert animals("eval", "--queries", tmp_path / "q.tsv").code == 2
+
+
+def test_info_gives_the_reason_for_the_backend_from_present_numbers(animals: CommandLine, tmp_path: Path) -> None:
+    animals.ok("index", "-", "-n", "animals", stdin="A thirteenth animal.")
+    assert "exact search: 13 vectors; fast enough up to 50,000" in animals.ok("info").out
+    animals.ok("delete", "--id", "ant.txt")
+    assert animals.ok("info", "--json").json["why"] == "12 vectors; fast enough up to 50,000"
+
+
+def test_a_dry_run_of_delete_tells_how_many_also_of_none(animals: CommandLine) -> None:
+    ran = animals.ok("delete", "--path", "zzz*", "--dry-run")
+    assert (ran.out, ran.err) == ("", "0 documents would be deleted\n")
+
+
+def test_an_index_is_not_renamed_to_its_own_name(animals: CommandLine) -> None:
+    ran = animals("rename", "animals", "animals")
+    assert ran.code == 2
+    assert "has this name already" in ran.err
+
+
+def test_an_unknown_id_leads_to_the_list_of_documents(animals: CommandLine) -> None:
+    assert "List them: semsearch info animals --documents" in animals("get", "unicorn.txt").err
+
+
+def test_a_question_that_cannot_be_asked_names_the_flag(animals: CommandLine) -> None:
+    wanted = "error: removing index animals needs confirmation, and this is not a terminal: pass -y.\n"
+    assert animals("rm", "animals").err == wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import sqlite3
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from helpers.commandline import CommandLine
+
+from semsearch.errors import install_command
 
 KETTLE = "Vinegar removes the scale from a kettle. Rinse it twice afterwards."
 BREAD = "Bread needs flour, water, salt and time. A slow rise gives more taste."
@@ -353,3 +356,57 @@ def passages(store: Path) -> int:
             return int(connection.execute("SELECT count(*) FROM passages").fetchone()[0])
     except sqlite3.OperationalError:  # it is being made
         return 0
+
+
+def test_a_base_installation_names_the_command_that_completes_it(
+    cli: CommandLine, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
+    ran = cli("index", notes, "-m", "default")
+    assert ran.code == 1
+    assert "the encoder default needs onnxruntime" in ran.err and install_command("cpu") in ran.err
+    assert cli.ok("list", "--json").json["indexes"] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "code", "reason"),
+    [
+        ("a.csv", "id,question\n1,Why?\n", 2, "there are: id, question"),
+        ("a.jsonl", '{"question": "Why?"}\n', 2, "there are: question"),
+        ("a.pdf", "%PDF-1.4 nothing", 1, "nothing was indexed: a.pdf: "),
+    ],
+)
+def test_a_file_named_by_itself_that_gives_nothing_is_an_error_and_leaves_no_index(
+    cli: CommandLine, tmp_path: Path, file: str, content: str, code: int, reason: str
+) -> None:
+    (tmp_path / file).write_text(content, encoding="utf-8")
+    ran = cli("index", tmp_path / file, "-n", "new", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (code, code)
+    assert reason in ran.err
+    assert cli.ok("list", "--json").json["indexes"] == []
+
+
+def test_a_folder_whose_files_are_all_skipped_is_a_warning_and_leaves_no_index(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    (tmp_path / "odd").mkdir()
+    for number in range(12):
+        (tmp_path / "odd" / f"{number}.pdf").write_bytes(b"%PDF-1.4 nothing")
+    ran = cli.ok("index", tmp_path / "odd")
+    assert "so no index was created" in ran.err and ran.err.count(".pdf: ") == 12
+    assert cli.ok("list", "--json").json["indexes"] == []
+
+
+def test_an_existing_index_stays_when_a_run_reads_nothing(cli: CommandLine, notes: Path, tmp_path: Path) -> None:
+    cli.ok("index", notes)
+    (tmp_path / "a.csv").write_text("id,question\n1,Why?\n", encoding="utf-8")
+    assert cli("index", tmp_path / "a.csv", "-n", "notes").code == 2
+    assert cli.ok("info", "notes", "--json").json["documents"] == 2
+
+
+def test_several_text_fields_are_joined_in_their_order(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "faq.csv").write_text("id,question,answer\nq1,Why is it cold?,Winter.\n", encoding="utf-8")
+    cli.ok("index", tmp_path / "faq.csv", "--text-field", "question", "--text-field", "answer", "--id-field", "id")
+    assert cli.ok("get", "q1").out == "Why is it cold?\n\nWinter.\n"
+    assert cli.ok("index", "--json").json["documents"]["unchanged"] == 1  # the recipe has both

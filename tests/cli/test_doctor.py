@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -313,3 +314,14 @@ def test_doctor_does_not_import_torch_without_a_gpu(tmp_path: Path) -> None:
     places = {"SEMSEARCH_HOME": str(tmp_path), "SEMSEARCH_CACHE": str(tmp_path / "cache.db")}
     ran = subprocess.run([sys.executable, "-c", script], env={**os.environ, **places}, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_a_missing_engine_has_one_remedy_in_every_line(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in ("faiss", "onnxruntime") else find(name)
+    )
+    checks = cli("doctor", "-m", "default", "--json").json["checks"]
+    broken = {each["check"]: each["fix"] for each in checks if each["state"] == "broken"}
+    assert {"faiss", "onnxruntime", "providers", "vector_search", "encoder"} <= set(broken)
+    assert set(broken.values()) == {install_command("cpu")}

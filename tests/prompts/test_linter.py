@@ -172,3 +172,10 @@ def test_an_encoder_that_names_no_tokens_is_known_by_its_tokenizer(model: str) -
     assert found.kind == "bert"
     assert codes(list(found.findings), "error") == []
     assert found.sample is not None and found.sample["cost"] == 10
+
+
+@pytest.mark.parametrize("template", templates().values(), ids=lambda one: one.name)
+def test_the_librarys_templates_draw_no_remark_on_quotes_and_endings(template: Template) -> None:
+    assert not {"quotes", "ending", "sentence-ending"} & set(codes(lint(template)))
+    spaced = template.text["passage"].replace("means[MASK].", "means [MASK] .")
+    assert "quotes" not in codes(lint(spaced))

@@ -21,7 +21,7 @@ from semsearch.cli.lookup import load_encoder, use_device
 from semsearch.cli.options import DeviceOption, EncoderOptions, JsonFlag, ModelOption, Options
 from semsearch.cli.output import console
 from semsearch.encoders import device as _device
-from semsearch.errors import SemsearchError
+from semsearch.errors import MissingExtra, SemsearchError, install_command
 from semsearch.stores import drivers
 from semsearch.utils import plugins
 from semsearch.utils.quantities import count
@@ -55,7 +55,7 @@ def doctor(
         "folders": _folders(ctx.obj),
         "indexes": _indexes(ctx.obj),
     }
-    found = [finding for name, check in checks.items() for finding in _run(name, check)]
+    found = [finding for name, check in checks.items() for finding in _run(name, check, facts)]
     broken = [finding for finding in found if finding.state == "broken"]
     failed = SemsearchError(f"{count(len(broken), 'thing')} broken.", broken[0].fix) if broken else None
     rows = [[f.state, f.check, f.detail + (f" -> {f.fix}" if f.fix else "")] for f in found]
@@ -63,10 +63,13 @@ def doctor(
     console.result(shown, lambda: console.table(rows), as_json=as_json, failed=failed)
 
 
-def _run(name: str, check: Iterator[Finding]) -> Iterator[Finding]:
+def _run(name: str, check: Iterator[Finding], facts: Facts) -> Iterator[Finding]:
     """The findings of a check; its failure is a finding too."""
     try:
         yield from check
+    except MissingExtra as error:
+        engine = install_command("cpu") in error.fix
+        yield Finding(name, "broken", error.message, findings.install(facts) if engine else error.fix)
     except SemsearchError as error:
         yield Finding(name, "broken", error.message, error.fix)
     except Exception as error:  # the other checks still run

@@ -52,7 +52,7 @@ def libraries(facts: Facts) -> Iterator[Finding]:
         wheels = facts.owners.get(module, ())
         listed = ", ".join(f"{wheel} {facts.wheels.get(wheel, '')}".strip() for wheel in wheels)
         if len(wheels) > 1:
-            again = f"pip uninstall -y {' '.join(wheels)} && {_install(facts)}"
+            again = f"pip uninstall -y {' '.join(wheels)} && {install(facts)}"
             yield Finding(module, "broken", f"{listed} own the same module", again)
         elif module in facts.builds:
             yield _build(facts, module, listed or facts.builds[module].version or "of unknown origin")
@@ -60,7 +60,7 @@ def libraries(facts: Facts) -> Iterator[Finding]:
             needed = "needed only for training and for models that are not exported to ONNX"
             yield Finding(module, "ok", f"not installed; {needed}")
         else:
-            yield Finding(module, "broken", "not installed", _install(facts))
+            yield Finding(module, "broken", "not installed", install(facts))
 
 
 def optional(facts: Facts) -> Iterator[Finding]:
@@ -122,5 +122,6 @@ def _majors(facts: Facts) -> Iterator[Finding]:
         yield Finding("cuda", "note", detail, f"pip uninstall -y {wheels} && {GPU_EXTRA}")
 
 
-def _install(facts: Facts) -> str:
+def install(facts: Facts) -> str:
+    """The command that brings FAISS and ONNX Runtime to this machine."""
     return GPU_EXTRA if facts.gpu_expected else install_command("cpu")
