@@ -14,8 +14,9 @@ from semsearch import BadFilter, Document, Encoder, Index, NotFound, UsageError,
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[Index]:
-    """Thirty documents on two subjects, with metadata."""
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    """Thirty documents on two subjects, with metadata; the embedding cache is empty."""
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache.db"))
     with Index.create(tmp_path / "index", encoder="hashing") as made:
         made.add(
             Document(

@@ -224,3 +224,11 @@ def test_an_index_whose_model_went_away_says_so(
     refused(cli("query", "a man", "-n", "notes", "--mode", "semantic"), 3, "there is no folder")
     assert cli.ok("query", "guitar", "-n", "notes", "--mode", "keyword", "--json").json["hits"]
     cli.ok("index", notes, "-n", "notes", "-m", "moved#cot-bert")  # it is the same encoder
+
+
+def test_info_of_a_model_is_words_for_a_person(cli: CommandLine) -> None:
+    lines = cli.ok("models", "info", "cot-minilm").lines
+    assert not [line for line in lines if line.endswith(("{}", "[]")) or "{" in line or '["' in line]
+    assert all(len(line.split()) > 1 for line in lines)  # no empty field
+    assert any(line.startswith("prompt ") and "[X]" in line for line in lines)
+    assert isinstance(cli.ok("models", "info", "cot-minilm", "--json").json["model"]["prompts"], dict)

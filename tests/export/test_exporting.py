@@ -413,6 +413,9 @@ def test_the_command_shows_what_was_measured(cli: CommandLine, golden: Path, tmp
     assert told["parity"]["least_cosine"] >= 0.9999 and told["opset"] == 20 and told["folder"] == str(out)
     assert told["name"] == "tiny-bert#static" and told["fingerprint"] == bundles.read(out).fingerprint
     assert "comparing" in ran.err
+    plain = cli.ok("export", model, "--template", "static", "-o", tmp_path / "plain")
+    assert "{" not in plain.err + plain.out
+    assert "least cosine 1.0000\n" in plain.err and "passed: every cosine to torch" in plain.out
     again = cli("export", model, "--template", "static", "-o", out)
     assert again.code == 2 and "not empty" in again.err
     assert cli("export", tmp_path / "nowhere", "-o", tmp_path / "b").code == 3

@@ -128,21 +128,18 @@ def _readable(found: JsonObject) -> dict[str, str]:
     if found.get("post"):
         lines["post"] = ", ".join(f"{step['kind']} {step['dim']}" for step in found["post"])
     if gate := found.get("parity", {}).get("gate"):
-        lines["compared"] = f"with PyTorch: {gate}"
+        lines["parity"] = f"passed: {gate}"
     return lines
 
 
 def _note(step: str) -> None:
-    """Print a step to stderr, and the measurements, a JSON object, as words: the export is refused if they differ."""
+    """Print a step to stderr; the measurements, a JSON object, as lines."""
     if not step.startswith("{"):
         console.note(step)
         return
     for name, measured in json.loads(step).items():
-        console.note(
-            f"  {name.replace('_', ' ')}  {measured:.4f}"
-            if measured > 0.01
-            else f"  {name.replace('_', ' ')}  {measured}"
-        )
+        rounded = f"{measured:.4f}" if isinstance(measured, float) and measured > 0.001 else str(measured)
+        console.note(f"{name.replace('_', ' ')} {rounded}")
 
 
 def _description(bundle: Bundle) -> JsonObject:
