@@ -130,6 +130,7 @@ def test_a_folder_is_added_in_the_background_and_what_was_skipped_says_why(notes
     assert ended("notes") == "done"
     assert "3 added" in said(again(page))
     assert "c.txt" not in ids(page)
+    assert any(each.label == "1 skipped file: reasons" for each in page.expander)
     [skipped] = table(page, "why")
     assert skipped["what"] == "broken.pdf"
     assert "PDF" in skipped["why"]
@@ -521,3 +522,10 @@ def test_a_folder_that_is_removed_during_a_click_is_a_sentence(notes: Path, fold
     again(page)
     assert ended("notes") == "failed"
     assert "There is no index 'notes' any more" in said(again(page))
+
+
+def test_sizes_are_shown_in_one_form_and_sorted_as_numbers(notes: Path) -> None:
+    page = shown()
+    assert table(page)[0]["size"] > 0
+    shown_as = page.dataframe[0].proto.arrow_data.styler.display_values if page.dataframe else b""
+    assert b" B" in shown_as

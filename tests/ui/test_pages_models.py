@@ -78,6 +78,16 @@ def test_an_index_is_made_with_an_encoder_of_the_list(home: Path) -> None:
     assert "add documents" in said(again(page))
     [row] = rows(page, "backend")
     assert (row["index"], row["encoder"], row["documents"]) == ("new", "hashing", 0)
+    assert "why" not in row
+
+
+def test_a_new_index_is_the_current_one(notes: Path) -> None:
+    page = shown()
+    page.text_input(key="new.name").set_value("alpha")
+    page.selectbox(key="new.encoder").set_value("hashing")
+    click(page, "Create it")
+    assert ended("alpha") == "done"
+    assert again(page).selectbox(key="n").value == "alpha" and "any more" not in said(page)
 
 
 @pytest.mark.parametrize(

@@ -235,6 +235,8 @@ def opened_at(page: AppTest, name: str) -> AppTest:
 
 def test_a_card_is_compact_and_a_weak_hit_looks_weak(notes: Path) -> None:
     page = shown("diesel engine")
+    assert any(each.value == "**semsearch**" for each in page.sidebar.markdown)
+    assert page.text_input(key="path").placeholder.startswith("e.g. ")
     badges = [each.value for each in page.markdown if "strength" in each.value]
     assert len(badges) == 4
     assert all(("gray" in each) == ("weak" in each or "no match" in each) for each in badges)

@@ -79,13 +79,16 @@ def test_the_filter_leaves_what_fits_a_kind_of_model() -> None:
     assert 0 < len(wanted) < len(templates())
 
 
-@pytest.mark.parametrize("text", ["This sentence means [MASK]", "[X] [X] means [MASK] .", '"[X]" means [MASK]', TEXT])
+@pytest.mark.parametrize(
+    "text", ["This sentence means [MASK]", "[X] [X] means [MASK] .", "[X] means [MASK] . ", '"[X]" means [MASK]', TEXT]
+)
 def test_what_is_off_with_a_template_is_what_the_linter_finds(text: str) -> None:
     page = said(shown(t=text))
     findings = [each for each in check_template(text, model="cot-minilm").findings if each.code != "cost"]
     for finding in findings:
         assert finding.message[1:] in page
-        assert finding.severity in page
+        assert f"**{'error' if finding.severity == 'error' else 'warning'}**" in page
+    assert "**note**" not in page
     assert ("No problem was found" in page) == (not findings)
 
 
