@@ -217,8 +217,6 @@ class Index:
         if Path(new).name != new:
             raise UsageError(f"{new!r} cannot be the name of an index.", "Use letters, digits, '-' and '_'.")
         target = settings.index_folder(new, folder.parent)
-        if target == folder and Index.exists(folder):
-            raise UsageError(f"index {new} has this name already.", "Choose another name.")
         drivers.find(folder).rename(folder, target)
         return target
 

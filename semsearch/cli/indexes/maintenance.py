@@ -99,6 +99,8 @@ def rename(
     """Rename an index."""
     name, new = (None, first) if second is None else (first, second)
     folder = existing_index(ctx.obj, name, named)
+    if new == folder.name:
+        raise UsageError(f"index {new} has this name already.", "Choose another name.")
     path = semsearch.Index.rename(folder, new)
     found = {"index": path.name, "before": folder.name, "path": str(path)}
     console.result(found, f"Renamed {folder.name} to {path.name}.", as_json=as_json, quiet=ctx.obj.quiet)
