@@ -15,6 +15,7 @@ from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.utils import get_params_from_function
 
 from semsearch.cli.output import console
 
@@ -83,6 +84,16 @@ class Command(TyperCommand):
                 hidden.hidden = True
                 own = [*own, hidden]
         return own
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Typer declares the help of an argument before click, from 8.5 on, sets it to None."""
+        registered: Any = getattr(self.callback, "__wrapped__", self.callback)
+        declared = get_params_from_function(registered)
+        for param in self.params:
+            known = declared.get(param.name or "")
+            if known is not None and getattr(param, "help", "") is None:
+                param.help = known.default.help
+        super().format_options(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         import logging  # --help does without

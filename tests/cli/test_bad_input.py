@@ -182,6 +182,7 @@ def test_an_empty_name_never_means_another_index(cli: CommandLine, folder: Path,
         (["query", "x", "--where", "nokey = 1"], "'nokey'"),
         (["query", "x", "--where", "1; DROP TABLE documents"], "filter"),
         (["query", "x", "--device", "gpu"], "'gpu' is not a valid value for --device. It must be auto"),
+        (["query", "x", "--where", "year in ()"], "filter"),
         (["query", "x", "--zzz"], "--zzz"),
     ],
 )

@@ -274,3 +274,11 @@ def test_a_misspelt_command_is_suggested_once(cli: CommandLine, words: list[str]
     ran = cli(*words)
     assert ran.code == 2
     assert ran.err.count(f"Did you mean {close}?") == ran.err.count("Did you mean") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [("index", "Files and folders; - reads"), ("query", "Text to search for"), ("rename", "The new name.")],
+)
+def test_help_describes_arguments_too(cli: CommandLine, command: str, text: str) -> None:
+    assert text in cli.ok(command, "--help").out
