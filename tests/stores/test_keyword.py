@@ -206,7 +206,7 @@ def test_short_runs_respect_what_is_allowed(store: LocalWriter) -> None:
 )
 def test_containing_wants_every_word(store: LocalWriter, words: list[str], expected: set[str] | None) -> None:
     if expected is None:
-        with pytest.raises(UsageError, match="no letter"):
+        with pytest.raises(UsageError, match="needs a word"):
             lexical.containing(store.connection.raw, words)
         return
     assert set(names(store, lexical.containing(store.connection.raw, words))) == expected
