@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -69,6 +68,8 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 T = TypeVar("T")
+
+Result = TypeVar("Result")
 
 
 def _silent(_: Progress) -> None:
@@ -271,7 +272,7 @@ class Index:
 
     async def asearch(self, query: str | Query = "", **fields: Unpack[QueryFields]) -> Results:
         """`search` for one query in a thread of a pool of four, so that an event loop goes on meanwhile."""
-        return await asyncio.get_running_loop().run_in_executor(_pool(), partial(self.search, query, **fields))
+        return await _in_a_thread(partial(self.search, query, **fields))
 
     def similar(self, target: int | str | Path, **fields: Unpack[QueryFields]) -> Results:
         """The passages closest to a passage (its id), a document (its id) or a file, without those of the target."""
@@ -483,7 +484,7 @@ class Index:
 
     async def aadd(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
         """`add` in a thread of a pool of four, so that an event loop goes on meanwhile."""
-        return await asyncio.get_running_loop().run_in_executor(_pool(), partial(self.add, documents, vectors=vectors))
+        return await _in_a_thread(partial(self.add, documents, vectors=vectors))
 
     def update(
         self, ids: str | Sequence[str], *, metadata: Mapping[str, object] | None = None, text: str | None = None
@@ -581,6 +582,12 @@ class Index:
                 _index_writer(drivers.find(self.path).open_writer(self.path), self._space, self._encoder)
             )
         return self._writers[0]
+
+
+async def _in_a_thread(call: Callable[[], Result]) -> Result:
+    import asyncio  # 25 ms, and only asynchronous callers need it
+
+    return await asyncio.get_running_loop().run_in_executor(_pool(), call)
 
 
 @lru_cache(maxsize=1)

@@ -12,11 +12,14 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
 from semsearch.errors import SemsearchError, UsageError
-from semsearch.types import JsonObject
+
+if TYPE_CHECKING:  # 10 ms that --help does not need
+    from semsearch.types import JsonObject
 
 # C0 and C1 controls, line and paragraph separators, and what reverses the direction of text
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")

@@ -12,7 +12,6 @@ bm25 is summed over words, higher is better (Robertson, Zaragoza 2009, with FTS5
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import sqlite3
@@ -185,6 +184,8 @@ def _corrected(connection: sqlite3.Connection, unknown: Sequence[str]) -> dict[s
     typed = [word for word in unknown if len(word) >= LEAST_LETTERS and word.isalpha() and word.isascii()]
     if not typed:
         return {}
+    import difflib  # 3 ms that most queries do not need
+
     connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, passages_fts, row)")
     found: dict[str, str] = {}
     for word, stem in list(zip(typed, map(_stem, typed), strict=True))[:MOST_CORRECTED]:
