@@ -69,8 +69,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Result = TypeVar("Result")
-
 
 def _silent(_: Progress) -> None:
     """The default progress callback: nothing."""
@@ -584,7 +582,7 @@ class Index:
         return self._writers[0]
 
 
-async def _in_a_thread(call: Callable[[], Result]) -> Result:
+async def _in_a_thread(call: Callable[[], T]) -> T:
     import asyncio  # 25 ms, and only asynchronous callers need it
 
     return await asyncio.get_running_loop().run_in_executor(_pool(), call)

@@ -18,9 +18,9 @@ from semsearch.errors import BadFilter
 from semsearch.stores.filters import BUILTINS
 
 _PLACEHOLDER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<![\w:]):(?P<name>[A-Za-z_]\w*)""")
-_COMPARISONS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$like": "like"}
-_OPERATORS = (*_COMPARISONS, "$contains", "$in", "$nin", "$exists", "$not", "$and", "$or")
-_COMPARISONS["$contains"] = "contains"
+_COMPARISONS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+_COMPARISONS |= {"$like": "like", "$contains": "contains"}
+_OPERATORS = (*_COMPARISONS, "$in", "$nin", "$exists", "$not", "$and", "$or")
 
 
 def bind(text: str, values: Mapping[str, object]) -> str:

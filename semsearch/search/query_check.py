@@ -21,10 +21,10 @@ def make_query(text: str | Query, fields: QueryFields) -> Query:
         raise UsageError(f"a query is a text or a Query, not {text!r}.", 'For example: search("how do I …").')
     for name in set(fields).difference(FIELDS):
         raise UsageError(f"a search has no {name!r}.", f"It has: {', '.join(FIELDS)}.")
-    changes: dict[str, object] = {**fields, "where": written(fields.get("where"), fields.get("values"))}
-    changes.pop("values", None)
-    if "where" not in fields:
-        del changes["where"]
+    changes: dict[str, object] = {name: value for name, value in fields.items() if name != "values"}
+    where = written(fields.get("where"), fields.get("values"))
+    if "where" in fields:
+        changes["where"] = where
     for name in ("must", "like"):
         if name in changes:
             changes[name] = _several(changes[name])

@@ -222,7 +222,7 @@ class Searcher:
         return hits, {**channels.plan, "allowed": None if allowed is None else len(allowed), "depth": min(depth, most)}
 
     def _channels(self, query: Query, target: Vectors | None, depth: int, allowed: Allowed | None) -> _Channels:
-        words = " ".join([query.text, *(text for text, _ in query.more)]).strip()
+        words = _words(query)
         channels = _Channels(cosine={}, bm25={}, fused={}, plan={"mode": query.mode}, warnings=())
         if target is not None:
             dense = self._reader.dense(self._space.id, target, depth, allowed, exact=query.exact)
@@ -247,7 +247,7 @@ class Searcher:
         null = self._null_distribution(state)
         if null is None:
             return {}
-        words = len(" ".join([query.text, *(text for text, _ in query.more)]).split()) or strength.LENGTHS[-1]
+        words = len(_words(query).split()) or strength.LENGTHS[-1]
         cosines = np.array([channels.cosine.get(one, -1.0) for one in channels.fused])
         values = null.strengths(cosines, words=words, passages=state.passages).tolist()
         return {
@@ -257,11 +257,12 @@ class Searcher:
 
     def _verdict(self, query: Query, hits: Sequence[Hit], state: _State, warnings: list[str]) -> bool:
         """Whether a hit is at least likely to answer the query. Keywords alone are no ground to deny it."""
-        if query.mode == "keyword" or not any(hit.strength is not None for hit in hits):
+        strengths = [hit.strength for hit in hits if hit.strength is not None]
+        if query.mode == "keyword" or not strengths:
             return bool(hits)
         if state.updating:
             warnings.append("the index is being updated, or an update was interrupted: strengths are provisional.")
-        best = max(hit.strength for hit in hits if hit.strength is not None)
+        best = max(strengths)
         if best < strength.LIKELY:
             warnings.append(
                 f"no good match: the best strength is {strength.rounded(best):.2f}, "
@@ -276,6 +277,11 @@ class Searcher:
             return
         for ids, vectors in self._reader.vectors(self._space.id, ids=missing):
             channels.cosine |= dict(zip(ids.tolist(), (vectors @ target[0]).tolist(), strict=True))
+
+
+def _words(query: Query) -> str:
+    """All texts that pull the query towards a meaning, for lexical search."""
+    return " ".join([query.text, *(text for text, _ in query.more)]).strip()
 
 
 def parse_filter(where: str | None, path: str | None) -> Filter | None:

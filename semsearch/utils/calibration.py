@@ -1,7 +1,8 @@
 """Calibration of cosines to strengths in 0 … 1: one in a thousand unrelated pairs reaches 0.5 or more.
 
-A cosine of 0.4 is a strong match for one encoder and noise for another. So it is compared with a null distribution (the
-"background" of an index): the cosines of random pairs of passages from different documents.
+A cosine of 0.4 is a strong match for one encoder and noise for another. So that of two texts is compared with a null
+distribution (the "background" of the encoder): the cosines of random pairs of unrelated texts. The strength of a hit
+is another, see `semsearch.utils.strength`.
 
     knee     = 2 median - q(0.001)                        clipped to q(0.9) … q(0.999)
     cosine <= knee:   strength = P(cosine) / P(knee) / 2        P, q: percentile, quantile of the null distribution

@@ -182,13 +182,15 @@ def _corrected(connection: sqlite3.Connection, unknown: Sequence[str]) -> dict[s
     Words with a digit are names of something, and short ones are too close to each other. Known words are stems.
     """
     typed = [word for word in unknown if len(word) >= LEAST_LETTERS and word.isalpha() and word.isascii()]
+    typed = typed[:MOST_CORRECTED]
     if not typed:
         return {}
     import difflib  # 3 ms that most queries do not need
 
     connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, passages_fts, row)")
     found: dict[str, str] = {}
-    for word, stem in list(zip(typed, map(_stem, typed), strict=True))[:MOST_CORRECTED]:
+    for word in typed:
+        stem = _stem(word)
         sql = "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?"
         first = stem[0]
         within = (first, chr(ord(first) + 1), len(stem) - 1, len(stem) + 1)
