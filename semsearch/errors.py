@@ -24,18 +24,26 @@ from pathlib import Path
 
 
 class SemsearchError(Exception):
-    """The base of every error that semsearch raises on purpose. `fix` is what to do next."""
+    """The base of every error that semsearch raises on purpose.
+
+    `fix` is what to do next in Python, and `command` at the command line, where that differs.
+    """
 
     exit_code = 1
 
-    def __init__(self, message: str, fix: str = "") -> None:
+    def __init__(self, message: str, fix: str = "", command: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.fix = fix
+        self.command = command or fix
 
     def __str__(self) -> str:
         """Message and fix on one line."""
         return f"{self.message} {self.fix}".rstrip()
+
+    def add(self, fix: str) -> None:
+        """Another way out, in both forms."""
+        self.fix, self.command = f"{self.fix} {fix}", f"{self.command} {fix}"
 
 
 class UsageError(SemsearchError):
@@ -70,10 +78,11 @@ class EncoderMismatch(SemsearchError):
 
     exit_code = 4
 
-    def __init__(self, index: str, *, built_with: str, got: str, fix: str) -> None:
+    def __init__(self, index: str, *, built_with: str, got: str, fix: str, command: str = "") -> None:
         super().__init__(
-            f"{index} was built with encoder {built_with} but {got} was given; their vectors cannot be compared.",
+            f"{index} was built with encoder {built_with} but opened with {got}; their vectors cannot be compared.",
             fix,
+            command,
         )
 
 

@@ -104,7 +104,11 @@ def data_folder(explicit: Path | None = None) -> Path:
     """The folder of public test sets: `explicit`, else SEMSEARCH_DATA. Raises UsageError where neither is set."""
     folder = explicit or os.environ.get(DATA)
     if not folder:
-        raise UsageError("the folder of the test sets is not set.", f"Use --data DIR, or set {DATA}.")
+        raise UsageError(
+            "the folder of the test sets is not set.",
+            f"Pass the folder, or set {DATA}.",
+            f"Use --data DIR, or set {DATA}.",
+        )
     return Path(folder)
 
 

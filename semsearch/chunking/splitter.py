@@ -58,10 +58,15 @@ class Splitter:
         if self.kind not in get_args(Kind):
             raise UnknownName("splitter", self.kind, get_args(Kind))
         if self.size < 1:
-            raise UsageError(f"passages cannot have {self.size} tokens.", "Use --chunk-size 1 or more.")
+            raise UsageError(
+                f"passages cannot have {self.size} tokens.",
+                "Choose a size of 1 or more.",
+                "Use --chunk-size 1 or more.",
+            )
         if not 0 <= self.overlap < self.size:
             raise UsageError(
                 f"an overlap of {self.overlap} tokens does not fit into passages of {self.size}.",
+                f"Choose an overlap between 0 and {self.size - 1}.",
                 f"Use --overlap between 0 and {self.size - 1}.",
             )
 

@@ -89,10 +89,17 @@ def guard(root: Path, count: int | None, *, yes: bool) -> None:
         return
     place = root.resolve()
     if place in (Path(place.anchor), Path.home().resolve(), Path.home().resolve().parent):
-        raise GuardRail(f"{place} is a whole disk or home folder.", "Name a folder in it, or add --yes.")
+        raise GuardRail(
+            f"{place} is a whole disk or home folder.",
+            "Name a folder in it, or confirm it: SyncOptions(yes=True).",
+            "Name a folder in it, or add --yes.",
+        )
     if count is not None and count > MAX_FILES:
-        fix = "Name a smaller folder, use --include or --exclude, or add --yes."
-        raise GuardRail(f"{root} has more than {MAX_FILES:,} files to index.", fix)
+        raise GuardRail(
+            f"{root} has more than {MAX_FILES:,} files to index.",
+            "Name a smaller folder, use the include or exclude of Rules, or SyncOptions(yes=True).",
+            "Name a smaller folder, use --include or --exclude, or add --yes.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +202,7 @@ def _checked(path: Path, relative: str, status: os.stat_result, rules: Rules) ->
         return Skipped(relative, f"binary file ({BINARY[suffix]})")
     if status.st_size > rules.max_bytes and suffix not in rules.streamed:
         limit = f"{rules.max_bytes / 2**20:g} MB"
-        return Skipped(relative, f"{_megabytes(status.st_size)} is over the limit of {limit} (--max-file-size)")
+        return Skipped(relative, f"{_megabytes(status.st_size)} is over the limit of {limit} for files")
     return FoundFile(path, relative, status.st_size, status.st_mtime_ns)
 
 

@@ -54,6 +54,7 @@ def absent(device: str, why: str) -> DeviceUnavailable:
     """The error for a requested device that is not available."""
     return DeviceUnavailable(
         f"device {device} was requested, but {why}.",
+        'Use device="cpu" or "auto".',
         "Use --device cpu or auto; semsearch doctor shows what is missing.",
     )
 
@@ -61,7 +62,9 @@ def absent(device: str, why: str) -> DeviceUnavailable:
 @cache
 def fell_back(what: str, why: str) -> None:
     """Warn once, in one line, that a GPU is available and not used."""
-    logging.getLogger("semsearch").warning("%s runs on the CPU: %s. See: semsearch doctor", what, why)
+    logging.getLogger("semsearch").warning(
+        "%s runs on the CPU: %s. The command `semsearch doctor` shows what is missing.", what, why
+    )
 
 
 def first_line(error: object) -> str:

@@ -58,7 +58,9 @@ def open_backend(
         return OnnxBackend(bundle, device=device, threads=threads), resolved
     if backend == "onnx":
         raise UsageError(
-            f"{reference.model} has no ONNX weights.", f"Export it first: semsearch export {reference.model} -o DIR"
+            f"{reference.model} has no ONNX weights.",
+            'Export it first with semsearch.export, or use backend="torch".',
+            f"Export it first: semsearch export {reference.model} -o DIR",
         )
     return _torch(bundle, trust)(bundle, device=device, threads=threads, trust=trust), resolved
 
@@ -103,7 +105,7 @@ def describe(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Refe
     source = entry.get("source") or (f"https://huggingface.co/{model.removeprefix(HUB)}" if of_hub else "")
     bundle = _checkpoints().describe(folder, resolved, name=name, source=source, trust=trust)
     if chosen != reference:
-        LOG.warning("no template was named: %s is read with %s. See: semsearch templates list", model, chosen.template)
+        LOG.warning("no template was named: %s is read with %s.", model, chosen.template)
     return replace(bundle, licence=bundle.licence or entry.get("licence", "")), resolved
 
 

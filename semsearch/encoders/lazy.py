@@ -105,7 +105,8 @@ class LazyEncoder(BaseEncoder):
             raise NotFound(
                 f"index {self._index} was built with the encoder {running!r}, which cannot be loaded by name: "
                 f"{error.message}",
-                "Pass the encoder: Index.open(NAME, encoder=ENCODER), or -m MODEL on the command line.",
+                "Pass encoder= to Index.open.",
+                "Search with --mode keyword, or open the index in Python with its encoder.",
             ) from error
         if model.fingerprint == self.fingerprint:
             return model
@@ -115,7 +116,8 @@ class LazyEncoder(BaseEncoder):
             self._index,
             built_with=f"{self.name}@{self.fingerprint[:8]}",
             got=f"{model.name}@{model.fingerprint[:8]}",
-            fix=f"{first}, search with --mode keyword, or build the index anew "
+            fix=f'{first}, search with mode="keyword", or build the index anew.',
+            command=f"{first}, search with --mode keyword, or build the index anew "
             f"(semsearch rm {self._index}, then semsearch index).",
         )
 

@@ -77,7 +77,11 @@ def check_local(model: str) -> tuple[str, str]:
     if named is None:
         raise UsageError(f"{model} is part of semsearch.", "Only models of the hub can be removed.")
     if not hub.known(named):
-        raise NotFound(f"hf:{named} is not on this machine.", "See: semsearch models list")
+        raise NotFound(
+            f"hf:{named} is not on this machine.",
+            "Encoder.list_local() lists those that are.",
+            "See: semsearch models list",
+        )
     return named, reference.revision
 
 
@@ -85,7 +89,11 @@ def on_hub(model: str) -> tuple[str | None, Reference]:
     """The hub name of `model`, None if it is a part of semsearch. Raises UsageError for anything else."""
     named, reference = hub_name(model)
     if named is None and reference.model not in model_folders.catalogue():
-        raise UsageError(f"{model} is not a model of the hub.", "Use hf:owner/name, or see: semsearch models list")
+        raise UsageError(
+            f"{model} is not a model of the hub.",
+            "Use hf:owner/name, or see Encoder.catalogue().",
+            "Use hf:owner/name, or see: semsearch models list",
+        )
     return named, reference
 
 

@@ -144,6 +144,7 @@ class TorchBackend(BundleBackend):
         if self.method.masks != prompt.masks and (self.method.masks is not None or not prompt.masks):
             raise UsageError(
                 f"method {self.bundle.method} reads {self.method.masks} [MASK]s, and the prompt has {prompt.masks}.",
+                "Use a template of that method.",
                 "Use a template of that method: semsearch templates list",
             )
         rows = self._tokenizer.ids(texts, prompt)

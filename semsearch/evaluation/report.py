@@ -120,10 +120,14 @@ def read(paths: Iterable[Path]) -> list[Run]:
     files: list[Path] = []
     for path in paths:
         if not path.exists():
-            raise NotFound(f"{path} does not exist.", "Name a file or folder written by --report.")
+            raise NotFound(
+                f"{path} does not exist.",
+                "Name a file or folder with saved runs.",
+                "Name a file or folder written by --report.",
+            )
         files += sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
     if not files:
-        raise NotFound("there are no runs.", "Make one: semsearch eval … --report FOLDER")
+        raise NotFound("there are no runs.", "Make one with save_run.", "Make one: semsearch eval … --report FOLDER")
     return sorted((_read(file) for file in files), key=lambda each: str(each["date"]))
 
 
@@ -194,10 +198,16 @@ def _read(file: Path) -> Run:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file} cannot be read as JSON: {error}.", "Name files written by --report.") from None
+        raise UsageError(
+            f"{file} cannot be read as JSON: {error}.", "Name files of saved runs.", "Name files written by --report."
+        ) from None
     missing = next((key for key in REQUIRED if _is_missing(found, key)), None)
     if missing or not isinstance(found["table"], dict):
-        raise UsageError(f"{file} is not a run: it has no {missing or 'table'}.", "Name files written by --report.")
+        raise UsageError(
+            f"{file} is not a run: it has no {missing or 'table'}.",
+            "Name files of saved runs.",
+            "Name files written by --report.",
+        )
     return dict(found)
 
 

@@ -184,7 +184,11 @@ def _root(data: Path) -> Path:
 
 
 def _missing(data: Path) -> NoReturn:
-    raise NotFound(f"there are no STS tasks in {data}.", "Name the folder that contains STS/ and SICK/: --data DIR.")
+    raise NotFound(
+        f"there are no STS tasks in {data}.",
+        "Name the folder that contains STS/ and SICK/.",
+        "Name the folder that contains STS/ and SICK/: --data DIR.",
+    )
 
 
 def _lines(file: Path) -> list[str]:
@@ -192,7 +196,9 @@ def _lines(file: Path) -> list[str]:
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
-        raise NotFound(f"the task's file {file} does not exist.", "Check the folder: --data DIR.") from error
+        raise NotFound(
+            f"the task's file {file} does not exist.", "Check the folder.", "Check the folder: --data DIR."
+        ) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is not UTF-8 (byte {error.start}).", "Use SentEval's files.") from None
     return text.removesuffix("\n").split("\n")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 DTYPES = ("fp32", "fp16", "int8")
 TARGETS = ("onnx", "torch")
+ANOTHER = "Name another folder.", "Name another folder: -o DIR"  # in Python, and at the command line
 
 
 def silent(step: str) -> None:
@@ -91,6 +92,7 @@ def export_backend(
     if to == "onnx" and backend.bundle.precision != "fp32":
         raise UsageError(
             f"{backend.name} is loaded in {backend.bundle.precision}: an export starts from full precision.",
+            "Leave dtype out of its name, and choose the precision of the export.",
             "Leave dtype out of its name; --dtype fp16 and int8 choose the precision of the export.",
         )
     with _replaced(Path(out), force=force, source=backend.bundle.folder) as place:
@@ -107,7 +109,11 @@ def export_backend(
 def _load(reference: Reference, trust: bool) -> TorchBackend:
     """The PyTorch back end for `reference`, in full precision unless the reference names another."""
     if reference.model == factory.HASHING:
-        raise UsageError(f"{reference.model} has no model to export.", "Name a folder, or see: semsearch models list")
+        raise UsageError(
+            f"{reference.model} has no model to export.",
+            "Name the folder of a model.",
+            "Name a folder, or see: semsearch models list",
+        )
     folder = model_folders.find(reference.model, reference.revision)
     saved = (folder / bundles.MANIFEST).is_file()
     if saved and bundles.read(folder).weights.endswith(bundles.ONNX):
@@ -166,16 +172,18 @@ def _check_folder(out: Path, *, force: bool = False, source: Path | None = None)
     """Raises UsageError where `out` cannot be created or replaced, or is `source`, the folder of the model."""
     out = out.expanduser().resolve()
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file.", "Name a folder for the bundle: -o DIR")
+        raise UsageError(f"{out} is a file.", "Name a folder for the bundle.", "Name a folder for the bundle: -o DIR")
     if not out.is_dir() or not any(out.iterdir()):
         return
     if source is not None and out in (source.resolve(), *source.resolve().parents):
-        raise UsageError(f"{out} is the folder of the model itself.", "Name another folder: -o DIR")
+        raise UsageError(f"{out} is the folder of the model itself.", *ANOTHER)
     if not force:
-        more = ", or use --force to replace the bundle in it" if (out / bundles.MANIFEST).is_file() else ""
-        raise UsageError(f"{out} is not empty.", f"Name another folder{more}.")
-    if not (out / bundles.MANIFEST).is_file():
+        if not (out / bundles.MANIFEST).is_file():
+            raise UsageError(f"{out} is not empty.", "Name another folder.")
         raise UsageError(
-            f"{out} contains no bundle (no {bundles.MANIFEST}), and --force replaces only bundles.",
-            "Name another folder: -o DIR",
+            f"{out} is not empty.",
+            "Name another folder, or use force=True to replace the bundle in it.",
+            "Name another folder, or use --force to replace the bundle in it.",
         )
+    if not (out / bundles.MANIFEST).is_file():
+        raise UsageError(f"{out} contains no bundle (no {bundles.MANIFEST}), and only bundles are replaced.", *ANOTHER)

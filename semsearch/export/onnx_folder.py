@@ -116,6 +116,7 @@ def _is_for_one_prompt(backend: TorchBackend, graph: Graph, example: Inputs) -> 
         raise UsageError(
             f"method {backend.bundle.method} counts the tokens of its prompt, and {backend.bundle.name} has one prompt "
             "for queries and another for passages: one graph cannot serve both.",
+            "Choose a template with one prompt.",
             "Choose a template with one prompt: --template T",
         )
     return True

@@ -32,9 +32,12 @@ STS_POINTS = 0.3
 SPEARMAN = 0.98
 MEAN_COSINE = 0.97
 FIXES = {
-    "fp32": "Use it in PyTorch, without export.",
-    "fp16": "Use --dtype fp32.",
-    "int8": "Use --dtype fp32, or check it on STS-B dev: --data DIR.",
+    "fp32": ("Use it in PyTorch, without export.",),
+    "fp16": ("Export it in fp32.", "Use --dtype fp32."),
+    "int8": (
+        "Export it in fp32, or check it on STS-B dev.",
+        "Use --dtype fp32, or check it on STS-B dev: --data DIR.",
+    ),
 }
 PROBES = (  # one token, empty, non-Latin, odd spaces, quotes, endings; probes() adds special tokens and long texts
     "a",
@@ -118,5 +121,5 @@ def check_gate(figures: Mapping[str, float], dtype: str) -> str:
 def _require(passed: bool, dtype: str, what: str) -> None:
     if not passed:  # also where a figure is NaN
         raise GateFailed(
-            f"the {dtype} export differs from its source: {what} is required. Nothing was written.", FIXES[dtype]
+            f"the {dtype} export differs from its source: {what} is required. Nothing was written.", *FIXES[dtype]
         )

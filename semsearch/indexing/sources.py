@@ -128,7 +128,9 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
     Raises UsageError where there is nothing to follow, NotFound for a path that is not there.
     """
     if not paths and not roots.roots:
-        raise UsageError("there is no PATH, and this index follows none.", "Name a folder: semsearch index FOLDER")
+        raise UsageError(
+            "there is no path, and this index follows none.", "Name a folder.", "Name one: semsearch index FOLDER"
+        )
     for path in paths:
         if not path.exists():
             raise NotFound(f"there is no file or folder {str(path)!r}.", "Check the path; nothing was changed.")

@@ -61,8 +61,10 @@ def check_smaller_batch_helps(error: Exception, device: str, *, texts: int, toke
     if not known and not any(sign in str(error).lower() for sign in FULL):
         raise error
     if texts == 1:
-        fix = "Close other programs, or choose a smaller model." if device == "cpu" else "Use --device cpu."
-        raise SemsearchError(f"the memory of {device} does not hold one text of {tokens} tokens.", fix) from error
+        message = f"the memory of {device} does not hold one text of {tokens} tokens."
+        if device == "cpu":
+            raise SemsearchError(message, "Close other programs, or choose a smaller model.") from error
+        raise SemsearchError(message, 'Use device="cpu".', "Use --device cpu.") from error
 
 
 def halve_when_full(

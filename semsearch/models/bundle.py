@@ -145,6 +145,7 @@ def read(folder: Path) -> Bundle:
     if not (folder / MANIFEST).is_file():
         raise NotFound(
             f"{folder} is not an encoder: it has no {MANIFEST}.",
+            "Name the folder of an exported encoder.",
             "Name the folder of an exported encoder, or see: semsearch models list",
         )
     try:

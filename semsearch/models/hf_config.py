@@ -124,7 +124,8 @@ def _model(folder: Path, trust: bool) -> _Model:
     if config.get("auto_map") and not trust:
         raise UsageError(
             f"{folder} contains code of its own ({CONFIG}: auto_map), which is not run.",
-            "If you trust its author, use --trust-remote-code (in Python trust_remote_code=True).",
+            "If you trust its author, use trust_remote_code=True.",
+            "If you trust its author, use --trust-remote-code.",
         )
     if config.get("is_encoder_decoder") or config.get("model_type") == "funnel":
         raise UsageError(
@@ -175,12 +176,12 @@ def _check_template(template: Template, base: Bundle, model: _Model) -> None:
     if template.masks and model.causal:
         raise UsageError(
             f"{label} has a [MASK], and {base.name} ({model.kind}) is a decoder, which reads none.",
-            "Use --template prompteol, pretended-cot or knowledge-enhancement.",
+            "Use the template prompteol, pretended-cot or knowledge-enhancement.",
         )
     if template.masks and "mask" not in base.tokens:
         raise UsageError(
             f"{label} has a [MASK], and the tokenizer of {base.name} has no such token.",
-            "Use --template mean, or a model trained with masked tokens (BERT, RoBERTa).",
+            "Use the template mean, or a model trained with masked tokens (BERT, RoBERTa).",
         )
     kinds = set(template.kinds)
     kind = "any" if "any" in kinds or {"causal"} < kinds else "causal" if "causal" in kinds else "masked"
@@ -208,7 +209,11 @@ def _max_tokens(model: _Model, words: Vocabulary, reference: Reference, configur
 def _precision(model: _Model, found: str, reference: Reference) -> str:
     """The requested precision; else fp32 for encoders, and the saved precision for decoders, which are large."""
     if reference.dtype == "int8":
-        raise UsageError("int8 is for exported encoders.", "Export it: semsearch export MODEL -o DIR --dtype int8")
+        raise UsageError(
+            "int8 is for exported encoders.",
+            "Export it with semsearch.export.",
+            "Export it: semsearch export MODEL -o DIR --dtype int8",
+        )
     if reference.dtype == "nf4" and not model.causal:
         raise UsageError(f"nf4 is for decoders, and {model.folder} is an encoder.", "Use fp32, bf16 or fp16.")
     return reference.dtype or (safetensors_files.precision(model.folder, found) if model.causal else "fp32")

@@ -71,7 +71,11 @@ def download(name: str, revision: str = "") -> Path:
     """
     _check_name(name)
     if offline():
-        raise NotFound(f"hf:{name} cannot be downloaded in offline mode.", "Leave out --offline.")
+        raise NotFound(
+            f"hf:{name} cannot be downloaded in offline mode.",
+            "Allow the network: unset SEMSEARCH_OFFLINE and HF_HUB_OFFLINE.",
+            "Leave out --offline.",
+        )
     from huggingface_hub import snapshot_download
 
     fetch = partial(
@@ -100,7 +104,11 @@ def remove(name: str, revision: str = "") -> int:
     cached = [each for repo in repos for each in repo.revisions]
     doomed = [each.commit_hash for each in cached if not revision or revision in (each.commit_hash, *each.refs)]
     if not doomed:
-        raise NotFound(f"{hub_id(name, revision)} is not on this machine.", "See: semsearch models list")
+        raise NotFound(
+            f"{hub_id(name, revision)} is not on this machine.",
+            "Encoder.list_local() lists those that are.",
+            "See: semsearch models list",
+        )
     strategy = found.delete_revisions(*doomed)
     strategy.execute()
     return int(strategy.expected_freed_size)

@@ -51,7 +51,11 @@ def _no_folder(name: str, folder: Path) -> NotFound:
     """The error for a path that does not exist, with a similar name beside it."""
     hint = _similar(folder.name, _beside(folder), folder.parent)
     on_hub = f" A model of the hub is written {HUB}{name}." if re.fullmatch(r"[\w-]+/[\w.-]+", name) else ""
-    return NotFound(f"there is no folder {name}.", f"{hint}Check the path, or see: semsearch models list.{on_hub}")
+    return NotFound(
+        f"there is no folder {name}.",
+        f"{hint}Check the path.{on_hub}",
+        f"{hint}Check the path, or see: semsearch models list.{on_hub}",
+    )
 
 
 def _similar(name: str, known: list[str], parent: Path = Path()) -> str:
@@ -78,6 +82,7 @@ def fetch(name: str, revision: str = "") -> Path:
         model = hub.hub_id(name, revision)
         raise NotFound(
             f"{model} is not on this machine and cannot be downloaded in offline mode.",
+            f"Fetch it once with the network: Encoder.pull({model!r}).",
             f"Fetch it once without --offline: semsearch models pull {model}",
         )
     return pull(name, revision)

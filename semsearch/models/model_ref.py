@@ -56,7 +56,11 @@ class Reference:
             raise UsageError(f"an encoder is named by a text or a path, not {text!r}.", 'For example: "default".')
         model, fragment = _split(text)
         if not model:
-            raise UsageError(f"{text!r} names no model.", "Write MODEL or MODEL#TEMPLATE: see semsearch models list")
+            raise UsageError(
+                f"{text!r} names no model.",
+                "Write MODEL or MODEL#TEMPLATE.",
+                "Write MODEL or MODEL#TEMPLATE: see semsearch models list",
+            )
         parts: JsonObject = {}
         while fragment:
             key, value, fragment = _next(fragment)
@@ -139,7 +143,7 @@ def _checked(key: str, value: object) -> object:
 
 
 FIELDS: dict[str, tuple[type, str]] = {
-    "template": (str, "a name of `semsearch templates list`, a TOML file, or a text with [X]"),
+    "template": (str, "the name of a template, a TOML file, or a text with [X]"),
     "dtype": (str, f"one of {', '.join(PRECISIONS)}"),
     "layer": (int, "a whole number: 0 is the embeddings, -1 the last layer"),
     "max_tokens": (int, "a whole number, 1 or more"),

@@ -121,7 +121,7 @@ def resolve_all(spec: str, *, causal: bool = False) -> list[Template]:
     try:
         return [find(spec)]
     except UnknownName as error:
-        error.fix += f" Or pass a TOML file, or a text with {SLOT} in place of the sentence."
+        error.add(f"Or pass a TOML file, or a text with {SLOT} in place of the sentence.")
         raise
 
 
@@ -182,7 +182,7 @@ def _of_file(path: Path, causal: bool = False) -> dict[str, Template]:
         try:
             found[name] = _template(name, _merged(content, one), causal)
         except UsageError as error:
-            raise UsageError(f"{path}, template {name}: {error.message}", error.fix) from error
+            raise UsageError(f"{path}, template {name}: {error.message}", error.fix, error.command) from error
     return found
 
 

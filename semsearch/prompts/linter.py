@@ -262,7 +262,7 @@ def _kind(case: _Case) -> Iterator[Finding]:
     """Whether template and method are made for this kind of model."""
     if not case.kind:
         return
-    model, fix = FAMILIES[case.kind], f"See: semsearch templates list --kind {case.kind}"
+    model, fix = FAMILIES[case.kind], f"Choose a template of kind {case.kind}."
     kinds = case.made_for or set(case.template.kinds)
     if case.causal and case.kind != "causal":
         yield _error("method", f"method {case.template.method} needs a causal model, and this is {model}.", fix)

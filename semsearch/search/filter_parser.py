@@ -103,7 +103,7 @@ def parse(expression: str) -> Filter:
     from lark import UnexpectedInput  # 0.09 s: only where there is a filter
 
     if not expression.strip():
-        raise BadFilter("the filter is empty.", "Write one like `year > 2020`, or leave --where out.")
+        raise BadFilter("the filter is empty.", "Write one like `year > 2020`, or leave it out.")
     if len(expression) > LONGEST:
         raise BadFilter(f"the filter has {len(expression):,} characters; {LONGEST:,} is the most.")
     _check_characters(expression)

@@ -66,7 +66,9 @@ def check(query: Query, *, has_vector: bool = False) -> None:
     if not isinstance(query.offset, int) or query.offset < 0:
         raise UsageError(f"offset must be a whole number of at least 0, not {query.offset!r}.", "Leave it out.")
     if not isinstance(query.k, int) or query.k < 1:
-        raise UsageError(f"k must be a whole number of at least 1, not {query.k!r}.", "For example: k=10.")
+        raise UsageError(
+            f"k must be a whole number of at least 1, not {query.k!r}.", "For example: k=10.", "For example: -k 10"
+        )
     for name, value, known in (("mode", query.mode, get_args(Mode)), ("group", query.group, get_args(Group))):
         if value not in known:
             raise UnknownName(name, str(value), known)

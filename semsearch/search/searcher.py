@@ -215,7 +215,7 @@ class Searcher:
             depth *= 4
         if collapsed.gone:
             warnings.append(
-                f"{collapsed.gone} passages are hidden: their files are gone. Run `semsearch index` to update."
+                f"{collapsed.gone} passages are hidden: their files are gone. Update the index to remove them."
             )
         warnings += channels.warnings
         hits = [_hit(rank, found, channels, state) for rank, found in enumerate(collapsed.hits, 1)]

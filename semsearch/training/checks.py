@@ -25,6 +25,7 @@ def find_base(reference: Reference) -> Path:
     if reference.dim is not None:
         raise UsageError(
             f"{reference.model} is trained with all its dimensions, so dim {reference.dim} cannot be chosen.",
+            f"To make the first {reference.dim} usable on their own too: matryoshka_dims=({reference.dim},).",
             f"To make the first {reference.dim} usable on their own too: --matryoshka-dims {reference.dim}",
         )
     folder = model_folders.find(reference.model, reference.revision)
@@ -51,7 +52,7 @@ def check_data(objective: BaseObjective, dataset: Dataset, method: str, *, has_t
         # the negatives are the other texts of the batch: without any, the loss is 0
         raise UsageError(
             f"{method} contrasts a text with the others of its batch, and a batch has one.",
-            "Use --batch-size 2 or more.",
+            "Use a batch size of 2 or more.",
         )
     if objective.labels in ("score", "class") and dataset.labels is None:
         raise UsageError(
@@ -59,4 +60,4 @@ def check_data(objective: BaseObjective, dataset: Dataset, method: str, *, has_t
             "Add a column score or label, or choose a method that needs none.",
         )
     if objective.labels == "teacher" and not has_teacher:
-        raise UsageError(f"{method} needs a teacher.", "Name one: --teacher MODEL")
+        raise UsageError(f"{method} needs a teacher.", "Name one: teacher=.", "Name one: --teacher MODEL")

@@ -144,9 +144,11 @@ class Loop:
         )
         if not math.isfinite(loss) or not math.isfinite(norm):
             what = f"loss is {loss}" if not math.isfinite(loss) else f"gradient norm is {norm}"
-            lower = f"--learning-rate {self.hyperparameters.learning_rate / 2:g} --force"
+            lower, fix = self.hyperparameters.learning_rate / 2, "Start anew with a lower learning rate"
             raise SemsearchError(
-                f"the {what} at step {self.state.step + 1}.", f"Start anew with a lower learning rate: {lower}"
+                f"the {what} at step {self.state.step + 1}.",
+                f"{fix}: {lower:g}.",
+                f"{fix}: --learning-rate {lower:g} --force",
             )
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate(self.hyperparameters, self.state.step, self.schedule.steps)

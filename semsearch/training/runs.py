@@ -24,7 +24,10 @@ from semsearch.utils import atomic_write, writer_lock
 
 RUN = "run"
 SETTINGS, METRICS, RESULT = "settings.json", "metrics.jsonl", "result.json"
-START_ANEW = "Name another folder with -o, or use --force to start anew."
+START_ANEW = (  # in Python, and at the command line
+    "Name another folder, or use force=True to start anew.",
+    "Name another folder with -o, or use --force to start anew.",
+)
 
 State = Literal["running", "stopped", "done"]
 
@@ -55,7 +58,11 @@ def training_run(folder: str | Path) -> TrainingRun:
     home = path / RUN
     settings = read_json(home / SETTINGS)
     if settings is None:
-        raise NotFound(f"{path} is not the folder of a training run.", "Start one: semsearch train … -o DIR")
+        raise NotFound(
+            f"{path} is not the folder of a training run.",
+            "Start one with semsearch.training.train.",
+            "Start one: semsearch train … -o DIR",
+        )
     pid = writer_lock.holder(home)  # before the result, which is written while the lock is held
     result = read_json(home / RESULT)
     state: State = "running" if pid else "done" if result else "stopped"
@@ -124,4 +131,4 @@ def read_json(file: Path) -> JsonObject | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise Corrupt(f"{file} cannot be read: {error}.", START_ANEW) from error
+        raise Corrupt(f"{file} cannot be read: {error}.", *START_ANEW) from error

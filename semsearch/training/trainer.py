@@ -86,7 +86,9 @@ def train(
     hyperparameters = config.hyperparameters()
     base = load_base(config.base, hyperparameters, trust=trust_remote_code)
     if folder.path.resolve() in (base.folder.resolve(), *base.folder.resolve().parents):
-        raise UsageError(f"{folder.path} contains the base model itself.", "Name another folder: -o DIR")
+        raise UsageError(
+            f"{folder.path} contains the base model itself.", "Name another folder.", "Name another folder: -o DIR"
+        )
     if config.threads:
         torch.set_num_threads(config.threads)
     plan = schedule.plan(

@@ -39,7 +39,7 @@ def path_regex(pattern: str) -> re.Pattern[str]:
         raise BadFilter(f"the path pattern {pattern[:40]!r} has more than {MOST_STARS} `**`.", "Use fewer.")
     if not names:
         if not pattern:
-            raise BadFilter("the path pattern is empty.", "Write one like notes/**, or leave --path out.")
+            raise BadFilter("the path pattern is empty.", "Write one like notes/**, or leave it out.")
         return re.compile("")
     anywhere = len(names) == 1 and not pattern.startswith(("/", "./"))
     below = "/.+" if pattern.endswith("/") else "" if re.search(r"[*?\[]", names[-1]) else "(?:/.*)?"

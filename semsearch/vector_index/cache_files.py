@@ -32,7 +32,7 @@ DELTA_SHARE = 0.05  # … or this share of a large index, which is expensive to 
 DEAD_SHARE = 0.20  # of a cache; with more, every search fetches far more than it shows
 FILES = "vectors-*.cache*"  # every file made here, also unfinished ones and those set aside
 REQUESTED = "was requested"  # a reason for a backend
-FIX = "The next `semsearch index` builds a new one, or at once: semsearch compact"
+FIX = "The next update of the index builds a new one; so does compacting it, at once."
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def test_any_bytes_are_read_skipped_or_unreadable(name: str, tmp_path: Path) -> 
         except Unreadable as error:
             assert error.message
         except UsageError as error:  # a database without the table or the column that the query names
-            assert name == "sqlite" and "--sql" in str(error)
+            assert name == "sqlite" and "query" in str(error)
         else:
             assert all(isinstance(item, Document | Skipped) for item in found)
             for item in found:

@@ -170,8 +170,8 @@ def test_a_file_over_the_limit_is_skipped_with_both_sizes(tmp_path: Path) -> Non
     with (tmp_path / "just.txt").open("wb") as file:
         file.truncate(10 * 2**20 + 1)
     assert reasons(tmp_path) == {
-        "big.txt": "12.4 MB is over the limit of 10 MB (--max-file-size)",
-        "just.txt": "10.1 MB is over the limit of 10 MB (--max-file-size)",
+        "big.txt": "12.4 MB is over the limit of 10 MB for files",
+        "just.txt": "10.1 MB is over the limit of 10 MB for files",
     }
     assert names(tmp_path) == ["records.jsonl"]
     assert "records.jsonl" in reasons(tmp_path, Rules(streamed=()))
@@ -228,7 +228,7 @@ def test_whole_disks_and_homes_are_guarded(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("HOME", str(tmp_path))
     for place in (Path("/"), tmp_path, tmp_path / "sub" / ".."):
         (tmp_path / "sub").mkdir(exist_ok=True)
-        with pytest.raises(GuardRail, match="--yes"):
+        with pytest.raises(GuardRail, match="yes=True"):
             walk.guard(place, None, yes=False)
         walk.guard(place, 10**9, yes=True)
     walk.guard(tmp_path / "sub", walk.MAX_FILES, yes=False)

@@ -251,7 +251,7 @@ def test_method_and_kind_of_model_must_go_together(made: Made, golden: Path) -> 
         for kind in (CausalBackend, torch_encoder.MaskedBackend):
             with pytest.raises(UsageError, match=why) as caught:
                 kind(told, device="cpu")
-            assert caught.value.exit_code == 2 and "--template" in caught.value.fix
+            assert caught.value.exit_code == 2 and "template" in caught.value.fix
 
 
 def test_training_reaches_the_blocks_that_are_read_and_no_other(made: Made) -> None:

@@ -256,7 +256,7 @@ def test_a_beginning_that_is_none_is_refused(dim: int) -> None:
 
 
 def test_what_compares_layers_cannot_be_nested() -> None:
-    with pytest.raises(UsageError, match=r"compares layers cannot be trained.*--matryoshka-dims"):
+    with pytest.raises(UsageError, match=r"compares layers cannot be trained.*shorter lengths"):
         nested("sg", (4,))
 
 

@@ -156,7 +156,7 @@ def test_a_state_that_does_not_fit_is_told(tmp_path: Path, damage: str) -> None:
         file.write_text("a diary")
     else:
         learned = {"b": torch.nn.Parameter(torch.ones(2))}
-    with pytest.raises(Corrupt, match=r"does not fit this run.*--force"):
+    with pytest.raises(Corrupt, match=r"does not fit this run.*force=True"):
         state.load(tmp_path, WeightAverage(learned, 0.0), learned, optimiser)
 
 
@@ -185,7 +185,7 @@ def test_what_may_differ_is_told_and_not_refused(tmp_path: Path, caplog: pytest.
     with pytest.raises(UsageError, match=r"with recipe\.rate 0\.1, and now it is 0\.2"):
         folder.result({**told, "recipe": {"rate": 0.2}})
     (folder.home / "settings.json").write_text("{")
-    with pytest.raises(Corrupt, match=r"settings\.json cannot be read.*--force"):
+    with pytest.raises(Corrupt, match=r"settings\.json cannot be read.*force=True"):
         folder.result(told)
 
 

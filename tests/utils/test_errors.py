@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from semsearch import errors
+from semsearch.cli import commands
+from semsearch.cli.output import console
 
 
 class Distribution:
@@ -51,3 +56,69 @@ def test_in_a_checkout_the_extra_is_installed_from_the_checkout() -> None:
 def test_an_unknown_name_suggests_the_closest_and_lists_all() -> None:
     error = errors.UnknownName("loader", "jsnol", ["csv", "jsonl"])
     assert str(error) == "no loader is called 'jsnol'. Did you mean 'jsonl'? Choose from: csv, jsonl."
+
+
+def test_an_error_advises_in_python_and_at_the_command_line_in_their_own_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = errors.UsageError("a.", 'Use device="cpu".', "Use --device cpu.")
+    error.add("Or buy a GPU.")
+    assert str(error) == 'a. Use device="cpu". Or buy a GPU.'
+    console.print_error(error)
+    assert capsys.readouterr().err == "error: a. Use --device cpu. Or buy a GPU.\n"
+    assert console.error_object(error)["fix"] == "Use --device cpu. Or buy a GPU."
+    assert console.error_object(errors.UsageError("a.", "b."))["fix"] == "b."
+
+
+AT_COMMAND_LINE = re.compile(
+    rf"(?<![\w-])--[a-z][\w-]+|(?<![\w-])-[a-z] [A-Z0-9]|\bsemsearch ({'|'.join(commands.TABLE)})\b"
+)
+IN_PYTHON = re.compile(r"\w+\([^)]*\)|(?<![#,…])\b[a-z_]+=")  # MODEL#dtype=bf16 is a name
+
+
+def test_no_error_of_the_library_gives_advice_for_the_command_line_alone() -> None:
+    found = [
+        f"{file.name}:{text.lineno}: {text.value}"
+        for file in sorted(Path(errors.__file__).parent.rglob("*.py"))
+        if "cli" not in file.parts
+        for fix, _ in advice(ast.parse(file.read_text(encoding="utf-8")))
+        for text in texts(fix)
+        if AT_COMMAND_LINE.search(text.value)
+    ]
+    assert found == []
+
+
+def test_no_error_advises_a_user_of_the_command_line_to_call_a_function() -> None:
+    found = [
+        f"{file.name}:{text.lineno}: {text.value}"
+        for file in sorted(Path(errors.__file__).parent.rglob("*.py"))
+        for fix, command in advice(ast.parse(file.read_text(encoding="utf-8")))
+        if not command or "cli" in file.parts
+        for text in texts(command or fix)
+        if IN_PYTHON.search(text.value) and file.name not in ONLY_IN_PYTHON
+    ]
+    assert found == []
+
+
+ONLY_IN_PYTHON = {
+    "base.py",
+    "encoder.py",
+    "index.py",
+    "query_check.py",
+    "sts.py",
+    "writer.py",
+}  # of what no command passes
+
+
+def advice(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST | None]]:
+    """What each call of an error says in Python, message and fix together, and at the command line if it differs."""
+    kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
+            named = {each.arg: each.value for each in node.keywords}
+            command = named.pop("command", node.args[2] if len(node.args) > 2 else None)
+            yield ast.List([*node.args[:2], *named.values()]), command
+
+
+def texts(tree: ast.AST) -> list[ast.Constant]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]

@@ -68,10 +68,10 @@ def _run(name: str, check: Iterator[Finding], facts: Facts) -> Iterator[Finding]
     try:
         yield from check
     except MissingExtra as error:
-        engine = install_command("cpu") in error.fix
-        yield Finding(name, "broken", error.message, findings.install(facts) if engine else error.fix)
+        engine = install_command("cpu") in error.command
+        yield Finding(name, "broken", error.message, findings.install(facts) if engine else error.command)
     except SemsearchError as error:
-        yield Finding(name, "broken", error.message, error.fix)
+        yield Finding(name, "broken", error.message, error.command)
     except Exception as error:  # the other checks still run
         yield Finding(name, "broken", f"{type(error).__name__}: {error}", "Reinstall semsearch in a new environment.")
 

@@ -49,12 +49,13 @@ def dumps(value: object, indent: int | None = None) -> str:
 
 def error_object(error: SemsearchError) -> JsonObject:
     """The object that `--json` prints for an error."""
-    return {"code": error.exit_code, "message": error.message, "fix": error.fix}
+    return {"code": error.exit_code, "message": error.message, "fix": error.command}
 
 
 def print_error(error: SemsearchError) -> None:
     """Print `error: what happened. What to do next.` to stderr. A filter's caret keeps its own line."""
-    print("error: " + "\n".join(_UNSAFE.sub(_escape, line) for line in str(error).split("\n")), file=sys.stderr)
+    text = f"{error.message} {error.command}".rstrip()
+    print("error: " + "\n".join(_UNSAFE.sub(_escape, line) for line in text.split("\n")), file=sys.stderr)
 
 
 def result(

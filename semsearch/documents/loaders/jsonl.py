@@ -27,7 +27,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
         for number, line in _lines(file, fields.max_bytes):
             if isinstance(line, int):
                 reason = f"a line of {line / 2**20:.1f} MB is over the limit of {fields.max_bytes / 2**20:g} MB"
-                yield Skipped(f"{path.name}:{number}", f"{reason} (--max-file-size)")
+                yield Skipped(f"{path.name}:{number}", f"{reason} for files")
             elif record := line.strip():
                 yield _document(record, fields, number, path.name)
 

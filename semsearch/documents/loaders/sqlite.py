@@ -23,7 +23,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise Unreadable("not an SQLite database")
     if not fields.sql:
-        raise Unreadable('an SQLite database: choose what to read with --sql "SELECT …"')
+        raise Unreadable('an SQLite database: choose what to read with a query, "SELECT …"')
     with closing(_open(path)) as connection:
         yield from _documents(connection, path.name, fields, fields.sql)
 
@@ -43,12 +43,18 @@ def _documents(connection: sqlite3.Connection, name: str, fields: Fields, sql: s
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise _failure(error, name) from error
     if cursor.description is None:
-        raise UsageError("--sql must be one SELECT.", 'For instance: --sql "SELECT id, text FROM notes"')
+        raise UsageError(
+            "the query of an SQLite database must be one SELECT.",
+            'For example: Fields(sql="SELECT id, text FROM notes").',
+            'For example: --sql "SELECT id, text FROM notes"',
+        )
     columns = [name for name, *_ in cursor.description]
     check_columns(columns, fields, f"the query on {name}")
     if not text_fields_of(columns, fields):
         raise UsageError(
-            f"the query on {name} returns {no_text_field(columns, fields)}.", "Choose one with --text-field."
+            f"the query on {name} returns {no_text_field(columns, fields)}.",
+            "Choose one: Fields(text=…).",
+            "Choose one with --text-field.",
         )
     for number, row in enumerate(_rows(cursor), start=1):
         yield to_document(dict(zip(columns, map(_text, row), strict=True)), fields, number, name)
@@ -76,5 +82,5 @@ def _failure(error: Exception, name: str) -> Exception:
     if "not a database" in text or "malformed" in text:
         return Unreadable(f"the database is damaged: {text}")
     if "authoriz" in text or "prohibited" in text:
-        return UsageError("--sql may only read: one SELECT.", f"SQLite reports: {text}.")
-    return UsageError(f"--sql failed on {name}: {text}.", "Check the names of the tables and columns.")
+        return UsageError("the query of an SQLite database may only read: one SELECT.", f"SQLite reports: {text}.")
+    return UsageError(f"the query failed on {name}: {text}.", "Check the names of the tables and columns.")

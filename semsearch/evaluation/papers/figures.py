@@ -102,7 +102,7 @@ def tokens(models: Mapping[str, Sequence[TokenAttribution]], file: Path, title: 
     from matplotlib.patches import Patch
 
     if not models:
-        raise UsageError("there is nothing to draw.", "Name a model: -m MODEL")
+        raise UsageError("there is nothing to draw.", "Name a model.", "Name a model: -m MODEL")
     longest = max(len(parts) for parts in models.values())
     figure, panels = _panels(len(models), width=max(3.6, 0.55 * longest + 1.2), height=3.4)
     top = max((part.share for parts in models.values() for part in parts), default=0) * 115

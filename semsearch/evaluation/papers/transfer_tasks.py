@@ -122,15 +122,17 @@ def _folder(source: _Source, data: Path) -> Path:
     for root in (data, data / "senteval_transfer", data / "downstream", data / "data" / "downstream"):
         if (root / source.folder / source.files[0][1]).is_file():
             return root / source.folder
-    fix = "Name the folder made by SentEval's get_transfer_data.bash: --data DIR."
-    raise NotFound(f"there is no {source.folder}/{source.files[0][1]} in {data}.", fix)
+    fix = "Name the folder made by SentEval's get_transfer_data.bash"
+    raise NotFound(f"there is no {source.folder}/{source.files[0][1]} in {data}.", f"{fix}.", f"{fix}: --data DIR.")
 
 
 def _rows(path: Path, source: _Source, reader: Reader) -> Iterator[Row]:
     try:
         lines = path.read_text(encoding=source.encoding).removesuffix("\n").split("\n")
     except OSError as error:
-        raise NotFound(f"the task's file {path} does not exist.", "Check the folder: --data DIR.") from error
+        raise NotFound(
+            f"the task's file {path} does not exist.", "Check the folder.", "Check the folder: --data DIR."
+        ) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 (byte {error.start}).", "Use SentEval's files.") from None
     for number, line in enumerate(lines[source.skip :], source.skip + 1):

@@ -69,7 +69,9 @@ def tokenizer_of(model: str, trust: bool = False) -> tuple[Tokenizer, str]:
     """The tokenizer of a model, and its kind: bert, roberta or causal. Its weights are not loaded."""
     reference = Reference.parse(model)
     if reference.model == factory.HASHING:
-        raise UsageError("the encoder hashing has no tokenizer and no template.", "Name another: -m MODEL")
+        raise UsageError(
+            "the encoder hashing has no tokenizer and no template.", "Name another model.", "Name another: -m MODEL"
+        )
     if not is_saved(reference):
         reference = replace(reference, template="mean", options={})  # the tokenizer is the same for every template
     bundle, _ = factory.describe(reference, trust=trust)

@@ -95,7 +95,7 @@ def grid_of(reference: Reference, lists: Lists, *, trust: bool = False) -> tuple
     for text in texts:
         if text.count(MASK) != base.masks:
             problem = f"method {base.method} reads {base.masks} {MASK}s, and {text!r} has {text.count(MASK)}."
-            fix = "Search templates with the same number of [MASK]s, or name a --template with as many."
+            fix = "Search templates with the same number of [MASK]s, or name a template with as many."
             raise UsageError(problem, fix)
     return base, grid
 
@@ -104,5 +104,9 @@ def searchable(model: str) -> Reference:
     """The reference of a model whose template can be chosen. Raises UsageError for one with its template built in."""
     reference = Reference.parse(model)
     if reference.model != factory.HASHING and check.is_saved(reference):
-        raise UsageError(f"{model} has its template built in.", "Name a model that runs in PyTorch: -m MODEL")
+        raise UsageError(
+            f"{model} has its template built in.",
+            "Name a model that runs in PyTorch.",
+            "Name a model that runs in PyTorch: -m MODEL",
+        )
     return reference

@@ -94,7 +94,7 @@ def _four_bit(device: str) -> JsonObject:
         if importlib.util.find_spec(package) is None:
             raise SemsearchError(
                 f"4-bit weights (nf4) need the package {package}, which is not installed.",
-                "pip install bitsandbytes accelerate, or use --dtype bf16.",
+                "Install it: pip install bitsandbytes accelerate; or use bf16.",
             )
     config = transformers.BitsAndBytesConfig(  # type: ignore[no-untyped-call]
         load_in_4bit=True,

@@ -121,4 +121,4 @@ def _file_errors(folder: Path) -> Iterator[None]:
             raise UsageError(f"{folder} cannot be a folder: a file is in its place.", "Choose another.") from error
         except OSError as error:
             reason = f"{folder} cannot be created: {error.strerror}."
-            raise SemsearchError(reason, "Choose another home: --home DIR.") from error
+            raise SemsearchError(reason, "Choose another folder.", "Choose another home: --home DIR.") from error

@@ -317,7 +317,11 @@ def _filters() -> ModuleType:
 def require_store(folder: Path) -> None:
     """Raise NotFound where there is no store in `folder`."""
     if not (folder / DATABASE).is_file():
-        raise NotFound(f"{folder} is not an index.", f"Make one: semsearch index FILES -n {folder.name}")
+        raise NotFound(
+            f"there is no index at {folder}.",
+            "Create one with Index.create; Index.names() lists those that exist.",
+            f"Create one: semsearch index FILES -n {folder.name}",
+        )
 
 
 def _ids(allowed: Allowed | None) -> Ids | None:

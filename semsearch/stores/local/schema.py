@@ -96,7 +96,8 @@ def check(connection: sqlite3.Connection, folder: object, *, write: bool) -> Non
     if version < VERSION and not write:
         raise SemsearchError(
             f"{folder} was written by an older semsearch (schema {version}; this one reads {VERSION}).",
-            "Run `semsearch index` on it once: the first write brings it up to date and keeps everything.",
+            "Write to it once, for example with sync(): that brings it up to date and loses nothing.",
+            "Run `semsearch index` on it once: that brings it up to date and loses nothing.",
         )
 
 

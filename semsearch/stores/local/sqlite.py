@@ -24,7 +24,7 @@ _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _NO_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 _ADVICE = f"Use a Python with SQLite {OLDEST[0]}.{OLDEST[1]} or later, and with its full-text search."
-REPAIR = "See what is wrong with `semsearch verify`; then restore a dump, or rebuild the index."
+REPAIR = "Verify the index to see what is wrong; then restore a dump, or build it anew."
 
 
 def connect(file: Path, mode: Literal["ro", "rw", "rwc", "immutable"]) -> sqlite3.Connection:
@@ -53,7 +53,7 @@ def make_durable(connection: sqlite3.Connection, folder: Path) -> None:
     if mode != "wal":
         raise SemsearchError(
             f"{folder}: this file system has no shared memory, so readers and a writer cannot work together.",
-            "Keep indexes on a local disk (see --home).",
+            "Keep indexes on a local disk.",
         )
     connection.execute("PRAGMA synchronous=FULL")  # NORMAL lost acknowledged documents in a trial with power cuts
     connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
@@ -74,6 +74,7 @@ def connect_reader(file: Path) -> tuple[sqlite3.Connection, bool]:
         if has_wal(file):
             raise SemsearchError(
                 f"{file.parent} cannot be written to, and has commits of a killed writer beside the main file.",
+                "Open it once with write permission, for example with compact().",
                 "Open it once with write permission: semsearch compact",
             ) from error
     return _readable(file, "immutable"), True

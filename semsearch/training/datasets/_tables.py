@@ -23,7 +23,7 @@ ORDERS = (  # known labels, least similar first
     ("no", "yes"),
 )
 MISSING = ("", "-", "none", "null", "nan", "n/a")  # SNLI has - where its annotators disagreed
-NO_GOLD, UNKNOWN = "no gold label", "a label that is neither a number nor a known word (see --labels)"
+NO_GOLD, UNKNOWN = "no gold label", "a label that is neither a number nor a known word"
 
 
 class Table:
@@ -152,6 +152,7 @@ def _roles(head: Head, wanted: Mapping[str, str], source: str) -> tuple[dict[str
     if not found:
         raise UsageError(
             f"the columns of {source} are not recognised: {columns.listed(names)}.",
+            "Name them: anchor=NAME, positive=NAME, negative=NAME, score=NAME, or anchor alone.",
             "Name them: --columns anchor=NAME,positive=NAME[,negative=NAME][,score=NAME], or anchor alone.",
         )
     return found, 0 if numbered or isinstance(head, dict) else len(names)

@@ -47,12 +47,16 @@ def parse_columns(words: Iterable[str]) -> dict[str, str]:
     for part in (part for word in words for part in word.split(",")):
         role, equals, column = (each.strip() for each in part.partition("="))
         if not (role and equals and column):
-            raise UsageError(f"--columns {part!r} names no column.", "Write --columns anchor=question,positive=answer")
+            raise UsageError(
+                f"{part!r} names no column.",
+                'For example: "anchor=question,positive=answer".',
+                "For example: --columns anchor=question,positive=answer",
+            )
         role = ALIASES.get(role.lower(), role.lower())
         if role not in ROLES:
             raise UnknownName("kind of column", role, ROLES)
         if role in found:
-            raise UsageError(f"--columns names two columns for {role}.", "Name one.")
+            raise UsageError(f"two columns are named for {role}.", "Name one.")
         found[role] = column
     return found
 
@@ -65,7 +69,7 @@ def resolve(names: Sequence[str], wanted: Mapping[str, str], source: str) -> dic
             raise UsageError(f"{source} has no column {column!r}.", f"Its columns are: {listed(names)}.")
     missing = ANCHOR if ANCHOR not in wanted else POSITIVE if len(wanted) > 1 else ""
     if missing and missing not in wanted:
-        raise UsageError(f"{source}: --columns has no {missing}.", f"Add {missing}=NAME.")
+        raise UsageError(f"{source}: no column is named for {missing}.", f"Add {missing}=NAME.")
     return {role: spelled[wanted[role].lower()] for role in ROLES if role in wanted}
 
 

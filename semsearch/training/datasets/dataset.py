@@ -76,7 +76,7 @@ class Dataset:
         if wrong is not None:
             raise UsageError(
                 f"{self.source or 'the data'} has the label {wrong:g}: a class is 0, 1, 2 …",
-                "Choose a method for scores: cosent; or name a column of classes: --columns label=NAME",
+                "Choose a method for scores: cosent; or name a column of classes as `label`.",
             )
         return 1 + int(max(labels, default=-1))
 
@@ -102,5 +102,5 @@ class SkipCounts:
         """The error for data without a usable example."""
         why = "; ".join(f"{count:,} × {reason}" for reason, count in self.as_dict().items())
         return UsageError(
-            f"{source} has no usable example{f': {why}' if why else ''}.", "Check the file, or --columns."
+            f"{source} has no usable example{f': {why}' if why else ''}.", "Check the file, or name its columns."
         )

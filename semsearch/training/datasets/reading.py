@@ -60,7 +60,9 @@ def read_dataset(
     kind = "table" if kind == "lines" and columns else kind
     skipped = SkipCounts()
     if kind == "documents" and columns:
-        raise UsageError(f"{path} is read as documents, which have no columns.", "Leave out --columns.")
+        raise UsageError(
+            f"{path} is read as documents, which have no columns.", "Name no columns.", "Leave out --columns."
+        )
     if kind == "documents":
         found = _single_texts(_document_texts(place, granularity, skipped, yes=yes), str(path), skipped)
     elif kind == "lines":
@@ -74,7 +76,11 @@ def read_dataset(
             single = table.is_single
             found = _single_texts(table.singles(), table.source, skipped) if single else table.grouped(labels)
     if labels and found.labels is None:
-        raise UsageError(f"{found.source} has no labels.", "Leave out --labels, or name their column: --columns")
+        raise UsageError(
+            f"{found.source} has no labels.",
+            "Name their column, or none.",
+            "Leave out --labels, or name their column: --columns",
+        )
     return found if max_samples is None else found.subsample(max_samples)
 
 

@@ -35,6 +35,7 @@ class MatryoshkaObjective(BaseObjective):
         if any(view.of != "tuned" for view in whole.views):
             raise UsageError(
                 "an objective that compares layers cannot be trained at several lengths.",
+                "Leave out the shorter lengths.",
                 "Leave out --matryoshka-dims.",
             )
         shorter = sorted({*dims} - {shape.dim}, reverse=True)

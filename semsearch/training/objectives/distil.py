@@ -49,7 +49,9 @@ class Objective(BaseObjective):
     def loss(self, vectors: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
         """One (n, d) per column, and the teacher's vectors (n · columns, d') in the same order."""
         if labels is None:
-            raise UsageError("distillation needs the vectors of a teacher.", "Name one: --teacher MODEL")
+            raise UsageError(
+                "distillation needs the vectors of a teacher.", "Name one: teacher=.", "Name one: --teacher MODEL"
+            )
         student, teacher = torch.cat(list(vectors)), labels.to(vectors[0].dtype)
         off = ~torch.eye(len(student), dtype=torch.bool, device=student.device)
         squares = (cosines(student, student) - cosines(teacher, teacher))[off].square()

@@ -57,18 +57,20 @@ class RunFolder:
         Raises UsageError where the folder has other contents, or, without `force`, another run.
         """
         if self.path.exists() and not self.path.is_dir():
-            raise UsageError(f"{self.path} is a file.", "Name a folder: -o DIR")
+            raise UsageError(f"{self.path} is a file.", "Name a folder.", "Name a folder: -o DIR")
         before = read_json(self.home / SETTINGS)
         if before is None and self.path.is_dir() and any(each.name != RUN for each in self.path.iterdir()):
             raise UsageError(
-                f"{self.path} is not empty, and is not the folder of a run.", "Name another folder: -o DIR"
+                f"{self.path} is not empty, and is not the folder of a run.",
+                "Name another folder.",
+                "Name another folder: -o DIR",
             )
         if before is None or force:
             return None
         differences = _differences(before, settings)
         for name, old, new in differences:
             if name.partition(".")[0] not in MAY_DIFFER:
-                raise UsageError(f"{self.path} has a run with {name} {old!r}, and now it is {new!r}.", START_ANEW)
+                raise UsageError(f"{self.path} has a run with {name} {old!r}, and now it is {new!r}.", *START_ANEW)
         if (found := read_json(self.home / RESULT)) is None and (self.home / state.FILE).is_file():
             for name, old, new in differences:
                 LOG.warning(

@@ -90,4 +90,4 @@ def load(
             values = {names_of.get(key, key): value for key, value in counters.items()}
             return RunState(**{**values, "losses": tuple(values.get("losses", ()))})
     except Exception as error:  # safetensors, json, a missing key, a wrong shape: each raises another class
-        raise Corrupt(f"{home / FILE} does not fit this run: {error}.", START_ANEW) from error
+        raise Corrupt(f"{home / FILE} does not fit this run: {error}.", *START_ANEW) from error

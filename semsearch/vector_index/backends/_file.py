@@ -41,7 +41,9 @@ def read(buffer: memoryview) -> tuple[dict[str, Any], Ids, memoryview]:
         header = json.loads(line[len(MAGIC) :])
         ids = np.frombuffer(buffer, dtype="<i8", count=int(header["count"]), offset=line_end).astype(np.int64)
     except (ValueError, KeyError, TypeError) as error:
-        raise Corrupt(f"not a file of vectors: {error}.", "Build it again: semsearch compact") from error
+        raise Corrupt(
+            f"not a file of vectors: {error}.", "Build it again with compact().", "Build it again: semsearch compact"
+        ) from error
     return header, ids, buffer[line_end + len(ids) * 8 + -(len(ids) * 8) % ALIGNMENT :]
 
 
