@@ -25,6 +25,7 @@ from semsearch.chunking.splitter import Splitter
 from semsearch.documents import page_image
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.lazy import LazyEncoder, load
+from semsearch.encoders.no_encoder import NoEncoder
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound, UsageError
 from semsearch.indexing import file_status
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from semsearch.documents.page_image import PageImage
+    from semsearch.encoders.base import BaseEncoder
     from semsearch.indexing.sources import SyncOptions
     from semsearch.indexing.writer import IndexWriter
     from semsearch.types import Vectors
@@ -108,7 +110,8 @@ class Index:
         cls,
         name: str | Path,
         *,
-        encoder: EncoderLike | str = "default",
+        encoder: EncoderLike | str | None = "default",
+        dimensions: int | None = None,
         home: Path | None = None,
         splitter: Splitter | None = None,
         backend: str = "auto",
@@ -116,6 +119,9 @@ class Index:
         exist_ok: bool = False,
     ) -> Index:
         """A new, empty index called `name` (below the home of indexes) or at the path `name`.
+
+        With `encoder=None` and `dimensions`, the width of its vectors, it has no encoder: every document is added with
+        a vector of your own, searches pass a vector or are by keyword, and hits have no strength.
 
         `store` names the package of `semsearch.stores` that stores it. Raises UsageError where an index exists, unless
         `exist_ok`, which opens it, and UnknownName for an unknown `store`.
@@ -126,10 +132,11 @@ class Index:
         driver = drivers.load(store)
         if cls.exists(folder):
             if exist_ok:
-                return cls.open(folder, encoder=encoder)
+                return cls.open(folder, encoder=encoder)._checked(encoder, dimensions)
             raise UsageError(f"{folder} already has an index.", "Open it, or choose another name.")
-        model = load(encoder) if isinstance(encoder, str) else as_encoder(encoder)
-        recipe = {"encoder": model.reference, "splitter": asdict(splitter or Splitter()), "backend": backend}
+        model = _encoder(encoder, dimensions, folder.name)
+        recorded = None if encoder is None else model.reference
+        recipe = {"encoder": recorded, "splitter": asdict(splitter or Splitter()), "backend": backend}
         info = dict(model.info)
 
         def fill(writer: StoreWriter) -> None:
@@ -140,6 +147,14 @@ class Index:
         index = cls(driver.open_reader(folder), model, owns_encoder=isinstance(encoder, str))
         index._writers.append(_index_writer(writer, index._space, index._encoder))
         return index
+
+    def _checked(self, encoder: EncoderLike | str | None, dimensions: int | None) -> Self:
+        """Itself. Raises UsageError where vectors of your own were wanted, and it has an encoder or another width."""
+        if encoder is None and (self._space.has_encoder or dimensions != self._space.dim):
+            self.close()
+            found = f"encoder {self._space.name} and " if self._space.has_encoder else ""
+            raise UsageError(f"index {self.name} has {found}vectors of width {self._space.dim}.", "Use another name.")
+        return self
 
     @classmethod
     def open(
@@ -236,7 +251,10 @@ class Index:
 
     @property
     def encoder(self) -> EncoderProtocol:
-        """The encoder that this index was built with. Raises EncoderMismatch, NotFound."""
+        """The encoder that this index was built with. Raises EncoderMismatch, NotFound.
+
+        That of an index without an encoder is called "none", and its `encode` raises UsageError.
+        """
         return self._encoder.model
 
     @overload
@@ -254,7 +272,8 @@ class Index:
     ) -> Results | list[Results]:
         """The hits for a query, or for each of many. Keywords are the fields of `Query`: k, mode, where, path …
 
-        `vector` (d,) is one of your own to search near, of any length above 0, beside the text or without one.
+        `vector` (d,) is one of your own to search near, of any length above 0, beside the text or without one. An index
+        without an encoder searches for the text beside it by words.
         `where` is text of the filter language, with `values` for the names in it, or a structure:
         `where="year > :year", values={"year": 2020}` is `where={"year": {"$gt": 2020}}`.
         Raises UsageError for an empty query or a vector of another width, BadFilter for a `where` that does not parse.
@@ -466,9 +485,9 @@ class Index:
     def add(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
         """Add documents, or replace those with the same id; unchanged ones are left alone.
 
-        `vectors` (n, d) are your own, one for each document, which is then one passage; they are scaled to length 1.
-        On return they are on disk. Raises UsageError for the id of a document that came from a file, and Locked, as
-        every call below.
+        `vectors` (n, d) are your own, one for each document, which is then one passage; they are scaled to length 1. An
+        index without an encoder needs them. On return they are on disk. Raises UsageError for the id of a document that
+        came from a file, and Locked, as every call below.
         """
         with self._turn:
             if vectors is None:
@@ -580,6 +599,23 @@ class Index:
                 _index_writer(drivers.find(self.path).open_writer(self.path), self._space, self._encoder)
             )
         return self._writers[0]
+
+
+def _encoder(encoder: EncoderLike | str | None, dimensions: int | None, index: str) -> BaseEncoder:
+    """The encoder of a new index. Raises UsageError unless there is either an encoder or a width."""
+    if encoder is None:
+        if type(dimensions) is not int or dimensions < 1:
+            raise UsageError(
+                f"an index without an encoder needs the width of its vectors, not {dimensions!r}.",
+                "For example: dimensions=384.",
+            )
+        return NoEncoder(index, dimensions)
+    if dimensions is not None:
+        raise UsageError(
+            "dimensions belongs to an index without an encoder; an encoder has a width of its own.",
+            "Pass encoder=None, or leave out dimensions.",
+        )
+    return load(encoder) if isinstance(encoder, str) else as_encoder(encoder)
 
 
 async def _in_a_thread(call: Callable[[], T]) -> T:

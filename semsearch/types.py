@@ -129,8 +129,9 @@ class Hit:
     the contribution of each channel to `score`.
 
     `strength` in 0..1 is the chance that the hit is better than the best hit of a question that this index cannot
-    answer; None where no cosine was computed. `match` is the word for it: strong (at least 0.99), likely (0.9), weak;
-    none in an answer without a good match. `text` is the passage, `document_text[start:end]`.
+    answer; None where no cosine was computed, and in an index without an encoder. `match` is the word for it: strong
+    (at least 0.99), likely (0.9), weak; none in an answer without a good match. `text` is the passage,
+    `document_text[start:end]`.
     """
 
     rank: int

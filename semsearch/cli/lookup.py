@@ -90,9 +90,12 @@ def _name_after(files: Sequence[Path]) -> str:
 
 
 def encoder_of(folder: Path) -> str:
-    """The name of the encoder that built the index in `folder`."""
+    """The name of the encoder that built the index in `folder`. Raises UsageError for an index without one."""
     with semsearch.Index.open(folder) as index:
-        return str(index.info()["recipe"].get("encoder", "default"))
+        recorded: str | None = index.info()["recipe"].get("encoder", "default")
+    if recorded is None:
+        raise UsageError(f"index {folder.name} has no encoder.", "Leave out the options of encoders.")
+    return recorded
 
 
 def trusted_encoder(model: str) -> semsearch.Encoder:

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from semsearch.encoders.base import BaseEncoder, EncoderBackend, as_encoder
-from semsearch.errors import EncoderMismatch, NotFound
+from semsearch.encoders.no_encoder import NoEncoder
+from semsearch.errors import EncoderMismatch, NotFound, UsageError
 from semsearch.types import EncoderLike, JsonObject, TruncationStats
+from semsearch.utils.vectors import OWN_VECTORS
 
 if TYPE_CHECKING:
     from semsearch.encoders.encoder import Encoder
@@ -20,8 +22,8 @@ class LazyEncoder(BaseEncoder):
     """The encoder `wanted`, which has to have the fingerprint of the index `index`.
 
     Name, fingerprint and width are those of the index. `recorded` is the reference in the index of its encoder;
-    it is loaded if `wanted` is None. owned: `wanted` was loaded for this object, which then closes it. Threads may
-    share one.
+    it is loaded if `wanted` is None; None for an index without an encoder. owned: `wanted` was loaded for this object,
+    which then closes it. Threads may share one.
     """
 
     def __init__(
@@ -31,7 +33,7 @@ class LazyEncoder(BaseEncoder):
         fingerprint: str,
         dim: int,
         *,
-        recorded: str,
+        recorded: str | None,
         wanted: EncoderLike | str | None,
         owned: bool = False,
     ) -> None:
@@ -97,6 +99,8 @@ class LazyEncoder(BaseEncoder):
 
     def _load(self) -> BaseEncoder:
         running = self._recorded if self._wanted is None else self._wanted
+        if running is None:
+            return NoEncoder(self._index, self.dim)
         try:
             model = load(running) if isinstance(running, str) else as_encoder(running)
         except NotFound as error:
@@ -110,6 +114,12 @@ class LazyEncoder(BaseEncoder):
             ) from error
         if model.fingerprint == self.fingerprint:
             return model
+        if self.fingerprint == OWN_VECTORS:
+            raise UsageError(
+                f"index {self._index} was built without an encoder, from vectors of your own.",
+                "Open it without encoder=, and pass vector= to search.",
+                "Open it in Python, with vectors of your own.",
+            )
         changed = isinstance(running, str) and running == self._recorded
         first = f"{running} has changed since then: restore it" if changed else f"Use the encoder {self.name}"
         raise EncoderMismatch(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
+from semsearch.encoders.no_encoder import refuse_text
 from semsearch.indexing import null_distribution
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.stores.protocol import StoreWriter
@@ -123,6 +124,8 @@ class Ingest:
         if same_text and not (force or adopt):  # new metadata under an old text, nothing to embed
             self._refresh.append(document)
         else:
+            if vector is None and not self._space.has_encoder:
+                refuse_text(self._writer.reader.name)
             splitter = self._splitter if vector is None else Splitter("none")
             cut = passages(document, splitter, self._encoder.count_tokens)
             self._pending.append(_Pending(document, origin, cut, vector))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents.loaders import Fields
+from semsearch.encoders.no_encoder import refuse_text
 from semsearch.errors import SemsearchError, Unreadable, UsageError
 from semsearch.indexing import sources, sync
 from semsearch.indexing.file_status import UNFINISHED
@@ -61,6 +62,7 @@ class IndexWriter:
         return self._report(run)
 
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
+        self._require_encoder()
         with self._run(force=options.force) as run:
             for item in sync.stream_documents(stream, options.kind or "auto", options.fields or Fields()):
                 self._put(run, item)
@@ -70,6 +72,7 @@ class IndexWriter:
         self, files: Sequence[tuple[str, BinaryIO]], options: SyncOptions | None, progress: Callable[[Progress], None]
     ) -> SyncReport:
         options = options or SyncOptions()
+        self._require_encoder()
         with self._run(force=options.force) as run:
             for done, (name, stream) in enumerate(files):
                 for item in sync.file_documents(name, stream, options.kind or "auto", options.fields or Fields()):
@@ -80,6 +83,7 @@ class IndexWriter:
 
     def plan(self, paths: Sequence[Path], options: SyncOptions | None) -> sources.Update:
         """What `sync` would do. Raises UsageError, NotFound, GuardRail."""
+        self._require_encoder()
         return sources.update(paths, options or SyncOptions(), self._reader.recipe())
 
     def sync(
@@ -116,6 +120,11 @@ class IndexWriter:
     def rebuild(self, backend: str) -> None:
         self._writer.update_vector_index(self._space.id, backend, force=True)
         self._record({**self._reader.recipe(), "backend": backend})
+
+    def _require_encoder(self) -> None:
+        """Raise UsageError for files in an index without an encoder."""
+        if not self._space.has_encoder:
+            refuse_text(self._reader.name)
 
     def _backend(self) -> str:
         return str(self._reader.recipe().get("backend", "auto"))

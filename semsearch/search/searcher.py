@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
+from semsearch.encoders.no_encoder import refuse
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound, UsageError
 from semsearch.search import fusion
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
     from semsearch.utils.strength import NullDistribution
 
+NO_STRENGTH = "Leave out min_strength.", "Leave out --min-strength."  # in Python, and at the command line
 DEPTH = 100  # candidates of each channel at least; rank 100 adds 1/160 to a fused score, rank 1 adds 1/61
 
 
@@ -82,7 +84,7 @@ class Searcher:
         """The hits for each of many queries. Their texts are encoded in one call, and each reports its share."""
         for query in queries:
             check(query)
-        texts = list(dict.fromkeys(text for query in queries for text, _ in texts_to_encode(query)))
+        texts = list(dict.fromkeys(text for query in queries for text, _ in self._to_encode(query)))
         if len(texts) < 2:
             return [self._search(query, self.queries) for query in queries]
         began = time.perf_counter()
@@ -93,7 +95,7 @@ class Searcher:
 
     def _search(self, query: Query, queries: QueryCache, own_vector: Vectors | None = None) -> Results:
         began = time.perf_counter()
-        weighted = texts_to_encode(query)
+        weighted = self._to_encode(query, has_vector=own_vector is not None)
         encoded = queries.encode_queries([text for text, _ in weighted]) if weighted else None
         vector = own_vector
         warnings: list[str] = []
@@ -114,6 +116,19 @@ class Searcher:
         plan["encoded"] = encoded.encoded if encoded else 0
         shown = hits[query.offset :] if good else [replace(hit, match="none") for hit in hits[query.offset :]]
         return Results(query, tuple(shown), took, tuple(warnings), plan, good)
+
+    def _to_encode(self, query: Query, *, has_vector: bool = False) -> list[tuple[str, float]]:
+        """The texts of a query that need a vector, each with its weight. Raises UsageError without an encoder.
+
+        There, the text of a hybrid query with a vector or an example is searched for by its words.
+        """
+        weighted = texts_to_encode(query)
+        if self._space.has_encoder or query.mode == "keyword":
+            return weighted
+        if query.min_strength:
+            raise UsageError(f"index {self._reader.name} has no encoder, so its hits have no strength.", *NO_STRENGTH)
+        by_words = query.mode == "hybrid" and not query.more and not query.less and (has_vector or query.like)
+        return refuse(self._reader.name) if weighted and not by_words else []
 
     def _current_state(self) -> _State:
         version, state = self._reader.version(), self._state

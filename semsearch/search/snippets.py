@@ -12,6 +12,7 @@ from semsearch.chunking.sentences import after_space, sentences
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.stores.protocol import StoreReader
 from semsearch.types import Hit, Query, Results
+from semsearch.utils.vectors import OWN_VECTORS
 
 _FRONT_MATTER = re.compile(r"\s*(---|\+\+\+)[^\S\n]*\n.*?\n(?:\1|\.\.\.)[^\S\n]*(?:\n|$)", re.DOTALL)  # YAML, TOML
 _TABLE_ROW = re.compile(r"[|+]|[^\w\s](?:[^\w\n]*[^\w\s])?[^\S\n]*$", re.MULTILINE)  # or a border, or an underline
@@ -28,14 +29,15 @@ class Snippet:
 
 
 def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list[Snippet]:
-    """One per hit, in order. Sentences are chosen by meaning, in keyword mode by the number of the query's words.
+    """One per hit, in order. Sentences are chosen by meaning, or by the number of the query's words: in keyword mode,
+    and without an encoder.
 
     All sentences of all hits go through the encoder in one call: about 1 ms each on one core.
     """
     query = results.query
     words = [reader.highlight(hit.text, query.text) for hit in results]
     spans = [list(_prose(hit)) or sentences(hit.text) or [(0, len(hit.text))] for hit in results]
-    if query.mode == "keyword" or not query.text.strip():
+    if query.mode == "keyword" or not query.text.strip() or queries.encoder.fingerprint == OWN_VECTORS:
         scores = [
             [float(sum(start <= at < end for at, _ in found)) for start, end in own]
             for own, found in zip(spans, words, strict=True)

@@ -30,13 +30,13 @@ def questions() -> list[tuple[str, ...]]:
 
 
 def measure(reader: StoreReader, space: Space, encoder: EncoderProtocol) -> NullDistribution | None:
-    """The cosines of the best hits of all questions in this space; None while it has no vectors.
+    """The cosines of the best hits of all questions in this space; None without an encoder, or while it is empty.
 
     Encoding some 500 questions takes a second or two, once for each encoder: the vectors are cached for the user.
     """
     with reader.snapshot():
         passages = reader.counts()["vectors"].get(space.id, 0)
-        if not passages:
+        if not passages or not space.has_encoder:
             return None
         best = reader.dense(space.id, _vectors(encoder), 1).cosines[:, 0]
     return null_distribution(list(best.reshape(-1, 3).T), passages)

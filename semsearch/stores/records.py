@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, JsonObject, Passage
 from semsearch.utils.strength import NullDistribution
+from semsearch.utils.vectors import OWN_VECTORS
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -49,7 +50,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The vectors of one encoder. `null_distribution` is None before it is measured."""
+    """The vectors of one encoder, or of none. `null_distribution` is None before it is measured."""
 
     id: int
     fingerprint: str
@@ -57,6 +58,11 @@ class Space:
     dim: int
     info: JsonObject
     null_distribution: NullDistribution | None = None
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether texts can be encoded in this space; otherwise every vector was passed in."""
+        return self.fingerprint != OWN_VECTORS
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 
+OWN_VECTORS = "own-vectors"  # the fingerprint of an index without an encoder: every vector was passed in
+
+
 def unit_rows(vectors: ArrayLike) -> Vectors:
     """(n, d) numbers -> (n, d) float32 rows of length 1. A row of zeros stays: its cosine with any other is 0."""
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
