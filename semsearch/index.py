@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from semsearch.encoders.base import BaseEncoder
     from semsearch.indexing.sources import SyncOptions
     from semsearch.indexing.writer import IndexWriter
+    from semsearch.stores.filters import Filter
     from semsearch.types import Vectors
 
 T = TypeVar("T")
@@ -287,14 +288,23 @@ class Index:
             raise UsageError(f"a query is a text or a Query, not {query!r}.", 'For example: search("how do I …").')
         return self._searcher.search_all([make_query(one, fields) for one in query])
 
-    async def asearch(self, query: str | Query = "", **fields: Unpack[QueryFields]) -> Results:
-        """`search` for one query in a thread of a pool of four, so that an event loop goes on meanwhile."""
-        return await _in_a_thread(partial(self.search, query, **fields))
+    async def asearch(
+        self, query: str | Query = "", *, vector: ArrayLike | None = None, **fields: Unpack[QueryFields]
+    ) -> Results:
+        """`search` for one query in a thread of a pool of four, so that an event loop goes on meanwhile.
+
+        The asynchronous methods of all indexes of a process share the pool: a fifth call waits for its turn.
+        """
+        return await _in_a_thread(partial(self.search, query, vector=vector, **fields))
 
     def similar(self, target: int | str | Path, **fields: Unpack[QueryFields]) -> Results:
         """The passages closest to a passage (its id), a document (its id) or a file, without those of the target."""
         like = target if isinstance(target, int) else str(target)
         return self.search(Query(like=(like,), mode="semantic"), **fields)
+
+    async def asimilar(self, target: int | str | Path, **fields: Unpack[QueryFields]) -> Results:
+        """`similar` in a thread of the pool of `asearch`."""
+        return await _in_a_thread(partial(self.similar, target, **fields))
 
     def snippets(self, results: Results) -> list[Snippet]:
         """For each hit its sentence closest to the query, and the words that match."""
@@ -361,6 +371,56 @@ class Index:
         metadata = dict(document.metadata)
         return {"document": document.id, "title": document.title, "text": document.text, "metadata": metadata}
 
+    @overload
+    async def aget(self, target: int | str) -> JsonObject: ...
+    @overload
+    async def aget(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[JsonObject]: ...
+    async def aget(
+        self,
+        target: int | str | None = None,
+        *,
+        ids: Sequence[str] | None = None,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> JsonObject | list[JsonObject]:
+        """`get` in a thread of the pool of `asearch`."""
+        if target is not None:
+            return await _in_a_thread(partial(self.get, target))
+        return await _in_a_thread(partial(self.get, ids=ids, where=where, values=values, limit=limit, offset=offset))
+
+    def pages(
+        self, *, where: Where | None = None, values: Mapping[str, object] | None = None, size: int = 1000
+    ) -> Iterator[list[JsonObject]]:
+        """All documents by id, or those that pass `where`, each as `get` gives it, in lists of at most `size`.
+
+        Each page is read when its turn comes, by one pass over an index of the ids, and it is of one moment. While a
+        writer works, a document that is there from beginning to end is in exactly one page, and none is in two: those
+        added meanwhile are included where their id is still ahead. Raises UsageError, BadFilter.
+        """
+        if type(size) is not int or size < 1:
+            raise UsageError(f"size must be a whole number of at least 1, not {size!r}.", "For example: size=1000.")
+        return self._pages(parse_filter(written(where, values), None), size)
+
+    def _pages(self, condition: Filter | None, size: int) -> Iterator[list[JsonObject]]:
+        after = ""
+        while True:
+            with self._reader.snapshot():
+                page = [self.get(name) for name in self._reader.allowed_documents(condition, after=after, limit=size)]
+            if not page:
+                return
+            yield page
+            after = page[-1]["document"]
+
     def documents(
         self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
     ) -> list[JsonObject]:
@@ -371,6 +431,10 @@ class Index:
     def count(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
         """How many documents there are, or how many of them pass a filter. Raises BadFilter."""
         return len(self) if where is None else len(self.matching(where=where, values=values))
+
+    async def acount(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
+        """`count` in a thread of the pool of `asearch`."""
+        return await _in_a_thread(partial(self.count, where, values=values))
 
     def vectors(self, ids: Sequence[int]) -> Vectors:
         """The unit vectors (n, d) of n passages, in the order of their ids. Raises NotFound."""
@@ -500,8 +564,12 @@ class Index:
         return self.add(documents, vectors=vectors)
 
     async def aadd(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
-        """`add` in a thread of a pool of four, so that an event loop goes on meanwhile."""
+        """`add` in a thread of the pool of `asearch`."""
         return await _in_a_thread(partial(self.add, documents, vectors=vectors))
+
+    async def aupsert(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
+        """`upsert` in a thread of the pool of `asearch`."""
+        return await _in_a_thread(partial(self.upsert, documents, vectors=vectors))
 
     def update(
         self, ids: str | Sequence[str], *, metadata: Mapping[str, object] | None = None, text: str | None = None
@@ -515,6 +583,12 @@ class Index:
             raise UsageError(f"a text belongs to one document, not to {len(wanted)}.", "Update each by itself.")
         with self._turn:
             return self._writer().add([self._updated(name, metadata or {}, text) for name in wanted])
+
+    async def aupdate(
+        self, ids: str | Sequence[str], *, metadata: Mapping[str, object] | None = None, text: str | None = None
+    ) -> SyncReport:
+        """`update` in a thread of the pool of `asearch`."""
+        return await _in_a_thread(partial(self.update, ids, metadata=metadata, text=text))
 
     def _updated(self, name: str, metadata: Mapping[str, object], text: str | None) -> Document:
         document = self._reader.document(name)
@@ -577,6 +651,16 @@ class Index:
             wanted = self.matching(where=where, values=values) if ids is None else _several(ids, "delete", "ids")
             writer = self._writer()
             return writer.delete(wanted, progress)
+
+    async def adelete(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+    ) -> int:
+        """`delete` in a thread of the pool of `asearch`."""
+        return await _in_a_thread(partial(self.delete, ids, where=where, values=values))
 
     def compact(self) -> None:
         """Free the disk space of deleted documents, and rebuild the vector cache."""

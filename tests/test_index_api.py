@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from semsearch import BadFilter, Document, Encoder, Index, NotFound, UsageError, sts
 
@@ -144,3 +150,78 @@ def test_a_value_of_another_type_is_a_usage_error(index: Index) -> None:
     for call in calls:
         with pytest.raises(UsageError, match="For example"):
             call()
+
+
+def test_every_asynchronous_method_answers_as_its_synchronous_one(index: Index) -> None:
+    async def calls() -> None:
+        assert await index.aget("d01") == index.get("d01")
+        assert await index.aget(where={"lang": "en"}, limit=3) == index.get(where={"lang": "en"}, limit=3)
+        assert await index.acount("year > :y", values={"y": 2020}) == 9
+        assert (await index.asimilar("d01", k=3)).hits == index.similar("d01", k=3).hits
+        vector = index.vectors([1])[0]
+        assert (await index.asearch(vector=vector, k=3)).hits == index.search(vector=vector, k=3).hits
+        assert (await index.aupsert([Document("d01", "A kettle whistles.")])).changed == 1
+        assert (await index.aupdate("d01", metadata={"year": 1})).changed == 1
+        assert await index.adelete(["d01"]) == 1 and await index.adelete(where={"lang": "en"}) == 10
+        with pytest.raises(NotFound):
+            await index.aget("d01")
+
+    asyncio.run(calls())
+    assert len(index) == 19
+
+
+def test_pages_have_each_document_that_passes_once_in_order(index: Index) -> None:
+    pages = list(index.pages(size=7))
+    assert [len(page) for page in pages] == [7, 7, 7, 7, 2]
+    assert [one for page in pages for one in page] == [index.get(f"d{n:02}") for n in range(30)]
+    german = [one["document"] for page in index.pages(where={"lang": "de"}, size=3) for one in page]
+    assert german == index.matching(where={"lang": "de"})
+    for wrong in (0, -1, 2.5, "10", True):
+        with pytest.raises(UsageError, match="size"):
+            index.pages(size=wrong)  # type: ignore[arg-type]
+    with pytest.raises(BadFilter):
+        index.pages(where="year >")
+
+
+names = st.text("abcd", min_size=1, max_size=3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    before=st.sets(names, min_size=1),
+    changes=st.lists(st.tuples(st.sampled_from(["add", "change", "delete"]), names), max_size=12),
+    size=st.integers(1, 4),
+    filtered=st.booleans(),
+)
+def test_pages_visit_a_document_that_stays_exactly_once_while_another_index_writes(
+    before: set[str], changes: list[tuple[str, str]], size: int, filtered: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as home, Index.create(Path(home) / "index", encoder="hashing") as writer:
+        writer.add([Document(name, name, {"year": 1}) for name in before])
+        staying, seen, queue = set(before), [], iter(changes)
+        with Index.open(writer.path) as reader:
+            for page in reader.pages(where="year = 1" if filtered else None, size=size):
+                assert len(page) <= size
+                seen += [one["document"] for one in page]
+                for what, name in itertools.islice(queue, 2):
+                    if what == "delete":
+                        writer.delete([name])
+                        staying.discard(name)
+                    else:
+                        writer.add([Document(name, f"{name} {what}", {"year": 1})])
+        assert seen == sorted(set(seen)) and staying <= set(seen)
+
+
+def test_pages_are_right_beside_a_thread_that_adds(index: Index) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
+        for n in itertools.takewhile(lambda _: not stop.is_set(), itertools.count()):
+            index.add([Document(f"d{n % 30:02}x{n}", "Added meanwhile.")])
+
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(write)
+        seen = [one["document"] for page in index.pages(size=4) for one in page]
+        stop.set()
+        working.result()
+    assert len(seen) == len(set(seen)) and {f"d{n:02}" for n in range(30)} <= set(seen)

@@ -172,8 +172,11 @@ class StoreReader(Protocol):
         Raises BadFilter, UnknownName for a metadata key that no document has, UsageError for an entry without a letter.
         """
 
-    def allowed_documents(self, condition: Filter) -> list[str]:
-        """Ids, sorted, of the documents that pass the filter. Raises as `allowed` does."""
+    def allowed_documents(self, condition: Filter | None, *, after: str = "", limit: int = -1) -> list[str]:
+        """Ids, sorted, of the documents that pass the filter: the first `limit` of those above the id `after`.
+
+        Raises as `allowed` does; where `after` is not empty, a metadata key that no document has is no error.
+        """
 
     def dense(
         self, space: int, queries: Vectors, k: int, allowed: Allowed | None = None, *, exact: bool = False

@@ -543,6 +543,9 @@ def test_a_filter_lets_through_what_its_meaning_says(
     reader, metadata = drawn
     expected = sorted(name for name, meta in metadata.items() if holds(tree, Row(meta)))
     assert reader.allowed_documents(tree) == expected
+    for after, limit in (("", 1), ("d1", 2), ("d0", -1)):
+        rest = [uri for uri in expected if uri > after]
+        assert reader.allowed_documents(tree, after=after, limit=limit) == (rest if limit < 0 else rest[:limit])
     allowed = reader.allowed(tree)
     assert allowed is not None and len(allowed) == len(expected)
     found = reader.dense(1, vectors_of(["q"]), 60, allowed)

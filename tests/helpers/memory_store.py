@@ -323,19 +323,26 @@ class MemoryReader:
                 and all(_has_phrase(_words(passage.text), words) for words in phrases)
             )
 
-    def allowed_documents(self, condition: Filter) -> list[str]:
+    def allowed_documents(self, condition: Filter | None, *, after: str = "", limit: int = -1) -> list[str]:
         with self.snapshot():
             state = self._state()
-            self._check_keys(condition)
-            of_passages = any(asked.builtin and asked.names[0] in ("page", "heading") for asked, _ in fields(condition))
-            return sorted(
+            if condition is not None and not after:
+                self._check_keys(condition)
+            used = [] if condition is None else fields(condition)
+            of_passages = any(asked.builtin and asked.names[0] in ("page", "heading") for asked, _ in used)
+            found = sorted(
                 uri
                 for uri, stored in state.documents.items()
-                if any(
-                    filter_model.holds(condition, state.filter_row(stored, passage))
-                    for passage in (stored.passages if of_passages else [None])
+                if uri > after
+                and (
+                    condition is None
+                    or any(
+                        filter_model.holds(condition, state.filter_row(stored, passage))
+                        for passage in (stored.passages if of_passages else [None])
+                    )
                 )
             )
+        return found if limit < 0 else found[:limit]
 
     def _check_keys(self, condition: Filter | None) -> None:
         """Raise UnknownName for a metadata key that no document has."""

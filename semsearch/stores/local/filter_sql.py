@@ -69,17 +69,21 @@ def allowed(connection: sqlite3.Connection, tree: Filter) -> Ids:
     return np.array([row[0] for row in connection.execute(sql, values)], dtype=np.int64)
 
 
-def allowed_documents(connection: sqlite3.Connection, tree: Filter) -> list[str]:
-    """Ids, sorted, of the documents that pass the filter, those without a passage too. Raises as `allowed` does."""
-    condition, values, of_passages = _condition(connection, tree)
+def allowed_documents(connection: sqlite3.Connection, tree: Filter, after: str, limit: int) -> list[str]:
+    """Ids, sorted, of the documents that pass the filter, those without a passage too: the first above `after`.
+
+    Raises as `allowed` does, but only with the first ones.
+    """
+    condition, values, of_passages = _condition(connection, tree, check=not after)
     passages = "JOIN passages p ON p.document = d.id" if of_passages else ""
-    sql = f"SELECT DISTINCT d.uri FROM {_DOCUMENTS} {passages} WHERE {condition} ORDER BY d.uri"
-    return [row[0] for row in connection.execute(sql, values)]
+    sql = f"SELECT DISTINCT d.uri FROM {_DOCUMENTS} {passages} WHERE d.uri > ? AND {condition} ORDER BY d.uri LIMIT ?"
+    return [row[0] for row in connection.execute(sql, [after, *values, limit])]
 
 
-def _condition(connection: sqlite3.Connection, tree: Filter) -> tuple[str, list[Any], bool]:
+def _condition(connection: sqlite3.Connection, tree: Filter, *, check: bool = True) -> tuple[str, list[Any], bool]:
     """The filter as an SQL condition, its values, and whether it depends on passages."""
-    _check_keys(connection, tree)
+    if check:
+        _check_keys(connection, tree)
     _register(connection)
     return *compiled(tree), any(field in OF_PASSAGES for field, _ in fields(tree))
 

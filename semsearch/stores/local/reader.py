@@ -272,9 +272,12 @@ class LocalReader:
             parts += [lexical.containing(self._db.raw, must)] if must else []
         return AllowedIds(reduce(np.intersect1d, parts)) if parts else None
 
-    def allowed_documents(self, condition: Filter) -> list[str]:
+    def allowed_documents(self, condition: Filter | None, *, after: str = "", limit: int = -1) -> list[str]:
         with self.snapshot():
-            found: list[str] = _filters().allowed_documents(self._db.raw, condition)
+            if condition is None:
+                sql = "SELECT uri FROM documents WHERE uri > ? ORDER BY uri LIMIT ?"
+                return [uri for (uri,) in self._db.rows(sql, (after, limit))]
+            found: list[str] = _filters().allowed_documents(self._db.raw, condition, after, limit)
             return found
 
     def dense(
