@@ -23,8 +23,12 @@ from .errors import UsageError as UsageError
 from .evaluation.sts import sts as sts
 from .index import Index as Index
 from .indexing.sources import SyncOptions as SyncOptions
+from .search.mining import clusters as clusters
+from .search.mining import near_duplicates as near_duplicates
+from .search.mining import paraphrase_mining as paraphrase_mining
 from .types import Document as Document
 from .types import Hit as Hit
+from .types import Pair as Pair
 from .types import Progress as Progress
 from .types import Query as Query
 from .types import Results as Results

@@ -30,7 +30,7 @@ from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import NotFound, UsageError
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
-from semsearch.search import sampling
+from semsearch.search import mining, sampling
 from semsearch.search.query_check import make_query, written
 from semsearch.search.searcher import Searcher, parse_filter
 from semsearch.search.snippets import Snippet, snippets
@@ -45,6 +45,7 @@ from semsearch.types import (
     Facet,
     Hit,
     JsonObject,
+    Pair,
     Progress,
     Query,
     QueryFields,
@@ -515,6 +516,58 @@ class Index:
         if most < 1:
             raise UsageError(f"a sample cannot have {most} passages.", "Choose one or more.")
         return sampling.sample(self._reader, self._space, most, letters)
+
+    def paraphrase_mining(
+        self,
+        *,
+        threshold: float = 0.0,
+        max_pairs: int = mining.MAX_PAIRS,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+    ) -> list[Pair[int]]:
+        """The `max_pairs` closest pairs of passages of different documents, as passage ids; see `paraphrase_mining`.
+
+        Nothing is encoded. Of n passages up to 100,000 all pairs are compared, O(n² d), with all vectors in memory. Of
+        more, each is compared with the 100 that are nearest in the vector index, and a block of 1,000 is in memory: a
+        pair beyond these is not found. Raises UsageError, BadFilter.
+        """
+        mining.check(threshold=threshold, max_pairs=max_pairs)
+        condition = parse_filter(written(where, values), None)
+        return mining.passage_pairs(self._reader, self._space, condition, threshold, max_pairs)
+
+    def near_duplicates(
+        self,
+        *,
+        threshold: float = mining.SAME,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+    ) -> list[list[str]]:
+        """Groups of documents that nearly agree, by id, the largest group first; see `near_duplicates`.
+
+        The vector of a document is the mean of those of its passages; nothing is encoded. O(n² d) for n documents.
+        Raises UsageError, BadFilter.
+        """
+        mining.check(threshold=threshold)
+        names, vectors = mining.document_vectors(self._reader, self._space, parse_filter(written(where, values), None))
+        return [[names[at] for at in group] for group in mining.near_duplicates(vectors, threshold=threshold)]
+
+    def clusters(
+        self,
+        *,
+        threshold: float | None = None,
+        min_size: int | None = None,
+        k: int | None = None,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+    ) -> list[list[str]]:
+        """Clusters of documents, by id: the largest first, the most central document of each first; see `clusters`.
+
+        The vector of a document is the mean of those of its passages; nothing is encoded. O(n² d) for n documents, with
+        `k` O(n k d). Raises UsageError, BadFilter.
+        """
+        mining.check_clusters(threshold, min_size, k)
+        names, vectors = mining.document_vectors(self._reader, self._space, parse_filter(written(where, values), None))
+        return [[names[at] for at in group] for group in mining.clustered(vectors, threshold, min_size, k)]
 
     def skipped(self) -> list[Skipped]:
         """The skipped files, with reasons: of the last run over all that the index follows, and of the runs since.

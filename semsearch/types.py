@@ -8,7 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypedDict, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    overload,
+)
 
 if TYPE_CHECKING:  # numpy costs 0.1 s to import and is needed here for annotations only
     from pathlib import Path
@@ -19,6 +32,8 @@ if TYPE_CHECKING:  # numpy costs 0.1 s to import and is needed here for annotati
     Vectors: TypeAlias = NDArray[np.float32]  # (n, d), C-contiguous, rows of length 1: a dot product is a cosine
     Ids: TypeAlias = NDArray[np.int64]  # (n,), >= 1, SQLite row ids, AUTOINCREMENT: never reused
     Chunks: TypeAlias = Callable[[], Iterator[tuple[Ids, Vectors]]]
+
+T = TypeVar("T")
 
 Role: TypeAlias = Literal["query", "passage"]
 Mode: TypeAlias = Literal["hybrid", "semantic", "keyword"]
@@ -152,6 +167,14 @@ class Hit:
     near_copies: tuple[str, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
     match: Match = "none"
+
+
+class Pair(NamedTuple, Generic[T]):
+    """Two that are alike: `score`, their cosine, and each of them, by its position, or by its id in an index."""
+
+    score: float
+    first: T
+    second: T
 
 
 @dataclass(frozen=True, slots=True)

@@ -427,7 +427,7 @@ def test_pca_keeps_the_two_directions_in_which_points_differ_most() -> None:
     assert np.allclose(np.linalg.norm(placed[:, None] - placed[None], axis=2), apart, atol=1e-3)
 
 
-def test_near_pairs_are_those_of_all_pairs_whatever_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_near_pairs_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors, owners = groups_of_points(), [str(at // 2) for at in range(60)]
     cosines = vectors @ vectors.T
     right = {
@@ -435,13 +435,11 @@ def test_near_pairs_are_those_of_all_pairs_whatever_the_blocks(monkeypatch: pyte
         for one in range(60) for other in range(one + 1, 60)
         if cosines[one, other] > 0.99 and owners[one] != owners[other]
     }  # fmt: skip
-    for cells in (1, 430, 4_000):
-        monkeypatch.setattr(clusters, "CELLS", cells)
-        pairs, more = clusters.near(vectors, owners, 0.99)
-        best = sorted(right, key=lambda pair: -cosines[pair])[: clusters.PAIRS]
-        assert more == (len(right) > clusters.PAIRS)
-        assert [cosine for *_, cosine in pairs] == pytest.approx([cosines[pair] for pair in best], abs=1e-5)
-        assert {pair[:2] for pair in pairs} <= right
+    pairs, more = clusters.near(vectors, owners, 0.99)
+    best = sorted(right, key=lambda pair: -cosines[pair])[: clusters.PAIRS]
+    assert more == (len(right) > clusters.PAIRS)
+    assert [cosine for *_, cosine in pairs] == pytest.approx([cosines[pair] for pair in best], abs=1e-5)
+    assert {pair[:2] for pair in pairs} <= right
     monkeypatch.setattr(clusters, "PAIRS", 3)
     assert len(clusters.near(vectors, owners, 0.9)[0]) == 3
 

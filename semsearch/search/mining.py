@@ -1,0 +1,209 @@
+"""What is alike among texts: the closest pairs, near-duplicates and clusters, of a list or of an index.
+
+    paraphrase_mining(["How do I descale a kettle?", "Removing limescale from a kettle", "Bread"])[0]
+
+Names and meanings are those of sentence-transformers, `util.paraphrase_mining` and `util.community_detection`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from semsearch.encoders.base import as_encoder
+from semsearch.encoders.lazy import load
+from semsearch.errors import UsageError
+from semsearch.search import clustering
+from semsearch.search.closest_pairs import ClosestPairs, closest_pairs, near_groups
+from semsearch.stores.protocol import StoreReader
+from semsearch.stores.records import Space
+from semsearch.types import EncoderLike, Pair
+from semsearch.utils.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.stores.filters import Filter
+    from semsearch.types import Ids, Vectors
+
+    Texts: TypeAlias = Sequence[str] | Sequence[Sequence[float]] | NDArray[np.floating]
+
+MAX_PAIRS = 500_000  # as in sentence-transformers
+THRESHOLD, MIN_SIZE = 0.75, 10  # of a cluster, as in sentence-transformers
+SAME = 0.95  # cosine of near-duplicates
+EXACT = 100_000  # passages of an index; of more, each is compared with its nearest in the vector index alone
+NEIGHBOURS = 100  # as in sentence-transformers (top_k)
+AT_ONCE = 1_000  # passages that the vector index is asked for at a time
+
+
+def paraphrase_mining(
+    texts: Texts,
+    *,
+    encoder: EncoderLike | str = "default",
+    threshold: float = 0.0,
+    max_pairs: int = MAX_PAIRS,
+    groups: Sequence[object] | None = None,
+) -> list[Pair[int]]:
+    """The `max_pairs` closest of all pairs of n texts with a cosine of at least `threshold`, the closest first.
+
+    A `Pair` is (score, first, second): the cosine, and two positions in `texts`, the smaller first. Texts of one of the
+    `groups` (n,) make no pair. `texts` may be n vectors (n, d) instead, which are scaled to length 1.
+    O(n² d); the memory is that of the vectors, the pairs, and a block of 8 million cosines. Raises UsageError.
+
+    >>> [(pair.first, pair.second) for pair in paraphrase_mining([[1, 0], [0, 1], [3, 1]], max_pairs=1)]
+    [(0, 2)]
+    """
+    check(threshold=threshold, max_pairs=max_pairs)
+    vectors = vectors_of(texts, encoder)
+    if groups is not None and len(groups) != len(vectors):
+        raise UsageError(f"there are {len(vectors)} texts and {len(groups)} groups.", "Pass one group for each text.")
+    found = ClosestPairs(threshold, max_pairs)
+    closest_pairs(vectors, groups, found)
+    return found.pairs()
+
+
+def near_duplicates(
+    texts: Texts, *, encoder: EncoderLike | str = "default", threshold: float = SAME
+) -> list[list[int]]:
+    """Groups of texts that nearly agree, as positions in `texts`, ascending; the largest group first.
+
+    Two texts with a cosine of at least `threshold` are in one group, so a chain of them is, too. To remove duplicates,
+    delete all but the first of each group. `texts` may be n vectors (n, d). O(n² d); the memory is that of the vectors
+    and a block of 8 million cosines. Raises UsageError.
+
+    >>> near_duplicates([[1, 0], [0, 1], [2, 0]])
+    [[0, 2]]
+    """
+    check(threshold=threshold)
+    return near_groups(vectors_of(texts, encoder), threshold)
+
+
+def clusters(
+    texts: Texts,
+    *,
+    encoder: EncoderLike | str = "default",
+    threshold: float | None = None,
+    min_size: int | None = None,
+    k: int | None = None,
+) -> list[list[int]]:
+    """Clusters of texts, as positions in `texts`: the largest first, the most central text of each first.
+
+    Without `k`, as `community_detection` of sentence-transformers: texts with a cosine of at least `threshold` (0.75)
+    to a central one, at least `min_size` (10) of them. Clusters do not overlap, and some texts are in none. O(n² d).
+    With `k`, at most k clusters that cover all texts, by k-means. O(n k d).
+    `texts` may be n vectors (n, d). Beside the vectors, a block of 8 million cosines is in memory. Raises UsageError.
+
+    >>> clusters([[1, 0], [0, 1], [2, 0.1]], threshold=0.9, min_size=2), clusters([[1, 0], [0, 1], [2, 0.1]], k=2)
+    ([[0, 2]], [[0, 2], [1]])
+    """
+    check_clusters(threshold, min_size, k)
+    return clustered(vectors_of(texts, encoder), threshold, min_size, k)
+
+
+def clustered(vectors: Vectors, threshold: float | None, min_size: int | None, k: int | None) -> list[list[int]]:
+    """`clusters` of unit vectors (n, d)."""
+    if k is not None:
+        return clustering.k_means(vectors, k)
+    least = MIN_SIZE if min_size is None else min_size
+    return clustering.communities(vectors, THRESHOLD if threshold is None else threshold, least)
+
+
+def check_clusters(threshold: float | None, min_size: int | None, k: int | None) -> None:
+    """Raise UsageError for arguments of `clusters` that exclude each other or are no numbers."""
+    if k is not None and (threshold is not None or min_size is not None):
+        raise UsageError("k clusters have no threshold and no least size.", "Pass k, or threshold and min_size.")
+    check(threshold=threshold, min_size=min_size, k=k)
+
+
+def check(*, threshold: float | None = None, **counts: int | None) -> None:
+    """Raise UsageError for a threshold that is no cosine, and for a count below 1."""
+    if threshold is not None and not (isinstance(threshold, int | float | np.floating) and -1 <= threshold <= 1):
+        raise UsageError(f"threshold must be a cosine between -1 and 1, not {threshold!r}.", "For example: 0.8.")
+    for name, number in counts.items():
+        if number is not None and (type(number) is not int or number < 1):
+            raise UsageError(f"{name} must be a whole number of at least 1, not {number!r}.", "For example: 10.")
+
+
+def vectors_of(texts: Texts, encoder: EncoderLike | str) -> Vectors:
+    """n texts, or vectors (n, d), as unit vectors (n, d). An equal text is encoded once."""
+    if isinstance(texts, str) or not isinstance(texts, Sequence | np.ndarray):
+        raise UsageError(f"several texts are needed, not {texts!r:.60}.", "Pass a list of texts, or vectors (n, d).")
+    if isinstance(texts, np.ndarray) or not all(isinstance(text, str) for text in texts):
+        return _checked(texts)
+    distinct = {text: at for at, text in enumerate(dict.fromkeys(map(str, texts)))}
+    model = load(encoder) if isinstance(encoder, str) else as_encoder(encoder)
+    try:
+        rows = model.encode(list(distinct), role="passage")
+    finally:
+        if isinstance(encoder, str):
+            model.close()
+    return rows[[distinct[str(text)] for text in texts]]
+
+
+def _checked(vectors: object) -> Vectors:
+    try:
+        rows = np.asarray(vectors, dtype=np.float32)
+    except (TypeError, ValueError):
+        rows = np.empty(0, np.float32)
+    if rows.ndim != 2 or not np.isfinite(rows).all():
+        raise UsageError("these are neither texts nor vectors.", "Pass a list of texts, or vectors (n, d).")
+    return unit_rows(rows)
+
+
+# ---- of an index
+
+
+def passage_pairs(
+    reader: StoreReader, space: Space, condition: Filter | None, threshold: float, max_pairs: int
+) -> list[Pair[int]]:
+    """The closest pairs of passages of different documents that pass the filter, as passage ids."""
+    found = ClosestPairs(threshold, max_pairs)
+    with reader.snapshot():
+        ids, owners = _passages(reader, reader.allowed_documents(condition))
+        if len(ids) > EXACT:
+            _add_neighbours(reader, space, ids, owners, found)
+            return found.pairs()
+        vectors, known = np.empty((len(ids), space.dim), np.float32), np.empty(0, np.int64)
+        for some, rows in reader.vectors(space.id, ids=ids):
+            vectors[len(known) : len(known) + len(some)] = rows
+            known = np.append(known, some)
+    closest_pairs(vectors[: len(known)], owners[np.searchsorted(ids, known)].tolist(), found)
+    return [Pair(score, int(known[first]), int(known[second])) for score, first, second in found.pairs()]
+
+
+def document_vectors(reader: StoreReader, space: Space, condition: Filter | None) -> tuple[list[str], Vectors]:
+    """The documents that pass the filter, by id, and the mean (n, d) of the vectors of each, of length 1."""
+    with reader.snapshot():
+        names = reader.allowed_documents(condition)
+        ids, owners = _passages(reader, names)
+        sums, has = np.zeros((len(names), space.dim), np.float32), np.zeros(len(names), np.bool_)
+        for some, rows in reader.vectors(space.id, ids=ids):
+            places = owners[np.searchsorted(ids, some)]
+            np.add.at(sums, places, rows)
+            has[places] = True
+    return [name for name, there in zip(names, has.tolist(), strict=True) if there], unit_rows(sums[has])
+
+
+def _passages(reader: StoreReader, names: Sequence[str]) -> tuple[Ids, NDArray[np.int64]]:
+    """The passages (n,) of these documents, ascending, and the place (n,) in `names` of the document of each."""
+    ids = [np.empty(0, np.int64), *(reader.passage_ids(name) for name in names)]
+    owners = np.repeat(np.arange(-1, len(names)), [len(some) for some in ids])
+    flat = np.concatenate(ids)
+    order = np.argsort(flat)
+    return flat[order], owners[order]
+
+
+def _add_neighbours(
+    reader: StoreReader, space: Space, ids: Ids, owners: NDArray[np.int64], found: ClosestPairs
+) -> None:
+    """Add each of the passages `ids` with its NEIGHBOURS nearest, by the vector index, to `found`."""
+    for some, rows in reader.vectors(space.id, ids=ids, chunk=AT_ONCE):
+        near = reader.dense(space.id, rows, NEIGHBOURS)
+        one, other, cosines = np.repeat(some, near.ids.shape[1]), near.ids.ravel(), near.cosines.ravel()
+        there = np.isin(other, ids) & (cosines >= found.least)
+        one, other, cosines = one[there], other[there], cosines[there]
+        apart = owners[np.searchsorted(ids, one)] != owners[np.searchsorted(ids, other)]
+        first, second = np.minimum(one, other)[apart], np.maximum(one, other)[apart]
+        found.add(first, second, cosines[apart])
