@@ -5,7 +5,7 @@ default. An unknown key or a value of the wrong type is an error that names the 
 
 A ./semsearch.toml may have come with a folder from somebody else, so it cannot affect anything outside that folder:
 `home` must be below it, `model` must be a plain name (or NAME#TEMPLATE, with a template of the library), `offline` can
-only be switched on, and the embedding cache cannot be set.
+only be switched on, the limits on reading a file (`read_…`) can only be lowered, and the embedding cache cannot be set.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ class Settings:
     cache: Path | None = None
     embedding_cache_mb: int = 1024
     offline: bool = False
+    read_seconds: int = 30
+    read_memory_mb: int = 1024
+    read_output_mb: int = 20
 
 
 class Value(NamedTuple):
@@ -158,6 +161,7 @@ def _check_project(key: str, value: object, file: Path) -> None:
         or (key == "home" and not (folder / str(value)).resolve().is_relative_to(folder))
         or (key == "model" and re.fullmatch(r"\w[\w.-]*(#\w[\w-]*)?", str(value)) is None)
         or (key == "offline" and value is False)
+        or (key.startswith("read_") and isinstance(value, int) and value > getattr(Settings(), key))
     )
     if refused:
         raise UsageError(
@@ -217,4 +221,7 @@ _CHECKS: dict[str, tuple[str, Callable[[object], object]]] = {
     "cache": ("a file", _path),
     "embedding_cache_mb": ("an integer, in megabytes, or 0 for no cache", _integer(0)),
     "offline": ("true or false", _boolean),
+    "read_seconds": ("an integer of 1 or more, in seconds for a file", _integer(1)),
+    "read_memory_mb": ("an integer of 64 or more, in megabytes for the process that reads a file", _integer(64)),
+    "read_output_mb": ("an integer of 1 or more, in megabytes of text from a file", _integer(1)),
 }

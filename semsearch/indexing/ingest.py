@@ -22,7 +22,8 @@ from semsearch.indexing import null_distribution
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import DocumentStamp, Entry, Source, Space, check_document, meta_hash, text_hash
-from semsearch.types import Document, EncoderProtocol, Passage, Skipped
+from semsearch.types import Document, EncoderProtocol, JsonObject, Passage, Skipped
+from semsearch.utils.reasons import shortened
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -32,11 +33,15 @@ Outcome: TypeAlias = Literal["added", "changed", "unchanged", "moved", "deleted"
 
 
 class RunReport:
-    """The outcomes of a run's documents, the skipped ones with the reasons, and warnings."""
+    """The outcomes of a run's documents, the skipped ones with the reasons, and warnings.
+
+    `refused`: the files that were too costly to read, as `refusals` records them.
+    """
 
     def __init__(self) -> None:
         self.skipped: list[Skipped] = []
         self.warnings: list[str] = []
+        self.refused: list[JsonObject] = []
         self._documents: Counter[Outcome] = Counter()
         self._began = time.perf_counter()
 
@@ -49,7 +54,7 @@ class RunReport:
 
     def skip(self, skipped: Skipped) -> None:
         """Add a file or document that was skipped, with the reason."""
-        self.skipped.append(skipped)
+        self.skipped.append(shortened(skipped))
 
     def documents(self) -> dict[str, int]:
         """The number of documents with each outcome."""

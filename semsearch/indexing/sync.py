@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from semsearch.documents import loaders, walk
-from semsearch.documents.loaders import Fields
+from semsearch.documents.loaders import Exceeded, Fields, Limits
 from semsearch.documents.walk import FoundFile
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing.file_status import UNFINISHED, UNSURE
 from semsearch.indexing.ingest import BATCH, Ingest
+from semsearch.indexing.refusals import Refusals
 from semsearch.indexing.sources import Root, Roots, SyncOptions
 from semsearch.stores import drivers
 from semsearch.stores.protocol import StoreWriter
@@ -93,6 +94,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         self._reader = self.writer.reader
+        self._refusals = Refusals(self._reader, Limits.current())
         self._gone_ids = {source.id for source in self.gone.values()}
         self._by_content: defaultdict[str, list[Source]] = defaultdict(list)
         for source in self.gone.values():
@@ -148,7 +150,7 @@ class _Run:
                 "documents in the index are only compared, not encoded again."
             )
         skipped, read = len(self.ingest.report.skipped), 0
-        for item in _load(file):
+        for item in self._load(file, source):
             if isinstance(item, Skipped):
                 self.ingest.report.skip(item)
                 continue
@@ -161,6 +163,17 @@ class _Run:
         if left and self.options.prune:
             self.writer.delete(sorted(left))
             self.ingest.report.count("deleted", len(left))
+
+    def _load(self, file: _File, source: Source) -> Iterator[Document | Skipped]:
+        """The documents of a file under their ids within the index. Raises Exceeded at once if it did so before."""
+        fields = replace(file.root.fields, max_bytes=file.root.rules.max_bytes)
+        try:
+            if not self.options.force:
+                self._refusals.check(source.sha256, source.loader, fields)
+            yield from _named(file.uri, file.found.path, file.root.kind, fields, self._refusals.limits)
+        except Exceeded as error:
+            self.ingest.report.refused.append(self._refusals.record(source.sha256, source.loader, fields, error))
+            raise
 
     def _put(self, file: _File, source: Source, known: Source | None, document: Document, left: set[str]) -> None:
         """Put one document of a file, and remove it from `left`, the documents that the file had before."""
@@ -206,15 +219,11 @@ class _Run:
         self.progress(Progress(done, total, "bytes", item, self.ingest.written))
 
 
-def _load(file: _File) -> Iterator[Document | Skipped]:
-    """The documents of a file under their ids within the index."""
-    fields = replace(file.root.fields, max_bytes=file.root.rules.max_bytes)
-    return _named(file.uri, file.found.path, file.root.kind, fields)
-
-
-def _named(uri: str, path: Path, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
+def _named(
+    uri: str, path: Path, kind: str, fields: Fields, limits: Limits | None = None
+) -> Iterator[Document | Skipped]:
     """The documents of the file `path`, and the reasons for skipped ones, as those of the file `uri`."""
-    for item in loaders.load(path, kind, fields):
+    for item in loaders.load(path, kind, fields, limits):
         if isinstance(item, Skipped):
             yield replace(item, path=uri + item.path.removeprefix(path.name))
         else:  # "" and "#12" are local to the file

@@ -195,5 +195,5 @@ class IndexWriter:
             warnings=tuple(run.report.warnings),
         )
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._writer.add_run({"at": now, **asdict(report), "whole": whole})
+        self._writer.add_run({"at": now, **asdict(report), "whole": whole, "refused": run.report.refused})
         return report

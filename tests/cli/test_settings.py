@@ -48,6 +48,7 @@ def test_every_setting_has_a_variable_and_a_check(monkeypatch: pytest.MonkeyPatc
     good = {
         "home": "/h", "model": "m", "device": "cuda:1", "threads": "2", "k": "3", "mode": "keyword", "cache": "/c",
         "embedding_cache_mb": "0", "offline": "yes",
+        "read_seconds": "4", "read_memory_mb": "65", "read_output_mb": "5",
     }  # fmt: skip
     assert set(good) == set(settings.Settings.__dataclass_fields__)
     for key, value in good.items():
@@ -56,6 +57,7 @@ def test_every_setting_has_a_variable_and_a_check(monkeypatch: pytest.MonkeyPatc
     assert (loaded.home, loaded.cache) == (Path("/h"), Path("/c"))
     assert (loaded.model, loaded.device, loaded.mode) == ("m", "cuda:1", "keyword")
     assert (loaded.threads, loaded.k, loaded.embedding_cache_mb, loaded.offline) == (2, 3, 0, True)
+    assert (loaded.read_seconds, loaded.read_memory_mb, loaded.read_output_mb) == (4, 65, 5)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +97,9 @@ def test_an_unknown_key_names_the_file_and_the_closest_key() -> None:
         "home = '/tmp/elsewhere'", "home = '../elsewhere'", "home = '~/elsewhere'", "model = './weights'",
         "model = 'hf:someone/something'", "model = '/weights'", "offline = false", "cache = 'c.db'",
         "embedding_cache_mb = 999999",
+        "read_seconds = 31",
+        "read_memory_mb = 1025",
+        "read_output_mb = 21",
     ],
 )  # fmt: skip
 def test_a_project_cannot_reach_beyond_its_folder(text: str) -> None:

@@ -34,6 +34,18 @@ def test_its_suffixes_are_lower_case_and_lead_to_it(name: str, tmp_path: Path) -
     assert all(loaders.loader_for(tmp_path / f"File{suffix.upper()}") == name for suffix in suffixes)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_it_says_whether_it_is_isolated(name: str) -> None:
+    """A format that is binary, nested, compressed or computed is read by another process: `Loader.ISOLATED`."""
+    assert vars(plugins.load(loaders, name)).get("ISOLATED") in (True, False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_another_process_reads_it_as_this_one_does(name: str, tmp_path: Path) -> None:
+    path = sample(name, tmp_path)
+    assert documents(path, name) == list(loaders.read(name, path, SQL))
+
+
 def test_no_suffix_belongs_to_two_loaders() -> None:
     owners = [(suffix, name) for name in NAMES for suffix in plugins.load(loaders, name).SUFFIXES]
     assert len({suffix for suffix, _ in owners}) == len(owners)

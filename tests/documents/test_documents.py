@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 from helpers.filemaking import docx, headings, odt, one, paragraph, pdf, refusal, sample, written
+from helpers.hostile import FILES, nested_docx_tables, nested_odt_tables
 
 from semsearch.documents import loaders
+from semsearch.documents.loaders import Fields
 from semsearch.errors import UnknownName, Unreadable, install_command
+from semsearch.types import Document
 
 # ---- which loader
 
@@ -229,7 +232,7 @@ HOSTILE = [
 def test_hostile_html_takes_linear_time(tmp_path: Path, unit: str) -> None:
     path = written(tmp_path, "a.html", unit * 30_000)
     begin = time.process_time()
-    one(path)
+    list(loaders.read("html", path, Fields()))
     assert time.process_time() - begin < 12  # about 1 s; html.parser needs minutes for some
 
 
@@ -380,4 +383,61 @@ def test_a_zip_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path) -> Non
 
 def test_a_missing_optional_package_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pypdfium2", None)
-    assert refusal(sample("pdf", tmp_path)) == f"needs pypdfium2: {install_command('docs')}"
+    with pytest.raises(Unreadable) as caught:
+        list(loaders.read("pdf", sample("pdf", tmp_path), Fields()))
+    assert caught.value.message == f"needs pypdfium2: {install_command('docs')}"
+
+
+# ---- nested tables, long headings
+
+
+@pytest.mark.parametrize("depth", [2, 200])
+def test_the_text_of_nested_tables_is_read_once(tmp_path: Path, depth: int) -> None:
+    docx(tmp_path / "a.docx", nested_docx_tables(depth))
+    odt(tmp_path / "a.odt", nested_odt_tables(depth))
+    words = " ".join(f"word{at}" for at in range(depth))
+    assert one(tmp_path / "a.docx").text == one(tmp_path / "a.odt").text == words
+
+
+def test_a_table_in_a_cell_is_part_of_its_row(tmp_path: Path) -> None:
+    def row(*cells: str) -> str:
+        return f"<w:tr>{''.join(f'<w:tc>{cell}</w:tc>' for cell in cells)}</w:tr>"
+
+    inner = f"<w:tbl>{row(paragraph('b'), paragraph('c'))}{row(paragraph('d'), paragraph('e'))}</w:tbl>"
+    outer = row(paragraph("a"), inner + paragraph("f")) + row(paragraph("g"), paragraph("h"))
+    docx(tmp_path / "a.docx", f"<w:tbl>{outer}</w:tbl>")
+    assert one(tmp_path / "a.docx").text == "a | b c d e f\ng | h"
+
+
+def test_a_heading_is_cut_and_its_text_is_not(tmp_path: Path) -> None:
+    words = "word " * 200
+    document = one(written(tmp_path, "a.html", f"<h1>{words}</h1><p>Text.</p>"))
+    assert document.text == f"{words.strip()}\n\nText."
+    assert [len(mark.heading or "") for mark in document.marks] == [299]
+
+
+def test_headings_of_a_large_markdown_file_are_found_by_their_lines(tmp_path: Path) -> None:
+    begin = "# First [link](x) ##\n```\n# code\n```\n   ## Second\n~~~~\n~~~\n# code\n~~~~\n#none\n"
+    short = one(written(tmp_path, "a.md", begin))
+    assert headings(one(written(tmp_path, "b.md", begin + "word\n" * 200_000))) == headings(short)
+
+
+@pytest.mark.parametrize("content", ["# " + "[" * 400_000, "# " + "[](" * 150_000, "# a" + " " * 400_000 + "b"])
+def test_hostile_markdown_takes_linear_time(tmp_path: Path, content: str) -> None:
+    path = written(tmp_path, "a.md", content)
+    begin = time.process_time()
+    one(path)
+    assert time.process_time() - begin < 5  # 0.1 s; one pattern took an hour
+
+
+def test_a_tag_with_more_attributes_than_a_page_needs_loses_them(tmp_path: Path) -> None:
+    tag = "<p " + " ".join(f"a{at}=1" for at in range(40_000)) + ">"
+    begin = time.process_time()
+    (document,) = loaders.read("html", written(tmp_path, "a.html", f"{tag}Text.</p>"), Fields())
+    assert isinstance(document, Document) and document.text == "Text."
+    assert time.process_time() - begin < 5  # 0.1 s; with the attributes 25 s
+
+
+def test_the_reason_for_a_pdf_whose_pages_are_a_loop_is_short(tmp_path: Path) -> None:
+    FILES["loop.pdf"](tmp_path / "a.pdf")
+    assert refusal(tmp_path / "a.pdf") == "not a readable PDF: none of its 100,000 pages can be read"

@@ -16,8 +16,8 @@ from semsearch.documents.loaders import Fields
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
-_W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-_ODF = " ".join(
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+ODF = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
     for name in ("office", "text", "table", "manifest")
 )
@@ -44,10 +44,11 @@ def pdf(path: Path, pages: list[list[str]], outline: list[tuple[str, int]] = ())
         objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
     kids = " ".join(f"{first + 2 * at} 0 R" for at in range(len(pages)))
     objects[1] = f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode()
-    _save_pdf(path, objects)
+    save_pdf(path, objects)
 
 
-def _save_pdf(path: Path, objects: list[bytes]) -> None:
+def save_pdf(path: Path, objects: list[bytes]) -> None:
+    """A PDF of these objects, numbered from 1; the first one is the catalogue."""
     out = b"%PDF-1.4\n"
     offsets = []
     for number, body in enumerate(objects, start=1):
@@ -68,15 +69,15 @@ def docx(path: Path, body: str, **members: str) -> None:
         '<w:basedOn w:val="berschrift1"/></w:style>'
     )
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("word/document.xml", f"<w:document {_W}><w:body>{body}</w:body></w:document>")
-        archive.writestr("word/styles.xml", f"<w:styles {_W}>{styles}</w:styles>")
+        archive.writestr("word/document.xml", f"<w:document {W}><w:body>{body}</w:body></w:document>")
+        archive.writestr("word/styles.xml", f"<w:styles {W}>{styles}</w:styles>")
         for name, content in members.items():
             archive.writestr(name, content)
 
 
 def odt(path: Path, body: str) -> None:
     inner = f"<office:body><office:text>{body}</office:text></office:body>"
-    content = f"<office:document-content {_ODF}>{inner}</office:document-content>"
+    content = f"<office:document-content {ODF}>{inner}</office:document-content>"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("content.xml", content)
 

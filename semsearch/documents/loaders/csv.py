@@ -8,4 +8,5 @@ from semsearch.documents.parsing import table
 
 SUFFIXES = (".csv",)
 RECORDS = True
+ISOLATED = False
 load = partial(table.read, delimiters=",;\t|")

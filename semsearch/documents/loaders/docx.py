@@ -14,14 +14,16 @@ from xml.etree.ElementTree import Element
 
 from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
-from semsearch.documents.parsing.zipped_xml import Archive, cell_text
+from semsearch.documents.parsing.zipped_xml import Archive, outermost, table_rows
 from semsearch.types import Document
 
 SUFFIXES = (".docx", ".docm", ".dotx")
+ISOLATED = True
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _HEADING = re.compile(r"(?:heading|title)\b", re.I)  # style names are English in every language's Word
 _SKIP = {f"{_W}del", f"{_W}moveFrom", f"{_W}pict"}
 _SKIP |= {"{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
+_BLOCKS = {f"{_W}p", f"{_W}tbl"}
 _BREAKS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 
 
@@ -32,27 +34,14 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
         headings = _heading_styles(archive.optional_xml("word/styles.xml"))
         title = archive.title("docProps/core.xml")
     writer = TextWriter()
-    for block in _blocks(body):
+    for block in outermost(body, _BLOCKS, _SKIP):  # at the top level and in content controls
         _write(block, headings, writer)
     yield writer.document(title, {})
 
 
-def _blocks(root: Element) -> Iterator[Element]:
-    """Paragraphs and tables at the top level and in content controls."""
-    stack = [root]
-    while stack:
-        element = stack.pop()
-        if element.tag in (f"{_W}p", f"{_W}tbl"):
-            yield element
-        elif element.tag not in _SKIP:
-            stack.extend(reversed(element))
-
-
 def _write(block: Element, headings: frozenset[str], writer: TextWriter) -> None:
     if block.tag == f"{_W}tbl":
-        writer.table(
-            [[cell_text(cell, f"{_W}p", _text) for cell in row.iter(f"{_W}tc")] for row in block.iter(f"{_W}tr")]
-        )
+        writer.table(table_rows(block, f"{_W}tr", f"{_W}tc", [f"{_W}p"], _text))
         return
     style, text = _value(block.find(f"{_W}pPr/{_W}pStyle")), _text(block)
     if style in headings:

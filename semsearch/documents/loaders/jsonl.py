@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from semsearch.documents.parsing.charset import looks_binary
+from semsearch.documents.parsing.json_size import MOST_NESTED, MOST_VALUES, has_too_many_values
 from semsearch.documents.parsing.records import Fields, to_document
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
 SUFFIXES = (".jsonl", ".ndjson", ".jsonlines")
 RECORDS = True
+ISOLATED = False
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -57,14 +59,20 @@ def _lines(file: BinaryIO, limit: int) -> Iterator[tuple[int, bytes | int]]:
 
 
 def _document(line: bytes, fields: Fields, number: int, file: str) -> Document | Skipped:
+    if has_too_many_values(line):
+        return Skipped(f"{file}:{number}", f"more than {MOST_VALUES:,} values")
     try:
         record = json.loads(line.decode("utf-8"), parse_constant=lambda _: None)
+        return to_document(record, fields, number, file) if isinstance(record, dict) else _no_object(file, number)
     except UnicodeDecodeError as error:
         return Skipped(f"{file}:{number}", f"invalid UTF-8 at byte {error.start + 1}")
     except json.JSONDecodeError as error:
         return Skipped(f"{file}:{number}", f"not JSON: {error.msg} at column {error.colno}")
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits; 10,000 brackets
+    except RecursionError:
+        return Skipped(f"{file}:{number}", f"nested more than {MOST_NESTED} deep")
+    except ValueError as error:  # a number of 5,000 digits
         return Skipped(f"{file}:{number}", f"not JSON: {error}"[:120])
-    if not isinstance(record, dict):
-        return Skipped(f"{file}:{number}", "not a JSON object")
-    return to_document(record, fields, number, file)
+
+
+def _no_object(file: str, number: int) -> Skipped:
+    return Skipped(f"{file}:{number}", "not a JSON object")

@@ -9,22 +9,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.documents.parsing.charset import decode
 from semsearch.documents.parsing.records import Fields, number_or_text
+from semsearch.documents.parsing.text_writer import MOST_HEADING
 from semsearch.types import Document, Mark
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 SUFFIXES = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
+ISOLATED = False
+MOST_PARSED = 500_000  # characters; the parser needs up to 10 s and 100 MB for so many, and for more in proportion
+MOST_HEADINGS = 100_000
+MOST_FRONT = 65_536
+_LINE = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+(?P<heading>[^\n]+)|(?P<fence>`{3,}|~{3,}))", re.M)
+MOST_RAW = 4 * MOST_HEADING  # a heading with its links
 _FRONT = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S | re.M)
 _PAIR = re.compile(r"([\w][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*))?$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.+)$")
-_LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^)\n]{0,1000}\)|\[[^\[\]\n]*\])")
 _EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`")
 _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
@@ -32,7 +39,7 @@ _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document, titled as in its front matter, else by its first heading."""
     text, note = decode(path.read_bytes())
-    front = _FRONT.match(text)
+    front = _FRONT.match(text, 0, MOST_FRONT)
     data = _key_values(front.group(1)) if front else {}
     marks = _headings(text, front.end() if front else 0)
     title = data.pop("title", None) or (marks[0].heading if marks else None)
@@ -41,12 +48,35 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
 
 def _headings(text: str, begin: int) -> tuple[Mark, ...]:
     """Every heading from offset `begin` on, without lines of fenced code that begin with `#`."""
+    if len(text) > MOST_PARSED:
+        return tuple(islice(_found_by_line(text, begin), MOST_HEADINGS))
     lines = text[begin:].split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=begin))
     tokens = _parser().parse("\n".join(lines))
     pairs = pairwise(tokens)
     found = [(t.map[0], inner.content) for t, inner in pairs if t.type == "heading_open" and t.map]
-    return tuple(Mark(offsets[line], heading=name) for line, content in found if (name := _plain(content)))
+    return tuple(
+        Mark(offsets[line], heading=name)
+        for line, content in found
+        if (name := _plain(content[:MOST_RAW])[:MOST_HEADING])
+    )
+
+
+def _found_by_line(text: str, begin: int) -> Iterator[Mark]:
+    """The headings that begin with `#`, without those in fenced code."""
+    fence = ""
+    for line in _LINE.finditer(text, begin):
+        if line["fence"] and (not fence or line["fence"].startswith(fence)):
+            fence = "" if fence else line["fence"]
+        elif line["heading"] and not fence and (name := _plain(_unclosed(line["heading"][:MOST_RAW]))[:MOST_HEADING]):
+            yield Mark(line.start(), heading=name)
+
+
+def _unclosed(heading: str) -> str:
+    """A heading without the `#` that may close its line."""
+    heading = heading.rstrip()
+    bare = heading.rstrip("#")
+    return bare if bare[-1:].isspace() else heading
 
 
 @cache

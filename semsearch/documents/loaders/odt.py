@@ -11,15 +11,17 @@ from xml.etree.ElementTree import Element
 
 from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import TextWriter
-from semsearch.documents.parsing.zipped_xml import Archive, cell_text
+from semsearch.documents.parsing.zipped_xml import Archive, table_rows
 from semsearch.errors import Unreadable
 from semsearch.types import Document
 
 SUFFIXES = (".odt", ".ott")
+ISOLATED = True
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _MANIFEST = "{urn:oasis:names:tc:opendocument:xmlns:manifest:1.0}"
+_PARAGRAPHS = {f"{_TEXT}p", f"{_TEXT}h"}
 _SKIP = {f"{_TEXT}tracked-changes", f"{_TEXT}note", f"{_OFFICE}annotation", f"{_OFFICE}forms"}
 
 
@@ -47,10 +49,7 @@ def _write(body: Element, writer: TextWriter) -> None:
         elif element.tag == f"{_TEXT}p":
             writer.block(_text(element))
         elif element.tag == f"{_TABLE}table":
-            rows = element.iter(f"{_TABLE}table-row")
-            writer.table(
-                [[cell_text(cell, f"{_TEXT}p", _text) for cell in row.iter(f"{_TABLE}table-cell")] for row in rows]
-            )
+            writer.table(table_rows(element, f"{_TABLE}table-row", f"{_TABLE}table-cell", _PARAGRAPHS, _text))
         elif element.tag not in _SKIP:
             inside = in_list or element.tag == f"{_TEXT}list"
             stack.extend((child, inside) for child in reversed(element))

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from semsearch.documents.parsing.charset import newlines
 from semsearch.documents.parsing.records import Fields
-from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.parsing.text_writer import MOST_HEADING, TextWriter
 from semsearch.errors import Unreadable, install_command
-from semsearch.types import Document, Mark
+from semsearch.types import Document, JsonObject, Mark
+from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,9 +26,13 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
 SUFFIXES = (".pdf",)
+ISOLATED = True
+MOST_BROKEN = 1000  # numbers of unreadable pages in the metadata
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
-_BROKEN_WORD = re.compile(r"(\w+)(?:[\x02\ufffe]|[-\u00ad\u2010]\n)(?=(\w+))")  # PDFium joins lines with \x02 or \ufffe
-_COMPOUND = re.compile(r"\w+[-\u2010]\w+")
+_BROKEN_WORD = re.compile(
+    r"\b(\w++)(?:[\x02\ufffe]|[-\u00ad\u2010]\n)(?=(\w+))"
+)  # PDFium joins lines with \x02 or \ufffe
+_COMPOUND = re.compile(r"\b\w++[-\u2010]\w+")
 _PLACEHOLDERS = {"untitled", "untitled document", "unknown"}  # titles written by programs
 _PDFIUM_LOCK = Lock()
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # characters of symbol fonts, without a meaning
@@ -50,14 +55,18 @@ def _read(path: Path) -> Document:
         raise Unreadable(f"not a readable PDF: {error}") from error
     try:
         pages, broken = _pages(pdf, pdfium.PdfiumError)
-        metadata = {"author": author} if (author := _property(pdf, "Author")) else {}
+        metadata: JsonObject = {"author": author} if (author := _property(pdf, "Author")) else {}
         title, outline = _title(pdf), _outline(pdf)
     finally:
         pdf.close()
     text, marks = _joined(pages, outline)
+    if not text and broken:
+        raise Unreadable(f"not a readable PDF: none of its {count(len(pages), 'page')} can be read")
     if not text:
-        raise Unreadable(f"not a readable PDF: {broken}" if broken else "no text in this PDF (a scan?)")
-    return Document("", text, metadata | ({"unreadable_pages": broken} if broken else {}), title or None, marks)
+        raise Unreadable("no text in this PDF (a scan?)")
+    if broken:
+        metadata["unreadable_pages"] = broken[:MOST_BROKEN]
+    return Document("", text, metadata, title or None, marks)
 
 
 def _pdfium() -> ModuleType:
@@ -121,7 +130,7 @@ def _outline(pdf: PdfDocument) -> dict[int, list[str]]:
     titles: dict[int, list[str]] = {}
     try:
         for bookmark in pdf.get_toc(max_depth=6):
-            target, title = bookmark.get_dest(), " ".join(bookmark.get_title().split())
+            target, title = bookmark.get_dest(), " ".join(bookmark.get_title()[:MOST_HEADING].split())
             page = target.get_index() if target else None
             if title and page is not None:
                 titles.setdefault(page + 1, []).append(title)

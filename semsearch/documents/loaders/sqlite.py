@@ -13,6 +13,7 @@ from semsearch.types import Document, Skipped
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db", ".db3")
 RECORDS = True
+ISOLATED = True
 _MAGIC = b"SQLite format 3\0"
 _READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 

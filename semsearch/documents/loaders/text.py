@@ -20,6 +20,7 @@ _SUFFIXES = """
     .el .lisp .scm .vim .sh .bash .zsh .fish .ps1 .bat .cmd .sql .graphql .proto .tf .cmake .mk .gradle
 """
 SUFFIXES = tuple(_SUFFIXES.split())
+ISOLATED = False
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:

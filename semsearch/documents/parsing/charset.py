@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 
+from semsearch.documents.parsing.json_size import MOST_NESTED
 from semsearch.errors import Unreadable
 from semsearch.types import JsonObject
 
@@ -78,22 +79,27 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def storable_value(value: object) -> object:
-    """`value` as JSON that can be stored: without NaN, infinity, bytes and lone surrogates."""
+def storable_value(value: object, depth: int = MOST_NESTED) -> object:
+    """`value` as JSON that can be stored: without NaN, infinity, bytes and lone surrogates.
+
+    Raises RecursionError if it is nested more than `depth` deep.
+    """
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, Mapping | list | tuple) and depth == 0:
+        raise RecursionError
     if isinstance(value, Mapping):
-        return storable_object(value)
+        return storable_object(value, depth)
     if isinstance(value, list | tuple):
-        return [storable_value(inner) for inner in value]
+        return [storable_value(inner, depth - 1) for inner in value]
     return value if value is None or isinstance(value, bool | int) else storable(str(value))
 
 
-def storable_object(record: Mapping[object, object]) -> JsonObject:
-    """`record` as a JSON object that can be stored."""
-    return {storable(str(key)): storable_value(value) for key, value in record.items()}
+def storable_object(record: Mapping[object, object], depth: int = MOST_NESTED) -> JsonObject:
+    """`record` as a JSON object that can be stored. Raises RecursionError as `storable_value` does."""
+    return {storable(str(key)): storable_value(value, depth - 1) for key, value in record.items()}
 
 
 def _guess(data: bytes) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import zipfile
 from pathlib import Path
 
 from semsearch.documents.parsing.charset import looks_binary
@@ -12,7 +11,12 @@ from semsearch.errors import Unreadable
 
 HEAD_BYTES = 8192
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
-_ZIPPED = {"word/document.xml": "docx", "content.xml": "odt"}  # the member that identifies the type
+DIRECTORY_BYTES = 2**20  # at the end of a zip file: a document has few members, a hostile file half a million
+_ENTRY = rb"PK\x01\x02.{42}"
+_ZIPPED = {  # the member that identifies the type, in the directory
+    re.compile(_ENTRY + rb"word/document\.xml", re.DOTALL): "docx",
+    re.compile(_ENTRY + rb"content\.xml", re.DOTALL): "odt",
+}
 
 
 def kind_of_bytes(path: Path) -> str:
@@ -50,11 +54,12 @@ def _head(path: Path) -> bytes:
 
 def _kind_of_zip(path: Path) -> str:
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = set(archive.namelist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        names = set()
-    kind = next((kind for member, kind in _ZIPPED.items() if member in names), None)
+        with path.open("rb") as file:
+            file.seek(-min(DIRECTORY_BYTES, path.stat().st_size), 2)
+            directory = file.read(DIRECTORY_BYTES)
+    except OSError as error:
+        raise Unreadable(error.strerror or str(error)) from error
+    kind = next((kind for member, kind in _ZIPPED.items() if member.search(directory)), None)
     if kind is None:
         raise Unreadable("binary file (archive)")
     return kind

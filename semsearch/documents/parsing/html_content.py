@@ -31,6 +31,8 @@ _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _LETTER = re.compile(r"[^\W_]")
 _ANCHORS = {"¶", "#", "§", "🔗"}  # the text of links from a heading to itself
 HALF = 0.5
+MOST_ATTRIBUTES = 1000
+_LONG_TAG = re.compile(r"<([a-zA-Z][\w:-]*)[^<>]{5000,}")
 
 
 def tree(page: str) -> Element:
@@ -38,8 +40,16 @@ def tree(page: str) -> Element:
     parser = etree.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, recover=True, huge_tree=True
     )
-    root = etree.fromstring(page.replace("\0", " ").encode("utf-8", "replace"), parser) if page.strip() else None
+    page = _LONG_TAG.sub(_with_few_attributes, page.replace("\0", " "))
+    root = etree.fromstring(page.encode("utf-8", "replace"), parser) if page.strip() else None
+    if any(entry.type_name == "ERR_NO_MEMORY" for entry in parser.error_log):
+        raise MemoryError  # what was read so far is not the page
     return etree.Element("html") if root is None else root
+
+
+def _with_few_attributes(tag: re.Match[str]) -> str:
+    """The tag without its attributes if it has more than any page needs: the parser compares each with all others."""
+    return f"<{tag[1]} " if tag[0].count("=") > MOST_ATTRIBUTES or len(tag[0].split()) > MOST_ATTRIBUTES else tag[0]
 
 
 class Content:

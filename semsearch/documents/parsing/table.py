@@ -52,19 +52,21 @@ def _documents(rows: Iterator[_Row], name: str, fields: Fields) -> Iterator[Docu
     check_columns(columns, fields, name)
     if columns and not text_fields_of(columns, fields):
         raise Unreadable(no_text_field(columns, fields))
+    text = text_fields_of(columns, fields)
     for row in rows:
         if row.broken or len(row.cells) > len(columns):
             reason = row.broken or f"{len(row.cells)} cells, but the header has {len(columns)}"
             yield Skipped(f"{name}:{row.line}", reason)
         elif row.cells:
-            yield to_document(_record(columns, row.cells, fields), fields, row.line, name)
+            yield to_document(_record(columns, row.cells, text, fields), fields, row.line, name)
 
 
 def _rows(file: io.TextIOWrapper, delimiter: str, limit: int) -> Iterator[_Row]:
     csv.field_size_limit(max(csv.field_size_limit(), limit))  # of the whole process, so it is only ever raised
-    reader = csv.reader(file, delimiter=delimiter)
+    lines = _Lines(file, limit)
+    reader = csv.reader(lines, delimiter=delimiter)
     while True:
-        line = reader.line_num + 1
+        line = lines.number + 1
         try:
             yield _Row(line, next(reader))
         except StopIteration:
@@ -73,19 +75,43 @@ def _rows(file: io.TextIOWrapper, delimiter: str, limit: int) -> Iterator[_Row]:
             yield _Row(line, [], f"not CSV: {error}")
 
 
+class _Lines:
+    """The lines of a file, and their number so far. One longer than `limit` is never in memory: csv.Error instead."""
+
+    def __init__(self, file: io.TextIOWrapper, limit: int) -> None:
+        self.number = 0
+        self._file = file
+        self._limit = limit
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._file.readline(self._limit + 1)
+        if not line:
+            raise StopIteration
+        self.number += 1
+        if len(line) <= self._limit or line.endswith(("\n", "\r")):
+            return line
+        while (more := self._file.readline(2**20)) and not more.endswith(("\n", "\r")):
+            pass
+        raise csv.Error(f"a line is over the limit of {self._limit / 2**20:g} MB for files")
+
+
 def _column_names(header: list[str]) -> list[str]:
     """Distinct column names: an empty one becomes "column_3", a second "name" becomes "name_2"."""
     names: list[str] = []
+    seen: set[str] = set()
     for at, cell in enumerate(header, start=1):
         name = cell.strip() or f"column_{at}"
-        names.append(name if name not in names else f"{name}_{at}")
+        names.append(name if name not in seen else f"{name}_{at}")
+        seen.add(names[-1])
     return names
 
 
-def _record(columns: list[str], cells: list[str], fields: Fields) -> dict[str, object]:
-    """Numbers as numbers, except in text, id and title; an empty cell is None. A row may lack its last cells."""
-    record: dict[str, object] = dict.fromkeys(columns)
-    text = text_fields_of(columns, fields)
+def _record(columns: list[str], cells: list[str], text: tuple[str, ...], fields: Fields) -> dict[str, object]:
+    """Numbers as numbers, except in `text`, id and title; an empty cell is None. A row may lack its last cells."""
+    record: dict[str, object] = dict.fromkeys(text)  # not of all columns: a header may have a million
     for name, cell in zip(columns, cells, strict=False):
         verbatim = name in (*text, fields.id, *ID_FIELDS, TITLE_FIELD)
         record[name] = cell if verbatim else number_or_text(cell) if cell.strip() else None

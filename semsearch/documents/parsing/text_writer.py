@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from semsearch.documents.parsing.charset import storable
 from semsearch.types import Document, Mark, Metadata
 
+MOST_HEADING = 300  # characters: every passage below it is stored with its heading
+
 
 class TextWriter:
     """Blocks are separated by blank lines, where the splitter ends a sentence."""
@@ -31,7 +33,7 @@ class TextWriter:
         """Add a heading as a block of its own; it is the heading of all text up to the next one."""
         text = storable(" ".join(text.split()))
         if text:
-            self._heading = text
+            self._heading = text[:MOST_HEADING].rstrip()
             self._mark(len("\n\n") if self._length else 0)
             self.block(text)
 

@@ -4,19 +4,38 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from semsearch.errors import Unreadable
 
 MAX_XML_BYTES = 100 * 2**20  # a text of 10 MB is about 60 MB of document.xml; a zip bomb is more
+MOST_TAGS = 5_000_000  # a text of 10 MB has up to 3 million; 100 MB of empty elements need 2 GB as objects
+_OUT_OF_MEMORY = 1  # XML_ERROR_NO_MEMORY of expat
 _DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 
 
-def cell_text(cell: ElementTree.Element, tag: str, text: Callable[[ElementTree.Element], str]) -> str:
-    """The paragraphs of a table cell, elements called `tag`, on one line; `text` reads one."""
-    return " ".join(text(paragraph) for paragraph in cell.iter(tag))
+def outermost(root: Element, tags: Collection[str], skip: Collection[str] = ()) -> Iterator[Element]:
+    """The elements below `root` with one of these tags, in order, without those inside another one or in a `skip`."""
+    stack = list(reversed(root))
+    while stack:
+        element = stack.pop()
+        if element.tag in tags:
+            yield element
+        elif element.tag not in skip:
+            stack.extend(reversed(element))
+
+
+def table_rows(
+    table: Element, row: str, cell: str, paragraphs: Collection[str], text: Callable[[Element], str]
+) -> list[list[str]]:
+    """The texts of the cells, row by row; `text` reads a paragraph. A table in a cell is part of the cell's text."""
+    return [
+        [" ".join(map(text, outermost(inner, paragraphs))) for inner in outermost(line, [cell])]
+        for line in outermost(table, [row])
+    ]
 
 
 class Archive:
@@ -35,19 +54,23 @@ class Archive:
     def __exit__(self, *_: object) -> None:
         self._zip.close()
 
-    def xml(self, member: str) -> ElementTree.Element:
+    def xml(self, member: str) -> Element:
         """The root element of a member."""
         data = self._read(member)
         if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:  # neither format has one; entities can be bombs
             raise Unreadable(f"not a readable {self._kind}: it declares entities")
+        if data.count(b"<") > MOST_TAGS:
+            raise Unreadable(f"{member} has more than {MOST_TAGS:,} tags")
         try:
             return ElementTree.fromstring(data)
         except ElementTree.ParseError as error:
+            if error.code == _OUT_OF_MEMORY:
+                raise MemoryError from error
             raise Unreadable(self._not_readable(error)) from error
 
-    def optional_xml(self, member: str) -> ElementTree.Element:
+    def optional_xml(self, member: str) -> Element:
         """The root element of a member; an empty element where there is no such member."""
-        return self.xml(member) if member in self._zip.namelist() else ElementTree.Element("absent")
+        return self.xml(member) if member in self._zip.namelist() else Element("absent")
 
     def title(self, member: str) -> str:
         """The Dublin Core title in the member that has the properties of the document; "" without one."""
