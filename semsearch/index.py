@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar, Unpack, overload
 
@@ -27,7 +28,7 @@ from semsearch.encoders.base import as_encoder
 from semsearch.encoders.lazy import LazyEncoder, load
 from semsearch.encoders.no_encoder import NoEncoder
 from semsearch.encoders.query_cache import QueryCache
-from semsearch.errors import NotFound, UsageError
+from semsearch.errors import NotFound, UnknownName, UsageError
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import mining, sampling
@@ -56,6 +57,7 @@ from semsearch.types import (
     Where,
 )
 from semsearch.utils import plugins
+from semsearch.utils.arguments import several, whole_number
 from semsearch.utils.vectors import unit_rows
 from semsearch.vector_index import backends
 
@@ -126,10 +128,12 @@ class Index:
         a vector of your own, searches pass a vector or are by keyword, and hits have no strength.
 
         `store` names the package of `semsearch.stores` that stores it. Raises UsageError where an index exists, unless
-        `exist_ok`, which opens it, and UnknownName for an unknown `store`.
+        `exist_ok`, which opens it, and UnknownName for an unknown `store` or `backend`.
         """
         if splitter is not None and not isinstance(splitter, Splitter):
             raise UsageError(f"splitter is of type {type(splitter).__name__}.", "Pass Splitter(size=…, overlap=…).")
+        if backend not in cls.backends():
+            raise UnknownName("backend", backend, cls.backends())
         folder = settings.index_folder(name, home)
         driver = drivers.load(store)
         if cls.exists(folder):
@@ -281,7 +285,7 @@ class Index:
         Raises UsageError for an empty query or a vector of another width, BadFilter for a `where` that does not parse.
         """
         if isinstance(query, (str, Query)):
-            own = None if vector is None else _unit_vectors(np.atleast_2d(vector), 1, self._space.dim)
+            own = None if vector is None else _unit_vectors(vector, 1, self._space.dim)
             return self._searcher.search(make_query(query, fields), own)
         if vector is not None:
             raise UsageError("a vector belongs to one query.", "Search for each query by itself.")
@@ -300,7 +304,7 @@ class Index:
 
     def similar(self, target: int | str | Path, **fields: Unpack[QueryFields]) -> Results:
         """The passages closest to a passage (its id), a document (its id) or a file, without those of the target."""
-        like = target if isinstance(target, int) else str(target)
+        like = str(target) if isinstance(target, Path) else target
         return self.search(Query(like=(like,), mode="semantic"), **fields)
 
     async def asimilar(self, target: int | str | Path, **fields: Unpack[QueryFields]) -> Results:
@@ -359,9 +363,10 @@ class Index:
         `offset`. Unknown ids are left out. Raises BadFilter.
         """
         if target is None:
+            _check_page(limit, offset)
             names = self.matching(where=where, values=values)
             if ids is not None:
-                names = sorted(set(names) & set(_several(ids, "get", "ids")))
+                names = sorted(set(names) & set(several(ids, "get", "ids", str)))
             return [self.get(name) for name in names[offset:][:limit]]
         with self._reader.snapshot():
             if isinstance(target, int) and (found := self._reader.passages([target])):
@@ -408,8 +413,7 @@ class Index:
         writer works, a document that is there from beginning to end is in exactly one page, and none is in two: those
         added meanwhile are included where their id is still ahead. Raises UsageError, BadFilter.
         """
-        if type(size) is not int or size < 1:
-            raise UsageError(f"size must be a whole number of at least 1, not {size!r}.", "For example: size=1000.")
+        whole_number("size", size)
         return self._pages(parse_filter(written(where, values), None), size)
 
     def _pages(self, condition: Filter | None, size: int) -> Iterator[list[JsonObject]]:
@@ -426,7 +430,8 @@ class Index:
         self, *, path: str | None = None, ids: Sequence[str] | None = None, limit: int = -1, offset: int = 0
     ) -> list[JsonObject]:
         """The documents (all, or those of `ids`) by id: id, title, passages, size, time, metadata."""
-        wanted = None if ids is None else _several(ids, "documents", "ids")
+        _check_page(None if limit == -1 else limit, offset)
+        wanted = None if ids is None else several(ids, "documents", "ids", str)
         return self._reader.documents(path=path, ids=wanted, limit=limit, offset=offset)
 
     def count(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
@@ -439,16 +444,16 @@ class Index:
 
     def vectors(self, ids: Sequence[int]) -> Vectors:
         """The unit vectors (n, d) of n passages, in the order of their ids. Raises NotFound."""
-        several = _several(ids, "vectors", "ids")
-        wanted = np.array(sorted(set(several)), dtype=np.int64)
+        passages = several(ids, "vectors", "ids", Integral)
+        wanted = np.array(sorted(set(passages)), dtype=np.int64)
         found = {
             passage: row
             for numbers, rows in self._reader.vectors(self._space.id, ids=wanted)
             for passage, row in zip(numbers.tolist(), rows, strict=True)
         }
-        if missing := [one for one in several if one not in found]:
+        if missing := [one for one in passages if one not in found]:
             raise NotFound(f"index {self.name} has no vector of passage {missing[0]}.", "Use the ids of hits.")
-        return np.stack([found[one] for one in several]) if several else np.empty((0, self._space.dim), np.float32)
+        return np.stack([found[one] for one in passages]) if passages else np.empty((0, self._space.dim), np.float32)
 
     def matching(
         self,
@@ -461,7 +466,7 @@ class Index:
         """Ids, sorted, of the documents that pass a filter and a path glob, and whose id or title contains each of
         `words` in any case. Raises BadFilter.
         """
-        folded = [word.casefold() for word in _several(words, "matching", "words")]
+        folded = [word.casefold() for word in several(words, "matching", "words", str)]
         with self._reader.snapshot():
             titles = self._reader.titles()
             if condition := parse_filter(written(where, values), path):
@@ -477,7 +482,7 @@ class Index:
         the index, and every update reads it again. "gone": it does not exist. "unseen": its whole folder is missing or
         may not be read. "kept": the document has no file.
         """
-        return file_status.states(self._reader, None if ids is None else _several(ids, "states", "ids"))
+        return file_status.states(self._reader, None if ids is None else several(ids, "states", "ids", str))
 
     def passages(self, document: str) -> list[JsonObject]:
         """The passages that a document was split into, in their order, each as `get` gives it. Raises NotFound."""
@@ -513,8 +518,7 @@ class Index:
 
         Raises UsageError for fewer than one.
         """
-        if most < 1:
-            raise UsageError(f"a sample cannot have {most} passages.", "Choose one or more.")
+        whole_number("most", most)
         return sampling.sample(self._reader, self._space, most, letters)
 
     def paraphrase_mining(
@@ -590,12 +594,17 @@ class Index:
         return self._reader.verify(progress)
 
     def audit(self, *, sample: int = 200, k: int = 10) -> JsonObject:
-        """Recall and speed of the backend against exact search, on the index's own vectors."""
+        """Recall and speed of the backend against exact search, on `sample` of the index's own vectors.
+
+        Raises UsageError for a `sample` or `k` below 1.
+        """
+        whole_number("sample", sample)
+        whole_number("k", k)
         return self._reader.audit(self._space.id, sample=sample, k=k)
 
-    def dump(self, file: Path) -> None:
+    def dump(self, file: str | Path) -> None:
         """Write the whole index to one file."""
-        drivers.find(self.path).dump(self._reader, file)
+        drivers.find(self.path).dump(self._reader, Path(file))
 
     # ---- changing
 
@@ -609,8 +618,8 @@ class Index:
         with self._turn:
             if vectors is None:
                 return self._writer().add(documents)
-            several = list(documents)
-            return self._writer().add(several, _unit_vectors(vectors, len(several), self._space.dim))
+            listed = several(documents, "add", "documents")
+            return self._writer().add(listed, _unit_vectors(vectors, len(listed), self._space.dim))
 
     def upsert(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
         """`add`, which replaces documents with the same id, under the name that vector databases have for it."""
@@ -631,7 +640,9 @@ class Index:
 
         New metadata embeds nothing. Raises NotFound, UsageError for the id of a document that came from a file.
         """
-        wanted = [ids] if isinstance(ids, str) else list(ids)
+        wanted = [ids] if isinstance(ids, str) else several(ids, "update", "ids", str)
+        if metadata is not None and not isinstance(metadata, Mapping):
+            raise UsageError(f"metadata must be a mapping, not {metadata!r}.", 'Write metadata={"year": 2024}.')
         if text is not None and len(wanted) != 1:
             raise UsageError(f"a text belongs to one document, not to {len(wanted)}.", "Update each by itself.")
         with self._turn:
@@ -680,7 +691,7 @@ class Index:
 
         Raises NotFound for a path that is not there, GuardRail for `/` and the like, Locked.
         """
-        wanted = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
+        wanted = [Path(paths)] if isinstance(paths, (str, Path)) else list(map(Path, several(paths, "sync", "paths")))
         with self._turn:
             self._writer(dry_run=True).plan(wanted, options)  # may refuse, so before the lock is taken
             return self._writer(options is not None and options.dry_run).sync(wanted, options, progress)
@@ -701,7 +712,7 @@ class Index:
         if (ids is None) == (where is None):
             raise UsageError("delete() takes either ids or where.", 'Write delete(["a", "b"]) or delete(where="…").')
         with self._turn:
-            wanted = self.matching(where=where, values=values) if ids is None else _several(ids, "delete", "ids")
+            wanted = self.matching(where=where, values=values) if ids is None else several(ids, "delete", "ids", str)
             writer = self._writer()
             return writer.delete(wanted, progress)
 
@@ -769,16 +780,18 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=4, thread_name_prefix="semsearch")
 
 
-def _several(values: Iterable[T], method: str, name: str) -> list[T]:
-    """The values as a list. Raises UsageError for a single one: a string is also a sequence of its letters."""
-    if isinstance(values, Iterable) and not isinstance(values, str | bytes):
-        return list(values)
-    raise UsageError(f"{method}() takes several {name}, not {values!r}.", f"Write {name}=[{values!r}].")
+def _check_page(limit: int | None, offset: int) -> None:
+    if limit is not None:
+        whole_number("limit", limit, least=0)
+    whole_number("offset", offset, least=0)
 
 
 def _unit_vectors(vectors: ArrayLike, n: int, dim: int) -> Vectors:
     """Vectors of one's own as unit rows (n, dim). Raises UsageError for another shape, NaN, infinity or zeros."""
-    rows = np.asarray(vectors, dtype=np.float32)
+    try:
+        rows = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
+    except (TypeError, ValueError):
+        raise UsageError(f"these are no vectors: {vectors!r:.60}.", f"Pass numbers of shape ({n}, {dim}).") from None
     if rows.shape != (n, dim):
         raise UsageError(f"the vectors have the shape {rows.shape}, and this index needs ({n}, {dim}).")
     if not np.isfinite(rows).all() or not rows.any(axis=1).all():

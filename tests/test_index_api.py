@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -16,7 +17,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semsearch import BadFilter, Document, Encoder, Index, NotFound, UsageError, sts
+from semsearch import (
+    BadFilter,
+    Document,
+    Encoder,
+    Index,
+    Locked,
+    NotFound,
+    SemsearchError,
+    Unreadable,
+    UsageError,
+    sts,
+)
+from semsearch.encoders.hashing import HashingEncoder
 
 
 @pytest.fixture
@@ -136,20 +149,86 @@ def test_a_string_is_not_taken_as_several_ids(index: Index) -> None:
     assert index.delete(["d01"]) == 1
 
 
-def test_a_value_of_another_type_is_a_usage_error(index: Index) -> None:
+WRONG_FIELDS: list[dict[str, Any]] = [
+    {"k": 0}, {"k": "abc"}, {"k": True}, {"offset": "x"}, {"mode": "fuzzy"}, {"group": "x"}, {"path": 5}, {"where": 5},
+    {"alpha": 3}, {"alpha": "x"}, {"min_strength": "x"}, {"min_strength": float("nan")}, {"exact": "x"}, {"must": 5},
+    {"must": [5]}, {"more": 5}, {"more": [("a",)]}, {"more": [("a", "b")]}, {"more": [("a", -1)]}, {"more": [(" ", 1)]},
+    {"less": " "}, {"less": [("a", float("inf"))]}, {"like": 1.5}, {"like": [None]}, {"vector": "x"}, {"kk": 3},
+    {"vector": [["a"]]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fields", WRONG_FIELDS, ids=str)
+def test_a_field_of_a_query_of_another_type_is_a_usage_error(index: Index, fields: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        index.search("diesel", **fields)
+    assert not re.search(r"--\w| -k ", str(caught.value))
+
+
+def test_a_value_of_another_type_is_a_usage_error(index: Index, tmp_path: Path) -> None:
+    wrong: Any = 5
     calls: list[Callable[[], object]] = [
-        lambda: index.search(5),  # type: ignore[call-overload]
-        lambda: index.search(None),  # type: ignore[call-overload]
-        lambda: index.search([5]),  # type: ignore[list-item]
-        lambda: Encoder.load(5),  # type: ignore[arg-type]
-        lambda: Index.open(5),  # type: ignore[arg-type]
+        lambda: index.search(wrong),
+        lambda: index.search([wrong]),
+        lambda: Encoder.load(wrong),
+        lambda: Encoder.load("hashing").encode(wrong),
+        lambda: Index.open(wrong),
+        lambda: Index.create(tmp_path / "new", encoder=wrong),
+        lambda: Index.create(tmp_path / "new", encoder="hashing", backend="nothing"),
+        lambda: Index.create(tmp_path / "new", encoder="hashing", splitter=wrong),
         lambda: sts("a", encoder="hashing"),  # type: ignore[arg-type]
         lambda: sts([("a", "b", "c")], encoder="hashing"),  # type: ignore[list-item]
-        lambda: sts(5, encoder="hashing"),  # type: ignore[arg-type]
+        lambda: sts(wrong, encoder="hashing"),
+        lambda: index.add(wrong),
+        lambda: index.add([wrong]),
+        lambda: index.add(wrong, vectors=[[1.0]]),
+        lambda: index.add([Document("x", "y", marks=wrong)]),
+        lambda: index.get(limit=wrong - 6),
+        lambda: index.get(offset="x"),  # type: ignore[call-overload]
+        lambda: index.documents(limit=-2),
+        lambda: index.update(wrong),
+        lambda: index.update("d01", metadata=wrong),
+        lambda: index.update("d01", text=wrong),
+        lambda: index.delete([wrong]),
+        lambda: index.similar(None),  # type: ignore[arg-type]
+        lambda: index.sample_vectors("x"),  # type: ignore[arg-type]
+        lambda: index.vectors(["a"]),  # type: ignore[list-item]
+        lambda: index.sync(wrong),
+        lambda: index.sync(tmp_path, options=wrong),
+        lambda: index.audit(k=0),
+        lambda: index.count(wrong),
     ]
-    for call in calls:
-        with pytest.raises(UsageError, match="For example"):
+    for at, call in enumerate(calls):
+        with pytest.raises(UsageError):
             call()
+            pytest.fail(f"call {at} was accepted")
+    assert len(index) == 30 and not Index.exists(tmp_path / "new")
+
+
+def test_a_document_that_cannot_be_stored_is_named(index: Index) -> None:
+    with pytest.raises(Unreadable, match=r"document 'x' cannot be stored: .* JSON"):
+        index.add([Document("x", "y", {"when": object()})])
+
+
+def test_closed_locked_and_foreign_indexes_are_plain_words(index: Index, tmp_path: Path) -> None:
+    class Mine(HashingEncoder):
+        name, fingerprint = "mine", "mine-1"
+
+    with Index.create(tmp_path / "custom", encoder=Mine()) as custom:
+        custom.add([Document("a", "b")])
+    with (
+        Index.open(tmp_path / "custom") as again,
+        pytest.raises(NotFound, match=r"Pass its encoder: .*encoder=ENCODER"),
+    ):
+        again.search("b")
+    with Index.open(tmp_path / "custom", encoder=Mine()) as again:
+        assert again.search("b")[0].document == "a"
+    with Index.open(index.path) as second, pytest.raises(Locked, match="is being written to by another"):
+        second.add([Document("x", "y")])
+    second.close()
+    for call in (lambda: second.search("x"), lambda: len(second), lambda: list(second.pages()), second.clusters):
+        with pytest.raises(SemsearchError, match=r"^index index is closed\. Open it again\.$"):
+            call()  # type: ignore[operator]
 
 
 def test_every_asynchronous_method_answers_as_its_synchronous_one(index: Index) -> None:

@@ -40,8 +40,9 @@ def existing_index(options: Options, *names: str | None) -> Path:
         return folder
     if folder.parent != options.folder():
         raise NotFound(f"there is no index at {folder}.", f"Create one: semsearch index FOLDER -n {name}")
-    missing = UnknownName("index", name, semsearch.Index.names(options.folder()))
-    raise NotFound(f"there is no index called {name!r} in {options.folder()}.", missing.fix)
+    known = semsearch.Index.names(options.folder())
+    fix = UnknownName("index", name, known).fix if known else f"Create one: semsearch index FOLDER -n {name}"
+    raise NotFound(f"there is no index called {name!r} in {options.folder()}.", fix)
 
 
 def open_index(options: Options, *names: str | None, trust: bool = False) -> semsearch.Index:

@@ -6,7 +6,7 @@ prompts, the embedding cache, and arguments and shapes like those of sentence-tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
@@ -333,8 +333,8 @@ class Encoder(BaseEncoder):
 
 def _strings(texts: Any) -> list[str]:
     """A string, or any iterable of strings, as a list."""
-    if texts is None:
-        raise UsageError("encode: there are no sentences.")
+    if not isinstance(texts, Iterable):
+        raise UsageError(f"encode() takes a text or several, not {texts!r}.", 'For example: encode(["a red car"]).')
     strings = [texts] if isinstance(texts, str) else list(texts)
     for at, text in enumerate(strings):
         if not isinstance(text, str):

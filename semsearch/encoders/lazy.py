@@ -109,7 +109,7 @@ class LazyEncoder(BaseEncoder):
             raise NotFound(
                 f"index {self._index} was built with the encoder {running!r}, which cannot be loaded by name: "
                 f"{error.message}",
-                "Pass encoder= to Index.open.",
+                "Pass its encoder: Index.open(NAME, encoder=ENCODER).",
                 "Search with --mode keyword, or open the index in Python with its encoder.",
             ) from error
         if model.fingerprint == self.fingerprint:

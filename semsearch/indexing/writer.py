@@ -44,8 +44,8 @@ class IndexWriter:
         self._writer.close()
 
     def add(self, documents: Iterable[Document], vectors: Vectors | None = None) -> SyncReport:
-        if isinstance(documents, Document):
-            raise UsageError("add() takes several documents.", "Put it in a list: add([document]).")
+        if isinstance(documents, Document) or not isinstance(documents, Iterable):
+            raise UsageError("add() takes several documents.", "Put them in a list: add([document]).")
         with self._run() as run:
             for at, document in enumerate(documents):
                 if not isinstance(document, Document):
@@ -58,7 +58,10 @@ class IndexWriter:
                 if stamp is not None and stamp.source is not None:
                     raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another id.")
                 vector = None if vectors is None else vectors[at : at + 1]
-                run.report.count(run.put(document, stamp=stamp, vector=vector))
+                try:
+                    run.report.count(run.put(document, stamp=stamp, vector=vector))
+                except Unreadable as error:
+                    raise Unreadable(f"document {document.id!r} cannot be stored: {error.message}.") from error
         return self._report(run)
 
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
@@ -84,6 +87,8 @@ class IndexWriter:
     def plan(self, paths: Sequence[Path], options: SyncOptions | None) -> sources.Update:
         """What `sync` would do. Raises UsageError, NotFound, GuardRail."""
         self._require_encoder()
+        if options is not None and not isinstance(options, SyncOptions):
+            raise UsageError(f"options must be a SyncOptions, not {options!r}.", "Write SyncOptions(rules=…).")
         return sources.update(paths, options or SyncOptions(), self._reader.recipe())
 
     def sync(

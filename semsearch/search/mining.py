@@ -20,6 +20,7 @@ from semsearch.search.closest_pairs import ClosestPairs, closest_pairs, near_gro
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import EncoderLike, Pair
+from semsearch.utils.arguments import between, whole_number
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -119,11 +120,11 @@ def check_clusters(threshold: float | None, min_size: int | None, k: int | None)
 
 def check(*, threshold: float | None = None, **counts: int | None) -> None:
     """Raise UsageError for a threshold that is no cosine, and for a count below 1."""
-    if threshold is not None and not (isinstance(threshold, int | float | np.floating) and -1 <= threshold <= 1):
-        raise UsageError(f"threshold must be a cosine between -1 and 1, not {threshold!r}.", "For example: 0.8.")
+    if threshold is not None:
+        between("threshold", threshold, -1, 1, "It is a cosine, for example 0.8.")
     for name, number in counts.items():
-        if number is not None and (type(number) is not int or number < 1):
-            raise UsageError(f"{name} must be a whole number of at least 1, not {number!r}.", "For example: 10.")
+        if number is not None:
+            whole_number(name, number)
 
 
 def vectors_of(texts: Texts, encoder: EncoderLike | str) -> Vectors:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import inf
+from numbers import Real
 from typing import get_args
 
 from semsearch.errors import BadFilter, UnknownName, UsageError
 from semsearch.types import Group, Mode, Query, QueryFields, Where
+from semsearch.utils.arguments import between, whole_number
 
 FIELDS = tuple(QueryFields.__annotations__)
 
@@ -50,7 +53,8 @@ def written(where: Where | None, values: Mapping[str, object] | None = None) -> 
 
 
 def _several(value: object) -> tuple[object, ...]:
-    return (value,) if isinstance(value, str | int) else tuple(value)  # type: ignore[arg-type]  # what the field takes
+    """One value or several as a tuple; what cannot be either is refused by `check`."""
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else (value,)
 
 
 def texts_to_encode(query: Query) -> list[tuple[str, float]]:
@@ -63,25 +67,44 @@ def texts_to_encode(query: Query) -> list[tuple[str, float]]:
 
 def check(query: Query, *, has_vector: bool = False) -> None:
     """Raises UsageError for a query that cannot be answered, with the remedy."""
-    if not isinstance(query.offset, int) or query.offset < 0:
-        raise UsageError(f"offset must be a whole number of at least 0, not {query.offset!r}.", "Leave it out.")
-    if not isinstance(query.k, int) or query.k < 1:
-        raise UsageError(
-            f"k must be a whole number of at least 1, not {query.k!r}.", "For example: k=10.", "For example: -k 10"
-        )
+    whole_number("k", query.k, command="For example: -k 10")
+    whole_number("offset", query.offset, least=0)
     for name, value, known in (("mode", query.mode, get_args(Mode)), ("group", query.group, get_args(Group))):
         if value not in known:
             raise UnknownName(name, str(value), known)
     for name, text in (("text", query.text), ("where", query.where or ""), ("path", query.path or "")):
         if not isinstance(text, str):
             raise UsageError(f"{name} must be a string, not {text!r}.", "Put it in quotes.")
-    if query.alpha is not None and not 0 <= query.alpha <= 1:
-        raise UsageError(
-            f"alpha must be between 0 and 1, not {query.alpha}.", "1 uses only the cosine, 0 only the words."
-        )
-    if not 0 <= query.min_strength <= 1:
-        raise UsageError(f"the minimum strength must be between 0 and 1, not {query.min_strength}.", "Try 0.9.")
+    if not isinstance(query.exact, bool):
+        raise UsageError(f"exact must be True or False, not {query.exact!r}.")
+    if query.alpha is not None:
+        between("alpha", query.alpha, 0, 1, "1 uses only the cosine, 0 only the words.")
+    between("the minimum strength", query.min_strength, 0, 1, "Try 0.9.")
+    _check_parts(query)
     if not (query.text.strip() or query.more or query.like or has_vector):
         raise UsageError("the query is empty.", "Pass a text to search for.")
     if query.mode == "keyword" and not (query.text.strip() or query.more):
         raise UsageError("a keyword search needs words.", "Pass a text, or use the semantic mode.")
+
+
+def _check_parts(query: Query) -> None:
+    """Raise UsageError for what cannot be in `more`, `less`, `must` and `like`."""
+    for name, parts in (("more", query.more), ("less", query.less)):
+        for part in parts:
+            if not _is_weighted(part):
+                fix = f'Write {name}="diesel" or {name}=[("diesel", 0.5)].'
+                raise UsageError(f"{name} takes texts, each alone or with a weight above 0, not {part!r}.", fix)
+    for word in query.must:
+        if not isinstance(word, str):
+            raise UsageError(f"must takes words, not {word!r}.", 'Write must=["diesel"].')
+    for example in query.like:
+        if not isinstance(example, str | int) or isinstance(example, bool):
+            raise UsageError(f"like takes ids of passages or documents, or paths of files, not {example!r}.")
+
+
+def _is_weighted(part: object) -> bool:
+    """Whether `part` is a text with a weight."""
+    if not isinstance(part, tuple | list) or len(part) != 2:
+        return False
+    text, weight = part
+    return isinstance(text, str) and bool(text.strip()) and isinstance(weight, Real) and 0 < float(weight) < inf

@@ -138,6 +138,7 @@ def check_document(document: Document) -> None:
         ("text", document.text, str),
         ("title", document.title or "", str),
         ("metadata", document.metadata, Mapping),
+        ("marks", document.marks, Sequence),
     ):
         if not isinstance(value, expected):
             raise UsageError(
