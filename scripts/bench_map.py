@@ -26,7 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pages_served import served
+from pages_served import Pages, served
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -94,11 +94,12 @@ def documents(count: int) -> Iterator[Document]:
         yield Document(f"notes/folder{at % 10}/{at}.txt", text, {"year": 1990 + at % 30})
 
 
-def measure(server: str, count: int) -> str:
+def measure(server: Pages, count: int) -> str:
     """One line of the table."""
     browser = chromium()
     try:
-        url = f"{server}/map?index={name_of(count)}&by=folder"
+        browser.get(server.printed)
+        url = f"{server.address}/map?index={name_of(count)}&by=folder"
 
         def opened() -> None:
             browser.get(url)

@@ -119,7 +119,8 @@ def measured(home: Path) -> dict[str, Any]:
     with served(home) as server, browsing() as one, browsing() as other, Index.open(home / LARGE) as index:
         pages = {LARGE: one, SMALL: other}  # a browser each: one that lies behind another window paints nothing
         for name, browser in pages.items():
-            opened(browser, f"{server}/?n={name}")
+            browser.get(server.printed)
+            opened(browser, f"{server.address}/?n={name}")
         for at, question in enumerate(QUESTIONS):
             for name, browser in pages.items():
                 keep(took[name] if at else {}, asked(browser, question))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pages_served import served
+from pages_served import Pages, served
 from PIL import Image
 from selenium import webdriver
 from selenium.webdriver import ActionChains
@@ -128,7 +128,7 @@ def main() -> int:
     return 0
 
 
-def shoot(server: str, scenes: list[str], out: Path, suffix: str, size: tuple[int, int], theme: str) -> None:
+def shoot(server: Pages, scenes: list[str], out: Path, suffix: str, size: tuple[int, int], theme: str) -> None:
     """One picture of each scene in one size and theme."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
@@ -143,9 +143,10 @@ def shoot(server: str, scenes: list[str], out: Path, suffix: str, size: tuple[in
         browser.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
         )
+        browser.get(server.printed)
         for name in scenes:
             scene = SCENES[name]
-            browser.get(f"{server}/{scene.path}")
+            browser.get(f"{server.address}/{scene.path}")
             _awaited(lambda sign=scene.sign: sign in _read(browser))  # type: ignore[misc]
             time.sleep(SETTLED)
             scene.act(browser)

@@ -14,7 +14,7 @@ from semsearch_ui.evaluate import page as evaluate
 from semsearch_ui.map import page as space_map
 from semsearch_ui.models import page as models_page
 from semsearch_ui.search import page as search
-from semsearch_ui.shared import index_picker
+from semsearch_ui.shared import index_picker, scripts
 from semsearch_ui.templates import page as templates_page
 
 STYLE = """<style>
@@ -38,6 +38,7 @@ with st.sidebar:
     st.markdown("**semsearch**")
     for each in pages:  # rather than Streamlit's own links, which lose the current index
         st.page_link(each, query_params=index_picker.parameters())
+    scripts.reload_when_locked()
 with st.container():  # always there, so that the page below keeps its place, and open forms stay open
     job_list.show()
 chosen.run()

@@ -1,12 +1,13 @@
-"""`ui`: the browser pages. This process is replaced by Streamlit, which serves them."""
+"""`ui`: the browser pages. This process is replaced by the one that serves them, `python -m semsearch_ui`."""
 
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import socket
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,60 +19,44 @@ from semsearch.errors import MissingExtra, SemsearchError, UsageError
 
 HERE = "127.0.0.1"
 PORT = 8501
-NAMES = (HERE, "localhost", "[::1]")  # what a browser on this machine may call the server; any other Host is refused
-# Streamlit's own defaults listen on every address, answer to any name, show tracebacks and send usage statistics.
-FIXED = {
-    "server.address": HERE,
-    "server.headless": "true",
-    "server.enableXsrfProtection": "true",
-    "server.enableCORS": "true",  # protects against foreign origins
-    "server.fileWatcherType": "none",
-    "server.enableAgentApi": "false",
-    "browser.gatherUsageStats": "false",
-    "client.showErrorDetails": "none",
-    "client.showErrorLinks": "false",
-    "client.toolbarMode": "minimal",
-    "theme.light.primaryColor": "#0072B2",  # blue: red is for errors
-    "theme.dark.primaryColor": "#3D8BCB",
-    "client.disableDataExport": "true",  # its CSV would pass formulas to a spreadsheet; the pages have their own
-}
+TOKEN = "SEMSEARCH_UI_TOKEN"
+NEEDED = ("semsearch_ui", "streamlit", "uvicorn", "starlette")
+MAX_UPLOAD = 50  # MB
 
 
 def ui(
     ctx: typer.Context,
     port: Annotated[int | None, value("N", f"Port on {HERE}.  [default: {PORT}, or the next free one]")] = None,
     browser: Annotated[bool, flag("--browser/--no-browser", "Open a browser window.")] = True,
+    max_upload: Annotated[int, value("MB", "Largest file that the pages accept.", min=1, max=10_000)] = MAX_UPLOAD,
     device: DeviceOption = None,
 ) -> None:
     """Open the browser pages: search, compare sentences, inspect indexes.
 
-    The server accepts connections from this machine only. Ctrl-C stops it.
+    The server accepts connections from this machine only, and only from a browser that has opened the printed address:
+    the token in it is new with every start. Ctrl-C stops it.
     """
     options: Options = ctx.obj
-    app = _app()
+    if not all(map(find_spec, NEEDED)):
+        raise MissingExtra("`semsearch ui`", "cpu,ui")
     use_device(device)
+    token = os.environ.get(TOKEN) or secrets.token_urlsafe()
+    shown = f"${TOKEN}" if os.environ.get(TOKEN) else token  # the user's own stays out of logs
+    if not re.fullmatch(r"[A-Za-z0-9._~-]{16,}", token):
+        raise UsageError(f"{TOKEN} is not a token.", "Use 16 or more of the characters A-Z a-z 0-9 . _ ~ -")
     chosen = _port(port)
     os.environ["SEMSEARCH_HOME"] = str(options.folder().resolve())
-    console.note(f"http://{HERE}:{chosen}   (Ctrl-C stops it)")
-    arguments = command(app, chosen, browser=browser)
+    os.environ[TOKEN] = token  # not an argument: other users can read those
+    console.note(f"http://{HERE}:{chosen}/?token={shown}   (Ctrl-C stops it)")
+    arguments = command(chosen, max_upload, browser=browser)
     sys.stdout.flush()
     os.execv(arguments[0], arguments)
 
 
-def command(app: Path, port: int, *, browser: bool) -> list[str]:
-    """The command line of Streamlit, with every setting that semsearch fixes."""
-    settings = FIXED | {"server.port": str(port), "server.headless": "false" if browser else "true"}
-    flags = [f"--{name}={value}" for name, value in settings.items()]
-    flags += [f"--server.allowedHosts={name}" for name in NAMES]
-    return [sys.executable, "-m", "streamlit", "run", str(app), *flags]
-
-
-def _app() -> Path:
-    """The main file of the pages. Raises MissingExtra where Streamlit is not installed."""
-    pages = find_spec("semsearch_ui")
-    if pages is None or pages.origin is None or find_spec("streamlit") is None:
-        raise MissingExtra("`semsearch ui`", "cpu,ui")
-    return Path(pages.origin).with_name("app.py")
+def command(port: int, max_upload: int, *, browser: bool) -> list[str]:
+    """The command line of the server. -P: Python imports nothing from the current folder."""
+    arguments = [f"--port={port}", f"--max-upload={max_upload}", *(["--browser"] if browser else [])]
+    return [sys.executable, "-P", "-m", "semsearch_ui", *arguments]
 
 
 def _port(port: int | None) -> int:

@@ -1,15 +1,8 @@
-"""What the tests in a real browser share: Debian's Chromium, the server that `semsearch ui` starts, and patience."""
+"""What the tests in a real browser share: Debian's Chromium, and patience."""
 
 from __future__ import annotations
 
-import http.client
-import os
-import re
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.served import PATIENCE, Server
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
@@ -25,40 +19,11 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 SAMPLE = Path(__file__).resolve().parents[2] / "scripts" / "sample"
-PATIENCE = 120  # seconds; a machine may be busy
 SWITCHES = ("--no-sandbox", "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1300,1600")
 needs_chromium = pytest.mark.skipif(
     not (shutil.which("chromium") and shutil.which("chromedriver")),
     reason="needs Debian's packages chromium and chromium-driver",
 )
-
-
-@contextmanager
-def serving(home: Path, **environment: str) -> Iterator[str]:
-    """The address of a server of that home of indexes, while it runs."""
-    for _ in range(5):  # a port that is free now may be taken when the server binds it
-        running, url = _start(home, os.environ | environment)
-        if url:
-            break
-    assert url, "the server did not start"
-    try:
-        until(lambda: _healthy(url))
-        yield url
-    finally:
-        running.send_signal(signal.SIGTERM)
-        running.wait(60)
-
-
-def _start(home: Path, environment: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
-    """A server on a free port, and its address: "" where it has ended instead."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    command = [sys.executable, "-m", "semsearch", "--home", str(home), "ui", "--no-browser", "--port", port]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment)
-    assert running.stderr is not None
-    found = re.search(r"http://\S+", running.stderr.readline())
-    return running, found[0] if found else ""
 
 
 @contextmanager
@@ -68,6 +33,7 @@ def browsing() -> Iterator[Any]:
     options.binary_location = shutil.which("chromium") or ""
     for each in SWITCHES:
         options.add_argument(each)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     with tempfile.TemporaryDirectory() as downloads:
         options.add_experimental_option("prefs", {"download.default_directory": downloads})
         driver: Any = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
@@ -76,6 +42,18 @@ def browsing() -> Iterator[Any]:
             yield driver
         finally:
             driver.quit()
+
+
+def entered(browser: Any, server: Server) -> str:
+    """Open the printed address, as a person does; returns the one without the token, which the browser then shows."""
+    browser.get(server.printed)
+    until(lambda: browser.current_url.startswith(server.address) and "token" not in browser.current_url)
+    return server.address
+
+
+def refusals(browser: Any) -> list[str]:
+    """What the content security policy has kept the pages from doing since this was last asked."""
+    return [row["message"] for row in browser.get_log("browser") if "Content Security Policy" in row["message"]]
 
 
 def until(true: Callable[[], Any]) -> Any:
@@ -92,8 +70,8 @@ def until(true: Callable[[], Any]) -> Any:
 
 
 def text(browser: Any) -> str:
-    """All that can be read on the page."""
-    return str(browser.find_element(By.TAG_NAME, "body").text)
+    """All that can be read on the page; nothing while it is exchanged for another."""
+    return "".join(str(body.text) for body in browser.find_elements(By.TAG_NAME, "body"))
 
 
 def buttons(browser: Any, label: str) -> list[Any]:
@@ -107,12 +85,3 @@ def ask(browser: Any, server: str, query: str) -> None:
     box = until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[placeholder^='Ask in your own words']"))[0]
     box.send_keys(query, Keys.ENTER)
     until(lambda: "encoded in" in text(browser))
-
-
-def _healthy(url: str) -> bool:
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=5)
-    try:
-        connection.request("GET", "/_stcore/health")
-        return connection.getresponse().status == 200
-    except OSError:
-        return False

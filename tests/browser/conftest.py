@@ -1,4 +1,4 @@
-"""Fixtures of the tests in a browser: `browser`, and `server`, which shows the indexes of the test file's `home`."""
+"""Fixtures of the tests in a browser: `browser`, and `server`, which shows the indexes of the file's `home`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.served import Server, running
 
 
 @pytest.fixture(scope="module")
-def server(home: Path) -> Iterator[str]:
+def started(home: Path) -> Iterator[Server]:
     pytest.importorskip("semsearch_ui")
-    from chromium import serving
+    with running(home) as server:
+        yield server
 
-    with serving(home) as address:
-        yield address
+
+@pytest.fixture(scope="module")
+def server(started: Server, driver: Any) -> str:
+    """The address of the server, which `driver` has entered with the token."""
+    from chromium import entered
+
+    return entered(driver, started)
 
 
 @pytest.fixture(scope="session")
@@ -28,9 +35,16 @@ def driver() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def browser(driver: Any) -> Iterator[Any]:
-    """The one Chromium of all test files; a file begins and ends on an empty page, and with no download."""
+    """The one Chromium of all test files; a file begins and ends on an empty page, and with no download.
+
+    No page may need more than the server's content security policy allows.
+    """
+    from chromium import refusals
+
     for file in driver.downloads.iterdir():
         file.unlink()
     driver.get("about:blank")
+    refusals(driver)
     yield driver
     driver.get("about:blank")
+    assert refusals(driver) == []

@@ -77,7 +77,7 @@ def test_a_folder_is_added_with_options_and_its_outcome_is_told(browser: Any, se
     exclude.send_keys("*.txt", Keys.ENTER)
     press(browser, "Add it")
     until(lambda: "1 added, 0 changed" in text(browser))
-    until(lambda: "1 skipped at the last update or since" in text(browser))
+    until(lambda: "1 skipped file: reasons" in text(browser))
     opened(browser, server, title="zeppelins")
     assert "1 document. Tick rows" in text(browser)
     assert browser.title != "owned"
@@ -94,7 +94,7 @@ def test_a_dropped_file_becomes_a_document_that_can_be_downloaded_as_a_row_and_d
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[type='file']"))[0].send_keys(str(dropped))
     until(lambda: "ript:1).md" in text(browser))  # the page shortens it
     press(browser, "Add them")
-    until(lambda: "1 added, 0 changed" in text(browser) and "Adding a file" in text(browser))
+    until(lambda: "1 added, 0 changed" in text(browser) and "Adding 1 file" in text(browser))
     press(browser, "Close")
     opened(browser, server, title="Dropped")
     until(lambda: "CSV (1)" in text(browser))
@@ -130,6 +130,6 @@ def test_everything_is_read_again_while_one_searches_in_another_tab_reloads_and_
     browser.refresh()
     until(lambda: "Re-indexing everything" in text(browser))
     press(browser, "Stop")
-    until(lambda: "was stopped. What was stored by then stays" in text(browser))
+    until(lambda: "was stopped. What was stored so far stays" in text(browser))
     with Index.open("notes", home=home) as index:
         assert 12 < len(index) < ROWS

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
-from chromium import buttons, needs_chromium, serving, text, until
+from chromium import buttons, entered, needs_chromium, text, until
+from helpers.served import running
 from helpers.stsdata import tiny_sts
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -53,7 +54,8 @@ def test_runs_are_measured_in_the_browser_and_outlive_the_server(
     browser: Any, home: Path, data: Path, request: pytest.FixtureRequest
 ) -> None:
     tasks = "evaluate?measure=STS+tasks&encoders=hashing&encoders=default"
-    with serving(home, SEMSEARCH_DATA=str(data)) as address:
+    with running(home, SEMSEARCH_DATA=str(data)) as started:
+        address = entered(browser, started)
         measure(browser, f"{address}/{tasks}")
         kept = list(list_runs(home).values())
         assert [run["encoder"] for run in kept] == ["hashing", "default"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import shutil
 from pathlib import Path
@@ -58,25 +57,6 @@ def test_nothing_of_a_document_or_its_name_runs_or_is_markup(browser: Any, serve
     assert "<script>" in text(browser)
     assert not browser.find_elements(By.CSS_SELECTOR, ".passage img, .passage script")
     assert browser.title != "owned"
-
-
-def test_another_host_name_and_another_origin_are_refused(server: str) -> None:
-    address = server.removeprefix("http://")
-    handshake = {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-    }
-
-    def status(**headers: str) -> int:
-        connection = http.client.HTTPConnection(address, timeout=30)
-        connection.request("GET", "/_stcore/stream", headers=handshake | headers)
-        return connection.getresponse().status
-
-    assert status(Host="evil.example") == 403
-    assert status(Host=address, Origin="http://evil.example") == 403
-    assert status(Host=address, Origin=server) == 101
 
 
 def test_the_server_listens_to_this_machine_alone(server: str) -> None:

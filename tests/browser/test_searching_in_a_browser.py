@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
-from chromium import ask, browsing, buttons, needs_chromium, text, until
+from chromium import ask, browsing, buttons, entered, needs_chromium, text, until
 from helpers import filemaking
+from helpers.served import Server
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -62,7 +63,7 @@ def test_the_cursor_is_in_the_box_and_a_slash_brings_it_back(browser: Any, serve
     until(lambda: browser.switch_to.active_element.get_attribute("aria-label") == "What are you looking for?")
 
 
-def test_a_filter_and_a_weighted_chip_come_back_from_a_shared_url(browser: Any, server: str) -> None:
+def test_a_filter_and_a_weighted_chip_come_back_from_a_shared_url(browser: Any, server: str, started: Server) -> None:
     ask(browser, server, "engine")
     choose(browser, "kind", "petrol")
     until(lambda: "f.kind=" in browser.current_url and "petrol" in first(browser))
@@ -71,6 +72,7 @@ def test_a_filter_and_a_weighted_chip_come_back_from_a_shared_url(browser: Any, 
     until(lambda: "3 hits" in text(browser))
     url = browser.current_url
     with browsing() as other:  # another person's browser
+        entered(other, started)
         other.get(url)
         until(lambda: "3 hits" in text(other))
         until(lambda: first(other) == first(browser))

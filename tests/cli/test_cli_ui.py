@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,16 +15,23 @@ from helpers.commandline import CommandLine
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from semsearch.cli import ui_command as ui
+from semsearch_ui.server import run
 
 PAGES = Path(__file__).resolve().parents[2] / "ui"
 
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The command lines that would have taken this process's place."""
+    """The command lines that would have taken this process's place, each with what the environment adds."""
     found: list[list[str]] = []
-    home = "SEMSEARCH_HOME"
-    monkeypatch.setattr(os, "execv", lambda program, told: found.append([*told, f"{home}={os.environ[home]}"]))
+    names = ("SEMSEARCH_HOME", ui.TOKEN)
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+
+    def execv(_: str, arguments: list[str]) -> None:
+        found.append([*arguments, *(f"{name}={os.environ.pop(name)}" for name in names)])
+
+    monkeypatch.setattr(os, "execv", execv)
     return found
 
 
@@ -35,40 +43,62 @@ def taken() -> Iterator[int]:
         yield holding.getsockname()[1]
 
 
-def test_it_binds_this_machine_alone_checks_the_host_and_sends_nothing(
+def test_it_prints_the_address_with_a_new_token_that_is_no_argument(
     cli: CommandLine, started: list[list[str]], tmp_path: Path
 ) -> None:
-    ran = cli("--home", tmp_path, "ui", "--no-browser")
-    assert ran.code == 0
-    assert not ran.out
-    assert f"http://{ui.HERE}:" in ran.err
-    (arguments,) = started
-    assert Path(arguments[4]).resolve() == PAGES / "app.py"
-    wanted = (
-        "server.address=127.0.0.1",
-        "server.headless=true",
-        "server.enableXsrfProtection=true",
-        "server.enableAgentApi=false",
-        "browser.gatherUsageStats=false",
-        "client.showErrorDetails=none",
-        "client.disableDataExport=true",
-        "server.allowedHosts=127.0.0.1",
-    )
-    assert not {f"--{each}" for each in wanted} - set(arguments)
-    assert not [each for each in arguments if each.startswith("--server.allowedHosts") and "*" in each]
-    assert arguments[-1] == f"SEMSEARCH_HOME={tmp_path}"
+    tokens = set()
+    for _ in range(2):
+        ran = cli("--home", tmp_path, "ui", "--no-browser")
+        assert ran.code == 0
+        assert not ran.out
+        found = re.search(rf"http://{re.escape(ui.HERE)}:\d+/\?token=([\w-]{{40,}}) ", ran.err)
+        assert found
+        tokens.add(found[1])
+    assert len(tokens) == 2
+    for arguments in started:
+        assert arguments[1:4] == ["-P", "-m", "semsearch_ui"]
+        assert "--browser" not in arguments
+        assert arguments[-2] == f"SEMSEARCH_HOME={tmp_path}"
+        assert arguments[-1].removeprefix("SEMSEARCH_UI_TOKEN=") in tokens
+        assert not [each for each in arguments[:-1] if any(token in each for token in tokens)]
 
 
-def test_streamlit_knows_every_setting_that_it_is_given() -> None:
-    from streamlit import config
+def test_a_token_of_ones_own_is_not_printed_and_a_short_one_is_an_error(
+    cli: CommandLine, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ui.TOKEN, "a-token-of-my-own.1")
+    ran = cli("ui", "--no-browser")
+    assert "/?token=$SEMSEARCH_UI_TOKEN " in ran.err
+    assert started[0][-1] == "SEMSEARCH_UI_TOKEN=a-token-of-my-own.1"
+    for wrong in ("short", "has a space and is long", "semi;colons;are;for;cookies"):
+        monkeypatch.setenv(ui.TOKEN, wrong)
+        ran = cli("ui")
+        assert ran.code == 2
+        assert wrong not in ran.err
 
-    told = [each[2:].partition("=")[0] for each in ui.command(PAGES / "app.py", 8501, browser=True)[5:]]
-    assert not [name for name in told if name not in config.get_config_options()]
+
+def test_nothing_of_streamlits_own_defaults_is_left_where_it_matters() -> None:
+    wanted = {
+        "server.address": "127.0.0.1",
+        "server.enableXsrfProtection": True,
+        "server.enableAgentApi": False,
+        "browser.gatherUsageStats": False,
+        "client.showErrorDetails": "none",
+        "client.disableDataExport": True,
+        "server.allowedHosts": ["127.0.0.1", "localhost", "::1"],
+    }
+    assert wanted.items() <= run.OPTIONS.items()
 
 
-def test_the_browser_is_opened_unless_told_otherwise(cli: CommandLine, started: list[list[str]]) -> None:
+def test_the_browser_is_opened_and_files_have_a_limit_unless_told_otherwise(
+    cli: CommandLine, started: list[list[str]]
+) -> None:
     cli.ok("ui")
-    assert "--server.headless=false" in started[0]
+    assert "--browser" in started[0]
+    assert f"--max-upload={ui.MAX_UPLOAD}" in started[0]
+    cli.ok("ui", "--max-upload", "200")
+    assert "--max-upload=200" in started[1]
+    assert cli("ui", "--max-upload", "0").code == 2
 
 
 def test_a_port_that_is_taken_is_an_error_and_without_one_the_next_is_found(
@@ -79,7 +109,7 @@ def test_a_port_that_is_taken_is_an_error_and_without_one_the_next_is_found(
     assert f"port {taken} is taken" in ran.err
     monkeypatch.setattr(ui, "PORT", taken)
     cli.ok("ui", "--no-browser")
-    assert f"--server.port={taken}" not in started[0]
+    assert f"--port={taken}" not in started[0]
     assert cli("ui", "--port", "70000").code == 2
 
 

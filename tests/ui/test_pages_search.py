@@ -61,11 +61,10 @@ def titles(page: AppTest) -> list[str]:
 
 
 def html(page: AppTest) -> str:
-    """All that is shown as HTML, but for the two scripts, which hold no data."""
-    from semsearch_ui.search.document_view import SCROLL
-    from semsearch_ui.search.page import KEYS
+    """All that is shown as HTML, but for the scripts, which hold no data."""
+    from semsearch_ui.shared.scripts import INLINE
 
-    return "".join(each.proto.body for each in page.get("html") if each.proto.body not in (KEYS, SCROLL))
+    return "".join(each.proto.body for each in page.get("html") if each.proto.body not in INLINE)
 
 
 def chosen(page: AppTest, label: str, at: int = 0) -> Any:

@@ -6,21 +6,12 @@ import streamlit as st
 
 from semsearch import Hit, Index, SemsearchError
 
-from ..shared import highlight, messages, pool, widgets
+from ..shared import highlight, messages, pool, scripts, widgets
 from .results import Found, State
 
 AROUND = 6_000  # characters shown before and after the passage: a book of a megabyte would stop the browser
 OPEN, PAGE, TO_DRAW = "open hit", "page shown", "page to draw"
 HEIGHT = 420
-# Scrolls the box to the mark, and leaves the page where it is: fixed text, no data.
-SCROLL = """<script>
-(() => {
-  const mark = document.querySelector(".passage.whole mark");
-  let box = mark && mark.parentElement;
-  while (box && !/auto|scroll/.test(getComputedStyle(box).overflowY)) box = box.parentElement;
-  if (box) box.scrollTop += mark.getBoundingClientRect().top - box.getBoundingClientRect().top - 90;
-})();
-</script>"""
 
 
 def toggle(each: Found) -> None:
@@ -63,7 +54,7 @@ def _text(index: Index, hit: Hit) -> None:
     with st.container(height=HEIGHT):
         messages.caption(hit.path + (f" · page {hit.page}" if hit.page else ""))
         st.html(highlight.passage(text[first:last], (0, 0), [(hit.start - first, hit.end - first)], whole=True))
-        st.html(SCROLL, unsafe_allow_javascript=True)
+        scripts.scroll()
 
 
 def _picture(index: Index, hit: Hit) -> None:

@@ -14,7 +14,7 @@ import streamlit as st
 from semsearch import Index, Query, SemsearchError
 from semsearch.utils.quantities import count
 
-from ..shared import index_picker, messages, pool, widgets
+from ..shared import index_picker, messages, pool, scripts, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
 from . import document_view, filters, footer, hits, results
@@ -24,24 +24,12 @@ GROUPS = ("document", "passage")
 CHIP = "text or passage number (#42); ^0.5 halves its weight"
 PASSAGE = re.compile(r"#(?:(.+)/)?([0-9]{1,18})")
 WEIGHT = re.compile(r"^(.*\S)\s*\^\s*([0-9]*\.?[0-9]+)$", re.DOTALL)
-# The box has the cursor as soon as it is there, and again for a slash that is typed elsewhere: fixed text, no data.
-KEYS = """<script>
-const box = () => document.querySelector("input[aria-label='What are you looking for?']");
-const free = () => !document.activeElement || document.activeElement === document.body;
-let tries = 0;
-const first = () => { if (box()) { if (free()) box().focus(); } else if (tries++ < 40) setTimeout(first, 50); };
-first();
-if (!window.slashFinds) window.slashFinds = document.addEventListener("keydown", event => {
-  const writing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
-  if (event.key === "/" && !writing && box()) { event.preventDefault(); box().focus(); box().select(); }
-}) || true;
-</script>"""
 
 
 def page() -> None:
     """The page."""
     st.title("Search")
-    st.html(KEYS, unsafe_allow_javascript=True)
+    scripts.keys()
     names = Index.names()
     if not names:
         _no_index()

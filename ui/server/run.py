@@ -1,0 +1,126 @@
+"""Streamlit behind the gate, on this machine's own address, until a signal ends it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+import uvicorn
+from streamlit.web.bootstrap import load_config_options
+
+from semsearch import SemsearchError
+
+from . import window
+from .gate import Gate
+from .identity import HERE, Identity
+
+TOKEN = "SEMSEARCH_UI_TOKEN"  # in the environment, as other users can read the arguments of a process
+SCRIPT = Path(__file__).resolve().parents[1] / "app.py"
+STARTUP_FAILURE = 3  # uvicorn's exit code; ours means "not found"
+MESSAGE_MB = 64  # the largest message from a browser
+# Streamlit's own defaults listen on every address, show tracebacks and send usage statistics. Files in the current
+# folder (.streamlit/config.toml) could change the rest.
+OPTIONS: dict[str, object] = {
+    "global.developmentMode": False,
+    "server.address": HERE,
+    "server.headless": True,
+    "server.baseUrlPath": "",
+    "server.allowedHosts": [HERE, "localhost", "::1"],
+    "server.corsAllowedOrigins": [],
+    "server.enableCORS": True,  # protects against foreign origins
+    "server.enableXsrfProtection": True,
+    "server.enableStaticServing": False,
+    "server.scriptHealthCheckEnabled": False,
+    "server.fileWatcherType": "none",
+    "server.enableAgentApi": False,
+    "browser.gatherUsageStats": False,
+    "client.showErrorDetails": "none",
+    "client.showErrorLinks": False,
+    "client.toolbarMode": "minimal",
+    "client.disableDataExport": True,  # its CSV would pass formulas to a spreadsheet; the pages have their own
+    "theme.light.primaryColor": "#0072B2",  # blue: red is for errors
+    "theme.dark.primaryColor": "#3D8BCB",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve the pages. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="semsearch ui")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--max-upload", type=int, required=True, metavar="MB")
+    parser.add_argument("--browser", action="store_true")
+    wanted = parser.parse_args(arguments)
+    try:
+        gate = guarded(wanted.port, wanted.max_upload, os.environ.pop(TOKEN, ""))
+        listening = _listen(wanted.port)
+    except SemsearchError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    with listening, tempfile.TemporaryDirectory(prefix="semsearch-ui-") as folder:
+        if wanted.browser:
+            window.open_at(gate.identity, Path(folder))
+        return serve(gate, listening)
+
+
+def guarded(port: int, max_upload: int, token: str) -> Gate:
+    """Streamlit behind the gate. Raises SemsearchError where it cannot be protected: it is not served then."""
+    if not token:
+        raise SemsearchError("the pages were started without a token.", "Start them with `semsearch ui`.")
+    options = OPTIONS | {"server.port": port, "server.maxUploadSize": max_upload, "server.maxMessageSize": MESSAGE_MB}
+    try:
+        load_config_options(options)
+        ignored = [name for name, value in options.items() if st.get_option(name) != value]
+        if ignored:
+            raise ValueError(f"it ignores {', '.join(ignored)}")
+        return Gate(st.App(SCRIPT), Identity(port, token))
+    except Exception as error:  # whatever another version has moved
+        what = f"Streamlit {st.__version__} cannot be protected: {type(error).__name__}: {error}."
+        raise SemsearchError(what, "Install the version for semsearch: pip install -U '.[cpu,ui]'") from None
+
+
+def serve(gate: Gate, listening: socket.socket) -> int:
+    """Answer requests until a signal comes; returns the exit code of that signal."""
+    config = uvicorn.Config(
+        gate,
+        lifespan="on",
+        ws="websockets-sansio",
+        ws_max_size=MESSAGE_MB * 2**20,
+        ws_per_message_deflate=False,
+        proxy_headers=False,  # nobody in front is believed
+        server_header=False,
+        access_log=False,  # URLs are queries
+        log_level="warning",
+        use_colors=False,
+        timeout_graceful_shutdown=5,
+    )
+    server = uvicorn.Server(config)
+    signal.signal(signal.SIGTERM, _terminated)  # uvicorn raises a signal again once all is closed
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except SystemExit as ended:
+        if server.started or ended.code != STARTUP_FAILURE:
+            raise
+        sys.stderr.write("error: Streamlit did not start. The lines above say why.\n")
+        return 1
+    return 0
+
+
+def _terminated(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def _listen(port: int) -> socket.socket:
+    """A socket at which the operating system already queues connections."""
+    try:
+        return socket.create_server((HERE, port))
+    except OSError as error:
+        raise SemsearchError(f"port {port} cannot be used: {error.strerror}.", "Choose another with --port.") from None
