@@ -105,7 +105,7 @@ class Corrupt(SemsearchError):
 class MissingExtra(SemsearchError):
     """`what` needs `package`, which comes with the extra `extra`. The fix is the command that installs it."""
 
-    def __init__(self, what: str, extra: str, package: str = "an optional package") -> None:
+    def __init__(self, what: str, extra: str, package: str) -> None:
         super().__init__(f"{what} needs {package}, which is not installed.", f"Install it: {install_command(extra)}")
 
 

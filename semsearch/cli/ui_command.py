@@ -38,7 +38,7 @@ def ui(
     """
     options: Options = ctx.obj
     if not all(map(find_spec, NEEDED)):
-        raise MissingExtra("`semsearch ui`", "cpu,ui")
+        raise MissingExtra("`semsearch ui`", "cpu,ui", "Streamlit")
     use_device(device)
     token = os.environ.get(TOKEN) or secrets.token_urlsafe()
     shown = f"${TOKEN}" if os.environ.get(TOKEN) else token  # the user's own stays out of logs

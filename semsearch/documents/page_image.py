@@ -37,7 +37,7 @@ def page_image(root: str, path: str, sha256: str, page: int, width: int) -> Page
     if not MIN_WIDTH <= width <= MAX_WIDTH:
         raise UsageError(f"a page cannot be {width} pixels wide.", f"Choose {MIN_WIDTH} to {MAX_WIDTH}.")
     if find_spec("pypdfium2") is None:
-        raise MissingExtra("the image of a PDF's page", "docs")
+        raise MissingExtra("the image of a PDF's page", "docs", "pypdfium2")
     return _rendered(_content(root, path, sha256), path, page, width)
 
 

@@ -372,7 +372,7 @@ def _tensors(vectors: NDArray[Any], whole: bool) -> Any:
     try:
         import torch
     except ImportError as error:
-        raise MissingExtra("a torch tensor", "train") from error
+        raise MissingExtra("a torch tensor", "train", "PyTorch") from error
     tensor = torch.from_numpy(np.ascontiguousarray(vectors))
     return tensor if whole or tensor.ndim == 1 else list(tensor)
 

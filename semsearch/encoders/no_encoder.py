@@ -25,7 +25,7 @@ class NoEncoder(BaseEncoder):
 
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
         """Raises UsageError."""
-        return refuse(self._index) if role == "query" else refuse_text(self._index)
+        refuse(self._index)
 
     @property
     def embedded(self) -> int:
@@ -39,9 +39,9 @@ class NoEncoder(BaseEncoder):
 def refuse(index: str) -> NoReturn:
     """Raise the error for a query by text."""
     raise UsageError(
-        f"index {index} has no encoder, so a text cannot be searched for by meaning.",
-        'Pass vector=, or search by words: mode="keyword".',
-        "Search by words, --mode keyword, or near a document, --like ID.",
+        f"index {index} has no encoder, so a text cannot be compared by meaning.",
+        'Search near a vector, vector=, or by words, mode="keyword".',
+        "Search by words, --mode keyword, or near a document of the index, --like ID.",
     )
 
 

@@ -17,4 +17,4 @@ def __getattr__(name: str) -> object:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise MissingExtra(f"semsearch.evaluation.{name}", "train") from error
+        raise MissingExtra(f"semsearch.evaluation.{name}", "train", "PyTorch") from error

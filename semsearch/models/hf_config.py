@@ -145,7 +145,7 @@ def _decodes(folder: Path, config: JsonObject, trust: bool) -> bool:
     try:
         from semsearch.models.networks import loading
     except ImportError as error:
-        raise MissingExtra(f"the model {folder} ({kind})", "train") from error
+        raise MissingExtra(f"the model {folder} ({kind})", "train", error.name or "transformers") from error
     return loading.architecture(folder, trust=trust)[1]
 
 

@@ -81,7 +81,9 @@ def _converted(folder: Path, trust: bool) -> str:
     try:
         from semsearch.models.networks.loading import convert_tokenizer
     except ImportError as error:
-        raise MissingExtra(f"the tokenizer of {folder}, which has no {WHOLE},", "train") from error
+        raise MissingExtra(
+            f"the tokenizer of {folder}, which has no {WHOLE},", "train", error.name or "transformers"
+        ) from error
     return convert_tokenizer(folder, trust=trust)
 
 

@@ -71,7 +71,7 @@ def require(packages: Iterable[str], what: str, extra: str) -> None:
     """Raises MissingExtra, which names `what` and the first of `packages` that is not installed."""
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            raise MissingExtra(what, extra, package)
+            raise MissingExtra(what, extra, "PyTorch" if package == "torch" else package)
 
 
 def _own(package: ModuleType) -> set[str]:

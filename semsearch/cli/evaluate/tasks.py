@@ -128,4 +128,4 @@ def torch_required(command: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise MissingExtra(command, "train") from error
+        raise MissingExtra(command, "train", "PyTorch" if error.name == "torch" else error.name or "PyTorch") from error

@@ -127,7 +127,7 @@ def check(file: Path) -> None:
     if file.suffix.lower() != ".png":
         raise UsageError(f"{file} is not a PNG file.", f"Name it {file.with_suffix('.png').name}.")
     if find_spec("matplotlib") is None:
-        raise MissingExtra("a figure", "train")
+        raise MissingExtra("a figure", "train", "Matplotlib")
 
 
 def _panels(count: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:
