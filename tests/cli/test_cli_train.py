@@ -378,7 +378,7 @@ def test_a_missing_package_is_named_with_its_extra(
         importlib.util, "find_spec", lambda name, *rest: None if name == "torch" else found(name, *rest)
     )
     ran = cli("train", "--method", "cotbert", "--base", bert, "--data", texts, "-o", "out")
-    refused(ran, 1, "train needs torch", "[train]'")
+    refused(ran, 1, "train needs PyTorch", "[train]'")
 
 
 def test_an_error_is_an_object_for_programs(cli: CommandLine, bert: Path) -> None:
