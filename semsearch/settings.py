@@ -40,7 +40,7 @@ class Settings:
     offline: bool = False
     read_seconds: int = 30
     read_memory_mb: int = 1024
-    read_output_mb: int = 20
+    read_output_mb: int = 10
 
 
 class Value(NamedTuple):

@@ -99,7 +99,7 @@ def test_an_unknown_key_names_the_file_and_the_closest_key() -> None:
         "embedding_cache_mb = 999999",
         "read_seconds = 31",
         "read_memory_mb = 1025",
-        "read_output_mb = 21",
+        "read_output_mb = 11",
     ],
 )  # fmt: skip
 def test_a_project_cannot_reach_beyond_its_folder(text: str) -> None:

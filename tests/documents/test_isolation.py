@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Thread
 
@@ -19,6 +19,7 @@ from helpers.filemaking import sample, written
 from semsearch.documents import loaders
 from semsearch.documents.isolation import pool
 from semsearch.documents.isolation.messages import Malformed, TooLarge, item_of, packed, packed_item, receive
+from semsearch.documents.isolation.process import Worker
 from semsearch.documents.loaders import Exceeded, Fields, Limits
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Mark, Skipped
@@ -101,6 +102,7 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
     (place / "trap_loader.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(place)
     loaders._loader.cache_clear()
+    pool.close()
     yield lambda what: written(tmp_path, f"{what.split()[0]}.trap", what)
     pool.close()
 
@@ -296,6 +298,35 @@ def test_no_process_outlives_its_caller(trap: Callable[[str], Path], tmp_path: P
     caller.send_signal(ended_by)
     caller.communicate(timeout=30)
     wait_for(lambda: not is_running(pid))
+
+
+def test_a_process_ends_with_its_pipe_even_in_the_middle_of_a_file(trap: Callable[[str], Path]) -> None:
+    """So it does where the system cannot end it with its caller."""
+    worker = Worker()
+    try:
+        worker.wait_until_ready()
+        worker._send(packed({
+            "kind": "read", "loader": "trap", "path": str(trap("hang")),
+            "fields": asdict(Fields()), "limits": asdict(LIMITS),
+        }))  # fmt: skip
+        assert worker.is_usable()
+        worker._pipes()[0].close()
+        wait_for(lambda: not worker.is_usable())
+    finally:
+        worker.kill()
+
+
+def test_ctrl_c_is_for_the_caller_alone(trap: Callable[[str], Path]) -> None:
+    pid = int(text(trap("pid")))
+    assert os.getpgid(pid) != os.getpgrp()
+    os.kill(pid, signal.SIGINT)
+    assert int(text(trap("pid"))) == pid
+
+
+def test_every_format_is_read_in_the_least_memory(tmp_path: Path) -> None:
+    limits = Limits(60, 64, 1)
+    for name in ("html", "pdf", "docx", "odt", "sqlite"):
+        assert list(loaders.load(sample(name, tmp_path), name, Fields(sql="SELECT * FROM notes"), limits))
 
 
 def test_a_program_that_cannot_be_started_is_a_reason(

@@ -128,13 +128,13 @@ def _read(reader: Any) -> Iterator[tuple[int, list[str] | InvalidRow]]:
 def _object(line: bytes) -> JsonObject | InvalidRow:
     try:
         record = DECODER.decode(line.decode("utf-8"))
+        if not isinstance(record, dict):
+            return InvalidRow("not a JSON object")
+        return storable_object(record) if b"\\u" in line else record  # a lone surrogate cannot be encoded as UTF-8
     except UnicodeDecodeError:
         return InvalidRow("invalid UTF-8")
     except (ValueError, RecursionError):
         return InvalidRow("not JSON")
-    if not isinstance(record, dict):
-        return InvalidRow("not a JSON object")
-    return storable_object(record) if b"\\u" in line else record  # a lone surrogate cannot be encoded as UTF-8
 
 
 def _decoded(file: IO[bytes], path: Path, newline: str | None) -> io.TextIOWrapper:
