@@ -21,13 +21,14 @@ from semsearch.encoders.no_encoder import refuse_text
 from semsearch.indexing import null_distribution
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.stores.protocol import StoreWriter
-from semsearch.stores.records import DocumentStamp, Entry, Source, Space, check_document, meta_hash, text_hash
+from semsearch.stores.records import DocumentStamp, Entry, Source, Space, check_document, meta_hash, text_hash, to_json
 from semsearch.types import Document, EncoderProtocol, JsonObject, Passage, Skipped
 from semsearch.utils.reasons import shortened
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
+BATCH_CHARACTERS = 8 * 2**20  # of texts and metadata; as objects, metadata may take twenty times the memory
 BATCH = 256  # passages; a kill costs at most this much work, and larger batches were not faster
 Outcome: TypeAlias = Literal["added", "changed", "unchanged", "moved", "deleted"]  # in the words of SyncReport
 
@@ -95,6 +96,7 @@ class Ingest:
         self._refresh: list[Document] = []
         self._finished: list[Source] = []
         self._waiting = 0  # passages of `_pending`
+        self._characters = 0  # of what waits
         self._seen: dict[str, str] = {}  # document id -> where it came from in this run
         self._embedded_before = encoder.embedded
         self._truncated_before = replace(encoder.truncation)
@@ -135,7 +137,8 @@ class Ingest:
             cut = passages(document, splitter, self._encoder.count_tokens)
             self._pending.append(_Pending(document, origin, cut, vector))
             self._waiting += len(cut)
-        if max(self._waiting, len(self._refresh)) >= BATCH:
+        self._characters += len(document.text) + len(to_json(dict(document.metadata)))
+        if max(self._waiting, len(self._refresh)) >= BATCH or self._characters >= BATCH_CHARACTERS:
             self.flush(last=False)
         return outcome
 
@@ -160,7 +163,7 @@ class Ingest:
             if not last:
                 self._writer.begin_run()
         self.written += sum(len(item.passages) for item in self._pending)
-        self._pending, self._refresh, self._finished, self._waiting = [], [], [], 0
+        self._pending, self._refresh, self._finished, self._waiting, self._characters = [], [], [], 0, 0
         if not last:
             self.refresh_null_distribution(null_distribution.DOUBLED)
 

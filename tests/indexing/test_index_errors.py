@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +86,16 @@ def test_a_closed_index_says_that_it_is_closed(tmp_path: Path, call: Callable[[I
     with pytest.raises(SemsearchError, match=r"^index one is closed\. Open it again\.$"):
         call(index)
     Index.remove(tmp_path / "one")  # nobody has taken the lock
+
+
+def test_documents_with_much_metadata_are_committed_before_they_fill_the_memory(tmp_path: Path) -> None:
+    committed = []
+    with Index.create(tmp_path / "one", encoder="hashing") as index:
+
+        def documents() -> Iterator[Document]:
+            for at in range(12):
+                committed.append(len(index))
+                yield Document(str(at), "text", {"long": "x" * 2**20})
+
+        index.add(documents())
+    assert committed == [0] * 8 + [8] * 4

@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple, TypeVar
 from semsearch.documents.parsing.json_size import has_too_many_values
 from semsearch.types import Document, JsonMapping, JsonObject, Mark, Skipped
 
+MOST_VALUES = 500_000  # the marks of a long document are among them
 _T = TypeVar("_T")
 _LENGTHS = struct.Struct(">QQ")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -41,7 +42,7 @@ def packed(head: JsonMapping, text: str = "", most: int = 2**62) -> bytes:
         raise TooLarge
     body = _ENCODER.encode(head).encode(*_CODEC)
     raw = text.encode(*_CODEC)
-    if len(body) + len(raw) > most or has_too_many_values(body):
+    if len(body) + len(raw) > most or has_too_many_values(body, MOST_VALUES):
         raise TooLarge
     return b"".join((_LENGTHS.pack(len(body), len(raw)), body, raw))
 
@@ -57,7 +58,7 @@ def receive(stream: BinaryIO, most: int) -> Message | None:
     body, raw = stream.read(lengths[0]), stream.read(lengths[1])
     if (len(body), len(raw)) != lengths:
         return None
-    if has_too_many_values(body):
+    if has_too_many_values(body, MOST_VALUES):
         raise TooLarge
     try:
         head = json.loads(body.decode(*_CODEC))

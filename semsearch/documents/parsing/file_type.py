@@ -40,6 +40,8 @@ def records_on_stdin(path: Path) -> bool:
         return False
     try:
         return isinstance(json.loads(line), dict)
+    except RecursionError:
+        return True  # the loader says that it is nested too deep
     except ValueError:
         return not end and re.match(rb'\{\s*"', line) is not None and len(line) > HEAD_BYTES // 2
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from semsearch.documents.parsing.charset import SAMPLE_BYTES, encoding_of, looks_binary
+from semsearch.documents.parsing.json_size import MOST_VALUES
 from semsearch.documents.parsing.records import (
     ID_FIELDS,
     TITLE_FIELD,
@@ -54,11 +55,16 @@ def _documents(rows: Iterator[_Row], name: str, fields: Fields) -> Iterator[Docu
         raise Unreadable(no_text_field(columns, fields))
     text = text_fields_of(columns, fields)
     for row in rows:
-        if row.broken or len(row.cells) > len(columns):
-            reason = row.broken or f"{len(row.cells)} cells, but the header has {len(columns)}"
+        if reason := row.broken or _excess(row.cells, columns):
             yield Skipped(f"{name}:{row.line}", reason)
         elif row.cells:
             yield to_document(_record(columns, row.cells, text, fields), fields, row.line, name)
+
+
+def _excess(cells: list[str], columns: list[str]) -> str:
+    if len(cells) > len(columns):
+        return f"{len(cells)} cells, but the header has {len(columns)}"
+    return f"more than {MOST_VALUES:,} values" if len(cells) > MOST_VALUES else ""
 
 
 def _rows(file: io.TextIOWrapper, delimiter: str, limit: int) -> Iterator[_Row]:
