@@ -92,9 +92,11 @@ def _started(home: Path, flags: tuple[str, ...], port: int, output: Path, enviro
         if printed and _answers(port):
             return Server(process, port, printed[0], output)
         time.sleep(0.1)
+    if process.poll() is not None:
+        return None
     process.kill()
     process.wait()
-    return None
+    raise AssertionError(f"the server does not answer: {output.read_text(encoding='utf-8')}")
 
 
 def _answers(port: int) -> bool:
