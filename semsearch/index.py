@@ -364,10 +364,13 @@ class Index:
         """
         if target is None:
             _check_page(limit, offset)
-            names = self.matching(where=where, values=values)
-            if ids is not None:
-                names = sorted(set(names) & set(several(ids, "get", "ids", str)))
-            return [self.get(name) for name in names[offset:][:limit]]
+            wanted = None if ids is None else set(several(ids, "get", "ids", str))
+            last = -1 if limit is None or wanted is not None else offset + limit
+            condition = parse_filter(written(where, values), None)
+            with self._reader.snapshot():
+                names = self._reader.allowed_documents(condition, limit=last)
+                names = [name for name in names if wanted is None or name in wanted]
+                return [self.get(name) for name in names[offset:][:limit]]
         with self._reader.snapshot():
             if isinstance(target, int) and (found := self._reader.passages([target])):
                 return _passage(found[0])
@@ -436,7 +439,8 @@ class Index:
 
     def count(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
         """How many documents there are, or how many of them pass a filter. Raises BadFilter."""
-        return len(self) if where is None else len(self.matching(where=where, values=values))
+        condition = parse_filter(written(where, values), None)
+        return len(self) if condition is None else len(self._reader.allowed_documents(condition))
 
     async def acount(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
         """`count` in a thread of the pool of `asearch`."""

@@ -262,6 +262,19 @@ def test_pages_have_each_document_that_passes_once_in_order(index: Index) -> Non
         index.pages(where="year >")
 
 
+def test_a_list_of_documents_is_of_one_moment(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Index.open(index.path) as reader:
+        document = reader._reader.document
+
+        def interrupted(uri: str) -> Document | None:
+            index.delete(["d03"])  # as another process does meanwhile
+            return document(uri)
+
+        monkeypatch.setattr(reader._reader, "document", interrupted)
+        assert [one["document"] for one in reader.get(limit=3, offset=1)] == ["d01", "d02", "d03"]
+        assert [one["document"] for one in reader.get(limit=3, offset=1)] == ["d01", "d02", "d04"]
+
+
 names = st.text("abcd", min_size=1, max_size=3)
 
 
