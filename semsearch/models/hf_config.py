@@ -177,11 +177,13 @@ def _check_template(template: Template, base: Bundle, model: _Model) -> None:
         raise UsageError(
             f"{label} has a [MASK], and {base.name} ({model.kind}) is a decoder, which reads none.",
             "Use the template prompteol, pretended-cot or knowledge-enhancement.",
+            "Use --template prompteol, pretended-cot or knowledge-enhancement.",
         )
     if template.masks and "mask" not in base.tokens:
         raise UsageError(
             f"{label} has a [MASK], and the tokenizer of {base.name} has no such token.",
             "Use the template mean, or a model trained with masked tokens (BERT, RoBERTa).",
+            "Use --template mean, or a model trained with masked tokens (BERT, RoBERTa).",
         )
     kinds = set(template.kinds)
     kind = "any" if "any" in kinds or {"causal"} < kinds else "causal" if "causal" in kinds else "masked"

@@ -195,7 +195,7 @@ def test_verify_lists_what_keeps_an_index_from_being_opened_too(animals: Command
     assert ran.code == ran.json["error"]["code"] == 5
     assert (ran.json["ok"], ran.json["index"]) == (False, "animals")
     [problem] = ran.json["problems"]
-    assert "semsearch verify" not in ran.err + problem  # that is what was just run
+    assert "Verify the index" not in ran.err + problem  # that is what was just run
     assert animals("query", "ant").code == 1
 
 

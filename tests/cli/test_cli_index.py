@@ -104,7 +104,7 @@ def test_without_path_there_has_to_be_a_recipe_to_repeat(cli: CommandLine) -> No
     cli.ok("index", "-", "-n", "piped", stdin=KETTLE)
     ran = cli("index", "-n", "piped")  # it is there, but follows no file
     assert ran.code == 2
-    assert "Name a folder" in ran.err
+    assert "Name one: semsearch index FOLDER" in ran.err
     cli.ok("rm", "piped", "-y")
     assert cli.ok("list", "--json").json["indexes"] == []
 

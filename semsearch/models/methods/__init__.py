@@ -106,7 +106,11 @@ def check_architecture(what: str, kind: str, model: str, model_type: str, *, cau
         names = "promptbert, cot-bert or mean, or a model such as OPT, LLaMA or Mistral"
     else:
         return
-    raise UsageError(f"{what} is for {wanted}, and {model} ({model_type}) is {found}.", f"Use the template {names}.")
+    raise UsageError(
+        f"{what} is for {wanted}, and {model} ({model_type}) is {found}.",
+        f"Use the template {names}.",
+        f"Use --template {names}.",
+    )
 
 
 def _class(name: str) -> Any:
