@@ -141,8 +141,8 @@ class Index:
                 return cls.open(folder, encoder=encoder)._checked(encoder, dimensions)
             raise UsageError(f"{folder} already has an index.", "Open it, or choose another name.")
         model = _encoder(encoder, dimensions, folder.name)
-        recorded = None if encoder is None else model.reference
-        recipe = {"encoder": recorded, "splitter": asdict(splitter or Splitter()), "backend": backend}
+        recorded, how = None if encoder is None else model.reference, asdict(splitter or Splitter())
+        recipe = {"encoder": recorded, "splitter": how, "context": True, "backend": backend}
         info = dict(model.info)
 
         def fill(writer: StoreWriter) -> None:

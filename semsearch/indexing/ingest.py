@@ -23,6 +23,7 @@ from semsearch.indexing.file_status import UNFINISHED
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import DocumentStamp, Entry, Source, Space, check_document, meta_hash, text_hash, to_json
 from semsearch.types import Document, EncoderProtocol, JsonObject, Passage, Skipped
+from semsearch.utils.passage_context import with_context
 from semsearch.utils.reasons import shortened
 
 if TYPE_CHECKING:
@@ -78,12 +79,20 @@ class _Pending(NamedTuple):
 class Ingest:
     """Takes documents one after the other and commits them in batches; `flush()` commits the rest.
 
-    Memory is bounded by one batch and the largest document. Over a writer of a dry run it only compares.
+    Memory is bounded by one batch and the largest document. Over a writer of a dry run it only compares. With `context`
+    passages are embedded with their title and heading.
     `report` is for the callers of `put`.
     """
 
     def __init__(
-        self, writer: StoreWriter, space: Space, encoder: EncoderProtocol, splitter: Splitter, *, force: bool = False
+        self,
+        writer: StoreWriter,
+        space: Space,
+        encoder: EncoderProtocol,
+        splitter: Splitter,
+        *,
+        context: bool,
+        force: bool = False,
     ) -> None:
         self.report = RunReport()
         self.written = 0  # passages
@@ -91,6 +100,7 @@ class Ingest:
         self._space = space
         self._encoder = encoder
         self._splitter = splitter
+        self._context = context
         self._force = force
         self._pending: list[_Pending] = []
         self._refresh: list[Document] = []
@@ -128,7 +138,8 @@ class Ingest:
         if self._writer.dry_run or (outcome == "unchanged" and not force):
             return outcome
         same_text = stamp is not None and stamp.sha256 == text_hash(document.text)
-        if same_text and not (force or adopt):  # new metadata under an old text, nothing to embed
+        same_title = stamp is not None and (stamp.title == document.title or not self._space.has_encoder)
+        if same_text and same_title and not (force or adopt):  # new metadata under an old text, nothing to embed
             self._refresh.append(document)
         else:
             if vector is None and not self._space.has_encoder:
@@ -153,7 +164,7 @@ class Ingest:
         """Commit all that is pending, in one transaction. Unless it is the `last`, strengths are provisional."""
         if not (self._pending or self._finished or self._refresh):
             return
-        texts = [passage.text for item in self._pending if item.vector is None for passage in item.passages]
+        texts = [text for item in self._pending if item.vector is None for text in self._texts(item)]
         vectors = self._encoder.encode(texts, role="passage") if texts else np.empty((0, self._space.dim), np.float32)
         with self._writer.transaction():
             ids = {key: self._writer.put_source(source) for key, source in self._sources().items()}
@@ -166,6 +177,10 @@ class Ingest:
         self._pending, self._refresh, self._finished, self._waiting, self._characters = [], [], [], 0, 0
         if not last:
             self.refresh_null_distribution(null_distribution.DOUBLED)
+
+    def _texts(self, item: _Pending) -> list[str]:
+        """The texts to embed for the passages of a document."""
+        return [with_context(item.document, one) if self._context else one.text for one in item.passages]
 
     def refresh_null_distribution(self, factor: float = null_distribution.GROWN) -> None:
         """Measure the null distribution where it is due; the texts encoded for that are not counted."""

@@ -227,7 +227,20 @@ def _named(
         if isinstance(item, Skipped):
             yield replace(item, path=uri + item.path.removeprefix(path.name))
         else:  # "" and "#12" are local to the file
-            yield replace(item, id=uri + item.id if item.id == "" or item.id.startswith("#") else item.id)
+            title = item.title or (_readable(uri) if item.id == "" else None)
+            own_id = uri + item.id if item.id == "" or item.id.startswith("#") else item.id
+            yield replace(item, id=own_id, title=title)
+
+
+def _readable(uri: str) -> str | None:
+    """A title for a file without one: its name in words; None for a name without letters.
+
+    >>> _readable("notes/2024_tax-return.final.pdf")
+    '2024 tax return final'
+    """
+    name = uri.rsplit("/", 1)[-1].lstrip(".")
+    words = " ".join(re.split(r"[\s_.-]+", name.rsplit(".", 1)[0] if "." in name else name)).strip()
+    return words if any(char.isalpha() for char in words) else None
 
 
 def _reason(error: Unreadable | UsageError) -> str:

@@ -141,8 +141,9 @@ class IndexWriter:
     @contextmanager
     def _run(self, *, force: bool = False, splitter: Splitter | None = None) -> Iterator[Ingest]:
         """An ingest that is flushed at the end; after an error, nothing of the last batch is committed."""
-        chosen = splitter or Splitter(**self._reader.recipe()["splitter"])
-        run = Ingest(self._writer, self._space, self._encoder, chosen, force=force)
+        recipe = self._reader.recipe()
+        chosen, context = splitter or Splitter(**recipe["splitter"]), recipe.get("context", False)
+        run = Ingest(self._writer, self._space, self._encoder, chosen, context=context, force=force)
         yield run
         run.flush()
         if not self._writer.dry_run:

@@ -23,10 +23,11 @@ from semsearch.search import fusion
 from semsearch.search.grouping import CollapsedHit, collapse
 from semsearch.search.query_check import check, texts_to_encode
 from semsearch.stores import foreign_questions
-from semsearch.stores.protocol import Allowed, Lexical, StoreReader
+from semsearch.stores.protocol import Allowed, Dense, Lexical, StoreReader
 from semsearch.stores.records import Space
-from semsearch.types import Document, Hit, JsonObject, Query, Results
+from semsearch.types import Document, Hit, JsonObject, Passage, Query, Results
 from semsearch.utils import strength
+from semsearch.utils.passage_context import with_context
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     from semsearch.utils.strength import NullDistribution
 
 NO_STRENGTH = "Leave out min_strength.", "Leave out --min-strength."  # in Python, and at the command line
-DEPTH = 100  # candidates of each channel at least; rank 100 adds 1/160 to a fused score, rank 1 adds 1/61
+DEPTH = 300  # candidates of each channel at least: a document's passages add up, and cosines are compared with the last
+FEEDBACK = 5  # best passages that pull the query towards their mean (Rocchio 1971), chosen with PULL on choosing data
+PULL = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +177,10 @@ class Searcher:
         """The vectors (n, d) of a file's passages, split as in the index. Raises UsageError for a file without text."""
         from semsearch.documents import loaders  # 30 ms, and few queries name a file
 
-        encoder, splitter = self.queries.encoder, Splitter(**self._reader.recipe()["splitter"])
+        encoder, recipe = self.queries.encoder, self._reader.recipe()
+        splitter, embedded = Splitter(**recipe["splitter"]), with_context if recipe.get("context") else _text_alone
         documents = [found for found in loaders.load(path) if isinstance(found, Document)]
-        cut = [part.text for one in documents for part in passages(one, splitter, encoder.count_tokens)]
+        cut = [embedded(one, part) for one in documents for part in passages(one, splitter, encoder.count_tokens)]
         if not cut:
             raise UsageError(f"{path} has no text to compare with.", "Name a file with text in it.")
         before = encoder.truncation.tokens
@@ -238,12 +242,16 @@ class Searcher:
 
     def _channels(self, query: Query, target: Vectors | None, depth: int, allowed: Allowed | None) -> _Channels:
         words = _words(query)
-        channels = _Channels(cosine={}, bm25={}, fused={}, plan={"mode": query.mode}, warnings=())
+        plan: JsonObject = {"mode": query.mode, "fusion": "none"}
+        channels = _Channels(cosine={}, bm25={}, fused={}, plan=plan, warnings=())
+
+        def near(vector: Vectors) -> Dense:
+            return self._reader.dense(self._space.id, vector, depth, allowed, exact=query.exact)
+
         if target is not None:
-            dense = self._reader.dense(self._space.id, target, depth, allowed, exact=query.exact)
+            dense = near(target)
             channels.plan["nearest"], channels.warnings = dense.plan, dense.warnings
-            found = zip(dense.ids[0].tolist(), dense.cosines[0].tolist(), strict=True)
-            channels.cosine = {passage: cosine for passage, cosine in found if passage >= 0}
+            channels.cosine = _cosines(dense)
         lexical = None
         if query.mode != "semantic" and words:
             lexical = self._reader.lexical(words, depth, allowed)
@@ -253,9 +261,34 @@ class Searcher:
                 f"no passage has the word {typed!r}; {known!r} was searched for instead."
                 for typed, known in lexical.corrected.items()
             )
-        _fuse(query, channels, lexical)
+        if query.mode == "semantic" or not (query.text.strip() or query.more):
+            channels.fused = dict(channels.cosine)
+        elif query.mode == "keyword":
+            channels.fused = dict(channels.bm25)
+        else:
+            fused = _linear(query, channels, channels.cosine, lexical)
+            if target is not None and not query.less and len(fused.ids):
+                pulled = near(self._pulled(target, fused.ids[:FEEDBACK]))
+                fused = _linear(query, channels, _cosines(pulled), lexical)
+            self._take(fused, query, channels)
         self._complete(channels, target)
         return channels
+
+    def _take(self, fused: fusion.Fused, query: Query, channels: _Channels) -> None:
+        """Record the order of a hybrid search; passages of one document add up where hits are documents."""
+        if query.group == "document":
+            fused = fusion.by_document(fused, self._reader.owners(fused.ids.tolist()))
+        ids = fused.ids.tolist()
+        channels.parts = dict(zip(ids, fused.parts.T.tolist(), strict=True))
+        channels.fused = dict(zip(ids, fused.scores.tolist(), strict=True))
+
+    def _pulled(self, target: Vectors, best: Ids) -> Vectors:
+        """The query's vector (1, d), pulled towards the mean of the passages `best`.
+
+        What they have in common says more about the subject than a few words do.
+        """
+        rows = [vectors for _, vectors in self._reader.vectors(self._space.id, ids=np.sort(best))]
+        return unit_rows(target + PULL * np.concatenate(rows).mean(axis=0, keepdims=True)) if rows else target
 
     def _strengths(self, query: Query, channels: _Channels, state: _State) -> dict[int, float]:
         """The strength of every candidate; {} where there is nothing to compare with."""
@@ -287,11 +320,15 @@ class Searcher:
 
     def _complete(self, channels: _Channels, target: Vectors | None) -> None:
         """Add the cosines of passages that only lexical search found: every hit has a strength."""
-        missing = np.array(sorted(set(channels.bm25) - set(channels.cosine)), dtype=np.int64)
+        missing = np.array(sorted((channels.bm25 | channels.fused).keys() - channels.cosine.keys()), dtype=np.int64)
         if target is None or not len(missing):
             return
         for ids, vectors in self._reader.vectors(self._space.id, ids=missing):
             channels.cosine |= dict(zip(ids.tolist(), (vectors @ target[0]).tolist(), strict=True))
+
+
+def _text_alone(_: Document, passage: Passage) -> str:
+    return passage.text
 
 
 def _words(query: Query) -> str:
@@ -309,26 +346,20 @@ def parse_filter(where: str | None, path: str | None) -> Filter | None:
     return filter_parser.both(where, path)
 
 
-def _fuse(query: Query, channels: _Channels, lexical: Lexical | None) -> None:
-    """Order the candidates: by one channel, by reciprocal rank weighted by evidence, or by a weighted sum."""
-    channels.plan["fusion"] = "none"
-    if query.mode == "semantic" or not (query.text.strip() or query.more):
-        channels.fused = dict(channels.cosine)
-        return
-    if query.mode == "keyword":
-        channels.fused = dict(channels.bm25)
-        return
-    dense = np.array(list(channels.cosine), dtype=np.int64), np.array(list(channels.cosine.values()), dtype=np.float64)
+def _cosines(dense: Dense) -> dict[int, float]:
+    """Passage id -> cosine, best first."""
+    found = zip(dense.ids[0].tolist(), dense.cosines[0].tolist(), strict=True)
+    return {passage: cosine for passage, cosine in found if passage >= 0}
+
+
+def _linear(query: Query, channels: _Channels, cosines: Mapping[int, float], lexical: Lexical | None) -> fusion.Fused:
+    """Both channels as a weighted sum."""
+    dense = np.array(list(cosines), dtype=np.int64), np.array(list(cosines.values()), dtype=np.float64)
     words = (np.zeros(0, np.int64), np.zeros(0)) if lexical is None else (lexical.ids, lexical.scores)
-    if query.alpha is None:
-        channels.plan["fusion"] = "reciprocal rank, k = 60, weighted by evidence"
-        fused = fusion.evidence(dense, words, np.zeros(0) if lexical is None else lexical.coverage)
-    else:
-        channels.plan["fusion"] = f"linear, alpha = {query.alpha}"
-        fused = fusion.linear(dense, words, query.alpha)
-    ids = fused.ids.tolist()
-    channels.parts = dict(zip(ids, fused.parts.T.tolist(), strict=True))
-    channels.fused = dict(zip(ids, fused.scores.tolist(), strict=True))
+    covered = 1.0 if lexical is None else float(np.max(lexical.coverage, initial=0.0))
+    alpha = fusion.ALPHA if query.alpha is None else query.alpha
+    channels.plan["fusion"] = f"linear, alpha = {alpha}"
+    return fusion.linear(dense, words, alpha, covered)
 
 
 def _hit(rank: int, found: CollapsedHit, channels: _Channels, state: _State) -> Hit:

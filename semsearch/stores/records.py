@@ -67,12 +67,13 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStamp:
-    """Hashes of the text and metadata of a stored document, to compare it with another version."""
+    """Hashes of the text and metadata of a stored document, and its title, to compare it with another version."""
 
     uri: str
     sha256: str
     meta_sha256: str
     source: int | None
+    title: str | None = None
 
 
 class Origin(NamedTuple):

@@ -101,6 +101,7 @@ def sample(kind: str, folder: Path) -> Path:
     line = "The engine has a Größe of 12."
     texts = {
         "text": f"{line}\n\nAnother paragraph.\n",
+        "rst": f"Engines\n=======\n\n{line}\n\nMore\n----\n\nText.\n",
         "markdown": f"# Engines\n\n{line}\n\n## More\n\nText.\n",
         "html": f"<html><body><h1>Engines</h1><p>{line}</p><h2>More</h2><p>Text.</p></body></html>",
         "jsonl": f'{{"id": "a", "text": "{line}", "year": 2020}}\n',

@@ -675,7 +675,11 @@ def _as_json(value: Mapping[str, object]) -> JsonObject:
 def _stamp(stored: Stored) -> DocumentStamp:
     document = stored.document
     return DocumentStamp(
-        document.id, text_hash(document.text), meta_hash(document.title, document.metadata), stored.source
+        document.id,
+        text_hash(document.text),
+        meta_hash(document.title, document.metadata),
+        stored.source,
+        document.title,
     )
 
 

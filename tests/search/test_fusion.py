@@ -7,46 +7,14 @@ from hypothesis import strategies as st
 
 from semsearch.search import fusion
 
-rankings = st.lists(st.lists(st.integers(1, 30), unique=True, max_size=12), min_size=1, max_size=4)
-
 
 def ids(*values: int) -> np.ndarray:
     return np.array(values, dtype=np.int64)
 
 
-def test_reciprocal_rank_gives_the_figures_of_the_paper() -> None:
-    found, scores, _ = fusion.reciprocal_rank([ids(1, 2, 3), ids(3, 4)])
-    assert found.tolist() == [3, 1, 2, 4]
-    assert scores.tolist() == pytest.approx([1 / 63 + 1 / 61, 1 / 61, 1 / 62, 1 / 62])
-
-
-@given(rankings)
-def test_reciprocal_rank_equals_a_sum_over_a_dictionary(lists: list[list[int]]) -> None:
-    expected: dict[int, float] = {}
-    for ranking in lists:
-        for rank, passage in enumerate(ranking, 1):
-            expected[passage] = expected.get(passage, 0.0) + 1 / (60 + rank)
-    found, scores, _ = fusion.reciprocal_rank([ids(*ranking) for ranking in lists])
-    assert dict(zip(found.tolist(), scores.tolist(), strict=True)) == pytest.approx(expected)
-    assert (np.diff(scores) <= 0).all()
-
-
-def test_a_weight_of_zero_silences_a_ranking() -> None:
-    found, scores, _ = fusion.reciprocal_rank([ids(1, 2), ids(2)], weights=[1, 0])
-    assert found.tolist() == [1, 2]
-    assert scores.tolist() == pytest.approx([1 / 61, 1 / 62])
-
-
-@pytest.mark.parametrize("fuse", ["rank", "score"])
-def test_being_first_by_words_alone_does_not_win(fuse: str) -> None:
-    cosine = (ids(7, 8), np.array([0.8, 0.3]))
-    bm25 = (ids(2, 8), np.array([30.0, 1.0]))
-    if fuse == "rank":
-        found, *_ = fusion.reciprocal_rank([cosine[0], bm25[0]])
-        assert found.tolist().index(7) < found.tolist().index(2)
-    else:
-        found, *_ = fusion.linear(cosine, bm25, alpha=0.5)
-        assert found.tolist()[0] == 7
+def test_being_first_by_words_alone_does_not_win() -> None:
+    found, *_ = fusion.linear((ids(7, 8), np.array([0.8, 0.3])), (ids(2, 8), np.array([30.0, 1.0])))
+    assert found.tolist()[0] == 7
 
 
 def test_linear_fusion_scales_each_channel_and_floors_what_it_missed() -> None:
@@ -68,7 +36,6 @@ def test_an_empty_channel_leaves_the_other_as_it_is() -> None:
     assert fusion.linear((ids(4, 5), np.array([0.2, 0.1])), nothing, 0.5)[0].tolist() == [4, 5]
     assert fusion.linear(nothing, (ids(4, 5), np.array([2.0, 1.0])), 0.5)[0].tolist() == [4, 5]
     assert fusion.linear(nothing, nothing, 0.5)[0].tolist() == []
-    assert fusion.reciprocal_rank([ids(), ids()])[0].tolist() == []
 
 
 def test_equal_scores_share_the_top() -> None:
@@ -76,31 +43,46 @@ def test_equal_scores_share_the_top() -> None:
     assert found.tolist() == [3, 1] and scores.tolist() == [1, 1]
 
 
-def test_a_weight_for_each_passage_scales_what_its_rank_gives() -> None:
-    found, scores, _ = fusion.reciprocal_rank(
-        [ids(1, 2), ids(2, 3)], weights=[np.array([1.0, 0.5]), np.array([0.1, 1.0])]
-    )
-    assert found.tolist() == [1, 3, 2]
-    assert scores.tolist() == pytest.approx([1 / 61, 1 / 62, 0.5 / 62 + 0.1 / 61])
+def test_words_that_cover_little_of_the_query_do_not_beat_meaning() -> None:
+    cosine = (ids(7, 9, 8), np.array([0.44, 0.3, 0.2]))  # 8 is far from the query …
+    bm25 = (ids(8, 9), np.array([4.0, 1.0]))  # … and has one of its three words
+    assert fusion.linear(cosine, bm25, 0.5, covered=0.3)[0].tolist() == [7, 9, 8]
+    assert fusion.linear(cosine, bm25, 0.4, covered=1.0)[0].tolist() == [8, 7, 9]
 
 
-def test_standing_in_both_rankings_does_not_beat_evidence() -> None:
-    cosine = (ids(7, 8), np.array([0.44, 0.2]))  # 8 is far from the query …
-    bm25 = (ids(8), np.array([4.0]))  # … and has one of its three words
-    assert fusion.reciprocal_rank([cosine[0], bm25[0]])[0].tolist() == [8, 7]
-    assert fusion.evidence(cosine, bm25, np.array([0.3]))[0].tolist() == [7, 8]
-    assert fusion.evidence(cosine, bm25, np.array([1.0]))[0].tolist() == [8, 7]
+rankings = st.dictionaries(st.integers(1, 30), st.floats(0, 1), max_size=12)
 
 
-def test_evidence_of_nothing_is_nothing() -> None:
-    nothing = (ids(), np.zeros(0))
-    assert fusion.evidence(nothing, nothing, np.zeros(0))[0].tolist() == []
-    assert fusion.evidence((ids(3), np.array([-0.1])), nothing, np.zeros(0))[0].tolist() == [3]
+def channel(scores: dict[int, float]) -> tuple[np.ndarray, np.ndarray]:
+    order = sorted(scores, key=lambda one: (-scores[one], one))
+    return ids(*order), np.array([scores[one] for one in order], dtype=np.float64)
 
 
-@given(rankings)
-def test_the_parts_of_a_score_are_its_sum_and_each_is_of_its_ranking(lists: list[list[int]]) -> None:
-    found, scores, parts = fusion.reciprocal_rank([ids(*ranking) for ranking in lists])
-    assert parts.sum(axis=0) == pytest.approx(scores)
-    for ranking, row in zip(lists, parts, strict=True):
-        assert {int(i) for i, part in zip(found, row, strict=True) if part} == set(ranking)
+@given(rankings, rankings, st.floats(0, 1), st.floats(0, 1))
+def test_all_passages_are_ordered_by_a_sum_of_parts(
+    cosine: dict[int, float], bm25: dict[int, float], alpha: float, covered: float
+) -> None:
+    fused = fusion.linear(channel(cosine), channel(bm25), alpha, covered)
+    assert set(fused.ids.tolist()) == cosine.keys() | bm25.keys()
+    assert fused.parts.sum(axis=0) == pytest.approx(fused.scores)
+    assert (np.diff(fused.scores) <= 0).all() and (fused.scores >= 0).all()
+
+
+def test_a_document_with_several_good_passages_is_above_one_with_one() -> None:
+    parts = np.array([[0.4, 0.39, 0.3, 0.5], [0.4, 0.39, 0.3, 0.0]])
+    fused = fusion.Fused(ids(1, 2, 3, 4), parts.sum(axis=0), parts)
+    found = fusion.by_document(fused, {1: 10, 2: 20, 3: 20, 4: 30})
+    assert found.ids.tolist() == [2, 1, 3, 4]
+    assert found.scores.tolist() == pytest.approx([0.78 + fusion.FURTHER * 0.6, 0.8, 0.6, 0.5])
+    assert found.parts.sum(axis=0) == pytest.approx(found.scores)
+
+
+@given(rankings, st.integers(1, 5))
+def test_passages_that_add_up_never_lower_a_score_nor_lose_one(cosine: dict[int, float], documents: int) -> None:
+    fused = fusion.linear(channel(cosine), channel({}))
+    found = fusion.by_document(fused, {one: one % documents for one in cosine})
+    before = dict(zip(fused.ids.tolist(), fused.scores.tolist(), strict=True))
+    after = dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
+    assert before.keys() == after.keys()
+    assert all(after[one] >= before[one] - 1e-12 for one in before)
+    assert (np.diff(found.scores) <= 0).all()

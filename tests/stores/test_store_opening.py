@@ -99,6 +99,7 @@ def test_an_older_schema_is_migrated_by_the_first_writer(folder: Path, monkeypat
 
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, m002))
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    monkeypatch.setattr(schema, "OLDEST", schema.VERSION)
     with pytest.raises(SemsearchError, match="older semsearch"):
         open_reader(folder)
     open_writer(folder).close()

@@ -45,7 +45,7 @@ def _write(block: Element, headings: frozenset[str], writer: TextWriter) -> None
         return
     style, text = _value(block.find(f"{_W}pPr/{_W}pStyle")), _text(block)
     if style in headings:
-        writer.heading(text)
+        writer.heading(text, level=2 if style[-1:] in set("23456789") else 1)  # Heading2 … of Word
     elif block.find(f"{_W}pPr/{_W}numPr") is not None or "list" in style.lower():
         writer.block(f"- {text}" if text.strip() else "", gap="\n")
     else:

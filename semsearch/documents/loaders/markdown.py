@@ -26,7 +26,7 @@ ISOLATED = False
 MOST_PARSED = 500_000  # characters; the parser needs up to 10 s and 100 MB for so many, and for more in proportion
 MOST_HEADINGS = 100_000
 MOST_FRONT = 65_536
-_LINE = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+(?P<heading>[^\n]+)|(?P<fence>`{3,}|~{3,}))", re.M)
+_LINE = re.compile(r"^ {0,3}(?:(?P<level>#{1,6})[ \t]+(?P<heading>[^\n]+)|(?P<fence>`{3,}|~{3,}))", re.M)
 MOST_RAW = 4 * MOST_HEADING  # a heading with its links
 _FRONT = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S | re.M)
 _PAIR = re.compile(r"([\w][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*))?$")
@@ -37,39 +37,40 @@ _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
-    """One document, titled as in its front matter, else by its first heading."""
+    """One document, titled as in its front matter, else by its first heading of level one."""
     text, note = decode(path.read_bytes())
     front = _FRONT.match(text, 0, MOST_FRONT)
     data = _key_values(front.group(1)) if front else {}
-    marks = _headings(text, front.end() if front else 0)
-    title = data.pop("title", None) or (marks[0].heading if marks else None)
+    headings = _headings(text, front.end() if front else 0)
+    title = data.pop("title", None) or next((mark.heading for mark, level in headings if level == 1), None)
+    marks = tuple(mark for mark, _ in headings)
     yield Document("", text, {**data, **note}, None if title is None else str(title), marks, lines=True)
 
 
-def _headings(text: str, begin: int) -> tuple[Mark, ...]:
-    """Every heading from offset `begin` on, without lines of fenced code that begin with `#`."""
+def _headings(text: str, begin: int) -> list[tuple[Mark, int]]:
+    """Every heading from offset `begin` on with its level, without lines of fenced code that begin with `#`."""
     if len(text) > MOST_PARSED:
-        return tuple(islice(_found_by_line(text, begin), MOST_HEADINGS))
+        return list(islice(_found_by_line(text, begin), MOST_HEADINGS))
     lines = text[begin:].split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=begin))
     tokens = _parser().parse("\n".join(lines))
     pairs = pairwise(tokens)
-    found = [(t.map[0], inner.content) for t, inner in pairs if t.type == "heading_open" and t.map]
-    return tuple(
-        Mark(offsets[line], heading=name)
-        for line, content in found
+    found = [(t.map[0], inner.content, int(t.tag[1:])) for t, inner in pairs if t.type == "heading_open" and t.map]
+    return [
+        (Mark(offsets[line], heading=name), level)
+        for line, content, level in found
         if (name := _plain(content[:MOST_RAW])[:MOST_HEADING])
-    )
+    ]
 
 
-def _found_by_line(text: str, begin: int) -> Iterator[Mark]:
+def _found_by_line(text: str, begin: int) -> Iterator[tuple[Mark, int]]:
     """The headings that begin with `#`, without those in fenced code."""
     fence = ""
     for line in _LINE.finditer(text, begin):
         if line["fence"] and (not fence or line["fence"].startswith(fence)):
             fence = "" if fence else line["fence"]
         elif line["heading"] and not fence and (name := _plain(_unclosed(line["heading"][:MOST_RAW]))[:MOST_HEADING]):
-            yield Mark(line.start(), heading=name)
+            yield Mark(line.start(), heading=name), len(line["level"])
 
 
 def _unclosed(heading: str) -> str:

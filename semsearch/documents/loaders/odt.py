@@ -43,7 +43,7 @@ def _write(body: Element, writer: TextWriter) -> None:
     while stack:
         element, in_list = stack.pop()
         if element.tag == f"{_TEXT}h":
-            writer.heading(_text(element))
+            writer.heading(_text(element), level=1 if element.get(f"{_TEXT}outline-level", "1") == "1" else 2)
         elif element.tag == f"{_TEXT}p" and in_list:
             writer.block(f"- {_text(element)}" if _text(element).strip() else "", gap="\n")
         elif element.tag == f"{_TEXT}p":

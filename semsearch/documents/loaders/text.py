@@ -13,7 +13,7 @@ from semsearch.documents.parsing.records import Fields
 from semsearch.types import Document
 
 _SUFFIXES = """
-    .txt .text .rst .log .tex .org .adoc .asciidoc .textile .wiki .srt .vtt .po .bib .nfo .diff .patch
+    .txt .text .log .tex .org .adoc .asciidoc .textile .wiki .srt .vtt .po .bib .nfo .diff .patch
     .json .yaml .yml .toml .ini .cfg .conf .properties .env .xml .rss .atom .opml
     .py .pyi .ipynb .js .mjs .cjs .jsx .ts .tsx .vue .svelte .css .scss .less .c .h .cc .cpp .cxx .hh .hpp .cs .java .kt
     .kts .scala .groovy .go .rs .rb .php .pl .pm .r .jl .lua .swift .m .mm .dart .ex .exs .erl .hs .ml .mli .fs .clj

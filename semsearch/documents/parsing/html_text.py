@@ -77,7 +77,7 @@ class _Page:
     def end(self, tag: str) -> None:
         if tag in _HEADINGS and self._is_block(tag):
             heading, self._buffer = "".join(self._buffer), []
-            self.writer.heading(heading.removeprefix("- "))
+            self.writer.heading(heading.removeprefix("- "), int(tag[1:]))
         elif self._is_block(tag):
             self.flush()
             self._verbatim -= tag == "pre"

@@ -19,6 +19,7 @@ class TextWriter:
         self._marks: list[Mark] = []
         self._page: int | None = None
         self._heading: str | None = None
+        self._title: str | None = None
 
     def block(self, text: str, *, gap: str = "\n\n") -> None:
         """Add `text`, separated by `gap` from the text before it."""
@@ -29,11 +30,12 @@ class TextWriter:
             self._add(gap)
         self._add(text)
 
-    def heading(self, text: str) -> None:
+    def heading(self, text: str, level: int = 1) -> None:
         """Add a heading as a block of its own; it is the heading of all text up to the next one."""
         text = storable(" ".join(text.split()))
         if text:
             self._heading = text[:MOST_HEADING].rstrip()
+            self._title = self._title or (self._heading if level == 1 else None)
             self._mark(len("\n\n") if self._length else 0)
             self.block(text)
 
@@ -48,9 +50,9 @@ class TextWriter:
         self.block("\n".join(" | ".join(" ".join(cell.split()) for cell in row) for row in rows))
 
     def document(self, title: str | None, metadata: Metadata) -> Document:
-        """The document of a whole file. Without a title, its first heading is the title."""
+        """The document of a whole file. Without a title, its first heading of level one is the title."""
         text, marks = self.finish()
-        return Document("", text, metadata, title or next((m.heading for m in marks), None), marks)
+        return Document("", text, metadata, title or self._title, marks)
 
     def finish(self) -> tuple[str, tuple[Mark, ...]]:
         """The text, and its marks sorted by start; of several at one place the last one counts."""

@@ -1,7 +1,8 @@
 """Lexical search: BM25 of SQLite FTS5, for spaced scripts by word and for unspaced ones by characters.
 
 Words are compared as FTS5's porter tokenizer sees them: without case and accents, "running" finds "runs". A query is
-words, never FTS5 syntax; "a phrase in quotes" counts as one word.
+words, never FTS5 syntax; "a phrase in quotes" counts as one word. A passage is found by its text and by the keywords of
+its place (`utils.passage_context`), one bm25 over both; `containing` and `Lexical.complete` look at the text alone.
 
 Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese ("CJK" below) go through the trigram index, each run of letters
 as a whole and as its trigrams. Runs of one or two letters, which trigrams cannot see, are looked up by reading the
@@ -172,7 +173,7 @@ def _complete(
     if runs:
         return np.isin(ids, containing(connection, [*runs, *words]))
     sql = "SELECT rowid FROM passages_fts WHERE passages_fts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
-    found = connection.execute(sql, (" AND ".join(map(_quoted, words)), json.dumps(ids.tolist())))
+    found = connection.execute(sql, (_in_text(" AND ".join(map(_quoted, words))), json.dumps(ids.tolist())))
     return np.isin(ids, [row for (row,) in found])
 
 
@@ -286,7 +287,7 @@ def _containing(connection: sqlite3.Connection, entry: str) -> Ids:
     found: list[tuple[int]] = []
     if not _RUN.search(exact):
         sql = "SELECT rowid FROM passages_fts WHERE passages_fts MATCH ?"
-        found += connection.execute(sql, (_quoted(" ".join(words)),)).fetchall()
+        found += connection.execute(sql, (_in_text(_quoted(" ".join(words))),)).fetchall()
     if len(exact) > 2:
         sql = "SELECT rowid FROM passages_cjk WHERE passages_cjk MATCH ?"
         found += connection.execute(sql, (_quoted(exact),)).fetchall()
@@ -299,6 +300,11 @@ def _containing(connection: sqlite3.Connection, entry: str) -> Ids:
 def _size(connection: sqlite3.Connection, table: str) -> int:
     """Passages in an FTS5 table: its docsize table has one narrow row each (0.4 ms per 100,000)."""
     return int(connection.execute(f"SELECT count(*) FROM {table}_docsize").fetchone()[0])
+
+
+def _in_text(expression: str) -> str:
+    """Matches in the passage itself, not in the keywords of its place."""
+    return f"{{text}} : ({expression})"
 
 
 def _quoted(phrase: str) -> str:

@@ -192,7 +192,7 @@ class LocalReader:
         return self._db.rows("SELECT uri, title FROM documents ORDER BY uri")
 
     def stamps(self, uris: Iterable[str]) -> dict[str, DocumentStamp]:
-        sql = "SELECT uri, sha256, meta_sha256, source FROM documents WHERE uri IN"
+        sql = "SELECT uri, sha256, meta_sha256, source, title FROM documents WHERE uri IN"
         return {row[0]: DocumentStamp(*row) for row in self._db.rows_in(sql, list(uris))}
 
     def origins(self, uris: Sequence[str] | None = None) -> list[Origin]:

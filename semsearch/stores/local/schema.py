@@ -77,8 +77,23 @@ def m001_tables(db: Database) -> None:
         db.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (m001_tables,)
+def m002_keywords(db: Database) -> None:
+    """Passages are found by title, heading and parts of identifiers too; those of before, once they are indexed again.
+
+    A view cannot be the content here: what FTS5 removes has to be exactly what it was given, and titles change.
+    """
+    db.execute("ALTER TABLE passages ADD COLUMN keywords TEXT NOT NULL DEFAULT ''")
+    db.execute("DROP TABLE passages_fts")
+    db.execute(
+        """CREATE VIRTUAL TABLE passages_fts USING fts5(
+        text, keywords, content='passages', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2')"""
+    )
+    db.execute("INSERT INTO passages_fts (passages_fts) VALUES ('rebuild')")
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (m001_tables, m002_keywords)
 VERSION = len(MIGRATIONS)
+OLDEST = 1  # that is read as it is
 
 
 def check(connection: sqlite3.Connection, folder: object, *, write: bool) -> None:
@@ -93,21 +108,21 @@ def check(connection: sqlite3.Connection, folder: object, *, write: bool) -> Non
             f"{folder} was written by a newer semsearch (schema {version}; this one knows {VERSION}).",
             UPGRADE,
         )
-    if version < VERSION and not write:
+    if version < OLDEST and not write:
         raise SemsearchError(
-            f"{folder} was written by an older semsearch (schema {version}; this one reads {VERSION}).",
+            f"{folder} was written by an older semsearch (schema {version}; this one reads {OLDEST} and later).",
             "Write to it once, for example with sync(): that brings it up to date and loses nothing.",
             "Run `semsearch index` on it once: that brings it up to date and loses nothing.",
         )
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring a file up to date, each step in a transaction of its own. Needs a connection that writes."""
+def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
+    """Bring a file to the newest version, or `to` another, a transaction a step. Needs a connection that writes."""
     from sqlite_utils import Database  # 0.2 s to import: not for readers, nor for a writer with nothing to do
 
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     database = Database(connection)
-    for number, migration in enumerate(MIGRATIONS[version:], start=version + 1):
+    for number, migration in enumerate(MIGRATIONS[version:to], start=version + 1):
         connection.execute("BEGIN IMMEDIATE")
         try:
             migration(database)

@@ -62,7 +62,8 @@ def _shortened(problems: Iterable[str]) -> Iterator[str]:
 
 def _schema(store: Connection) -> Iterator[str]:
     found = _objects(store.raw)
-    wanted = _expected()
+    (version,) = store.raw.execute("PRAGMA user_version").fetchone()
+    wanted = _expected(version)
     for name in sorted(wanted.keys() | found.keys()):
         if name not in found:
             yield f"the table or index {name} is missing."
@@ -73,9 +74,9 @@ def _schema(store: Connection) -> Iterator[str]:
 
 
 @cache
-def _expected() -> dict[str, str | None]:
+def _expected(version: int) -> dict[str, str | None]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        schema.migrate(connection)
+        schema.migrate(connection, version)
         return _objects(connection)
 
 

@@ -33,7 +33,8 @@ from semsearch.stores.records import (
     text_hash,
     to_json,
 )
-from semsearch.types import Document
+from semsearch.types import Document, Passage
+from semsearch.utils.passage_context import context, identifier_words
 from semsearch.utils.vectors import check
 from semsearch.utils.writer_lock import WriterLock
 from semsearch.utils.writing_systems import CJK
@@ -47,10 +48,10 @@ MOST_RUNS = 100
 _THESE = "IN (SELECT value FROM json_each(?))"
 _CJK = re.compile(f"[{CJK}]")
 _OURS = f"document {_THESE}"
-_FULL_TEXT = (("passages_fts", ""), ("passages_cjk", "AND cjk = 1"))
+_FULL_TEXT = (("passages_fts", "text, keywords", ""), ("passages_cjk", "text", "AND cjk = 1"))  # columns, rows
 _SOURCE_COLUMNS = "root, path, mtime_ns, size, sha256, loader"
 _DOCUMENT_COLUMNS = "id, uri, source, sha256, meta_sha256, mtime, size, loader, lines, title, metadata, marks, body"
-_PASSAGE_COLUMNS = 'id, document, position, start, "end", page, line, heading, crc, identity, cjk, text'
+_PASSAGE_COLUMNS = 'id, document, position, start, "end", page, line, heading, crc, identity, cjk, text, keywords'
 
 
 class LocalWriter:
@@ -234,7 +235,7 @@ class LocalWriter:
         from sqlite_utils import Database  # 0.2 s to import, and only maintenance needs it
 
         with self.transaction():
-            for table, _ in _FULL_TEXT:
+            for table, *_ in _FULL_TEXT:
                 self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
         with self._db.exclusive() as connection:
             Database(connection).vacuum()
@@ -249,9 +250,9 @@ class LocalWriter:
         if not documents:
             return 0
         wanted = (json.dumps(documents),)
-        for table, only in _FULL_TEXT:  # 'delete' needs the very text that was inserted
-            gone = f"SELECT 'delete', id, text FROM passages WHERE {_OURS} {only}"
-            self._db.execute(f"INSERT INTO {table} ({table}, rowid, text) {gone}", wanted)
+        for table, columns, only in _FULL_TEXT:  # 'delete' needs the very text that was inserted
+            gone = f"SELECT 'delete', id, {columns} FROM passages WHERE {_OURS} {only}"
+            self._db.execute(f"INSERT INTO {table} ({table}, rowid, {columns}) {gone}", wanted)
         for (space,) in self._db.rows("SELECT id FROM spaces"):
             sql = f"DELETE FROM vectors WHERE space = ? AND passage IN (SELECT id FROM passages WHERE {_OURS})"
             self._count_vectors(space, -self._db.execute(sql, (space, *wanted)))
@@ -272,10 +273,10 @@ class LocalWriter:
             passages += _passage_rows(first + len(passages), number, entry)
         put = self._db.execute_many
         put(f"INSERT INTO documents ({_DOCUMENT_COLUMNS}) VALUES (?{', ?' * 12})", documents)
-        put(f"INSERT INTO passages ({_PASSAGE_COLUMNS}) VALUES (?{', ?' * 11})", passages)
-        for table, only in _FULL_TEXT:
-            new = f"SELECT id, text FROM passages WHERE id >= ? {only} ORDER BY id"
-            self._db.execute(f"INSERT INTO {table} (rowid, text) {new}", (first,))
+        put(f"INSERT INTO passages ({_PASSAGE_COLUMNS}) VALUES (?{', ?' * 12})", passages)
+        for table, columns, only in _FULL_TEXT:
+            new = f"SELECT id, {columns} FROM passages WHERE id >= ? {only} ORDER BY id"
+            self._db.execute(f"INSERT INTO {table} (rowid, {columns}) {new}", (first,))
         if passages:
             vectors = np.concatenate([entry.vectors for entry in entries])
             self._insert_vectors(space, [first + at for at in range(len(passages))], vectors)
@@ -340,6 +341,10 @@ def _document_row(number: int, document: Document, source: Source | None) -> tup
     )
 
 
+def _keywords(document: Document, passage: Passage) -> str:
+    return "\n".join(part for part in (context(document, passage), identifier_words(passage.text)) if part)
+
+
 def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[object, ...]]:
     return [
         (
@@ -355,6 +360,7 @@ def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[object,
             stable_id(entry.document.id, position, passage.text),
             int(_CJK.search(passage.text) is not None),
             passage.text,
+            _keywords(entry.document, passage),
         )
         for position, passage in enumerate(entry.passages)
     ]
