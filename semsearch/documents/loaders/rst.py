@@ -14,6 +14,7 @@ from semsearch.documents.parsing.charset import decode
 from semsearch.documents.parsing.records import Fields, number_or_text
 from semsearch.types import Document, Mark
 
+ISOLATED = False  # one line after the other
 SUFFIXES = (".rst", ".rest")
 _FIELD = re.compile(r":?([A-Za-z][\w-]{0,40}):[ \t]+(\S.*)$")
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")  # a line of one kind of punctuation
