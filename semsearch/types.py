@@ -96,7 +96,8 @@ class Query:
     """All parameters of a search. Of a hybrid one, `alpha` is the weight of the cosine, 0.5 by default.
 
     `more`, `less`: (text, weight) pairs that pull the query towards or away from a meaning. `like`: passage
-    ids, or document ids. `must`: words that a passage has to contain. `offset` hits are left out: a second page of ten has offset 10.
+    ids, or document ids. `must`: words that a passage has to contain. `offset` hits are left out: a second
+    page of ten has offset 10.
     """
 
     text: str = ""

@@ -96,7 +96,7 @@ def query(
         str | None, typer.Argument(metavar="TEXT|-", help="Text to search for; - reads it from stdin.")
     ] = None,
     mode: Annotated[Mode | None, typer.Option(help="Search by meaning, by words, or both.  [default: hybrid]")] = None,
-    alpha: Annotated[float | None, value("A", "Weight of meaning against words in a hybrid search, 0 to 1 (0.5).")] = None,
+    alpha: Annotated[float | None, value("A", "Weight of meaning against words in hybrid search (0.5).")] = None,
     more: Annotated[list[str] | None, value("TEXT[^W]", "Move the query towards this meaning, with weight W.")] = None,
     less: Annotated[
         list[str] | None, value("TEXT[^W]", "Move the query away from this meaning, with weight W.")

@@ -71,13 +71,15 @@ def _options(text: str) -> Query:
     """The query with the options in the sidebar."""
     hint = "semantic: by meaning. keyword: by the words themselves. hybrid: by both."
     mode = widgets.choice("Search by", MODES, "mode", hint)
-    hint = "Off: the two rankings are fused by rank. On: a weighted sum of their scores."
+    hint = "Off: meaning and words count alike."
     alpha = None
     if mode == "hybrid" and st.toggle("Weigh meaning against words", key="weigh", bind=URL, help=hint):
         alpha = st.slider("Words ↔ meaning", 0.0, 1.0, 0.5, 0.05, key="alpha", bind=URL)
     k = st.number_input("Hits", 1, 200, 10, key="k", bind=URL)
     group = widgets.choice("Show", GROUPS, "group")
-    hint = "How far a hit stands above unrelated texts: up to 0.5 it is no better than chance."
+    hint = (
+        "The chance that a hit is better than the best hit of a question without an answer here. From 0.9 on: likely."
+    )
     strength = st.slider("Minimum strength", 0.0, 1.0, 0.0, 0.05, key="min", bind=URL, help=hint)
     path = st.text_input("Paths", key="path", bind=URL, placeholder="e.g. notes/**/*.md").strip() or None
     must = tuple(st.text_input("Must contain", key="must", bind=URL, placeholder="e.g. battery").split())
