@@ -336,9 +336,10 @@ def test_a_program_that_cannot_be_started_is_a_reason(
     with pytest.raises(Unreadable, match="no process could be started to read it") as caught:
         read(trap("pid"))
     assert not isinstance(caught.value, Exceeded)
-    monkeypatch.setattr(sys, "executable", "/bin/true")
-    with pytest.raises(Unreadable, match="no process could be started to read it"):
-        read(trap("pid"))
+    for program in ("/bin/true", "/bin/echo"):
+        monkeypatch.setattr(sys, "executable", program)
+        with pytest.raises(Unreadable, match="no process could be started to read it"):
+            read(trap("pid"))
 
 
 # ---- messages

@@ -67,7 +67,10 @@ class Worker:
 
     def wait_until_ready(self) -> None:
         """Returns once it runs. Raises Unreadable where it cannot be started."""
-        message = self._receive(START_SECONDS, 1000)
+        try:
+            message = self._receive(START_SECONDS, 1000)
+        except (Malformed, TooLarge):  # not this program
+            message = None
         if message is None or message.head["kind"] != "ready":
             self.kill()
             code = self._process.returncode
@@ -126,7 +129,7 @@ class Worker:
         self._process.returncode = 0  # or it would be waited for
         for pipe in self._pipes():
             with suppress(OSError):
-                os.close(pipe.fileno())
+                pipe.raw.close()  # type: ignore[attr-defined]  # a thread that no longer exists may hold its buffer
 
     def _send(self, request: bytes) -> None:
         stream = self._pipes()[0]
