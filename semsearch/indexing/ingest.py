@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
@@ -18,10 +18,21 @@ import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.no_encoder import refuse_text
+from semsearch.errors import SemsearchError
 from semsearch.indexing import null_distribution
 from semsearch.indexing.file_status import UNFINISHED
-from semsearch.stores.protocol import StoreWriter
-from semsearch.stores.records import DocumentStamp, Entry, Source, Space, check_document, meta_hash, text_hash, to_json
+from semsearch.stores.protocol import Rebuild, StoreWriter
+from semsearch.stores.records import (
+    Bookmark,
+    DocumentStamp,
+    Entry,
+    Source,
+    Space,
+    check_document,
+    meta_hash,
+    text_hash,
+    to_json,
+)
 from semsearch.types import Document, EncoderProtocol, JsonObject, Passage, Skipped
 from semsearch.utils.passage_context import with_context
 from semsearch.utils.reasons import shortened
@@ -74,6 +85,7 @@ class _Pending(NamedTuple):
     origin: Source | None
     passages: Sequence[Passage]
     vector: Vectors | None  # (1, d), of a document that comes with its own
+    bookmark: Callable[[], Bookmark | None]
 
 
 class Ingest:
@@ -92,6 +104,7 @@ class Ingest:
         splitter: Splitter,
         *,
         context: bool,
+        backend: str = "auto",
         force: bool = False,
     ) -> None:
         self.report = RunReport()
@@ -101,13 +114,15 @@ class Ingest:
         self._encoder = encoder
         self._splitter = splitter
         self._context = context
+        self._backend = backend
+        self._caches_fail = False
         self._force = force
         self._pending: list[_Pending] = []
         self._refresh: list[Document] = []
         self._finished: list[Source] = []
         self._waiting = 0  # passages of `_pending`
         self._characters = 0  # of what waits
-        self._seen: dict[str, str] = {}  # document id -> where it came from in this run
+        self.seen: dict[str, tuple[str, str] | None] = {}  # document id -> the key of its file in this run
         self._embedded_before = encoder.embedded
         self._truncated_before = replace(encoder.truncation)
 
@@ -119,20 +134,21 @@ class Ingest:
         stamp: DocumentStamp | None,
         adopt: bool = False,
         vector: Vectors | None = None,
+        bookmark: Callable[[], Bookmark | None] = lambda: None,
     ) -> Outcome | Skipped:
         """Take one document; the outcome, or the reason to skip it: this run has seen its id before.
 
         `stamp`: that of the stored document with its id, None for none.
 
         `adopt`: the document has moved here from a file that is gone; it is written again as part of its new file, or
-        it would be deleted with the old one. With a `vector` (1, d) it is one passage. Raises Unreadable for a document
-        that cannot be stored.
+        it would be deleted with the old one. With a `vector` (1, d) it is one passage. `bookmark` says how far its file
+        has been read; it is called for the last document of a batch. Raises Unreadable for a document that cannot be
+        stored.
         """
         check_document(document)
-        if document.id in self._seen:
-            reason = f"its id {document.id!r} was already used in {self._seen[document.id]}"
-            return Skipped(origin.path if origin else document.id, reason)
-        self._seen[document.id] = origin.path if origin else "this call"
+        if document.id in self.seen:
+            return already_used(document, origin, self.seen[document.id])
+        self.seen[document.id] = origin.key if origin else None
         outcome = _outcome(document, stamp, adopt)
         force = self._force or vector is not None
         if self._writer.dry_run or (outcome == "unchanged" and not force):
@@ -146,7 +162,7 @@ class Ingest:
                 refuse_text(self._writer.reader.name)
             splitter = self._splitter if vector is None else Splitter("none")
             cut = passages(document, splitter, self._encoder.count_tokens)
-            self._pending.append(_Pending(document, origin, cut, vector))
+            self._pending.append(_Pending(document, origin, cut, vector, bookmark))
             self._waiting += len(cut)
         self._characters += len(document.text) + len(to_json(dict(document.metadata)))
         if max(self._waiting, len(self._refresh)) >= BATCH or self._characters >= BATCH_CHARACTERS:
@@ -161,7 +177,10 @@ class Ingest:
                 self.flush(last=False)
 
     def flush(self, *, last: bool = True) -> None:
-        """Commit all that is pending, in one transaction. Unless it is the `last`, strengths are provisional."""
+        """Commit all that is pending, in one transaction.
+
+        Unless it is the `last` time, strengths are provisional, and what has doubled gets a new vector index.
+        """
         if not (self._pending or self._finished or self._refresh):
             return
         texts = [text for item in self._pending if item.vector is None for text in self._texts(item)]
@@ -176,16 +195,35 @@ class Ingest:
         self.written += sum(len(item.passages) for item in self._pending)
         self._pending, self._refresh, self._finished, self._waiting, self._characters = [], [], [], 0, 0
         if not last:
+            self._keep_up()
+
+    def _keep_up(self) -> None:
+        """Update what is derived from the documents, where the index has doubled since: searches go on meanwhile."""
+        measure = null_distribution.is_due(self._writer.reader, self._space, null_distribution.DOUBLED)
+        self._update_vector_index("grown" if measure else "doubled")  # first: the measurement searches
+        if measure:
             self.refresh_null_distribution(null_distribution.DOUBLED)
 
     def _texts(self, item: _Pending) -> list[str]:
         """The texts to embed for the passages of a document."""
         return [with_context(item.document, one) if self._context else one.text for one in item.passages]
 
+    def _update_vector_index(self, when: Rebuild) -> None:
+        """Searches are right without the new cache, so its failure does not end the run; there is no second trial."""
+        if self._caches_fail:
+            return
+        try:
+            self._writer.update_vector_index(self._space.id, self._backend, when=when)
+        except (SemsearchError, OSError) as error:
+            self._caches_fail = True
+            self.report.warnings.append(f"while the run went on, no vector cache could be built: {error}")
+
     def refresh_null_distribution(self, factor: float = null_distribution.GROWN) -> None:
         """Measure the null distribution where it is due; the texts encoded for that are not counted."""
+        if not null_distribution.is_due(self._writer.reader, self._space, factor):
+            return
         embedded, truncated = self._encoder.embedded, replace(self._encoder.truncation)
-        null_distribution.refresh(self._writer, self._space, self._encoder, factor)
+        null_distribution.measure(self._writer, self._space, self._encoder)
         if embedded is not None and self._embedded_before is not None:
             self._embedded_before += (self._encoder.embedded or 0) - embedded
         self._truncated_before.passages += self._encoder.truncation.passages - truncated.passages
@@ -203,11 +241,18 @@ class Ingest:
 
     def _sources(self) -> dict[tuple[str, str], Source]:
         """The files of this batch; one that is not finished has a size that no file has, so it is read again."""
-        begun = {item.origin.key: item.origin for item in self._pending if item.origin}
-        return {
-            **{key: replace(source, size=UNFINISHED) for key, source in begun.items()},
-            **{source.key: source for source in self._finished},
+        finished = {source.key: source for source in self._finished}
+        last = {item.origin: item.bookmark for item in self._pending if item.origin}
+        begun = {source.key: (source, bookmark) for source, bookmark in last.items() if source.key not in finished}
+        return finished | {
+            key: replace(source, size=UNFINISHED, bookmark=bookmark()) for key, (source, bookmark) in begun.items()
         }
+
+
+def already_used(document: Document, origin: Source | None, before: tuple[str, str] | None) -> Skipped:
+    """The second document with an id; `before` is the key of the file that has the first one."""
+    reason = f"its id {document.id!r} was already used in {before[1] if before else 'this call'}"
+    return Skipped(origin.path if origin else document.id, reason)
 
 
 def _outcome(document: Document, stamp: DocumentStamp | None, adopt: bool) -> Outcome:

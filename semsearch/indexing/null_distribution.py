@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from semsearch.stores import foreign_questions
-from semsearch.stores.protocol import StoreWriter
+from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Space
 from semsearch.types import EncoderProtocol
 
@@ -11,12 +11,17 @@ GROWN = 1.5  # measured again at the end of a run when the index has grown or sh
 DOUBLED = 2.0  # and while a run goes on
 
 
-def refresh(writer: StoreWriter, space: Space, encoder: EncoderProtocol, factor: float = GROWN) -> None:
-    """Measure again where the index has changed in size by `factor` since it was measured."""
-    current = next(known for known in writer.reader.spaces() if known.id == space.id)
-    now, before = writer.reader.counts()["vectors"].get(space.id, 0), current.null_distribution
-    if before is not None and now < factor * before.passages and before.passages < factor * now:
-        return
+def is_due(reader: StoreReader, space: Space, factor: float = GROWN) -> bool:
+    """Whether the index has changed in size by `factor` since it was measured; never without an encoder."""
+    if not space.has_encoder:
+        return False
+    current = next(known for known in reader.spaces() if known.id == space.id)
+    now, before = reader.counts()["vectors"].get(space.id, 0), current.null_distribution
+    return before is None or now >= factor * before.passages or before.passages >= factor * now
+
+
+def measure(writer: StoreWriter, space: Space, encoder: EncoderProtocol) -> None:
+    """Measure it, and record it in the store."""
     measured = foreign_questions.measure(writer.reader, space, encoder)
     if measured is not None:
         writer.set_null_distribution(space.id, measured)

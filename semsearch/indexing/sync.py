@@ -9,7 +9,6 @@ folders); a record of a JSONL, CSV or SQLite file has its own id, or the file's 
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 import time
@@ -17,19 +16,20 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 from semsearch.documents import loaders, walk
-from semsearch.documents.loaders import Exceeded, Fields, Limits
+from semsearch.documents.loaders import Exceeded, Limits
 from semsearch.documents.walk import FoundFile
 from semsearch.errors import Unreadable, UsageError
+from semsearch.indexing import reading
 from semsearch.indexing.file_status import UNFINISHED, UNSURE
-from semsearch.indexing.ingest import BATCH, Ingest
+from semsearch.indexing.ingest import BATCH, Ingest, Outcome, already_used
+from semsearch.indexing.reading import Content, Reading, reason
 from semsearch.indexing.refusals import Refusals
 from semsearch.indexing.sources import Root, Roots, SyncOptions
 from semsearch.stores import drivers
 from semsearch.stores.protocol import StoreWriter
-from semsearch.stores.records import Source, text_hash
+from semsearch.stores.records import DocumentStamp, Source
 from semsearch.types import Document, Progress, Skipped
 
 LOG = logging.getLogger(__name__)
@@ -95,17 +95,17 @@ class _Run:
     def __post_init__(self) -> None:
         self._reader = self.writer.reader
         self._refusals = Refusals(self._reader, Limits.current())
+        self._counts = self._reader.document_counts()
         self._gone_ids = {source.id for source in self.gone.values()}
         self._by_content: defaultdict[str, list[Source]] = defaultdict(list)
         for source in self.gone.values():
             self._by_content[source.sha256].append(source)
 
     def read(self, files: Sequence[_File]) -> None:
-        counts = self._reader.document_counts()
         todo = []
         for file in files:
             if self._is_unchanged(file):
-                self.ingest.report.count("unchanged", counts.get(self.known[file.source.key].id, 0))
+                self.ingest.report.count("unchanged", self._stored(self.known[file.source.key]))
             else:
                 todo.append(file)
         total = sum(file.found.size for file in todo)
@@ -118,10 +118,14 @@ class _Run:
                 if isinstance(error, UsageError) and len(files) == 1:
                     raise  # --text-field and the like were meant for this file, and it has no such thing
                 stays = " (the version indexed before stays)" if file.source.key in self.known else ""
-                self._skip(file.uri, _reason(error) + stays)
+                self._skip(file.uri, reason(error) + stays)
             done += file.found.size
         self.ingest.flush()
         self._report(total, total)
+
+    def _stored(self, known: Source) -> int:
+        """The number of documents of a file at the beginning of the run."""
+        return self._counts.get(known.id, 0)
 
     def _is_unchanged(self, file: _File) -> bool:
         """Whether size and time are as before, so that the file need not be opened."""
@@ -132,61 +136,97 @@ class _Run:
         return same and known.loader == loaders.loader_for(file.found.path, file.root.kind)
 
     def _read_file(self, file: _File, done: int, total: int) -> None:
+        known = self.known.get(file.source.key)
+        bookmark = known.bookmark if known and not self.options.force else None
+        found = reading.content(file.found.path, bookmark.at if bookmark else 0)
         loader = loaders.loader_for(file.found.path, file.root.kind)
-        source = replace(file.source, sha256=_content_hash(file.found.path), loader=loader)
+        source = replace(file.source, sha256=found.sha256, loader=loader)
         if time.time_ns() - source.mtime_ns < JUST_WRITTEN_NS:
             source = replace(source, size=UNSURE)
-        known = self.known.get(file.source.key)
         if known is not None and self._has_same_content(known, source) and not file.root.fields.sql:
-            self.ingest.report.count("unchanged", len(self._reader.documents_of(known.id)))
-            self.ingest.finish(source)
+            self.ingest.report.count("unchanged", self._stored(known))
+            self.ingest.finish(replace(source, bookmark=known.bookmark))
             return
         if known is None and self._take_moved(file, source):
             return
-        left = set(self._reader.documents_of(known.id)) if known else set()
-        if known is not None and known.size == UNFINISHED and len(left) >= BATCH:
-            LOG.warning(
-                f"{file.uri} is not completely indexed, and is read again from its beginning. Its {len(left):,} "
-                "documents in the index are only compared, not encoded again."
-            )
-        skipped, read = len(self.ingest.report.skipped), 0
-        for item in self._load(file, source):
+        at_work = self._begin(file, known, found)
+        left = set(self._reader.documents_of(known.id)) if known and not at_work.exact else set()
+        skipped = len(self.ingest.report.skipped)
+        read = at_work.start.at if at_work.start else 0
+        for item in self._items(at_work, source):
             if isinstance(item, Skipped):
                 self.ingest.report.skip(item)
                 continue
-            self._put(file, source, known, item, left)
+            self._put(at_work, source, known, item, left)
             read = min(read + len(item.text), file.found.size)
             self._report(done + read, total, item.id)
         if len(self.ingest.report.skipped) > skipped:
             source = replace(source, size=UNFINISHED)  # every run reports the skipped records, not only the first
-        self.ingest.finish(source)
+        alone = self.options.prune or not left  # and the rows of a database may have changed in a log beside it
+        self.ingest.finish(replace(source, bookmark=at_work.bookmark() if alone and not file.root.fields.sql else None))
         if left and self.options.prune:
             self.writer.delete(sorted(left))
             self.ingest.report.count("deleted", len(left))
 
-    def _load(self, file: _File, source: Source) -> Iterator[Document | Skipped]:
-        """The documents of a file under their ids within the index. Raises Exceeded at once if it did so before."""
+    def _begin(self, file: _File, known: Source | None, found: Content) -> Reading:
+        """The reading of a file, from its bookmark on if it has one that is right."""
+        stored = self._stored(known) if known else 0
+        bookmark = None if known is None or self.options.force else known.bookmark
         fields = replace(file.root.fields, max_bytes=file.root.rules.max_bytes)
+        at_work = reading.begin(file.uri, file.found.path, file.root.kind, fields, found, stored, bookmark)
+        if at_work.start is not None:
+            self.ingest.report.count("unchanged", stored)
+            LOG.info(
+                f"{file.uri} is read from record {at_work.start.number + 1:,} on: the {stored:,} before are stored."
+            )
+        elif known is not None and known.size == UNFINISHED and stored >= BATCH:
+            LOG.warning(
+                f"{file.uri} is not completely indexed, and is read again from its beginning. Its {stored:,} "
+                "documents in the index are only compared, not encoded again."
+            )
+        return at_work
+
+    def _items(self, at_work: Reading, source: Source) -> Iterator[Document | Skipped]:
+        """The documents of a file. Raises Exceeded at once if it did so before."""
         try:
             if not self.options.force:
-                self._refusals.check(source.sha256, source.loader, fields)
-            yield from _named(file.uri, file.found.path, file.root.kind, fields, self._refusals.limits)
+                self._refusals.check(source.sha256, source.loader, at_work.fields)
+            yield from at_work.items(self._refusals.limits)
         except Exceeded as error:
-            self.ingest.report.refused.append(self._refusals.record(source.sha256, source.loader, fields, error))
+            self.ingest.report.refused.append(
+                self._refusals.record(source.sha256, source.loader, at_work.fields, error)
+            )
             raise
 
-    def _put(self, file: _File, source: Source, known: Source | None, document: Document, left: set[str]) -> None:
+    def _put(self, at_work: Reading, source: Source, known: Source | None, document: Document, left: set[str]) -> None:
         """Put one document of a file, and remove it from `left`, the documents that the file had before."""
         stamp = self._reader.stamps([document.id]).get(document.id)
-        elsewhere = stamp is not None and (known is None or stamp.source != known.id)
-        if stamp is not None and elsewhere and stamp.source not in self._gone_ids:
-            self._skip(file.uri, f"its id {document.id!r} belongs to a document from elsewhere already")
+        own = stamp is not None and known is not None and stamp.source == known.id
+        new = document.id not in self.ingest.seen
+        if stamp is not None and not own and new and stamp.source not in self._gone_ids:
+            self._skip(at_work.uri, f"its id {document.id!r} belongs to a document from elsewhere already")
+            at_work.give_up()
             return
-        try:
-            self.ingest.report.count(self.ingest.put(document, source, stamp=stamp, adopt=elsewhere))
+        if own and new and at_work.start is not None:
+            outcome: Outcome | Skipped = already_used(document, source, source.key)
+        else:
+            outcome = self._ingested(at_work, source, document, stamp, adopt=stamp is not None and not own)
+        self.ingest.report.count(outcome)
+        if not isinstance(outcome, Skipped):
             left.discard(document.id)
+        elif self.ingest.seen.get(document.id, source.key) == source.key:
+            at_work.skip(outcome)
+        else:  # it would be stored without the other file
+            at_work.give_up()
+
+    def _ingested(
+        self, at_work: Reading, source: Source, document: Document, stamp: DocumentStamp | None, *, adopt: bool
+    ) -> Outcome | Skipped:
+        bookmark = at_work.bookmark if at_work.exact else lambda: None
+        try:
+            return self.ingest.put(document, source, stamp=stamp, adopt=adopt, bookmark=bookmark)
         except Unreadable as error:
-            self._skip(file.uri, f"document {document.id!r}: {error.message}")
+            return Skipped(at_work.uri, f"document {document.id!r}: {error.message}")
 
     def _has_same_content(self, known: Source, source: Source) -> bool:
         whole = known.size != UNFINISHED
@@ -204,7 +244,7 @@ class _Run:
         self.ingest.report.count("moved", len(documents))
         self.ingest.flush()
         with self.writer.transaction():
-            self.writer.move_source(old.id, source)
+            self.writer.move_source(old.id, replace(source, bookmark=old.bookmark))
             for document in documents:
                 if document.endswith(old.path):
                     self.writer.rename(document, file.uri)
@@ -217,34 +257,6 @@ class _Run:
 
     def _report(self, done: int, total: int, item: str = "") -> None:
         self.progress(Progress(done, total, "bytes", item, self.ingest.written))
-
-
-def _named(
-    uri: str, path: Path, kind: str, fields: Fields, limits: Limits | None = None
-) -> Iterator[Document | Skipped]:
-    """The documents of the file `path`, and the reasons for skipped ones, as those of the file `uri`."""
-    for item in loaders.load(path, kind, fields, limits):
-        if isinstance(item, Skipped):
-            yield replace(item, path=uri + item.path.removeprefix(path.name))
-        else:  # "" and "#12" are local to the file
-            title = item.title or (_readable(uri) if item.id == "" else None)
-            own_id = uri + item.id if item.id == "" or item.id.startswith("#") else item.id
-            yield replace(item, id=own_id, title=title)
-
-
-def _readable(uri: str) -> str | None:
-    """A title for a file without one: its name in words; None for a name without letters.
-
-    >>> _readable("notes/2024_tax-return.final.pdf")
-    '2024 tax return final'
-    """
-    name = uri.rsplit("/", 1)[-1].lstrip(".")
-    words = " ".join(re.split(r"[\s_.-]+", name.rsplit(".", 1)[0] if "." in name else name)).strip()
-    return words if any(char.isalpha() for char in words) else None
-
-
-def _reason(error: Unreadable | UsageError) -> str:
-    return str(error) if isinstance(error, UsageError) else error.message
 
 
 def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: list[Path]) -> Iterator[_File | Skipped]:
@@ -286,39 +298,3 @@ def _in_scope(source: Source, scopes: Sequence[Path], roots: Roots) -> bool:
 
 def _below(source: Source, places: Sequence[Path]) -> bool:
     return any((Path(source.root) / source.path).is_relative_to(place) for place in places)
-
-
-def _content_hash(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise Unreadable(f"cannot be read: {error.strerror}") from error
-
-
-def stream_documents(stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
-    """The documents of standard input, none for a blank one. The same input has the same ids every time.
-
-    Raises Unreadable for binary input.
-    """
-    try:
-        for item in loaders.load_stream(stream, kind, fields):
-            if isinstance(item, Document) and item.id.startswith("#"):
-                yield replace(item, id=f"stdin{item.id}")
-            elif isinstance(item, Document) and not item.id and item.text.strip():
-                yield replace(item, id=f"stdin-{text_hash(item.text)[:8]}")
-            elif isinstance(item, Skipped) or item.id:
-                yield item
-    except Unreadable as error:
-        raise Unreadable(f"standard input cannot be read: {error.message}.", "Pipe text or records into it.") from error
-
-
-def file_documents(name: str, stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
-    """The documents of a file that was passed as name and content, under the ids that they would have in a folder."""
-    name = walk.printable(name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1])
-    suffixes = "".join(Path(name).suffixes)[-40:]  # the name itself may not be possible on this file system
-    try:
-        with loaders.spooled(stream, f"file{suffixes if suffixes.isprintable() else ''}") as path:
-            yield from _named(name, path, kind, fields)
-    except (Unreadable, UsageError) as error:
-        yield Skipped(name, _reason(error))

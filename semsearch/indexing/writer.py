@@ -13,7 +13,7 @@ from semsearch.chunking.splitter import Splitter
 from semsearch.documents.loaders import Fields
 from semsearch.encoders.no_encoder import refuse_text
 from semsearch.errors import SemsearchError, Unreadable, UsageError
-from semsearch.indexing import sources, sync
+from semsearch.indexing import sources, streams, sync
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.sources import SyncOptions
@@ -67,7 +67,7 @@ class IndexWriter:
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
         self._require_encoder()
         with self._run(force=options.force) as run:
-            for item in sync.stream_documents(stream, options.kind or "auto", options.fields or Fields()):
+            for item in streams.stream_documents(stream, options.kind or "auto", options.fields or Fields()):
                 self._put(run, item)
         return self._report(run)
 
@@ -78,7 +78,7 @@ class IndexWriter:
         self._require_encoder()
         with self._run(force=options.force) as run:
             for done, (name, stream) in enumerate(files):
-                for item in sync.file_documents(name, stream, options.kind or "auto", options.fields or Fields()):
+                for item in streams.file_documents(name, stream, options.kind or "auto", options.fields or Fields()):
                     progress(Progress(done, len(files), "documents", name, run.written))
                     self._put(run, item)
             progress(Progress(len(files), len(files), "documents", "", run.written))
@@ -111,7 +111,9 @@ class IndexWriter:
         with self._writer.transaction():
             owners = {stamp.source for stamp in self._reader.stamps(wanted).values()}
             for source in [known for known in self._reader.sources().values() if known.id in owners]:
-                self._writer.put_source(replace(source, size=UNFINISHED))  # the next run looks into the file again
+                self._writer.put_source(
+                    replace(source, size=UNFINISHED, bookmark=None)
+                )  # the next run looks into the file again
             for at in range(0, len(wanted), DELETED_AT_ONCE):
                 progress(Progress(at, len(wanted), "documents"))
                 deleted += self._writer.delete(wanted[at : at + DELETED_AT_ONCE])
@@ -120,10 +122,10 @@ class IndexWriter:
 
     def compact(self) -> None:
         self._writer.compact()
-        self._writer.update_vector_index(self._space.id, self._backend(), force=True)
+        self._writer.update_vector_index(self._space.id, self._backend(), when="always")
 
     def rebuild(self, backend: str) -> None:
-        self._writer.update_vector_index(self._space.id, backend, force=True)
+        self._writer.update_vector_index(self._space.id, backend, when="always")
         self._record({**self._reader.recipe(), "backend": backend})
 
     def _require_encoder(self) -> None:
@@ -143,7 +145,8 @@ class IndexWriter:
         """An ingest that is flushed at the end; after an error, nothing of the last batch is committed."""
         recipe = self._reader.recipe()
         chosen, context = splitter or Splitter(**recipe["splitter"]), recipe.get("context", False)
-        run = Ingest(self._writer, self._space, self._encoder, chosen, context=context, force=force)
+        backend = str(recipe.get("backend", "auto"))
+        run = Ingest(self._writer, self._space, self._encoder, chosen, context=context, backend=backend, force=force)
         yield run
         run.flush()
         if not self._writer.dry_run:
@@ -175,14 +178,14 @@ class IndexWriter:
                 run.report.count(run.put(document, stamp=self._stamp(uri)))
 
     def _refresh_derived(self, run: Ingest | None = None) -> list[str]:
-        """Update what is derived from the documents: the null distribution, then the vector index.
+        """Update what is derived from the documents: the vector index, then the null distribution, by searches in it.
 
         The documents are on disk already, so a vector index that cannot be written is a warning and no failure.
         """
         try:
+            self._writer.update_vector_index(self._space.id, self._backend())
             if run is not None:
                 run.refresh_null_distribution()
-            self._writer.update_vector_index(self._space.id, self._backend())
         except (SemsearchError, OSError) as error:
             return [f"the documents are stored, but the vector cache could not be built: {error}"]
         return []

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypedDict
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict
 
 from semsearch.stores.records import DocumentStamp, Entry, Origin, Source, Space, StoredPassage
 from semsearch.types import Document, Facet, JsonObject, Progress
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from semsearch.stores.filters import Filter
     from semsearch.types import Ids, Metadata, Vectors
+
+
+Rebuild: TypeAlias = Literal["due", "grown", "doubled", "always"]
 
 
 class Allowed(Protocol):
@@ -260,8 +263,12 @@ class StoreWriter(Protocol):
     def add_run(self, report: Mapping[str, object]) -> None:
         """Record the report of a run, and that it has ended; the latest 100 reports are stored."""
 
-    def update_vector_index(self, space: int, backend: str, *, force: bool = False) -> None:
-        """Rebuild the vector index where that is due, or with `force`. backend: a name, or "auto"."""
+    def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
+        """Rebuild the vector index where that is due. backend: a name, or "auto".
+
+        While a run goes on, "grown" rebuilds it only for the sake of many newer vectors, and "doubled" only if there
+        are as many newer ones as others; both are quickly found out.
+        """
 
     def compact(self) -> None:
         """Free the disk space of deleted rows."""

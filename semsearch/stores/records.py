@@ -21,6 +21,27 @@ _ANYTHING = json.JSONEncoder(default=str)
 
 
 @dataclass(frozen=True, slots=True)
+class Bookmark:
+    """How far a file of records was read: of the file, the store has the documents of this part, and no others.
+
+    `at` bytes, `number` lines (or rows) and `documents` are before it. `sha256` is the hash of those bytes, and `way`
+    that of how they were read. `skipped` are the records among them that cannot be read, each with the reason.
+    """
+
+    at: int
+    number: int
+    documents: int
+    sha256: str
+    way: str
+    skipped: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def from_json(cls, recorded: JsonObject) -> Bookmark:
+        """The inverse of `asdict`."""
+        return cls(**{**recorded, "skipped": tuple((path, reason) for path, reason in recorded["skipped"])})
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A file that was read. Several documents may come from one. `path` is relative to `root`."""
 
@@ -31,6 +52,7 @@ class Source:
     sha256: str
     loader: str
     id: int = 0
+    bookmark: Bookmark | None = None
 
     @property
     def key(self) -> tuple[str, str]:

@@ -116,6 +116,15 @@ def staleness(folder: Path, newest: CacheFile | None, count: int, newer: int, di
     return None if wanted == newest.backend else f"the cache is {newest.backend}, and {wanted} is wanted"
 
 
+def has_grown(newest: CacheFile | None, highest_id: int, share: float) -> bool:
+    """Whether passages are newer than the newest cache: more than are quickly scanned, and than `share` of the cache.
+
+    Asked after every batch of a run, so the highest id is compared, and the newer passages are not counted.
+    """
+    covered, count = (newest.highest_id, newest.count) if newest else (0, 0)
+    return highest_id - covered > max(DELTA, share * count)
+
+
 def write(folder: Path, space: int, index: VectorIndex, why: str) -> CacheFile:
     """Write, sync, hash, rename, sync the folder; the record of the file. Raises SemsearchError."""
     highest = int(index.ids[-1]) if len(index) else 0

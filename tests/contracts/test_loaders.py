@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from helpers.filemaking import sample
 
 from semsearch.documents import loaders
-from semsearch.documents.loaders import Fields
+from semsearch.documents.loaders import Fields, Place
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Mark, Skipped
 from semsearch.utils import plugins
@@ -106,3 +107,48 @@ def test_random_bytes_are_refused(name: str, tmp_path: Path) -> None:
     path.write_bytes(random.Random(0).randbytes(20_000))
     with pytest.raises(Unreadable):
         list(loaders.load(path, name, SQL))
+
+
+TRICKY = {
+    "jsonl": b'{"text": "one"}\n\n{broken\r\n  {"text": "two", "id": "x"}\n[1]\n' * 3 + b'{"text": "end"}\n',
+    "csv": b'text,year\r\n"two\nlines, ""quoted""",1\r\n\nplain,2\ntoo,many,cells\n' * 3 + b"end,3\n",
+    "tsv": b"text\tyear\none\t1\rtwo\t2\r\n\xe9\t3\n" * 3 + b"end\t4\n",
+}
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("name", TRICKY)
+def test_reading_goes_on_at_every_place_as_if_it_had_begun_before(name: str, mark: bytes, tmp_path: Path) -> None:
+    path = tmp_path / f"tricky.{name}"
+    path.write_bytes(mark + TRICKY[name])
+    steps: list[tuple[Document | Skipped, Place | None, str]] = []
+    digest = hashlib.sha256()
+    for item, place in loaders.read_from(path, "auto", Fields(), Place(), digest):
+        steps.append((item, place, digest.hexdigest()))
+    assert [item for item, *_ in steps] == list(loaders.load(path))
+    places = [(at, place, before) for at, (_, place, before) in enumerate(steps, start=1) if place is not None]
+    assert len(places) > 5 and places[-1][0] == len(steps)
+    for at, place, before in places:
+        assert before == hashlib.sha256(path.read_bytes()[: place.at]).hexdigest()
+        rest = list(loaders.read_from(path, "auto", Fields(), place, hashlib.sha256()))
+        assert rest == [(item, after) for item, after, _ in steps[at:]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "goes_on"),
+    [
+        ("jsonl", b'{"text": "one"}\n{"text": "tw', 16),
+        ("jsonl", b'{"text": "one"}\n{"text": "two"}', None),
+        ("csv", b"text\none\ntw", None),
+        ("csv", b'text\none\n"two\nlines\n', None),
+        ("csv", b"text\none\ntwo\r", None),
+        ("csv", "text\none\n".encode("utf-16"), None),
+    ],
+)
+def test_a_last_record_without_its_end_is_read_again_or_everything_is(
+    name: str, content: bytes, goes_on: int | None, tmp_path: Path
+) -> None:
+    path = tmp_path / f"begun.{name}"
+    path.write_bytes(content)
+    *_, (_, place) = loaders.read_from(path, "auto", Fields(), Place(), hashlib.sha256())
+    assert (place and place.at) == goes_on

@@ -24,7 +24,7 @@ from semsearch.stores import drivers
 from semsearch.stores.drivers import StoreDriver
 from semsearch.stores.filters import And, Compare, Contains, Exists, Field, Filter, Not, Or
 from semsearch.stores.protocol import StoreReader, StoreWriter
-from semsearch.stores.records import Entry, Space, meta_hash, text_hash
+from semsearch.stores.records import Bookmark, Entry, Space, meta_hash, text_hash
 from semsearch.types import Mark, Passage, Progress
 from semsearch.utils.strength import NullDistribution
 
@@ -288,6 +288,25 @@ def test_a_source_moves_with_its_documents_and_drops_with_them(made: tuple[Store
     assert writer.drop_sources([key, other, 9999]) == 1
     assert writer.reader.sources() == {} and writer.reader.document("z") is None
     assert writer.reader.counts()["documents"] == 4
+
+
+def test_a_bookmark_stays_until_its_source_is_recorded_without_it(made: tuple[StoreWriter, Space]) -> None:
+    writer, _ = made
+    mark = Bookmark(70_000, 12, 11, "ab", "cd", (("a.jsonl:3", "not JSON: 'x'"),))
+    key = writer.put_source(replace(source("a.jsonl"), bookmark=mark))
+    other = writer.put_source(source("b.jsonl"))
+    assert {each.id: each.bookmark for each in writer.reader.sources().values()} == {key: mark, other: None}
+    further = replace(mark, at=80_000, number=15)
+    writer.put_source(replace(source("a.jsonl", mtime_ns=8), bookmark=further))
+    writer.move_source(key, replace(source("c.jsonl"), bookmark=further))
+    assert writer.reader.sources()["/notes", "c.jsonl"].bookmark == further
+    writer.put_source(source("c.jsonl"))
+    assert writer.reader.sources()["/notes", "c.jsonl"].bookmark is None
+    writer.put_source(replace(source("c.jsonl"), bookmark=mark))
+    writer.drop_sources([key])
+    writer.put_source(source("c.jsonl"))
+    assert writer.reader.sources()["/notes", "c.jsonl"].bookmark is None
+    assert writer.reader.verify(lambda _: None) == []
 
 
 # ---- transactions and snapshots
@@ -798,7 +817,7 @@ def test_maintenance_changes_no_answer(made: tuple[StoreWriter, Space]) -> None:
 
     before = answers()
     writer.update_vector_index(space.id, "auto")
-    writer.update_vector_index(space.id, "auto", force=True)
+    writer.update_vector_index(space.id, "auto", when="always")
     writer.compact()
     assert answers() == before
     assert writer.reader.verify(lambda _: None) == []

@@ -12,11 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import writers
-from helpers.opened import all_stamps, verify
-from helpers.stores import entry
+from helpers.opened import DenseSearch, all_stamps, verify
+from helpers.stores import entry, vectors_of
 
+from semsearch import Index
+from semsearch.indexing.ingest import BATCH
 from semsearch.stores.local import create, open_reader, open_writer
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed with SIGKILL")
@@ -96,3 +99,43 @@ def test_a_kill_while_the_store_is_made_leaves_none_or_a_whole_one(tmp_path: Pat
             create(folder).close()
         with open_reader(folder) as store:
             assert verify(store) == []
+
+
+@pytest.mark.slow
+def test_searches_are_right_whenever_a_kill_falls_on_the_building_of_caches(tmp_path: Path) -> None:
+    chance, folder = random.Random(5), tmp_path / "notes"
+    create(folder).close()
+    gone = set[str]()
+    for kill in range(1, 9):
+        said = acknowledged_until_killed(
+            writers.build, folder, kill * 100_000, after=chance.uniform(0, 0.1), commits=2 + kill % 3
+        )
+        gone |= {uri.removeprefix("not ") for uri in said if uri.startswith("not ")}
+        with open_writer(folder) as store, open_reader(folder) as reader:
+            space, queries = reader.spaces()[0], vectors_of([f"Text {n}" for n in range(20)])
+            ids, cosines, plan = DenseSearch(reader, space, small=-1).search(queries, 10)
+            assert plan["cached"] and not plan["warnings"]
+            stored = np.concatenate([rows for _, rows in store.reader.vectors(space.id)])
+            np.testing.assert_allclose(cosines, -np.sort(-(queries @ stored.T), axis=1)[:, :10], atol=1e-6)
+            assert not gone & {passage.document for passage in reader.passages(ids.ravel())}
+            assert verify(reader) == []
+
+
+@pytest.mark.slow
+def test_a_file_of_records_is_indexed_once_by_however_many_killed_runs(tmp_path: Path) -> None:
+    chance, folder, file, count = random.Random(5), tmp_path / "notes", tmp_path / "many.jsonl", 3000
+    file.write_text("".join(f'{{"text": "Engine {n} {"turns and " * 30}turns."}}\n' for n in range(count)))
+    Index.create(folder, encoder="hashing").close()
+    stored, kills = 0, 0
+    while stored < count - 5 * BATCH:
+        said = acknowledged_until_killed(writers.index, folder, file, after=chance.uniform(0, 0.1), commits=1)
+        with open_reader(folder) as reader:
+            assert verify(reader) == []
+            now, kills = reader.counts()["passages"], kills + 1
+        assert now >= stored + max(map(int, said))
+        stored = now
+    assert kills > 1
+    with Index.open(folder) as index:
+        assert (index.sync([file]).added, index.sync([file]).unchanged) == (count - stored, count)
+        assert [one["id"] for one in index.documents()] == sorted(f"many.jsonl#{n + 1}" for n in range(count))
+        assert all(f"Engine {n} " in index.get(f"many.jsonl#{n + 1}")["text"] for n in range(0, count, 100))

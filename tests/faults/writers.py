@@ -10,7 +10,9 @@ import filelock  # noqa: F401  here, so that a kill does not fall on its import
 import sqlite_utils  # noqa: F401
 from helpers.stores import DIM, entry
 
+from semsearch import Index
 from semsearch.stores import local
+from semsearch.types import Progress
 
 
 def write(folder: Path, begin: int, acknowledge: Connection) -> None:
@@ -39,3 +41,32 @@ def create(folder: Path, acknowledge: Connection) -> None:
     acknowledge.send(("made",))
     time.sleep(60)
     store.close()
+
+
+def build(folder: Path, begin: int, acknowledge: Connection) -> None:
+    """Add and delete documents, and build a cache after each change, for ever."""
+    acknowledge.send(())
+    store = local.open_writer(folder) if (folder / "store.db").exists() else local.create(folder)
+    space = store.add_space("fingerprint", "stand-in", DIM, {}).id
+    for n in range(begin, begin + 100_000):
+        store.replace([entry(f"doc{n}-{i}", f"Text {n}. Part {i}") for i in range(20)], space)
+        acknowledge.send(tuple(f"doc{n}-{i}" for i in range(20)))
+        store.update_vector_index(space, "flat", when="always")
+        store.delete([f"doc{n}-7"])
+        acknowledge.send((f"not doc{n}-7",))
+
+
+def index(folder: Path, file: Path, acknowledge: Connection) -> None:
+    """Index a file, and say after every commit how many passages the run has stored."""
+    acknowledge.send(())
+    said = 0
+
+    def say(step: Progress) -> None:
+        nonlocal said
+        if step.passages > said:
+            said = step.passages
+            acknowledge.send((str(said),))
+
+    with Index.open(folder) as opened:
+        opened.sync([file], progress=say)
+    time.sleep(60)

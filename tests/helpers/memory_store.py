@@ -28,7 +28,7 @@ from semsearch.errors import Corrupt, Locked, NotFound, SemsearchError, UnknownN
 from semsearch.stores import local
 from semsearch.stores.drivers import StoreDriver
 from semsearch.stores.filters import BUILTINS, Exists, Filter, PathGlob, fields
-from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, StoreReader, StoreWriter
+from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, Rebuild, StoreReader, StoreWriter
 from semsearch.stores.records import (
     DocumentStamp,
     Entry,
@@ -561,7 +561,7 @@ class MemoryWriter:
             state.updating = False
             state.runs = [*state.runs, _as_json(report)][-100:]
 
-    def update_vector_index(self, space: int, backend: str, *, force: bool = False) -> None:
+    def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
         """Search is exact: there is nothing to build."""
 
     def compact(self) -> None:

@@ -65,7 +65,7 @@ def staleness(store: Store, space: Space, backend: str | None = None) -> str | N
 
 def rebuild(store: LocalWriter, space: Space, backend: str = "auto") -> CacheFile:
     """Build a cache of a space; its record."""
-    store.update_vector_index(space.id, backend, force=True)
+    store.update_vector_index(space.id, backend, when="always")
     return space_vectors(store, space).caches()[0]
 
 

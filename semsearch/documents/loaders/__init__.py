@@ -1,13 +1,14 @@
 """Loaders, one file type each; a new one is a new file in this folder, and needs nothing else.
 
 A loader is a module with the members of `Loader`. One whose files consist of records (JSON lines, tables) also has
-`RECORDS = True`. One with `ISOLATED = True` runs in another process, with limits of time, memory and output.
-`Document.id` is relative to the file: "" for its only document, the id of a record that has one, and "#12", its line or
-row, for a record without.
+`RECORDS = True`, and may have the members of `RecordLoader`. One with `ISOLATED = True` runs in another process, with
+limits of time, memory and output. `Document.id` is relative to the file: "" for its only document, the id of a record
+that has one, and "#12", its line or row, for a record without.
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sys
 import tempfile
@@ -21,7 +22,9 @@ from semsearch.documents.isolation import pool
 from semsearch.documents.isolation.limits import Exceeded as Exceeded
 from semsearch.documents.isolation.limits import Limits as Limits
 from semsearch.documents.parsing.file_type import kind_of_bytes, records_on_stdin
+from semsearch.documents.parsing.records import Digest, Step
 from semsearch.documents.parsing.records import Fields as Fields
+from semsearch.documents.parsing.records import Place as Place
 from semsearch.errors import SemsearchError, Unreadable
 from semsearch.types import Document, Skipped
 from semsearch.utils import plugins
@@ -45,6 +48,18 @@ class Loader(Protocol):
         """The documents of one file, and its records that cannot be read.
 
         Raises Unreadable where the whole file cannot be read, UsageError where `fields` does not fit it.
+        """
+
+
+class RecordLoader(Loader, Protocol):
+    """A loader, not isolated, that can go on reading where an earlier run ended, without parsing what is before."""
+
+    def read_from(self, path: Path, fields: Fields, start: Place, digest: Digest) -> Iterator[Step]:
+        """The records after `start`, each with the place where reading can go on after it. Raises as `load`.
+
+        That is the place before the record, for a last line that is not complete yet and cannot be read; None if there
+        is none, as after a last line that could be read but has no end. `digest` gets all bytes between `start` and
+        that place, and no others, before the record is yielded.
         """
 
 
@@ -76,10 +91,17 @@ def load(
     `limits`: those of an isolated loader; by default those of the settings. Raises as `Loader.load`, and Exceeded, a
     kind of Unreadable, for a file beyond a limit.
     """
+    return (item for item, _ in read_from(path, kind, fields, Place(), hashlib.sha256(), limits))
+
+
+def read_from(
+    path: Path, kind: str, fields: Fields, start: Place, digest: Digest, limits: Limits | None = None
+) -> Iterator[Step]:
+    """As `RecordLoader.read_from`, for every loader: one that cannot go on reading has no places. Raises as `load`."""
     name = loader_for(path, kind)
     try:
-        for item in _items(name, path, fields, limits):
-            yield shortened(item) if isinstance(item, Skipped) else item
+        for item, place in _steps(name, path, fields, start, digest, limits):
+            yield (shortened(item) if isinstance(item, Skipped) else item), place
     except MemoryError as error:
         raise Unreadable("there is not enough memory to read it") from error
     except Unreadable as error:
@@ -87,12 +109,25 @@ def load(
         raise
 
 
-def _items(name: str, path: Path, fields: Fields, limits: Limits | None) -> Iterator[Document | Skipped]:
+def goes_on(name: str) -> bool:
+    """Whether the loader called `name` can go on reading at a place."""
+    return hasattr(_loader(name), "read_from")
+
+
+def _steps(
+    name: str, path: Path, fields: Fields, start: Place, digest: Digest, limits: Limits | None
+) -> Iterator[Step]:
     loader = _loader(name)
-    if not getattr(loader, "ISOLATED", True):
-        return read(name, path, fields)
-    limits = limits or Limits.current()
-    return pool.read(name, path, fields, limits, limits.of_file(path, records=has_records(name)))
+    if getattr(loader, "ISOLATED", True):
+        limits = limits or Limits.current()
+        found = pool.read(name, path, fields, limits, limits.of_file(path, records=has_records(name)))
+        yield from ((item, None) for item in found)
+    elif not goes_on(name):
+        yield from ((item, None) for item in read(name, path, fields))
+    else:
+        resumable: RecordLoader = plugins.load(_HERE, name)
+        with _unreadable(name):
+            yield from resumable.read_from(path, fields, start, digest)
 
 
 def read(name: str, path: Path, fields: Fields) -> Iterator[Document | Skipped]:
@@ -100,8 +135,15 @@ def read(name: str, path: Path, fields: Fields) -> Iterator[Document | Skipped]:
 
     MemoryError passes.
     """
-    try:
+    with _unreadable(name):
         yield from _loader(name).load(path, fields)
+
+
+@contextmanager
+def _unreadable(name: str) -> Iterator[None]:
+    """Raise what the loader `name` raises as Unreadable, except errors of our own."""
+    try:
+        yield
     except (SemsearchError, MemoryError):
         raise
     except OSError as error:

@@ -10,3 +10,4 @@ SUFFIXES = (".csv",)
 RECORDS = True
 ISOLATED = False
 load = partial(table.read, delimiters=",;\t|")
+read_from = partial(table.read_from, delimiters=",;\t|")

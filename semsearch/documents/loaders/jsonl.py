@@ -5,14 +5,15 @@ Lines are read one at a time, so that neither the file nor a line beyond `Fields
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from semsearch.documents.parsing.charset import looks_binary
 from semsearch.documents.parsing.json_size import MOST_NESTED, MOST_VALUES, has_too_many_values
-from semsearch.documents.parsing.records import Fields, to_document
+from semsearch.documents.parsing.records import Digest, Fields, Place, Step, to_document
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
@@ -22,16 +23,35 @@ ISOLATED = False
 _BOM = b"\xef\xbb\xbf"
 
 
+class _Line(NamedTuple):
+    at: int
+    number: int
+    content: bytes  # at most one byte more than the limit
+    size: int  # bytes of the whole line
+    place: Place | None  # after it; None for a last line without its end
+
+
 def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
     """A document for each line. Raises Unreadable for a binary file and for a JSON array of several lines."""
+    return (item for item, _ in read_from(path, fields, Place(), hashlib.sha256()))
+
+
+def read_from(path: Path, fields: Fields, start: Place, digest: Digest) -> Iterator[Step]:
+    """As `load`, from a place on: see `RecordLoader.read_from`."""
     with path.open("rb") as file:
         _check(file)
-        for number, line in _lines(file, fields.max_bytes):
-            if isinstance(line, int):
-                reason = f"a line of {line / 2**20:.1f} MB is over the limit of {fields.max_bytes / 2**20:g} MB"
-                yield Skipped(f"{path.name}:{number}", f"{reason} for files")
-            elif record := line.strip():
-                yield _document(record, fields, number, path.name)
+        mark = file.tell()
+        if start.at:
+            file.seek(start.at)
+        else:
+            digest.update(_BOM[:mark])
+        for line in _lines(file, fields.max_bytes, Place(start.at or mark, start.number), digest):
+            if len(line.content) > fields.max_bytes and not line.content.endswith(b"\n"):
+                reason = f"a line of {line.size / 2**20:.1f} MB is over the limit of {fields.max_bytes / 2**20:g} MB"
+                yield Skipped(f"{path.name}:{line.number}", f"{reason} for files"), line.place
+            elif record := line.content.strip():
+                item, again = _document(record, fields, line.number, path.name), Place(line.at, line.number - 1)
+                yield item, again if line.place is None and isinstance(item, Skipped) else line.place
 
 
 def _check(file: BinaryIO) -> None:
@@ -44,18 +64,18 @@ def _check(file: BinaryIO) -> None:
     file.seek(len(_BOM) if head.startswith(_BOM) else 0)
 
 
-def _lines(file: BinaryIO, limit: int) -> Iterator[tuple[int, bytes | int]]:
-    """The number and bytes of every line; of a line longer than `limit`, its length instead."""
-    number = 0
-    while line := file.readline(limit + 1):
-        number += 1
-        if len(line) <= limit or line.endswith(b"\n"):
-            yield number, line
-            continue
-        length = len(line)
-        while (more := file.readline(2**20)) and not more.endswith(b"\n"):
-            length += len(more)
-        yield number, length + len(more)
+def _lines(file: BinaryIO, limit: int, start: Place, digest: Digest) -> Iterator[_Line]:
+    """Every line; of one longer than `limit`, only the beginning."""
+    at, number = start
+    while content := file.readline(limit + 1):
+        size, piece, number = 0, content, number + 1
+        while True:
+            digest.update(piece)
+            size += len(piece)
+            if piece.endswith(b"\n") or not (piece := file.readline(2**20)):
+                break
+        yield _Line(at, number, content, size, Place(at + size, number) if piece else None)
+        at += size
 
 
 def _document(line: bytes, fields: Fields, number: int, file: str) -> Document | Skipped:

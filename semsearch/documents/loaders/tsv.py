@@ -10,3 +10,4 @@ SUFFIXES = (".tsv", ".tab")
 RECORDS = True
 ISOLATED = False
 load = partial(table.read, delimiters="\t")
+read_from = partial(table.read_from, delimiters="\t")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias
 
 from semsearch.documents.parsing.charset import newlines, storable, storable_value
 from semsearch.errors import UsageError
@@ -17,6 +18,22 @@ NO_FIELD = "no field"  # begins the reason for skipping a record or table withou
 MAX_RECORD_BYTES = 10 * 2**20  # as the default of --max-file-size: a record is a document like a file
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")  # "007" and a 20-digit number are names, not quantities
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}(?:[eE][+-]?\d{1,2})?")
+
+
+class Place(NamedTuple):
+    """A place between two records of a file: `at` bytes and `number` lines (of SQLite: rows) are before it."""
+
+    at: int = 0
+    number: int = 0
+
+
+class Digest(Protocol):
+    """A hash of `hashlib`."""
+
+    def update(self, data: bytes, /) -> None: ...
+
+
+Step: TypeAlias = "tuple[Document | Skipped, Place | None]"  # a record, and where reading can go on after it
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -19,6 +20,7 @@ from semsearch.stores.local.schema import decompress, passage_crc
 from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
 from semsearch.stores.records import (
+    Bookmark,
     DocumentStamp,
     Origin,
     Source,
@@ -41,7 +43,10 @@ if TYPE_CHECKING:
 
 PASSAGES_PER_QUERY = 10_000
 
-_SOURCE = "s.root, s.path, s.mtime_ns, s.size, s.sha256, s.loader, s.id"
+BOOKMARK = "bookmark of "  # and the id of a source: a key of the table `meta`
+_SOURCE = f"""
+    s.root, s.path, s.mtime_ns, s.size, s.sha256, s.loader, s.id,
+    (SELECT value FROM meta WHERE key = '{BOOKMARK}' || s.id)"""
 _FROM_DOCUMENTS = "FROM documents d LEFT JOIN sources s ON s.id = d.source"
 _LISTING = f"""
     SELECT d.uri, d.title, d.size, d.mtime, d.loader, s.root, s.path,
@@ -201,14 +206,22 @@ class LocalReader:
         return [Origin(*row) for row in rows]
 
     def sources(self) -> dict[tuple[str, str], Source]:
-        sources = [Source(*row) for row in self._db.rows(f"SELECT {_SOURCE} FROM sources s")]
+        sources = map(self._source, self._db.rows(f"SELECT {_SOURCE} FROM sources s"))
         return {source.key: source for source in sources}
+
+    def _source(self, row: Row) -> Source:
+        *recorded, bookmark = row
+        source = Source(*recorded)
+        try:
+            return source if bookmark is None else replace(source, bookmark=Bookmark.from_json(json.loads(bookmark)))
+        except (ValueError, TypeError, KeyError) as error:
+            raise Corrupt(f"{self.location} is damaged: the bookmark of {source.path}.", sqlite.REPAIR) from error
 
     def source_of(self, uri: str) -> Source | None:
         rows = self._db.rows(f"SELECT {_SOURCE} {_FROM_DOCUMENTS} WHERE d.uri = ?", (uri,))
         if not rows:
             raise NotFound(f"index {self.name} has no document {uri!r}.", "It may have been deleted.")
-        return None if rows[0][-1] is None else Source(*rows[0])
+        return None if rows[0][0] is None else self._source(rows[0])
 
     def documents_of(self, source: int) -> list[str]:
         return [uri for (uri,) in self._db.rows("SELECT uri FROM documents WHERE source = ? ORDER BY id", (source,))]

@@ -12,6 +12,7 @@ from semsearch.errors import Corrupt, NotFound, SemsearchError
 from semsearch.stores.local import sqlite
 from semsearch.stores.local.connection import Connection, Row, pieces
 from semsearch.stores.local.schema import FLOAT16, vector_crc
+from semsearch.stores.protocol import Rebuild
 from semsearch.stores.records import Space
 from semsearch.types import JsonObject
 from semsearch.utils import plugins
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from semsearch.types import Ids, VectorIndex, Vectors
 
+GROWTH: dict[Rebuild, float] = {"grown": cache_files.DELTA_SHARE, "doubled": 1.0}
 CACHES = 2  # files: the newest, and one to fall back to
 IDS_PER_QUERY = 10_000
 PROBES = 32  # stored vectors that `problems` searches for
@@ -114,6 +116,12 @@ class SpaceVectors:
         newer = self.count_after(newest.highest_id) if newest else count
         return cache_files.staleness(self._folder, newest, count, newer, self.dim, backend)
 
+    def is_due(self, backend: str, when: Rebuild) -> bool:
+        """Whether a new cache is to be built: see `StoreWriter.update_vector_index`."""
+        if when in GROWTH:
+            return cache_files.has_grown(next(iter(self.caches()), None), self.highest_id(), GROWTH[when])
+        return when == "always" or self.staleness(backend) is not None
+
     def build_cache(self, backend: str) -> CacheFile:
         """Build a cache of every vector, of one moment; the record of its file, which no row names yet.
 
@@ -185,11 +193,14 @@ class SpaceVectors:
 
     def _decoded(self, rows: Sequence[Row]) -> tuple[Ids, Vectors]:
         ids, sums, blobs = zip(*rows, strict=True)
-        sound = list(map(self._is_sound, ids, sums, blobs))
-        if not all(sound):
-            raise Corrupt(f"{self._folder}: the vector of passage {ids[sound.index(False)]} is damaged.", sqlite.REPAIR)
+        if not self._are_sound(ids, sums, blobs):
+            damaged = next(row[0] for row in zip(ids, sums, blobs, strict=True) if not self._are_sound(*zip(row)))
+            raise Corrupt(f"{self._folder}: the vector of passage {damaged} is damaged.", sqlite.REPAIR)
         halves = np.frombuffer(b"".join(blobs), FLOAT16).reshape(len(ids), self.dim)
         return np.array(ids, dtype=np.int64), unit_rows(halves)
 
-    def _is_sound(self, passage: int, crc: int, blob: object) -> bool:
-        return isinstance(blob, bytes) and vector_crc(passage, blob) == crc and len(blob) == 2 * self.dim
+    def _are_sound(self, passages: Sequence[int], sums: Sequence[int], blobs: Sequence[bytes]) -> bool:
+        try:
+            return set(map(len, blobs)) == {2 * self.dim} and tuple(map(vector_crc, passages, blobs)) == sums
+        except TypeError:  # damage has any type
+            return False

@@ -161,7 +161,9 @@ def _counters(store: Connection) -> Iterator[str]:
 
 
 def _records(store: Connection) -> Iterator[str]:
-    for (value,) in store.raw.execute("SELECT value FROM recipe UNION ALL SELECT info FROM spaces"):
+    sql = """SELECT value FROM recipe UNION ALL SELECT info FROM spaces
+             UNION ALL SELECT value FROM meta WHERE key LIKE 'bookmark %'"""
+    for (value,) in store.raw.execute(sql):
         store.parsed(value)
     for (report,) in store.raw.execute("SELECT report FROM runs ORDER BY id DESC LIMIT 1"):
         store.parsed(report)

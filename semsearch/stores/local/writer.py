@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import astuple, replace
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -20,10 +20,11 @@ import numpy as np
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.stores.local import sqlite
 from semsearch.stores.local.connection import Connection
-from semsearch.stores.local.reader import LocalReader, require_store
+from semsearch.stores.local.reader import BOOKMARK, LocalReader, require_store
 from semsearch.stores.local.schema import FLOAT16, compress, passage_crc, vector_crc
 from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.records import (
+    Bookmark,
     Entry,
     Source,
     Space,
@@ -41,6 +42,7 @@ from semsearch.utils.writing_systems import CJK
 from semsearch.vector_index.cache_files import CacheFile
 
 if TYPE_CHECKING:
+    from semsearch.stores.protocol import Rebuild
     from semsearch.types import Metadata, Vectors
     from semsearch.utils.strength import NullDistribution
 
@@ -137,8 +139,9 @@ class LocalWriter:
             for known, *recorded in self._db.rows(sql, (source.root, source.path)):
                 self._update_source(known, source, recorded)
                 return int(known)
-            self._db.execute(f"INSERT INTO sources ({_SOURCE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", astuple(source)[:-1])
-            return self._next_id("sources") - 1
+            self._db.execute(f"INSERT INTO sources ({_SOURCE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", _source_row(source))
+            self._put_bookmark(known := self._next_id("sources") - 1, source.bookmark)
+            return known
 
     def move_source(self, source_id: int, source: Source) -> None:
         with self.transaction():
@@ -157,10 +160,18 @@ class LocalWriter:
         is recorded again with each batch.
         """
         sql = f"UPDATE sources SET ({_SOURCE_COLUMNS}) = (?, ?, ?, ?, ?, ?) WHERE id = ?"
-        self._db.execute(sql, (*astuple(source)[:-1], source_id))
+        self._db.execute(sql, (*_source_row(source), source_id))
+        self._put_bookmark(source_id, source.bookmark)
         if [source.mtime_ns, source.loader] != list(recorded):
             sql = "UPDATE documents SET mtime = ?, loader = ? WHERE source = ?"
             self._db.execute(sql, (source.mtime_ns, source.loader, source_id))
+
+    def _put_bookmark(self, source_id: int, bookmark: Bookmark | None) -> None:
+        key = f"{BOOKMARK}{source_id}"
+        if bookmark is None:
+            self._db.execute("DELETE FROM meta WHERE key = ?", (key,))
+        else:
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, to_json(asdict(bookmark))))
 
     def drop_sources(self, ids: Iterable[int]) -> int:
         wanted = json.dumps([int(source) for source in ids])
@@ -168,6 +179,8 @@ class LocalWriter:
             sql = f"SELECT id FROM documents WHERE source {_THESE}"
             removed = self._remove([document for (document,) in self._db.rows(sql, (wanted,))])
             self._db.execute(f"DELETE FROM sources WHERE id {_THESE}", (wanted,))
+            sql = f"DELETE FROM meta WHERE key IN (SELECT '{BOOKMARK}' || value FROM json_each(?))"
+            self._db.execute(sql, (wanted,))
             return removed
 
     # ---- the rest
@@ -190,13 +203,13 @@ class LocalWriter:
             sql = "UPDATE spaces SET background = ?, background_count = ? WHERE id = ?"
             self._db.execute(sql, (packed, measured.passages, space))
 
-    def update_vector_index(self, space: int, backend: str, *, force: bool = False) -> None:
+    def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
         """Raises UnknownName for a backend that does not exist.
 
         SemsearchError where the file cannot be written; the present cache is untouched then.
         """
         vectors = SpaceVectors(self._db, space)
-        if not (force or vectors.staleness(backend)):
+        if not vectors.is_due(backend, when):
             return
         with LocalReader.open(self._db.folder) as reader:  # threads that share this writer go on meanwhile
             built = SpaceVectors(reader.connection, space).build_cache(backend)
@@ -321,6 +334,10 @@ def _checked(entry: Entry, dim: int) -> Entry:
         if not in_document or passage.end - passage.start != len(passage.text):
             raise SemsearchError(f"{entry.document.id}: the passage at {passage.start} is not a slice of its document.")
     return replace(entry, vectors=rows)
+
+
+def _source_row(source: Source) -> tuple[object, ...]:
+    return source.root, source.path, source.mtime_ns, source.size, source.sha256, source.loader
 
 
 def _document_row(number: int, document: Document, source: Source | None) -> tuple[object, ...]:

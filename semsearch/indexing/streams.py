@@ -1,0 +1,43 @@
+"""Documents that do not come from a followed file: standard input, and files passed as name and content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from semsearch.documents import loaders, walk
+from semsearch.documents.loaders import Fields
+from semsearch.errors import Unreadable, UsageError
+from semsearch.indexing.reading import named, reason
+from semsearch.stores.records import text_hash
+from semsearch.types import Document, Skipped
+
+
+def stream_documents(stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
+    """The documents of standard input, none for a blank one. The same input has the same ids every time.
+
+    Raises Unreadable for binary input.
+    """
+    try:
+        for item in loaders.load_stream(stream, kind, fields):
+            if isinstance(item, Document) and item.id.startswith("#"):
+                yield replace(item, id=f"stdin{item.id}")
+            elif isinstance(item, Document) and not item.id and item.text.strip():
+                yield replace(item, id=f"stdin-{text_hash(item.text)[:8]}")
+            elif isinstance(item, Skipped) or item.id:
+                yield item
+    except Unreadable as error:
+        raise Unreadable(f"standard input cannot be read: {error.message}.", "Pipe text or records into it.") from error
+
+
+def file_documents(name: str, stream: BinaryIO, kind: str, fields: Fields) -> Iterator[Document | Skipped]:
+    """The documents of a file that was passed as name and content, under the ids that they would have in a folder."""
+    name = walk.printable(name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1])
+    suffixes = "".join(Path(name).suffixes)[-40:]  # the name itself may not be possible on this file system
+    try:
+        with loaders.spooled(stream, f"file{suffixes if suffixes.isprintable() else ''}") as path:
+            yield from (named(name, path, item) for item in loaders.load(path, kind, fields))
+    except (Unreadable, UsageError) as error:
+        yield Skipped(name, reason(error))
