@@ -3,7 +3,7 @@
 After each batch the store has a bookmark in the file: how far it was read, and the hash of that part. Where the file
 still begins with the same bytes, because a run was interrupted or records were appended, the next run begins there.
 This holds only while the store has exactly the documents of that part: a file of which an earlier version is in the
-store has no bookmark until a run has completed it.
+store has no bookmark until a run has completed it. Not covered: databases, which are read in another process.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Protocol, Self
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Fields, Limits, Place
 from semsearch.documents.parsing.charset import SAMPLE_BYTES
+from semsearch.documents.parsing.records import Digest
 from semsearch.errors import Unreadable, UsageError
 from semsearch.stores.records import Bookmark, text_hash, to_json
 from semsearch.types import Document, Skipped
@@ -27,10 +28,9 @@ MOST_SKIPPED = 200  # records that a bookmark names; with more, the file is read
 PIECE = 2**20  # bytes
 
 
-class Hash(Protocol):
-    """A hash of `hashlib`."""
+class Hash(Digest, Protocol):
+    """A hash of `hashlib`, which can be read and continued."""
 
-    def update(self, data: bytes, /) -> None: ...
     def hexdigest(self) -> str: ...
     def copy(self) -> Self: ...
 

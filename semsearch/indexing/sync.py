@@ -162,8 +162,8 @@ class _Run:
             self._report(done + read, total, item.id)
         if len(self.ingest.report.skipped) > skipped:
             source = replace(source, size=UNFINISHED)  # every run reports the skipped records, not only the first
-        alone = self.options.prune or not left  # and the rows of a database may have changed in a log beside it
-        self.ingest.finish(replace(source, bookmark=at_work.bookmark() if alone and not file.root.fields.sql else None))
+        alone = self.options.prune or not left
+        self.ingest.finish(replace(source, bookmark=at_work.bookmark() if alone else None))
         if left and self.options.prune:
             self.writer.delete(sorted(left))
             self.ingest.report.count("deleted", len(left))

@@ -24,7 +24,7 @@ _ANYTHING = json.JSONEncoder(default=str)
 class Bookmark:
     """How far a file of records was read: of the file, the store has the documents of this part, and no others.
 
-    `at` bytes, `number` lines (or rows) and `documents` are before it. `sha256` is the hash of those bytes, and `way`
+    `at` bytes, `number` lines and `documents` are before it. `sha256` is the hash of those bytes, and `way`
     that of how they were read. `skipped` are the records among them that cannot be read, each with the reason.
     """
 

@@ -21,7 +21,7 @@ _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}(?:[eE][+-]?\d{1,2})?")
 
 
 class Place(NamedTuple):
-    """A place between two records of a file: `at` bytes and `number` lines (of SQLite: rows) are before it."""
+    """A place between two records of a file: `at` bytes and `number` lines are before it."""
 
     at: int = 0
     number: int = 0
