@@ -336,7 +336,7 @@ def test_what_an_index_tells_of_kinds_dates_lists_and_flags_can_be_chosen(home: 
         "f.due": ("date_input", (date(2024, 2, 1), date(2024, 3, 1))),
         "f.author": ("text_input", "author 17"),
     }
-    found = {"b.loader": "new.md", "f.tags": "a", "f.draft": "b", "f.due": "b", "f.author": "m17"}
+    found = {"b.loader": "new", "f.tags": "a", "f.draft": "b", "f.due": "b", "f.author": "m17"}
     for key, (kind, value) in chosen_now.items():
         page = shown("diesel engine")
         value = [one for one in value if one != "q"] if key == "f.tags" else value
