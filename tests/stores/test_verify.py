@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,8 @@ import pytest
 from helpers.opened import opened, verify
 from helpers.stores import entry, made, source
 
-from semsearch.stores.local import LocalWriter, open_reader
+from semsearch.stores.local import LocalWriter, open_reader, open_writer, row_checksums, schema
+from semsearch.stores.records import Bookmark
 from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
@@ -30,6 +33,22 @@ SQL_DAMAGE = {
     "UPDATE documents SET metadata = '{\"a\": 2}' WHERE uri = 'd1'": "metadata of 'd1'",
     "UPDATE documents SET metadata = '{' WHERE uri = 'd1'": "'d1' cannot be read",
     "UPDATE documents SET title = 'Other' WHERE uri = 'd1'": "title or metadata of 'd1'",
+    "UPDATE passages SET line = 999 WHERE id = 1": "passage 1 of 'd0' is damaged",
+    "UPDATE passages SET page = 7 WHERE id = 1": "passage 1 of 'd0' is damaged",
+    "UPDATE passages SET heading = 'forged' WHERE id = 1": "passage 1 of 'd0' is damaged",
+    "UPDATE passages SET keywords = 'forged' WHERE id = 1": "passages_fts does not agree",
+    "UPDATE documents SET marks = '[[0, 1, null]]' WHERE uri = 'd1'": "record of 'd1' in the table documents",
+    "UPDATE documents SET lines = 1 - lines WHERE uri = 'd1'": "record of 'd1' in the table documents",
+    "UPDATE documents SET size = 1 WHERE uri = 'd1'": "record of 'd1' in the table documents",
+    "UPDATE documents SET mtime = 5 WHERE uri = 'd1'": "time or loader of 'd1'",
+    "UPDATE documents SET loader = 'x' WHERE uri = 'd1'": "time or loader of 'd1'",
+    "UPDATE sources SET mtime_ns = 6": "record of 'a.md' in the table sources",
+    "UPDATE sources SET sha256 = 'ff'": "record of 'a.md' in the table sources",
+    "UPDATE meta SET value = '{\"at\": 1}' WHERE key LIKE 'bookmark of %'": "record of 'a.md' in the table sources",
+    "UPDATE spaces SET fingerprint = 'x'": "record of 'stand-in' in the table spaces",
+    "UPDATE recipe SET value = '[\"y\"]'": "record of 'paths' in the table recipe",
+    "UPDATE runs SET report = '{}'": "in the table runs",
+    "UPDATE passages_fts_config SET v = 3": "passages_fts",
     "UPDATE documents SET marks = '[' WHERE uri = 'd1'": "'d1' cannot be read",
     "UPDATE documents SET source = 77 WHERE uri = 'd1'": "belongs to a row of sources",
     "DELETE FROM documents WHERE uri = 'd1'": "belongs to a row of documents",
@@ -73,7 +92,8 @@ SQL_DAMAGE = {
 @pytest.fixture
 def store(tmp_path: Path) -> LocalWriter:
     store, space = made(tmp_path / "notes", 3)
-    store.put_source(source())
+    bookmark = Bookmark(at=3, number=1, documents=1, sha256="ab", way="lines")
+    store.put_source(replace(source(), bookmark=bookmark))
     store.set_recipe({"paths": ["x"]})
     store.add_run({"added": 3})
     store.set_null_distribution(space.id, NullDistribution(tuple(np.linspace(0, 1, 303).tolist()), 6))
@@ -126,6 +146,90 @@ def test_a_page_that_is_gone_is_named(store: LocalWriter) -> None:
     (store.connection.folder / "store.db").write_bytes(content)
     with open_reader(store.connection.folder) as again:
         assert verify(again)
+
+
+@pytest.mark.parametrize("write", [True, False], ids=["writer", "reader"])
+@pytest.mark.parametrize("table", ["passages_fts", "passages_cjk"])
+def test_one_bit_of_a_list_of_a_word_is_named(store: LocalWriter, table: str, write: bool) -> None:
+    store.replace([entry(f"e{n}", "The harbour. 港の朝です") for n in range(300)], 1)
+    store.compact()
+    store.close()
+    raw = sqlite3.connect(store.connection.folder / "store.db")
+    number, block = raw.execute(f"SELECT id, block FROM {table}_data ORDER BY length(block) DESC LIMIT 1").fetchone()
+    bad = bytearray(block)
+    bad[len(bad) // 2] ^= 1
+    raw.execute(f"UPDATE {table}_data SET block = ? WHERE id = ?", (bytes(bad), number))
+    raw.commit()
+    raw.close()
+    with opened(store.connection.folder, write=write) as again:
+        problems = verify(again)
+    assert problems == [f"the full-text index {table} does not agree with the passages."]
+
+
+def test_verification_by_a_reader_leaves_the_folder_as_it_was(store: LocalWriter) -> None:
+    store.close()
+    before = contents(store.connection.folder)
+    with open_reader(store.connection.folder) as reader:
+        assert verify(reader) == []
+    assert contents(store.connection.folder) == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file but those in which SQLite coordinates processes, which come and go."""
+    files = [file for file in folder.iterdir() if not file.name.endswith(("-wal", "-shm"))]
+    return {file.name: file.read_bytes() for file in files}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_schema_is_verified_by_its_own_checksums_and_migrated_without_hiding_damage(
+    store: LocalWriter, version: int
+) -> None:
+    store.close()
+    file = store.connection.folder / "store.db"
+    downgraded(file, version)
+    with open_reader(file.parent) as reader:
+        assert verify(reader) == []
+        assert len(reader.passages([1, 2, 3])) == 3
+        assert len(list(reader.texts())) == 6
+        with open_writer(file.parent) as writer:  # migrates it under the reader
+            assert verify(writer) == []
+        assert len(reader.passages([1, 2, 3])) == 3
+        assert verify(reader) == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_damage_of_before_a_migration_is_found_after_it(store: LocalWriter, version: int) -> None:
+    store.close()
+    file = store.connection.folder / "store.db"
+    downgraded(file, version)
+    raw = sqlite3.connect(file)
+    raw.execute("UPDATE passages SET text = 'Another text' WHERE id = 1")
+    raw.commit()
+    raw.close()
+    for write in (False, True):
+        with opened(file.parent, write=write) as again:
+            assert any("passage 1 of 'd0' is damaged" in problem for problem in verify(again))
+
+
+def downgraded(file: Path, version: int) -> None:
+    """Give a store the tables of an older schema, with the same rows."""
+    old = file.with_name("old.db")
+    with closing(sqlite3.connect(old, isolation_level=None)) as raw:
+        raw.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
+        schema.migrate(raw, version)
+        row_checksums.add_functions(raw)
+        raw.execute("ATTACH ? AS new", (str(file),))
+        raw.execute("DELETE FROM meta")
+        for table in ("meta", "recipe", "runs", "spaces", "caches", "sources", "documents", "passages", "vectors"):
+            names = ", ".join(f'"{row[1]}"' for row in raw.execute(f"PRAGMA main.table_info({table})"))
+            raw.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM new.{table}")
+        raw.execute("DELETE FROM sqlite_sequence")
+        raw.execute("INSERT INTO sqlite_sequence SELECT * FROM new.sqlite_sequence")
+        raw.execute('UPDATE passages SET crc = first_passage_crc(id, document, start, "end", text)')
+        for table in ("passages_fts", "passages_cjk"):
+            raw.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
+        raw.execute("DETACH new")
+    old.replace(file)
 
 
 def test_many_problems_of_a_kind_are_counted_rather_than_listed(store: LocalWriter) -> None:

@@ -21,6 +21,7 @@ from semsearch.cli.options import (
     value,
 )
 from semsearch.cli.output import console
+from semsearch.cli.output.progress import counter
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
 from semsearch.utils.quantities import count
 
@@ -124,13 +125,14 @@ def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = N
 def verify(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
     """Check an index against its checksums. Exit 5 if it has a problem.
 
-    Reads everything: counts, checksums, orphaned rows, and each vector index against the store.
+    Reads everything: counts, checksums, orphaned rows, every word of the full-text indexes, and each vector index
+    against the store. Nothing is changed, and a writer can go on meanwhile.
     """
     folder = existing_index(ctx.obj, name, named)
     label, failed = folder.name, None
     try:
-        with semsearch.Index.open(folder) as index:
-            problems = index.verify()
+        with semsearch.Index.open(folder) as index, counter(ctx.obj, f"verifying {label}", "checks") as show:
+            problems = index.verify(lambda step: show(step.done, step.total))
     except Corrupt as error:  # too damaged to be opened, or to be read to the end
         problems = [error.message]
     if problems:

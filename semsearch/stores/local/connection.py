@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from semsearch.errors import Corrupt, SemsearchError
-from semsearch.stores.local import schema, sqlite
+from semsearch.stores.local import row_checksums, schema, sqlite
 from semsearch.stores.local.location import DATABASE
 
 MOST_PARAMETERS = 500
@@ -75,6 +75,14 @@ class Connection:
         if not rows:
             raise Corrupt(f"{self.folder}: {key!r} is missing in its database.", sqlite.REPAIR)
         return int(rows[0][0])
+
+    def schema(self) -> int:
+        """The version of its tables now: another process may migrate them under a reader."""
+        return int(self.rows("PRAGMA user_version")[0][0])
+
+    def renew_checksum(self, table: str, where: str, *parameters: object) -> None:
+        """Set the checksums of rows that were inserted or changed, inside `transaction()`."""
+        row_checksums.renew(self.raw, table, where, parameters)
 
     def add(self, counter: str, change: int) -> None:
         """Raise a counter of the table `meta`, inside `transaction()`."""

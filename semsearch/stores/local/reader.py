@@ -16,7 +16,8 @@ from semsearch.errors import Corrupt, NotFound, UsageError
 from semsearch.stores.local import facets, lexical, sqlite, verify
 from semsearch.stores.local.connection import Connection, Row
 from semsearch.stores.local.location import DATABASE
-from semsearch.stores.local.schema import decompress, passage_crc
+from semsearch.stores.local.row_checksums import first_passage_crc, passage_crc
+from semsearch.stores.local.schema import CHECKSUMS, decompress
 from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
 from semsearch.stores.records import (
@@ -245,25 +246,33 @@ class LocalReader:
         self, document: int, crc: int, row_id: int, uri: str, start: int, end: int, *rest: Row
     ) -> StoredPassage:
         text, page, line, heading, metadata, *source = rest
-        self._check_passage(row_id, document, start, end, text, crc)
+        self._check_passage(row_id, document, start, end, page, line, heading, text, crc)
         parsed = {} if metadata == "{}" else self._db.parsed(metadata)  # most files have none; a search reads hundreds
         return StoredPassage(row_id, uri, start, end, text, page, line, heading, parsed, *source)
 
-    def _check_passage(self, row_id: int, document: int, start: int, end: int, text: str, crc: int) -> None:
-        if not isinstance(text, str) or crc != passage_crc(row_id, document, start, end, text):
-            raise Corrupt(f"{self.location}: passage {row_id} is damaged.", sqlite.REPAIR)
+    def _check_passage(self, row_id: int, document: int, start: int, end: int, *rest: Row) -> None:
+        page, line, heading, text, crc = rest
+        try:
+            if crc == passage_crc(row_id, document, start, end, page, line, heading, text):
+                return
+            if self._db.schema() < CHECKSUMS and crc == first_passage_crc(row_id, document, start, end, text):
+                return
+        except AttributeError:  # damage has any type
+            pass
+        raise Corrupt(f"{self.location}: passage {row_id} is damaged.", sqlite.REPAIR)
 
     def owners(self, ids: Sequence[int]) -> dict[int, int]:
         sql = "SELECT p.id, p.document FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value"
         return dict(self._db.rows_for(sql, ids))
 
     def texts(self) -> Iterator[str]:
-        sql = 'SELECT id, document, start, "end", text, crc FROM passages WHERE id > ? ORDER BY id LIMIT ?'
+        sql = """SELECT id, document, start, "end", page, line, heading, text, crc FROM passages
+                 WHERE id > ? ORDER BY id LIMIT ?"""
         after = 0
         while rows := self._db.rows(sql, (after, PASSAGES_PER_QUERY)):
             for row in rows:
                 self._check_passage(*row)
-                yield row[4]
+                yield row[7]
             after = rows[-1][0]
 
     def vectors(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import SemsearchError
-from semsearch.stores.local import sqlite
+from semsearch.stores.local import row_checksums, sqlite
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -91,7 +91,25 @@ def m002_keywords(db: Database) -> None:
     db.execute("INSERT INTO passages_fts (passages_fts) VALUES ('rebuild')")
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (m001_tables, m002_keywords)
+def m003_checksums(db: Database) -> None:
+    """A passage's checksum covers page, line and heading too, and other rows have one.
+
+    The checksum of a passage that was damaged before stays: it is wrong by both rules.
+    """
+    row_checksums.add_functions(db.conn)
+    of_source = "(SELECT mtime_ns, loader FROM sources WHERE id = source)"
+    db.execute(f"UPDATE documents SET (mtime, loader) = {of_source} WHERE source IS NOT NULL")
+    for table in row_checksums.COLUMNS:
+        db.execute(f"ALTER TABLE {table} ADD COLUMN crc INTEGER NOT NULL DEFAULT 0")
+        row_checksums.renew(db.conn, table, "true")
+    db.execute(
+        """UPDATE passages SET crc = passage_crc(id, document, start, "end", page, line, heading, text)
+        WHERE crc = first_passage_crc(id, document, start, "end", text)"""
+    )
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (m001_tables, m002_keywords, m003_checksums)
+CHECKSUMS = 3  # from this version on there are the checksums of `row_checksums.COLUMNS`
 VERSION = len(MIGRATIONS)
 OLDEST = 1  # that is read as it is
 
@@ -140,11 +158,6 @@ def create(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     connection.execute("PRAGMA journal_mode=WAL")
     migrate(connection)
-
-
-def passage_crc(row_id: int, document: int, start: int, end: int, text: str) -> int:
-    """CRC-32 of a passage's text and of its place, so that the right text in the wrong place fails too."""
-    return zlib.crc32(text.encode(), zlib.crc32(f"{row_id} {document} {start} {end}".encode()))
 
 
 def vector_crc(row_id: int, blob: bytes) -> int:

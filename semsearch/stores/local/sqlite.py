@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from semsearch.errors import Corrupt, Locked, SemsearchError, Unreadable
+from semsearch.stores.local import row_checksums
 
 OLDEST = (3, 38)  # STRICT tables (3.37), JSON functions built in (3.38); Debian 12 has 3.40
 BUSY_MS = 5_000  # other programs (sqlite3, Datasette) may lock the file for a moment
@@ -24,6 +25,7 @@ _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _NO_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 _ADVICE = f"Use a Python with SQLite {OLDEST[0]}.{OLDEST[1]} or later, and with its full-text search."
+_FUNCTION = "user-defined function raised"  # a checksum of what is no text
 REPAIR = "Verify the index to see what is wrong; then restore a dump, or build it anew."
 
 
@@ -44,6 +46,7 @@ def connect(file: Path, mode: Literal["ro", "rw", "rwc", "immutable"]) -> sqlite
     with on_error(connection.close):
         for pragma in (*pragmas, f"cache_size=-{CACHE_KIB}"):
             connection.execute(f"PRAGMA {pragma}")
+        row_checksums.add_functions(connection)
     return connection
 
 
@@ -138,6 +141,8 @@ def translated(folder: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise explain(error, folder) from error
+    except UnicodeDecodeError as error:  # in a name that SQLite quotes in a message, too
+        raise Corrupt(f"{folder} is damaged: {error.reason} in a text.", REPAIR) from error
     except UnicodeEncodeError as error:
         raise Unreadable(f"the name {error.object[:80]!r} is not valid Unicode") from error
 
@@ -145,7 +150,7 @@ def translated(folder: Path) -> Iterator[None]:
 def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
     """What `error` means for the index in `folder`."""
     kind, message = code(error), str(error)
-    if kind in _CORRUPT or "Could not decode to UTF-8" in message or "malformed" in message:
+    if kind in _CORRUPT or "Could not decode to UTF-8" in message or "malformed" in message or _FUNCTION in message:
         return Corrupt(f"{folder} is damaged: {message}.", REPAIR)
     if kind in _BUSY:
         return Locked(f"{folder} is in use by another program ({message}).", "Close it and try again.")

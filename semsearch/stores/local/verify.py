@@ -1,34 +1,37 @@
 """Verification of a store: every text, vector, counter and index is compared with the others.
 
-On a connection that may write, FTS5 checks its own index word by word. It does so through an INSERT (rolled back
-here), so on a reader the rows are counted and a sample of passages is searched for instead. Cache files are verified by
-`SpaceVectors.problems`.
+FTS5 checks its own indexes, word by word, in `full_text_check`. Cache files are verified by `SpaceVectors.problems`. An
+index of an older schema is verified by the checksums that it has.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import cache
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from semsearch.errors import Locked, SemsearchError
-from semsearch.stores.local import schema, sqlite
+from semsearch.stores.local import full_text_check, schema, sqlite
 from semsearch.stores.local.connection import Connection
-from semsearch.stores.local.schema import FLOAT16, decompress, passage_crc, vector_crc
+from semsearch.stores.local.row_checksums import COLUMNS
+from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, decompress, vector_crc
 from semsearch.stores.records import meta_hash, stable_id, text_hash
 from semsearch.types import Progress
-from semsearch.utils.writing_systems import CJK
 
 MOST_OF_A_KIND = 5  # problems of one kind that are listed; more are counted
-SAMPLE = 200
-_WORD = re.compile(r"[^\W_]+")
+_PASSAGES = [
+    f"""SELECT id, position, start, "end", text, crc = {rule}, identity
+        FROM passages WHERE document = ? ORDER BY position"""
+    for rule in (
+        'first_passage_crc(id, document, start, "end", text)',
+        'passage_crc(id, document, start, "end", page, line, heading, text)',
+    )
+]
 
 
 def verify(store: Connection, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:
@@ -116,12 +119,11 @@ def _documents(store: Connection) -> Iterator[str]:
 
 
 def _passages(store: Connection, document: int, uri: str, text: str | None) -> Iterator[str]:
-    sql = 'SELECT id, position, start, "end", text, crc, identity FROM passages WHERE document = ? ORDER BY position'
-    rows = store.raw.execute(sql, (document,)).fetchall()
-    for expected, (number, position, start, end, part, crc, name) in enumerate(rows):
+    rows = store.raw.execute(_PASSAGES[store.schema() >= CHECKSUMS], (document,)).fetchall()
+    for expected, (number, position, start, end, part, sound, name) in enumerate(rows):
         if position != expected:
             yield f"passage {number} of {uri!r} is number {position} where {expected} should be."
-        if passage_crc(number, document, start, end, part) != crc:
+        if not sound:
             yield f"passage {number} of {uri!r} is damaged."
         elif text is not None and text[start:end] != part:
             yield f"passage {number} is not the text from {start} to {end} of {uri!r}."
@@ -142,6 +144,19 @@ def _vectors(store: Connection) -> Iterator[str]:
              (SELECT 1 FROM vectors v WHERE v.space IN (SELECT id FROM spaces) AND v.passage = p.id)"""
     for (passage,) in store.raw.execute(sql):
         yield f"passage {passage} has no vector."
+
+
+def _checksums(store: Connection) -> Iterator[str]:
+    if store.schema() < CHECKSUMS:
+        return
+    for table, columns in COLUMNS.items():
+        key = {"documents": "uri", "sources": "path", "recipe": "key", "spaces": "name"}.get(table, "id")
+        for (name,) in store.raw.execute(f"SELECT {key} FROM {table} WHERE crc IS NOT row_crc({columns})"):
+            yield f"the record of {name!r} in the table {table} is damaged."
+    sql = """SELECT uri FROM documents d LEFT JOIN sources s ON s.id = d.source
+             WHERE d.mtime IS NOT s.mtime_ns OR d.loader IS NOT s.loader"""
+    for (uri,) in store.raw.execute(sql):
+        yield f"time or loader of {uri!r} are not those of its file."
 
 
 def _counters(store: Connection) -> Iterator[str]:
@@ -178,37 +193,7 @@ def _records(store: Connection) -> Iterator[str]:
 
 
 def _full_text(store: Connection) -> Iterator[str]:
-    for table, only in (("passages_fts", ""), ("passages_cjk", "WHERE cjk = 1")):
-        (rows,) = store.raw.execute(f"SELECT count(*) FROM {table}_docsize").fetchone()
-        (wanted,) = store.raw.execute(f"SELECT count(*) FROM passages {only}").fetchone()
-        if rows != wanted:
-            yield f"the full-text index {table} has {rows} passages where there are {wanted}."
-        if not store.writable:
-            yield from _sampled(store, table, only, step=max(1, wanted // SAMPLE))
-        elif not _agrees(store, table):
-            yield f"the full-text index {table} does not agree with the passages."
+    yield from full_text_check.problems(store)
 
 
-def _agrees(store: Connection, table: str) -> bool:
-    try:  # rank 1: compare with the passages too
-        store.raw.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
-    except sqlite3.DatabaseError as error:
-        if sqlite.code(error) != sqlite3.SQLITE_CORRUPT:
-            raise
-        return False
-    return True
-
-
-def _sampled(store: Connection, table: str, only: str, step: int) -> Iterator[str]:
-    """Every `step`-th passage that is not found by its longest word."""
-    numbers = store.raw.execute(f"SELECT id FROM passages {only} ORDER BY id")
-    for (number,) in islice(numbers, 0, None, step):
-        (text,) = store.raw.execute("SELECT text FROM passages WHERE id = ?", (number,)).fetchone()
-        words: list[Any] = (re.compile(f"[{CJK}]{{3}}") if table == "passages_cjk" else _WORD).findall(text)
-        term = max(words, key=len, default=None)
-        sql = f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND rowid = ?"
-        if term and store.raw.execute(sql, (f'"{term}"', number)).fetchone() is None:
-            yield f"the full-text index {table} does not find passage {number} by its word {term!r}."
-
-
-_CHECKS = (_schema, _pages, _references, _documents, _vectors, _counters, _records, _full_text)
+_CHECKS = (_schema, _pages, _references, _documents, _vectors, _checksums, _counters, _records, _full_text)

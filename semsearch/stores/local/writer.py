@@ -21,7 +21,8 @@ from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.stores.local import sqlite
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.reader import BOOKMARK, LocalReader, require_store
-from semsearch.stores.local.schema import FLOAT16, compress, passage_crc, vector_crc
+from semsearch.stores.local.row_checksums import COLUMNS, passage_crc
+from semsearch.stores.local.schema import FLOAT16, compress, vector_crc
 from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.records import (
     Bookmark,
@@ -53,6 +54,9 @@ _OURS = f"document {_THESE}"
 _FULL_TEXT = (("passages_fts", "text, keywords", ""), ("passages_cjk", "text", "AND cjk = 1"))  # columns, rows
 _SOURCE_COLUMNS = "root, path, mtime_ns, size, sha256, loader"
 _DOCUMENT_COLUMNS = "id, uri, source, sha256, meta_sha256, mtime, size, loader, lines, title, metadata, marks, body"
+_PLACES = {name: f"?{at}" for at, name in enumerate(_DOCUMENT_COLUMNS.split(", "), start=1)}
+_DOCUMENT_CRC = ", ".join(_PLACES[name] for name in COLUMNS["documents"].split(", "))
+_DOCUMENT_VALUES = f"{', '.join(_PLACES.values())}, row_crc({_DOCUMENT_CRC})"
 _PASSAGE_COLUMNS = 'id, document, position, start, "end", page, line, heading, crc, identity, cjk, text, keywords'
 
 
@@ -117,6 +121,7 @@ class LocalWriter:
             if new_uri in known:
                 raise UsageError(f"{self._db.folder} already has a document {new_uri!r}.", "Delete it first.")
             self._db.execute("UPDATE documents SET uri = ? WHERE id = ?", (new_uri, known[old_uri]))
+            self._db.renew_checksum("documents", "id = ?", known[old_uri])
             rows = self._db.rows("SELECT position, text, id FROM passages WHERE document = ?", (known[old_uri],))
             self._db.execute_many(
                 "UPDATE passages SET identity = ? WHERE id = ?",
@@ -130,6 +135,7 @@ class LocalWriter:
         with self.transaction():
             if not self._db.execute(sql, (packed, title, meta_hash(title, metadata), uri)):
                 raise NotFound(f"{self._db.folder} has no document {uri!r}.")
+            self._db.renew_checksum("documents", "uri = ?", uri)
 
     # ---- sources
 
@@ -172,6 +178,7 @@ class LocalWriter:
             self._db.execute("DELETE FROM meta WHERE key = ?", (key,))
         else:
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, to_json(asdict(bookmark))))
+        self._db.renew_checksum("sources", "id = ?", source_id)  # it covers the bookmark
 
     def drop_sources(self, ids: Iterable[int]) -> int:
         wanted = json.dumps([int(source) for source in ids])
@@ -189,12 +196,14 @@ class LocalWriter:
         rows = [(key, to_json(value)) for key, value in recipe.items()]
         with self.transaction():
             self._db.execute("DELETE FROM recipe")
-            self._db.execute_many("INSERT INTO recipe VALUES (?, ?)", rows)
+            self._db.execute_many("INSERT INTO recipe (key, value) VALUES (?, ?)", rows)
+            self._db.renew_checksum("recipe", "true")
 
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
         sql = "INSERT INTO spaces (fingerprint, name, dim, info) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
         with self.transaction():
             self._db.execute(sql, (fingerprint, name, dim, to_json(dict(info))))
+            self._db.renew_checksum("spaces", "fingerprint = ?", fingerprint)
             return next(space for space in self.reader.spaces() if space.fingerprint == fingerprint)
 
     def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
@@ -202,6 +211,7 @@ class LocalWriter:
         with self.transaction():
             sql = "UPDATE spaces SET background = ?, background_count = ? WHERE id = ?"
             self._db.execute(sql, (packed, measured.passages, space))
+            self._db.renew_checksum("spaces", "id = ?", space)
 
     def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
         """Raises UnknownName for a backend that does not exist.
@@ -225,7 +235,9 @@ class LocalWriter:
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
         with self.transaction():
             self._db.execute(sql, astuple(record)[1:])
-            return replace(record, id=self._next_id("caches") - 1)
+            added = replace(record, id=self._next_id("caches") - 1)
+            self._db.renew_checksum("caches", "id = ?", added.id)
+            return added
 
     def drop_cache(self, cache: int) -> None:
         """Remove the record of a cache; its file stays."""
@@ -241,6 +253,7 @@ class LocalWriter:
         with self.transaction():
             self._db.execute("DELETE FROM meta WHERE key = 'updating'")
             self._db.execute("INSERT INTO runs (report) VALUES (?)", (to_json(dict(report)),))
+            self._db.renew_checksum("runs", "id = last_insert_rowid()")
             self._db.execute("DELETE FROM runs WHERE id <= (SELECT max(id) FROM runs) - ?", (MOST_RUNS,))
 
     def compact(self) -> None:
@@ -285,7 +298,7 @@ class LocalWriter:
             documents.append(_document_row(number, entry.document, sources.get(entry.source)))
             passages += _passage_rows(first + len(passages), number, entry)
         put = self._db.execute_many
-        put(f"INSERT INTO documents ({_DOCUMENT_COLUMNS}) VALUES (?{', ?' * 12})", documents)
+        put(f"INSERT INTO documents ({_DOCUMENT_COLUMNS}, crc) VALUES ({_DOCUMENT_VALUES})", documents)
         put(f"INSERT INTO passages ({_PASSAGE_COLUMNS}) VALUES (?{', ?' * 12})", passages)
         for table, columns, only in _FULL_TEXT:
             new = f"SELECT id, {columns} FROM passages WHERE id >= ? {only} ORDER BY id"
@@ -362,6 +375,11 @@ def _keywords(document: Document, passage: Passage) -> str:
     return "\n".join(part for part in (context(document, passage), identifier_words(passage.text)) if part)
 
 
+def _crc(number: int, document: int, passage: Passage) -> int:
+    place = passage.start, passage.end, passage.page, passage.line, passage.heading
+    return passage_crc(number, document, *place, passage.text)
+
+
 def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[object, ...]]:
     return [
         (
@@ -373,7 +391,7 @@ def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[object,
             passage.page,
             passage.line,
             passage.heading,
-            passage_crc(first + position, document, passage.start, passage.end, passage.text),
+            _crc(first + position, document, passage),
             stable_id(entry.document.id, position, passage.text),
             int(_CJK.search(passage.text) is not None),
             passage.text,
