@@ -10,6 +10,7 @@ SemsearchError                 1  failure at run time
 ├── GateFailed                 5  finished, but items were skipped or a check failed
 ├── DeviceUnavailable          6  the requested device does not exist
 ├── Locked                     7  another process writes to the index
+├── EncodingFailed             1  the encoder failed at a text, or its vectors are unusable
 ├── Corrupt                    1  bytes on disk differ from those that were written
 ├── MissingExtra               1  an optional package is not installed
 └── Unreadable                 1  one document cannot be read; others can
@@ -96,6 +97,10 @@ class DeviceUnavailable(SemsearchError):
 
 class Locked(SemsearchError):
     exit_code = 7
+
+
+class EncodingFailed(SemsearchError):
+    pass
 
 
 class Corrupt(SemsearchError):

@@ -58,7 +58,7 @@ from semsearch.types import (
 )
 from semsearch.utils import plugins
 from semsearch.utils.arguments import several, whole_number
-from semsearch.utils.vectors import unit_rows
+from semsearch.utils.vectors import own_rows
 from semsearch.vector_index import backends
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ class Index:
         Raises UsageError for an empty query or a vector of another width, BadFilter for a `where` that does not parse.
         """
         if isinstance(query, (str, Query)):
-            own = None if vector is None else _unit_vectors(vector, 1, self._space.dim)
+            own = None if vector is None else own_rows(vector, 1, self._space.dim)
             return self._searcher.search(make_query(query, fields), own)
         if vector is not None:
             raise UsageError("a vector belongs to one query.", "Search for each query by itself.")
@@ -616,14 +616,16 @@ class Index:
         """Add documents, or replace those with the same id; unchanged ones are left alone.
 
         `vectors` (n, d) are your own, one for each document, which is then one passage; they are scaled to length 1. An
-        index without an encoder needs them. On return they are on disk. Raises UsageError for the id of a document that
-        came from a file, and Locked, as every call below.
+        index without an encoder needs them. On return they are on disk. A document with a text at which the encoder
+        fails is in the report's `skipped`, and what was stored of it before stays. Raises UsageError for the id of a
+        document that came from a file, EncodingFailed if the encoder fails at a plain sentence too, and Locked, as
+        every call below.
         """
         with self._turn:
             if vectors is None:
                 return self._writer().add(documents)
             listed = several(documents, "add", "documents")
-            return self._writer().add(listed, _unit_vectors(vectors, len(listed), self._space.dim))
+            return self._writer().add(listed, own_rows(vectors, len(listed), self._space.dim))
 
     def upsert(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
         """`add`, which replaces documents with the same id, under the name that vector databases have for it."""
@@ -788,19 +790,6 @@ def _check_page(limit: int | None, offset: int) -> None:
     if limit is not None:
         whole_number("limit", limit, least=0)
     whole_number("offset", offset, least=0)
-
-
-def _unit_vectors(vectors: ArrayLike, n: int, dim: int) -> Vectors:
-    """Vectors of one's own as unit rows (n, dim). Raises UsageError for another shape, NaN, infinity or zeros."""
-    try:
-        rows = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
-    except (TypeError, ValueError):
-        raise UsageError(f"these are no vectors: {vectors!r:.60}.", f"Pass numbers of shape ({n}, {dim}).") from None
-    if rows.shape != (n, dim):
-        raise UsageError(f"the vectors have the shape {rows.shape}, and this index needs ({n}, {dim}).")
-    if not np.isfinite(rows).all() or not rows.any(axis=1).all():
-        raise UsageError("a vector has NaN, infinity or only zeros.", "Leave its document out.")
-    return unit_rows(rows)
 
 
 def _index_writer(writer: StoreWriter, space: Space, encoder: EncoderProtocol) -> IndexWriter:

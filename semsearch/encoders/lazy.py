@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from semsearch.encoders.base import BaseEncoder, EncoderBackend, as_encoder
 from semsearch.encoders.no_encoder import NoEncoder
-from semsearch.errors import EncoderMismatch, NotFound, UsageError
+from semsearch.errors import EncoderMismatch, EncodingFailed, NotFound, SemsearchError, UsageError
 from semsearch.types import EncoderLike, JsonObject, TruncationStats
-from semsearch.utils.vectors import OWN_VECTORS
+from semsearch.utils.reasons import one_line
+from semsearch.utils.vectors import OWN_VECTORS, defect
 
 if TYPE_CHECKING:
     from semsearch.encoders.encoder import Encoder
@@ -60,7 +63,21 @@ class LazyEncoder(BaseEncoder):
             self._model.close()
 
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
-        return self.model.encode(texts, role=role)
+        """n texts -> (n, dim) float32, all of them fit to be stored. Raises EncodingFailed."""
+        model = self.model
+        if not texts:
+            return np.empty((0, self.dim), dtype=np.float32)
+        try:
+            vectors = model.encode(texts, role=role)
+        except (SemsearchError, MemoryError):
+            raise
+        except Exception as error:
+            reason = one_line(f"{type(error).__name__}: {error}")
+            raise EncodingFailed(f"the encoder {self.name} failed with {reason}.", "Check the encoder.") from error
+        if problem := defect(vectors, len(texts), self.dim):
+            message = f"the encoder {self.name} failed: {problem}."
+            raise EncodingFailed(message, "Check the encoder.")
+        return np.ascontiguousarray(vectors, dtype=np.float32)
 
     def count_tokens(self, texts: Sequence[str], /) -> list[int]:
         return list(self.model.count_tokens(texts))

@@ -18,8 +18,8 @@ import numpy as np
 
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.no_encoder import refuse_text
-from semsearch.errors import SemsearchError
-from semsearch.indexing import null_distribution
+from semsearch.errors import EncodingFailed, SemsearchError
+from semsearch.indexing import halving, null_distribution
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.stores.protocol import Rebuild, StoreWriter
 from semsearch.stores.records import (
@@ -86,6 +86,7 @@ class _Pending(NamedTuple):
     passages: Sequence[Passage]
     vector: Vectors | None  # (1, d), of a document that comes with its own
     bookmark: Callable[[], Bookmark | None]
+    outcome: Outcome
 
 
 class Ingest:
@@ -116,10 +117,12 @@ class Ingest:
         self._context = context
         self._backend = backend
         self._caches_fail = False
+        self._unmeasurable = False  # the encoder fails at the questions that strengths are measured with
         self._force = force
         self._pending: list[_Pending] = []
         self._refresh: list[Document] = []
         self._finished: list[Source] = []
+        self._incomplete: set[tuple[str, str]] = set()  # files with a document that could not be encoded
         self._waiting = 0  # passages of `_pending`
         self._characters = 0  # of what waits
         self.seen: dict[str, tuple[str, str] | None] = {}  # document id -> the key of its file in this run
@@ -162,7 +165,7 @@ class Ingest:
                 refuse_text(self._writer.reader.name)
             splitter = self._splitter if vector is None else Splitter("none")
             cut = passages(document, splitter, self._encoder.count_tokens)
-            self._pending.append(_Pending(document, origin, cut, vector, bookmark))
+            self._pending.append(_Pending(document, origin, cut, vector, bookmark, outcome))
             self._waiting += len(cut)
         self._characters += len(document.text) + len(to_json(dict(document.metadata)))
         if max(self._waiting, len(self._refresh)) >= BATCH or self._characters >= BATCH_CHARACTERS:
@@ -183,19 +186,44 @@ class Ingest:
         """
         if not (self._pending or self._finished or self._refresh):
             return
-        texts = [text for item in self._pending if item.vector is None for text in self._texts(item)]
-        vectors = self._encoder.encode(texts, role="passage") if texts else np.empty((0, self._space.dim), np.float32)
+        encoded = self._encoded()
+        sources = self._sources()
         with self._writer.transaction():
-            ids = {key: self._writer.put_source(source) for key, source in self._sources().items()}
-            self._writer.replace(_entries(self._pending, vectors, ids), self._space.id)
+            ids = {key: self._writer.put_source(source) for key, source in sources.items()}
+            self._writer.replace([_entry(item, vectors, ids) for item, vectors in encoded], self._space.id)
             for document in self._refresh:
                 self._writer.refresh(document.id, document.metadata, document.title)
             if not last:
                 self._writer.begin_run()
-        self.written += sum(len(item.passages) for item in self._pending)
+        self.written += sum(len(item.passages) for item, _ in encoded)
         self._pending, self._refresh, self._finished, self._waiting, self._characters = [], [], [], 0, 0
         if not last:
             self._keep_up()
+
+    def _encoded(self) -> list[tuple[_Pending, Vectors]]:
+        """The pending documents with their vectors (passages, d), without those at which the encoder fails.
+
+        These are skipped with the reason, and what was stored of them before stays. The next run tries them again.
+        """
+        texts = [[] if item.vector is not None else self._texts(item) for item in self._pending]
+        rows, failed = halving.encode(self._encoder, [text for each in texts for text in each])
+        ends = np.cumsum([len(each) for each in texts], dtype=np.int64).tolist()
+        encoded = []
+        for item, part, end in zip(self._pending, texts, ends, strict=True):
+            here = range(end - len(part), end)
+            if reason := next((failed[at] for at in here if at in failed), ""):
+                self._leave_out(item, reason)
+            else:
+                encoded.append((item, rows[here.start : here.stop] if item.vector is None else item.vector))
+        return encoded
+
+    def _leave_out(self, item: _Pending, reason: str) -> None:
+        """Report a document as skipped that was counted by its outcome."""
+        stays = "" if item.outcome == "added" else " (the version indexed before stays)"
+        self.report.skip(Skipped(item.document.id, f"{reason.rstrip('.')}{stays}"))
+        self.report.count(item.outcome, -1)
+        if item.origin:
+            self._incomplete.add(item.origin.key)
 
     def _keep_up(self) -> None:
         """Update what is derived from the documents, where the index has doubled since: searches go on meanwhile."""
@@ -220,10 +248,14 @@ class Ingest:
 
     def refresh_null_distribution(self, factor: float = null_distribution.GROWN) -> None:
         """Measure the null distribution where it is due; the texts encoded for that are not counted."""
-        if not null_distribution.is_due(self._writer.reader, self._space, factor):
+        if self._unmeasurable or not null_distribution.is_due(self._writer.reader, self._space, factor):
             return
         embedded, truncated = self._encoder.embedded, replace(self._encoder.truncation)
-        null_distribution.measure(self._writer, self._space, self._encoder)
+        try:
+            null_distribution.measure(self._writer, self._space, self._encoder)
+        except EncodingFailed as error:
+            self._unmeasurable = True
+            self.report.warnings.append(f"hits have no strength, because it could not be measured: {error}")
         if embedded is not None and self._embedded_before is not None:
             self._embedded_before += (self._encoder.embedded or 0) - embedded
         self._truncated_before.passages += self._encoder.truncation.passages - truncated.passages
@@ -241,12 +273,17 @@ class Ingest:
 
     def _sources(self) -> dict[tuple[str, str], Source]:
         """The files of this batch; one that is not finished has a size that no file has, so it is read again."""
-        finished = {source.key: source for source in self._finished}
+        finished = {source.key: self._recorded(source) for source in self._finished}
         last = {item.origin: item.bookmark for item in self._pending if item.origin}
         begun = {source.key: (source, bookmark) for source, bookmark in last.items() if source.key not in finished}
         return finished | {
-            key: replace(source, size=UNFINISHED, bookmark=bookmark()) for key, (source, bookmark) in begun.items()
+            key: self._recorded(replace(source, size=UNFINISHED, bookmark=bookmark()))
+            for key, (source, bookmark) in begun.items()
         }
+
+    def _recorded(self, source: Source) -> Source:
+        """A file as it is recorded: from its beginning again where a document of it could not be encoded."""
+        return replace(source, size=UNFINISHED, bookmark=None) if source.key in self._incomplete else source
 
 
 def already_used(document: Document, origin: Source | None, before: tuple[str, str] | None) -> Skipped:
@@ -264,14 +301,5 @@ def _outcome(document: Document, stamp: DocumentStamp | None, adopt: bool) -> Ou
     return "moved" if adopt else "unchanged"
 
 
-def _entries(pending: Sequence[_Pending], vectors: Vectors, ids: Mapping[tuple[str, str], int]) -> list[Entry]:
-    ends = np.cumsum([len(item.passages) if item.vector is None else 0 for item in pending], dtype=np.int64)
-    return [
-        Entry(
-            item.document,
-            ids[item.origin.key] if item.origin else None,
-            item.passages,
-            rows if item.vector is None else item.vector,
-        )
-        for item, rows in zip(pending, np.split(vectors, ends), strict=False)
-    ]
+def _entry(item: _Pending, vectors: Vectors, ids: Mapping[tuple[str, str], int]) -> Entry:
+    return Entry(item.document, ids[item.origin.key] if item.origin else None, item.passages, vectors)

@@ -18,7 +18,7 @@ import numpy as np
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.no_encoder import refuse
 from semsearch.encoders.query_cache import QueryCache
-from semsearch.errors import NotFound, UsageError
+from semsearch.errors import EncodingFailed, NotFound, UsageError
 from semsearch.search import fusion
 from semsearch.search.grouping import CollapsedHit, collapse
 from semsearch.search.query_check import check, texts_to_encode
@@ -77,6 +77,7 @@ class Searcher:
         self.queries = queries
         self._state: _State | None = None
         self._measured: NullDistribution | None = None  # of an index that has none on record
+        self._unmeasurable = False
 
     def search(self, query: Query, vector: Vectors | None = None) -> Results:
         """The hits for one query, with a `vector` (1, d) also near that. Raises UsageError, BadFilter, NotFound."""
@@ -146,8 +147,11 @@ class Searcher:
         """The one on record; an index that an older version built is measured here, once."""
         if state.space.null_distribution is not None:
             return state.space.null_distribution
-        if self._measured is None:
-            self._measured = foreign_questions.measure(self._reader, state.space, self.queries.encoder)
+        if self._measured is None and not self._unmeasurable:
+            try:
+                self._measured = foreign_questions.measure(self._reader, state.space, self.queries.encoder)
+            except EncodingFailed:  # at one of the questions, and this query may still be answered
+                self._unmeasurable = True
         return self._measured
 
     # ---- the query vector

@@ -17,6 +17,7 @@ from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.utils import user_cache
 from semsearch.utils.strength import NullDistribution, null_distribution
+from semsearch.utils.vectors import defect
 
 if TYPE_CHECKING:
     from semsearch.types import EncoderProtocol, Vectors
@@ -47,7 +48,7 @@ def _vectors(encoder: EncoderProtocol) -> Vectors:
     name = f"foreign_questions/{encoder.fingerprint}-{zlib.crc32(FILE.read_bytes()):08x}.npy"
     texts = [text for forms in questions() for text in forms]
     cached = _read(name)
-    if cached is not None and cached.shape == (len(texts), encoder.dim):
+    if cached is not None and not defect(cached, len(texts), encoder.dim):
         return cached
     vectors = encoder.encode(texts, role="query")
     content = io.BytesIO()

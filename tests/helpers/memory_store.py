@@ -655,10 +655,10 @@ def _stored(entry: Entry, state: State, space: int) -> Stored:
     """An entry as it is stored. Raises Unreadable, SemsearchError, NotFound."""
     document, passages = entry.document, tuple(entry.passages)
     check_document(document)
-    vectors = vector_checks.check(entry.vectors, dim=state.spaces[space].dim, what=document.id)
+    vectors = vector_checks.check_storable(entry.vectors, len(passages), state.spaces[space].dim, what=document.id)
     sliced = all(document.text[part.start : part.end] == part.text for part in passages)
-    if len(vectors) != len(passages) or not sliced:
-        raise SemsearchError(f"{document.id}: passages or vectors do not fit.")
+    if not sliced:
+        raise SemsearchError(f"{document.id}: the passages are not slices of their document.")
     if entry.source is not None and entry.source not in state.sources:
         raise NotFound(f"there is no source {entry.source}.")
     ids = tuple(range(state.last_passage + 1, state.last_passage + 1 + len(passages)))

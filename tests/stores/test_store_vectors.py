@@ -9,7 +9,7 @@ import pytest
 from helpers.opened import space_vectors
 from helpers.stores import DIM, entry, made, vectors_of
 
-from semsearch.errors import NotFound
+from semsearch.errors import NotFound, SemsearchError
 from semsearch.stores.records import Entry
 from semsearch.types import Document, Passage
 
@@ -49,10 +49,14 @@ def test_vectors_can_be_asked_for_by_id_and_from_an_id_on(folder: Path) -> None:
         next(store.reader.vectors(77))
 
 
-def test_a_zero_vector_stays_zero(folder: Path) -> None:
+@pytest.mark.parametrize("number", [0, np.nan, np.inf, 1e-7, 1e6])
+def test_a_vector_that_half_precision_cannot_hold_is_refused(folder: Path, number: float) -> None:
     store, space = made(folder)
-    store.replace([Entry(Document("a", "x"), None, [Passage(0, 1, "x")], np.zeros((1, DIM), np.float32))], space.id)
-    assert not next(store.reader.vectors(space.id))[1].any()
+    entry = Entry(Document("a", "x"), None, [Passage(0, 1, "x")], np.full((1, DIM), number, np.float32))
+    before = store.reader.counts()
+    with pytest.raises(SemsearchError, match=r"^a: the vector (contains NaN or infinity|is zero|has a largest number)"):
+        store.replace([entry], space.id)
+    assert store.reader.counts() == before
 
 
 def test_a_second_encoder_has_a_space_of_its_own(folder: Path) -> None:

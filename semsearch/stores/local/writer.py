@@ -37,7 +37,7 @@ from semsearch.stores.records import (
 )
 from semsearch.types import Document, Passage
 from semsearch.utils.passage_context import context, identifier_words
-from semsearch.utils.vectors import check
+from semsearch.utils.vectors import check_storable
 from semsearch.utils.writer_lock import WriterLock
 from semsearch.utils.writing_systems import CJK
 from semsearch.vector_index.cache_files import CacheFile
@@ -339,9 +339,7 @@ class LocalWriter:
 def _checked(entry: Entry, dim: int) -> Entry:
     """The entry, if all of it can be stored. Raises Unreadable, SemsearchError."""
     check_document(entry.document)
-    rows = check(entry.vectors, dim=dim, what=entry.document.id)
-    if len(rows) != len(entry.passages):
-        raise SemsearchError(f"{entry.document.id}: {len(rows)} vectors for {len(entry.passages)} passages.")
+    rows = check_storable(entry.vectors, len(entry.passages), dim, what=entry.document.id)
     for passage in entry.passages:
         in_document = passage.start >= 0 and entry.document.text[passage.start : passage.end] == passage.text
         if not in_document or passage.end - passage.start != len(passage.text):
