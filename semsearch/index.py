@@ -228,6 +228,16 @@ class Index:
         return drivers.find(folder).remove(folder)
 
     @staticmethod
+    def accept_loss(name: str | Path, home: Path | None = None) -> str | None:
+        """Go on with what is there, where acknowledged changes are missing and writing is refused for that reason.
+
+        Returns a sentence that says how many were lost, None for none. A write-ahead log that was removed or damaged
+        after its writer was killed loses them. Raises NotFound, Locked.
+        """
+        folder = settings.index_folder(name, home)
+        return drivers.find(folder).accept_loss(folder)
+
+    @staticmethod
     def rename(name: str | Path, new: str, home: Path | None = None) -> Path:
         """Rename an index within its folder; its new path. The content stays the same.
 

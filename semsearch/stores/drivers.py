@@ -43,6 +43,9 @@ class StoreDriver(Protocol):
     def rename(self, location: Path, target: Path, /) -> None:
         """Raises NotFound, Locked, UsageError for a `target` in use."""
 
+    def accept_loss(self, location: Path, /) -> str | None:
+        """Go on with what is there, though acknowledged changes are missing: which; None for none. Raises Locked."""
+
     def remove(self, location: Path, /) -> list[str]:
         """Remove the store; the names of the files that stay, as they are not part of it. Raises NotFound, Locked."""
 

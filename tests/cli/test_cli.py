@@ -36,7 +36,7 @@ CONTRACT = {
     "rm": "-n -y --json",
     "rename": "--json",
     "compact": "-n --json",
-    "verify": "-n --json",
+    "verify": "-n --accept-loss --json",
     "dump": "-n -o --json",
     "restore": "-n --json",
     "watch": "-n --json",

@@ -199,6 +199,23 @@ def test_verify_lists_what_keeps_an_index_from_being_opened_too(animals: Command
     assert animals("query", "ant").code == 1
 
 
+def test_a_lost_log_is_reported_by_every_command_and_writing_waits_for_the_owner(animals: CommandLine) -> None:
+    before = {file.name: file.read_bytes() for file in store().parent.glob("store.db*")}
+    animals.ok("delete", "animals", "--id", "ant.txt", "-y")
+    for name, content in before.items():
+        if name != "store.db-commits":  # as if the log of the deletion were gone
+            (store().parent / name).write_bytes(content)
+    assert "has lost its last 1 change: " in animals.ok("get", "ant.txt").err
+    refused = animals("compact", "animals")
+    assert refused.code == 1
+    assert "semsearch verify NAME --accept-loss" in refused.err
+    assert animals("verify", "animals").code == 5
+    accepted = animals.ok("verify", "animals", "--accept-loss")
+    assert accepted.err.rstrip().endswith("Accepted.")
+    assert animals.ok("verify", "animals", "--accept-loss").err == "animals: no acknowledged change is missing.\n"
+    assert animals.ok("compact", "animals").err == ""
+
+
 def test_compact_tells_the_size_that_is_left_when_it_is_done(animals: CommandLine) -> None:
     shown = animals.ok("compact", "--json").json
     assert shown["bytes"] == sum(file.stat().st_size for file in store().parent.iterdir())

@@ -606,6 +606,10 @@ class MemoryDriver:
         del self._places[location.absolute()]
         self._places[target.absolute()] = place
 
+    def accept_loss(self, location: Path, /) -> str | None:
+        self._free(location)
+        return None
+
     def remove(self, location: Path, /) -> list[str]:
         self._free(location)
         del self._places[location.absolute()]

@@ -122,7 +122,15 @@ def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = N
     console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
 
 
-def verify(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
+def verify(
+    ctx: typer.Context,
+    name: NameArgument = None,
+    named: NameOption = None,
+    accept_loss: Annotated[
+        bool, flag("--accept-loss", "First accept that acknowledged changes are missing, so that writing goes on.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Check an index against its checksums. Exit 5 if it has a problem.
 
     Reads everything: counts, checksums, orphaned rows, every word of the full-text indexes, and each vector index
@@ -130,6 +138,9 @@ def verify(ctx: typer.Context, name: NameArgument = None, named: NameOption = No
     """
     folder = existing_index(ctx.obj, name, named)
     label, failed = folder.name, None
+    if accept_loss:
+        loss = semsearch.Index.accept_loss(folder)
+        console.note(f"{loss} Accepted." if loss else f"{label}: no acknowledged change is missing.")
     try:
         with semsearch.Index.open(folder) as index, counter(ctx.obj, f"verifying {label}", "checks") as show:
             problems = index.verify(lambda step: show(step.done, step.total))

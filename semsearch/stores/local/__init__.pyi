@@ -1,5 +1,6 @@
 from .backup import dump as dump
 from .backup import restore as restore
+from .folder import accept_loss as accept_loss
 from .folder import create as create
 from .folder import remove as remove
 from .folder import rename as rename

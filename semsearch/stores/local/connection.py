@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from semsearch.errors import Corrupt, SemsearchError
-from semsearch.stores.local import row_checksums, schema, sqlite
+from semsearch.stores.local import commit_record, row_checksums, schema, sqlite
+from semsearch.stores.local.commit_record import CommitRecord
 from semsearch.stores.local.location import DATABASE
 
 MOST_PARAMETERS = 500
 MOST_IDS = 10_000  # of one statement; they are one parameter
 
+LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 Row = Any  # a tuple from SQLite: its columns depend on the statement
 
@@ -31,14 +34,19 @@ class Connection:
         self._lock = threading.RLock()
         self._depth = 0  # of snapshots and transactions
         self._writing = False
+        self._record = CommitRecord(folder) if database == DATABASE else None
         self._unchanging: tuple[int, int] | None = None  # size and time of a file that is read as immutable
         with sqlite.translated(folder):
             self.raw = self._open_writer() if write else self._open_reader()
+        if not write and self._record is not None:
+            self._warn_of_a_loss()
 
     def close(self) -> None:
         """Close the files. Every later call raises SemsearchError."""
         with self._lock:
             self.raw.close()
+            if self._record is not None:
+                self._record.close()
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
         """All rows of a SELECT."""
@@ -136,9 +144,13 @@ class Connection:
         before = self.raw.total_changes
         try:
             yield
+            number = 0
             if self.raw.in_transaction and self.raw.total_changes != before:
                 self.add("version", 1)
+                number = self.meta("version")
             self.raw.execute("COMMIT")  # fails where SQLite has rolled back by itself: nothing was acknowledged
+            if number and self._record is not None:
+                self._record.acknowledge(number)
         except BaseException:
             if self.raw.in_transaction:
                 self.raw.execute("ROLLBACK")
@@ -167,7 +179,14 @@ class Connection:
             schema.check(connection, self.folder, write=False)
         return connection
 
+    def _warn_of_a_loss(self) -> None:
+        with suppress(SemsearchError):  # what can be read stays readable; `verify` names the rest
+            if loss := commit_record.loss(self.folder):
+                LOG.warning("%s %s", loss, commit_record.COMMAND)
+
     def _open_writer(self) -> sqlite3.Connection:
+        if loss := commit_record.loss(self.folder):  # before SQLite replaces what is left of its log
+            raise Corrupt(loss, commit_record.FIX, commit_record.COMMAND)
         connection = sqlite.connect(self._file, "rw")
         with sqlite.on_error(connection.close):
             schema.check(connection, self.folder, write=True)  # first: a file that is not ours stays untouched

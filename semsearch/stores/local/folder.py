@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
-from semsearch.stores.local import schema, sqlite
+from semsearch.stores.local import commit_record, schema, sqlite
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.writer import LocalWriter
@@ -33,6 +33,7 @@ def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None) -> L
             _create_database(folder)
             if fill is not None:
                 _fill(folder, lock, fill)
+            commit_record.forget(folder)  # of an index that was here before
             (folder / UNFINISHED).rename(folder / DATABASE)
             sync_folder(folder)
             sync_folder(folder.parent)
@@ -45,6 +46,7 @@ def remove(folder: Path) -> list[str]:
         raise NotFound(f"there is no index called {folder.name!r}.", "Nothing was removed.")
     lock = WriterLock(folder)
     try:
+        commit_record.forget(folder)
         (folder / DATABASE).unlink(missing_ok=True)  # from here on it is no index
         for file in [*folder.glob(f"{DATABASE}-*"), *folder.glob(cache_files.FILES)]:
             file.unlink(missing_ok=True)
@@ -88,6 +90,25 @@ def rename(folder: Path, target: Path) -> None:
         lock.release()
 
 
+def accept_loss(folder: Path) -> str | None:
+    """Go on with what is there, though acknowledged commits are missing: which, in a sentence, or None for none.
+
+    Raises NotFound, Locked, Corrupt.
+    """
+    if not (folder / DATABASE).is_file():
+        raise NotFound(f"there is no index called {folder.name!r}.", "Nothing was changed.")
+    lock = WriterLock(folder)
+    try:
+        loss = commit_record.loss(folder)
+        if loss:
+            with _file_errors(folder):
+                commit_record.forget(folder)
+                sync_folder(folder)
+        return loss
+    finally:
+        lock.release()
+
+
 def _create_database(folder: Path) -> None:
     """An empty, unfinished database, on disk when this returns."""
     for left in folder.glob(f"{UNFINISHED}*"):  # of a process that was killed
@@ -108,7 +129,7 @@ def _refuse_content(folder: Path) -> None:
     if (folder / DATABASE).exists():
         raise UsageError(f"{folder} already has an index.", "Open it, or choose another name.")
     for item in sorted(folder.iterdir()):
-        if item.name not in (LOCK, PID) and not item.name.startswith(UNFINISHED):
+        if item.name not in (LOCK, PID, commit_record.FILE) and not item.name.startswith(UNFINISHED):
             raise UsageError(f"{folder} is not empty ({item.name}).", "Choose an empty or a new folder.")
 
 

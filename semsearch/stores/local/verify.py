@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 
 from semsearch.errors import Locked, SemsearchError
-from semsearch.stores.local import full_text_check, schema, sqlite
+from semsearch.stores.local import commit_record, full_text_check, schema, sqlite
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.row_checksums import COLUMNS
 from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, decompress, vector_crc
@@ -36,7 +36,7 @@ _PASSAGES = [
 
 def verify(store: Connection, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:
     """Every problem, a sentence each; an empty list is good. Nothing is changed. Raises Locked."""
-    problems: list[str] = []
+    problems = list(_caught(_commits, "commits", store))
     with store.snapshot():
         for done, check in enumerate(_CHECKS):
             name = check.__name__.strip("_").replace("_", " ")
@@ -61,6 +61,11 @@ def _shortened(problems: Iterable[str]) -> Iterator[str]:
     yield from islice(found, MOST_OF_A_KIND)
     if more := sum(1 for _ in found):
         yield f"… and {more} more like that."
+
+
+def _commits(store: Connection) -> Iterator[str]:
+    if loss := commit_record.loss(store.folder):
+        yield loss
 
 
 def _schema(store: Connection) -> Iterator[str]:
