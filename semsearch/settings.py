@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 from semsearch.errors import UnknownName, UsageError
 
 PROJECT_FILE = "semsearch.toml"
+LARGEST = 1_000_000  # bytes of a settings file
 PREFIX = "SEMSEARCH_"
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 DATA = "SEMSEARCH_DATA"  # the folder of public test sets; not a setting, as searching does not need it
@@ -132,17 +134,19 @@ def user_file() -> Path:
 def _from_file(file: Path, *, safe: bool) -> Iterator[tuple[str, object]]:
     """The checked values of a settings file by key; none where it does not exist."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = _content(file).decode()
     except (FileNotFoundError, NotADirectoryError):
         return
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot be read: {error}.", "Repair or remove it.") from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise UsageError(f"{file}: cannot be read: {reason}.", "Repair or remove it.") from None
     import tomllib
 
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{file}: {error}.", "Write `key = value` on each line.") from None
+    except (ValueError, RecursionError) as error:  # ValueError: TOMLDecodeError, and a number of too many digits
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise UsageError(f"{file}: {reason}.", "Write `key = value` on each line.") from None
     known = [field.name for field in fields(Settings)]
     for key, value in table.items():
         if key not in known:
@@ -151,6 +155,20 @@ def _from_file(file: Path, *, safe: bool) -> Iterator[tuple[str, object]]:
         if safe:
             _check_project(key, checked, file)
         yield key, checked
+
+
+def _content(file: Path) -> bytes:
+    """The content of a regular file. Raises OSError for anything else, which might never end, and a file too large."""
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise OSError("it is no regular file")
+    handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # no waiting for a pipe's other end
+    with os.fdopen(handle, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):  # replaced meanwhile
+            raise OSError("it is no regular file")
+        content = opened.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise OSError(f"it is larger than {LARGEST:,} bytes")
+    return content
 
 
 def _check_project(key: str, value: object, file: Path) -> None:

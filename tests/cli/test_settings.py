@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -170,3 +174,56 @@ def test_the_embedding_cache_is_the_users_and_can_be_moved(tmp_path: Path, monke
     assert settings.cache_file() == tmp_path / "cache" / "semsearch" / "embeddings.db"
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "fast.db"))
     assert settings.cache_file() == tmp_path / "fast.db"
+
+
+def _pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def _folder(file: Path) -> None:
+    file.mkdir()
+
+
+def _socket(file: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(file.name)  # the address of a socket is short, so the name is relative to the working directory
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (_pipe, "no regular file"),
+        (_folder, "no regular file"),
+        (_socket, "no regular file"),
+        (lambda file: file.symlink_to("/dev/zero"), "no regular file"),
+        (lambda file: file.symlink_to("/dev/tty"), "no regular file"),
+        (lambda file: file.symlink_to(file), "cannot be read"),
+        (lambda file: file.write_text("#" * 1_000_001), "larger than 1,000,000 bytes"),
+        (lambda file: file.write_text("k = " + "[" * 20_000), "nested too deeply"),
+        (lambda file: file.write_text("k = " + "{a=" * 20_000), "nested too deeply|Expected|Cannot"),
+        (lambda file: file.write_text("k = " + "9" * 20_000), "digits"),
+        (lambda file: file.write_bytes(b"k = \xff"), "cannot be read"),
+    ],
+)
+@pytest.mark.parametrize("whose", ["project", "user"])
+def test_a_settings_file_that_is_none_is_one_clear_error(
+    make: Callable[[Path], object], reason: str, whose: str
+) -> None:
+    file = Path("semsearch.toml") if whose == "project" else settings.user_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if make is _socket and whose == "user":
+        pytest.skip("its address would be too long")
+    make(file)
+    signal.alarm(20)  # ends a run that waits for the other end of a pipe
+    try:
+        with pytest.raises(UsageError, match=rf"semsearch\.toml: .*({reason})") as caught:
+            settings.load()
+    finally:
+        signal.alarm(0)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_settings_file_may_be_a_link_to_one() -> None:
+    Path("shared.toml").write_text("k = 17", encoding="utf-8")
+    Path("semsearch.toml").symlink_to("shared.toml")
+    assert settings.load().k == 17
