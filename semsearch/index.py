@@ -35,7 +35,7 @@ from semsearch.search import mining, sampling
 from semsearch.search.query_check import make_query, written
 from semsearch.search.searcher import Searcher, parse_filter
 from semsearch.search.snippets import Snippet, snippets
-from semsearch.stores import drivers
+from semsearch.stores import drivers, restored
 from semsearch.stores.protocol import StoreReader, StoreWriter
 from semsearch.stores.records import Space, StoredPassage
 from semsearch.types import (
@@ -101,7 +101,14 @@ class Index:
         self._space = space
         recorded = reader.recipe().get("encoder", "default")
         self._encoder = LazyEncoder(
-            self.name, space.name, space.fingerprint, space.dim, recorded=recorded, wanted=encoder, owned=owns_encoder
+            self.name,
+            space.name,
+            space.fingerprint,
+            space.dim,
+            recorded=recorded,
+            wanted=encoder,
+            owned=owns_encoder,
+            fetch=not restored.encoder(reader.recipe()),
         )
         self._searcher = Searcher(reader, space, QueryCache(self._encoder, query_cache_size))
         self._writers: list[IndexWriter] = []  # the one writer, from the first write on
@@ -183,13 +190,22 @@ class Index:
         return cls(drivers.find(folder).open_reader(folder), encoder, query_cache_size)
 
     @classmethod
-    def restore(cls, file: Path, name: str | Path, *, home: Path | None = None, store: str = "local") -> Index:
+    def restore(
+        cls, file: Path, name: str | Path, *, home: Path | None = None, store: str = "local", trust: bool = False
+    ) -> Index:
         """A new index out of a dump of a `store` of this kind.
 
-        Raises UsageError where one exists, Corrupt for a damaged file, UnknownName for an unknown `store`.
+        It follows no folder, and does not download its encoder, unless you `trust` the dump or call `trust()` later.
+        What was set aside is in `info()["recipe"]["set_aside"]`. Raises UsageError where an index exists, Corrupt for a
+        damaged file, UnknownName for an unknown `store`.
         """
         folder = settings.index_folder(name, home)
-        drivers.load(store).restore(file, folder)
+
+        def prepare(writer: StoreWriter) -> None:
+            recipe = restored.set_aside(writer.reader.recipe())
+            writer.set_recipe(restored.adopted(recipe) if trust else recipe)
+
+        drivers.load(store).restore(file, folder, prepare)
         return cls.open(folder)
 
     @staticmethod
@@ -752,13 +768,23 @@ class Index:
         with self._turn:
             self._writer().rebuild(backend)
 
-    def _writer(self, dry_run: bool = False) -> IndexWriter:
+    def trust(self) -> None:
+        """Follow the folders that the dump of this index named, and allow the download of its encoder. Raises Locked.
+
+        Nothing is read or downloaded yet.
+        """
+        with self._turn:
+            self._writer(needs_encoder=False).trust()
+            self._encoder.fetch = True
+
+    def _writer(self, dry_run: bool = False, *, needs_encoder: bool = True) -> IndexWriter:
         """The writer; the first call takes the lock. Raises Locked, and EncoderMismatch before anything is written."""
         if dry_run:
             return _index_writer(DryRunWriter(self._reader), self._space, self._encoder)
         if not self._writers:
             self._reader.version()  # raises where the index is closed
-            _ = self._encoder.model
+            if needs_encoder:
+                _ = self._encoder.model
             self._writers.append(
                 _index_writer(drivers.find(self.path).open_writer(self.path), self._space, self._encoder)
             )

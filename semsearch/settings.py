@@ -145,8 +145,8 @@ def _from_file(file: Path, *, safe: bool) -> Iterator[tuple[str, object]]:
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: TOMLDecodeError, and a number of too many digits
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise UsageError(f"{file}: {reason}.", "Write `key = value` on each line.") from None
+        problem = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise UsageError(f"{file}: {problem}.", "Write `key = value` on each line.") from None
     known = [field.name for field in fields(Settings)]
     for key, value in table.items():
         if key not in known:

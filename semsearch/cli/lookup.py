@@ -12,6 +12,7 @@ from semsearch import settings
 from semsearch.cli.options import EncoderOptions, Options
 from semsearch.cli.output import console
 from semsearch.errors import GuardRail, NotFound, SemsearchError, UnknownName, UsageError
+from semsearch.stores import restored
 
 
 def choose_index(options: Options, *names: str | None) -> str:
@@ -93,9 +94,14 @@ def _name_after(files: Sequence[Path]) -> str:
 def encoder_of(folder: Path) -> str:
     """The name of the encoder that built the index in `folder`. Raises UsageError for an index without one."""
     with semsearch.Index.open(folder) as index:
-        recorded: str | None = index.info()["recipe"].get("encoder", "default")
+        recipe = index.info()["recipe"]
+        recorded: str | None = recipe.get("encoder", "default")
     if recorded is None:
         raise UsageError(f"index {folder.name} has no encoder.", "Leave out the options of encoders.")
+    if restored.encoder(recipe):
+        from semsearch.encoders.lazy import require_local  # numpy
+
+        require_local(folder.name, recorded)
     return recorded
 
 

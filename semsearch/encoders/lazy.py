@@ -25,8 +25,8 @@ class LazyEncoder(BaseEncoder):
     """The encoder `wanted`, which has to have the fingerprint of the index `index`.
 
     Name, fingerprint and width are those of the index. `recorded` is the reference in the index of its encoder;
-    it is loaded if `wanted` is None; None for an index without an encoder. owned: `wanted` was loaded for this object,
-    which then closes it. Threads may share one.
+    it is loaded if `wanted` is None, and downloaded only with `fetch`; None for an index without an encoder. owned:
+    `wanted` was loaded for this object, which then closes it. Threads may share one.
     """
 
     def __init__(
@@ -39,10 +39,12 @@ class LazyEncoder(BaseEncoder):
         recorded: str | None,
         wanted: EncoderLike | str | None,
         owned: bool = False,
+        fetch: bool = True,
     ) -> None:
         self.name, self.fingerprint, self.dim = name, fingerprint, dim
         self._index, self._recorded, self._wanted = index, recorded, wanted
         self._owned = owned or isinstance(wanted, str) or wanted is None
+        self.fetch = fetch
         self._lock = threading.RLock()
         self._model: BaseEncoder | None = None
         self._before: tuple[int | None, TruncationStats] = (0, TruncationStats())  # the model's counters when loaded
@@ -118,6 +120,8 @@ class LazyEncoder(BaseEncoder):
         running = self._recorded if self._wanted is None else self._wanted
         if running is None:
             return NoEncoder(self._index, self.dim)
+        if self._wanted is None and not self.fetch:
+            require_local(self._index, str(running))
         try:
             model = load(running) if isinstance(running, str) else as_encoder(running)
         except NotFound as error:
@@ -146,6 +150,18 @@ class LazyEncoder(BaseEncoder):
             fix=f'{first}, search with mode="keyword", or build the index anew.',
             command=f"{first}, search with --mode keyword, or build the index anew "
             f"(semsearch rm {self._index}, then semsearch index).",
+        )
+
+
+def require_local(index: str, name: str) -> None:
+    """Raise NotFound if the encoder `name`, which a restored `index` names, would have to be downloaded."""
+    from semsearch.encoders.encoder import Encoder  # as in `load`
+
+    if not Encoder.is_local(name):
+        raise NotFound(
+            f"index {index} was restored from a dump with the encoder {name!r}, which is not on this machine.",
+            "If you trust the dump, allow the download with Index.trust().",
+            f"If you trust the dump, allow the download: semsearch trust {index}",
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents.loaders import Fields
 from semsearch.documents.walk import Rules, guard
-from semsearch.errors import NotFound, UsageError
+from semsearch.errors import Corrupt, NotFound, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,18 @@ class Roots:
 
     @classmethod
     def of(cls, recipe: dict[str, Any]) -> Roots:
-        """The sources recorded in the recipe of an index."""
-        roots = tuple(Root.from_json(root) for root in recipe.get("roots", ()))
-        return cls(roots, tuple(recipe.get("bases", {}).items()))
+        """The sources recorded in the recipe of an index. Raises Corrupt for a recipe that makes no sense."""
+        try:
+            roots = tuple(Root.from_json(root) for root in recipe.get("roots", ()))
+            known = cls(roots, tuple((base, str(prefix)) for base, prefix in recipe.get("bases", {}).items()))
+            for root in roots:
+                known.base(Path(root.path))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # ValueError: a root without a base
+            raise Corrupt(
+                f"what the index records about its folders is damaged ({type(error).__name__}).",
+                "Restore it from another dump, or index the folders under another name.",
+            ) from error
+        return known
 
     def to_json(self) -> dict[str, Any]:
         """The part of a recipe from which `of` makes the same sources."""
@@ -129,7 +138,9 @@ def plan(paths: Sequence[Path], options: SyncOptions, roots: Roots) -> tuple[Roo
     """
     if not paths and not roots.roots:
         raise UsageError(
-            "there is no path, and this index follows none.", "Name a folder.", "Name one: semsearch index FOLDER"
+            "there is no path, and this index follows none.",
+            "Name a folder, or follow those of a dump that you trust: Index.trust().",
+            "Name one: semsearch index FOLDER. For the folders of a dump that you trust: semsearch trust",
         )
     for path in paths:
         if not path.exists():

@@ -17,6 +17,7 @@ from semsearch.indexing import sources, streams, sync
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.sources import SyncOptions
+from semsearch.stores import restored
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import DocumentStamp, Space
 from semsearch.types import Document, EncoderProtocol, JsonObject, Progress, Skipped, SyncReport
@@ -127,6 +128,9 @@ class IndexWriter:
     def rebuild(self, backend: str) -> None:
         self._writer.update_vector_index(self._space.id, backend, when="always")
         self._record({**self._reader.recipe(), "backend": backend})
+
+    def trust(self) -> None:
+        self._record(restored.adopted(self._reader.recipe()))
 
     def _require_encoder(self) -> None:
         """Raise UsageError for files in an index without an encoder."""

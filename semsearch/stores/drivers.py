@@ -52,8 +52,11 @@ class StoreDriver(Protocol):
     def dump(self, reader: StoreReader, file: Path, /) -> None:
         """Write the present content of a store to `file`. Raises Corrupt."""
 
-    def restore(self, file: Path, location: Path, /) -> None:
-        """Make a new store from a dump. Raises NotFound, UsageError where `location` exists, Corrupt."""
+    def restore(self, file: Path, location: Path, prepare: Callable[[StoreWriter], None] | None = None, /) -> None:
+        """Make a new store from a dump, with what `prepare` changes before anybody can open it.
+
+        Raises NotFound, UsageError where `location` exists, Corrupt.
+        """
 
     def check_installation(self) -> str:
         """The software that the store needs, with its version. Raises SemsearchError where it is missing."""

@@ -16,7 +16,7 @@ from semsearch.cli import main as program
 
 COMMANDS = [
     *("index", "watch", "query", "similar", "embed", "sts"),
-    *("list", "info", "get", "delete", "rm", "rename", "compact", "verify", "dump", "restore"),
+    *("list", "info", "get", "delete", "rm", "rename", "compact", "verify", "dump", "restore", "trust"),
     *("audit", "eval", "doctor", "config", "models", "ui", "train", "export", "templates"),
 ]
 CONTRACT = {
@@ -38,7 +38,8 @@ CONTRACT = {
     "compact": "-n --json",
     "verify": "-n --accept-loss --json",
     "dump": "-n -o --json",
-    "restore": "-n --json",
+    "restore": "-n --trust --json",
+    "trust": "-n --json",
     "watch": "-n --json",
     "list": "--json",
     "train": "--method --base --data --from-index -o --seeds --export --index --json",

@@ -620,7 +620,7 @@ class MemoryDriver:
         with reader.snapshot():
             file.write_text(json.dumps(_packed(reader._state())), encoding="utf-8")
 
-    def restore(self, file: Path, location: Path, /) -> None:
+    def restore(self, file: Path, location: Path, prepare: Callable[[MemoryWriter], None] | None = None, /) -> None:
         if not file.is_file():
             raise NotFound(f"there is no file {str(file)!r}.")
         if self.exists(location):
@@ -629,7 +629,11 @@ class MemoryDriver:
             state = _unpacked(json.loads(file.read_text(encoding="utf-8")))
         except (ValueError, TypeError, KeyError) as error:
             raise Corrupt(f"{file} is damaged: {error}.", "Nothing was written.") from error
-        self._places[location.absolute()] = Place(state)
+        place = Place(state)
+        if prepare is not None:
+            with MemoryWriter(location, place) as writer:
+                prepare(writer)
+        self._places[location.absolute()] = place
 
     def check_installation(self) -> str:
         return f"NumPy {np.__version__}"

@@ -31,6 +31,9 @@ def controls(name: str, info: JsonObject) -> None:
     _update_buttons(name, info["documents"], busy=busy, has_sources=bool(paths))
     more = " …" if len(paths) > 3 else ""
     messages.caption(f"Sources: {', '.join(paths[:3])}{more}" if paths else "No folder is a source yet.")
+    if apart := info["recipe"].get("set_aside", {}).get("roots", ()):
+        named = ", ".join(root["path"] for root in apart[:3])
+        messages.caption(f"Named by the dump and not followed: {named}. To follow: semsearch trust {name}")
     left, right = st.columns(2)
     with left.expander("Add a folder", icon=":material/create_new_folder:"):
         _folder(name, busy)

@@ -81,7 +81,10 @@ def _restore() -> None:
                 tempfile.TemporaryDirectory(prefix=".restoring-", dir=folder.parent) as place,
                 Index.restore(_dump(source, Path(place, "dump")), folder) as index,
             ):
-                return jobs.Outcome(f"{count(len(index), 'document')} restored.")
+                said = f"{count(len(index), 'document')} restored."
+                if "set_aside" in index.info()["recipe"]:
+                    said += f" It follows no folder. If you trust where it comes from: semsearch trust {name}"
+                return jobs.Outcome(said)
 
         jobs.start(name, "Restoring", work, stoppable=False, about=ALL_OR_NOTHING)
         index_picker.choose([name])

@@ -10,7 +10,7 @@ import typer
 import semsearch
 from semsearch.cli.lookup import open_index, parse_id
 from semsearch.cli.options import JsonFlag, NameArgument, NameOption, Options, flag
-from semsearch.cli.output import console
+from semsearch.cli.output import console, set_aside
 from semsearch.errors import NotFound, SemsearchError
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
@@ -110,6 +110,8 @@ def _readable(known: JsonObject) -> dict[str, str]:
     exact = known["backend"].split()[0] in ("flat", "exact")
     lines["backend"] = f"{'exact search' if exact else known['backend']}: {known['why']}"
     lines["sources"] = ", ".join(root["path"] for root in recipe.get("roots", ())) or "none"
+    if apart := set_aside.in_words(recipe.get("set_aside", {})):
+        lines["not yet"] = f"{apart}, as the dump says: semsearch trust {known['index']}"
     if split := recipe.get("splitter"):
         overlap = f"{count(split['overlap'], 'token')} overlap" if split["overlap"] else "no overlap"
         lines["split at"] = f"{split['kind']}, {count(split['size'], 'token')}, {overlap}"

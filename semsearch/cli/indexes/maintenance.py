@@ -20,9 +20,10 @@ from semsearch.cli.options import (
     flag,
     value,
 )
-from semsearch.cli.output import console
+from semsearch.cli.output import console, set_aside
 from semsearch.cli.output.progress import counter
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
+from semsearch.stores import restored
 from semsearch.utils.quantities import count
 
 CONFIRM_ABOVE = 10  # documents
@@ -184,14 +185,38 @@ def restore(
     name: Annotated[
         str | None, value("NAME", "Name of the new index.  [default: the file's name]", "-n", "--name")
     ] = None,
+    trusted: Annotated[bool, flag("--trust", "Do what `semsearch trust` does, for a dump of your own.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Create an index from a dump."""
+    """Create an index from a dump.
+
+    It follows no folder, and downloads no encoder, until you say so: with --trust, or later with `semsearch trust`.
+    """
     [source] = existing_paths([file])
-    with semsearch.Index.restore(source, name or source.name.split(".")[0], home=ctx.obj.folder()) as index:
+    chosen = name or source.name.split(".")[0]
+    with semsearch.Index.restore(source, chosen, home=ctx.obj.folder(), trust=trusted) as index:
         documents = len(index)
+        apart = index.info()["recipe"].get(restored.KEY, {})
+    found = {"index": index.name, "documents": documents, **({restored.KEY: apart} if apart else {})}
     text = f"{index.name}: {count(documents, 'document')} restored"
-    console.result({"index": index.name, "documents": documents}, text, as_json=as_json, quiet=ctx.obj.quiet)
+    console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
+    if said := set_aside.in_words(apart):
+        console.note(f"Not yet: {said}. If you trust the dump: semsearch trust {index.name}")
+
+
+def trust(ctx: typer.Context, name: NameArgument = None, named: NameOption = None, as_json: JsonFlag = False) -> None:
+    """Follow the folders of a restored index, and allow its encoder's download.
+
+    For an index restored from a dump of your own, or of somebody you trust. Nothing is read yet: `semsearch index -n
+    NAME` updates the index from its folders.
+    """
+    with open_index(ctx.obj, name, named) as index:
+        apart = index.info()["recipe"].get(restored.KEY, {})
+        index.trust()
+    found = {"index": index.name, "trusted": apart}
+    said = set_aside.in_words(apart)
+    text = f"{index.name}: from now on it may {said}" if said else f"{index.name}: nothing was set aside"
+    console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
 
 
 def _existing_documents(index: semsearch.Index, ids: Iterable[str]) -> list[str]:

@@ -13,7 +13,7 @@ import json
 import shutil
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -56,8 +56,8 @@ def dump(reader: StoreReader, file: Path) -> None:
         sync_folder(file.absolute().parent)
 
 
-def restore(file: Path, folder: Path) -> None:
-    """Make the new folder `folder` from a dump. It appears when everything in it has been verified.
+def restore(file: Path, folder: Path, prepare: Callable[[LocalWriter], None] | None = None) -> None:
+    """Make the new folder `folder` from a dump. It appears when everything in it has been verified and `prepare` ran.
 
     Raises NotFound without the file, UsageError where `folder` exists, Corrupt for a file that is not a whole dump.
     """
@@ -71,6 +71,8 @@ def restore(file: Path, folder: Path) -> None:
         _unpack(file, place / DATABASE)
         with LocalWriter.open(place) as copy:
             _prepare(copy, f"{file} is damaged")
+            if prepare is not None:
+                prepare(copy)
         for left in (LOCK, PID):
             (place / left).unlink(missing_ok=True)
         sync_file(place / DATABASE)
