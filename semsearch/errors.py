@@ -19,7 +19,10 @@ SemsearchError                 1  failure at run time
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import json
+import shutil
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -125,9 +128,29 @@ def install_command(extra: str) -> str:
     """
     checkout = Path(__file__).resolve().parents[1]
     if (checkout / "pyproject.toml").is_file():  # an editable installation, or none
-        return f"pip install -e '{checkout}[{extra}]'"
+        return f"{pip('install')} -e '{checkout}[{extra}]'"
     from importlib.metadata import distribution  # 30 ms, and only for an error
 
     origin = json.loads(distribution("semsearch").read_text("direct_url.json") or "{}")  # PEP 610
     vcs = f"{origin['vcs_info']['vcs']}+" if "vcs_info" in origin else ""
-    return f"pip install 'semsearch[{extra}]{' @ ' + vcs + origin['url'] if origin else ''}'"
+    return f"{pip('install')} 'semsearch[{extra}]{' @ ' + vcs + origin['url'] if origin else ''}'"
+
+
+def pip(action: str) -> str:
+    """The beginning of a command line by which pip does `action` ("install", "uninstall -y") where semsearch runs.
+
+    `pip` alone may be that of another environment: semsearch may run by its path, or from pipx or uv.
+    """
+    environment = Path(sys.prefix)
+    if (environment / "pipx_metadata.json").is_file():
+        return f"pipx runpip {environment.name} {action}"
+    if importlib.util.find_spec("pip") is None:  # uv makes environments without pip
+        return f"uv pip {action.removesuffix(' -y')} --python {_quoted(sys.executable)}"
+    found = shutil.which("pip")
+    if found and Path(found).parent == Path(sys.executable).parent:
+        return f"pip {action}"
+    return f"{_quoted(sys.executable)} -m pip {action}"
+
+
+def _quoted(path: str) -> str:
+    return f'"{path}"' if " " in path else path

@@ -18,7 +18,7 @@ from semsearch.cli.doctor import doctor, facts, findings
 from semsearch.cli.doctor.facts import Build, Facts
 from semsearch.cli.doctor.findings import Finding
 from semsearch.encoders.gpu_driver import Driver
-from semsearch.errors import install_command
+from semsearch.errors import install_command, pip
 
 H200 = Driver(("NVIDIA H200",), "550.54.15", "12.4")
 
@@ -88,8 +88,8 @@ def test_a_gpu_machine_with_matching_wheels_is_sound() -> None:
 def test_cpu_wheels_on_a_gpu_machine_are_told_with_the_command() -> None:
     machine = replace(LAPTOP, driver=H200)
     assert states(machine) == {"faiss": "note", "onnxruntime": "note"}
-    assert of(machine, "onnxruntime").fix == f"pip uninstall -y onnxruntime && {install_command('gpu')}"
-    assert of(machine, "faiss").fix == f"pip uninstall -y faiss-cpu && {install_command('gpu')}"
+    assert of(machine, "onnxruntime").fix == f"{pip('uninstall -y')} onnxruntime && {install_command('gpu')}"
+    assert of(machine, "faiss").fix == f"{pip('uninstall -y')} faiss-cpu && {install_command('gpu')}"
 
 
 def test_cpu_wheels_are_broken_where_cuda_was_asked_for() -> None:
@@ -135,7 +135,7 @@ def test_two_wheels_of_one_module_are_broken(module: str, wheels: Sequence[str],
     found = of(machine, module)
     assert found.state == "broken"
     assert all(wheel in found.detail for wheel in wheels)
-    assert found.fix == f"pip uninstall -y {' '.join(wheels)} && {install_command(extra)}"
+    assert found.fix == f"{pip('uninstall -y')} {' '.join(wheels)} && {install_command(extra)}"
 
 
 def test_what_is_missing_is_broken() -> None:
@@ -156,7 +156,7 @@ def test_builds_for_two_majors_are_told_with_the_command() -> None:
     assert found.state == "note"
     assert "torch for CUDA 13" in found.detail
     assert "onnxruntime for CUDA 12" in found.detail
-    assert found.fix == f"pip uninstall -y torch && {install_command('gpu')}"
+    assert found.fix == f"{pip('uninstall -y')} torch && {install_command('gpu')}"
 
 
 def test_a_driver_that_is_too_old_is_told_with_both_ways_out() -> None:
@@ -165,7 +165,7 @@ def test_a_driver_that_is_too_old_is_told_with_both_ways_out() -> None:
     assert (old.check, old.state) == ("cuda", "note")
     assert "torch is for CUDA 13, the driver 550.54.15 runs 12.4" in old.detail
     assert "580 or later" in old.fix
-    assert f"pip uninstall -y torch && {install_command('gpu')}" in old.fix
+    assert f"{pip('uninstall -y')} torch && {install_command('gpu')}" in old.fix
     older = replace(WORKSTATION, driver=Driver(("Tesla K80",), "470.1", "11.4"), device="cuda")
     assert states(older) == {"cuda": "broken"}
     assert of(older, "cuda").fix == "Install a driver of 525 or later."
@@ -265,7 +265,7 @@ def test_the_command_ends_with_1_and_the_first_fix(cli: CommandLine, monkeypatch
     assert ran.code == ran.json["error"]["code"] == 1
     [broken] = [check for check in ran.json["checks"] if check["state"] == "broken"]
     assert broken["check"] == "onnxruntime"
-    assert "pip uninstall -y onnxruntime onnxruntime-gpu" in broken["fix"] + ran.err
+    assert f"{pip('uninstall -y')} onnxruntime onnxruntime-gpu" in broken["fix"] + ran.err
 
 
 def test_a_device_that_is_absent_is_found(cli: CommandLine) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import importlib.util
 import re
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,14 +46,44 @@ def test_an_extra_is_installed_from_where_semsearch_came(
 ) -> None:
     monkeypatch.setattr(errors, "__file__", str(tmp_path / "site-packages" / "semsearch" / "errors.py"))
     monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Distribution(direct_url))
+    monkeypatch.setattr(errors, "pip", lambda action: f"pip {action}")
     assert errors.install_command("ui") == expected
     assert errors.MissingExtra("The page", "ui", "streamlit").fix == f"Install it: {expected}"
 
 
 def test_in_a_checkout_the_extra_is_installed_from_the_checkout() -> None:
     checkout = Path(errors.__file__).resolve().parents[1]
-    assert errors.install_command("cpu,ui") == f"pip install -e '{checkout}[cpu,ui]'"
+    assert errors.install_command("cpu,ui") == f"{errors.pip('install')} -e '{checkout}[cpu,ui]'"
     assert (checkout / "pyproject.toml").is_file()
+
+
+def environment(folder: Path, monkeypatch: pytest.MonkeyPatch, *, on_path: str) -> Path:
+    """A stand-in for the environment in which semsearch runs; the shell finds the pip in `on_path`."""
+    (folder / "bin").mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(folder))
+    monkeypatch.setattr(sys, "executable", str(folder / "bin" / "python"))
+    monkeypatch.setattr(shutil, "which", lambda name: f"{on_path}/{name}")
+    return folder
+
+
+def test_pip_is_named_alone_only_where_the_shell_finds_that_of_semsearch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment(tmp_path / "own", monkeypatch, on_path=f"{tmp_path}/own/bin")
+    assert errors.pip("install") == "pip install"
+    environment(tmp_path / "other", monkeypatch, on_path="/usr/bin")
+    assert errors.pip("uninstall -y") == f"{tmp_path}/other/bin/python -m pip uninstall -y"
+    environment(tmp_path / "a b", monkeypatch, on_path="/usr/bin")
+    assert errors.pip("install") == f'"{tmp_path}/a b/bin/python" -m pip install'
+
+
+def test_pipx_and_uv_are_told_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = environment(tmp_path / "semsearch", monkeypatch, on_path="/usr/bin")
+    (folder / "pipx_metadata.json").write_text("{}")
+    assert errors.pip("install") == "pipx runpip semsearch install"
+    (folder / "pipx_metadata.json").unlink()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert errors.pip("uninstall -y") == f"uv pip uninstall --python {folder}/bin/python"
 
 
 def test_an_unknown_name_suggests_the_closest_and_lists_all() -> None:

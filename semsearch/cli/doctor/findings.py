@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from semsearch.cli.doctor.facts import OWNED, Facts
-from semsearch.errors import install_command
+from semsearch.errors import install_command, pip
 
 GPU_EXTRA = install_command("gpu")  # brings FAISS, ONNX Runtime and torch for CUDA 12
+UNINSTALL = pip("uninstall -y")
 MAJOR = 12  # of that extra
 DRIVERS = {11: 450, 12: 525, 13: 580}  # the oldest driver of a CUDA major (NVIDIA, minor version compatibility)
 OPTIONAL = ("transformers", "onnx", "onnxscript", "bitsandbytes")
@@ -52,7 +53,7 @@ def libraries(facts: Facts) -> Iterator[Finding]:
         wheels = facts.owners.get(module, ())
         listed = ", ".join(f"{wheel} {facts.wheels.get(wheel, '')}".strip() for wheel in wheels)
         if len(wheels) > 1:
-            again = f"pip uninstall -y {' '.join(wheels)} && {install(facts)}"
+            again = f"{UNINSTALL} {' '.join(wheels)} && {install(facts)}"
             yield Finding(module, "broken", f"{listed} own the same module", again)
         elif module in facts.builds:
             yield _build(facts, module, listed or facts.builds[module].version or "of unknown origin")
@@ -96,7 +97,7 @@ def _build(facts: Facts, module: str, listed: str) -> Finding:
     why = "there is a GPU" if facts.driver.gpus else "others are GPU builds"
     why = "a GPU was requested" if facts.gpu_requested else why
     wheels = " ".join(facts.owners.get(module, ())) or module
-    return Finding(module, state, f"{listed}, CPU build, though {why}", f"pip uninstall -y {wheels} && {GPU_EXTRA}")
+    return Finding(module, state, f"{listed}, CPU build, though {why}", f"{UNINSTALL} {wheels} && {GPU_EXTRA}")
 
 
 def _driver(facts: Facts) -> Iterator[Finding]:
@@ -107,7 +108,7 @@ def _driver(facts: Facts) -> Iterator[Finding]:
             runs = f"the driver{f' {facts.driver.version}' if facts.driver.version else ''} runs {facts.driver.cuda}"
             fix = f"Install a driver of {DRIVERS.get(major, max(DRIVERS.values()))} or later"
             wheels = " ".join(facts.owners.get(part, ())) or part
-            fix += f", or: pip uninstall -y {wheels} && {GPU_EXTRA}" if int(newest) >= MAJOR and major > MAJOR else "."
+            fix += f", or: {UNINSTALL} {wheels} && {GPU_EXTRA}" if int(newest) >= MAJOR and major > MAJOR else "."
             yield Finding("cuda", facts.severity, f"{part} is for CUDA {major}, {runs}", fix)
 
 
@@ -119,7 +120,7 @@ def _majors(facts: Facts) -> Iterator[Finding]:
         others = [part for part, major in majors.items() if major != MAJOR]
         wheels = " ".join(wheel for part in others for wheel in facts.owners.get(part, (part,)))
         detail = f"{builds}: each loads its own libraries, and some of them share a name"
-        yield Finding("cuda", "note", detail, f"pip uninstall -y {wheels} && {GPU_EXTRA}")
+        yield Finding("cuda", "note", detail, f"{UNINSTALL} {wheels} && {GPU_EXTRA}")
 
 
 def install(facts: Facts) -> str:

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from semsearch.errors import NotFound, SemsearchError, UsageError
+from semsearch.errors import NotFound, SemsearchError, UsageError, pip
 from semsearch.models.networks.causal import CausalNetwork
 from semsearch.models.networks.masked import MaskedNetwork
 from semsearch.models.safetensors_files import PROMPT, WHOLE
@@ -94,7 +94,7 @@ def _four_bit(device: str) -> JsonObject:
         if importlib.util.find_spec(package) is None:
             raise SemsearchError(
                 f"4-bit weights (nf4) need the package {package}, which is not installed.",
-                "Install it: pip install bitsandbytes accelerate; or use bf16.",
+                f"Install it: {pip('install')} bitsandbytes accelerate; or use bf16.",
             )
     config = transformers.BitsAndBytesConfig(  # type: ignore[no-untyped-call]
         load_in_4bit=True,
@@ -219,7 +219,7 @@ def convert_tokenizer(folder: Path, *, trust: bool = False) -> str:
     except Exception as error:  # a missing package, a broken file, an unknown kind: each has its own class
         raise NotFound(
             f"the tokenizer of {folder} cannot be converted: {_first_line(error)}",
-            "Add its tokenizer.json; a sentencepiece model needs: pip install sentencepiece protobuf",
+            f"Add its tokenizer.json; a sentencepiece model needs: {pip('install')} sentencepiece protobuf",
         ) from error
     return text
 

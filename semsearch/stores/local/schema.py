@@ -25,7 +25,7 @@ APPLICATION_ID = 0x53454D53  # "SEMS"
 PAGE_SIZE = 8192  # rows of 1,024 dimensions in fp16 fit three to a page; with 4,096 one, half of it empty
 FLOAT16 = np.dtype("<f2")  # of vectors: half the room; the order of cosines changes beyond the third decimal only
 COMPRESSION = 6
-UPGRADE = "Upgrade: pip install --upgrade semsearch"
+UPGRADE = "Install a newer version of semsearch."
 
 # AUTOINCREMENT: an id is never used twice, so an outdated cache can miss a passage, but never name
 # a wrong one. `body` is last: queries on the columns before it do not read it. `vectors` is an ordinary table
