@@ -19,7 +19,7 @@ pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index, SemsearchError
-from semsearch.errors import pip
+from semsearch.errors import install_command
 from semsearch_ui.map import canvas as space_canvas
 from semsearch_ui.map import clusters, projection, selection
 from semsearch_ui.map import points as space_points
@@ -338,7 +338,7 @@ def test_where_umap_is_missing_the_page_says_so_and_shows_pca(
 ) -> None:
     monkeypatch.setattr(projection, "installed", lambda: False)
     page = shown(layout="UMAP")
-    assert f"{pip('install')} umap-learn" in page.info[0].value.replace("\\", "")
+    assert install_command("map") in page.info[0].value.replace("\\", "")
     assert len(charts[-1].places) == 15
 
 

@@ -7,8 +7,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from semsearch import Index
-from semsearch.errors import pip
+from semsearch import Index, MissingExtra
 from semsearch.utils.quantities import count
 
 from ..shared import background, index_picker, messages, pool, widgets
@@ -52,8 +51,8 @@ def _show(name: str, row: DeltaGenerator) -> None:
         most = points.GROUPS
         k = row.slider("Clusters", 2, most, 6, key="clusters", bind=URL, on_change=_clear, args=group, width=150)
     if layout == "UMAP" and not umap:
-        command = f"{pip('install')} umap-learn"
-        messages.info(f"UMAP is not installed, so this is PCA. Run {command}, then restart semsearch ui.")
+        missing = MissingExtra("UMAP", "map", "umap-learn")
+        messages.info(f"UMAP is not installed, so this is PCA. {missing.fix}, then restart semsearch ui.")
     placed, about = _positions(on, umap)
     _map(name, index, on, placed, about, way, int(k))
     listing.near(name, on)

@@ -14,7 +14,6 @@ from importlib.util import find_spec
 import numpy as np
 
 from semsearch import SemsearchError
-from semsearch.errors import pip
 
 from .clusters import Floats
 
@@ -33,9 +32,7 @@ def placed(vectors: Floats) -> Floats:
     ran = subprocess.run(command, input=_bytes(vectors), capture_output=True, check=False)
     if ran.returncode:
         lines = ran.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-        raise SemsearchError(
-            f"UMAP failed: {lines[-1][:300]}", f"PCA is shown; {pip('install')} -U umap-learn may help."
-        )
+        raise SemsearchError(f"UMAP failed: {lines[-1][:300]}", "PCA is shown instead.")
     found: Floats = np.load(io.BytesIO(ran.stdout), allow_pickle=False)
     return found
 

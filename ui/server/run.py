@@ -15,8 +15,7 @@ import streamlit as st
 import uvicorn
 from streamlit.web.bootstrap import load_config_options
 
-from semsearch import SemsearchError
-from semsearch.errors import install_command
+from semsearch import MissingExtra, SemsearchError
 
 from . import window
 from .gate import Gate
@@ -83,7 +82,7 @@ def guarded(port: int, max_upload: int, token: str) -> Gate:
         return Gate(st.App(SCRIPT), Identity(port, token))
     except Exception as error:  # whatever another version has moved
         what = f"Streamlit {st.__version__} cannot be protected: {type(error).__name__}: {error}."
-        raise SemsearchError(what, f"Install the version for semsearch: {install_command('cpu,ui')}") from None
+        raise SemsearchError(what, MissingExtra("`semsearch ui`", "cpu,ui", "another version").fix) from None
 
 
 def serve(gate: Gate, listening: socket.socket) -> int:
