@@ -2,6 +2,7 @@
 
     python scripts/eval_retrieval.py                 the table of the README
     python scripts/eval_retrieval.py --windows       the table of docs/window.md, which compares window sizes
+    python scripts/eval_retrieval.py --questions     the table of docs/ranking.md: our own questions
 
 Each collection goes into a temporary index, one document per record, and is searched with
 `Query(k=100, group="document")`. Windows are chosen on SciFact's train queries and Cranfield, never on SciFact's test.
@@ -46,6 +47,10 @@ REFERENCE = {
     "BM25 (reference)": {"scifact": 0.669, "cranfield": 0.339, "cacm": 0.447},
     "all-MiniLM-L6-v2, fp32, first 256 tokens (reference)": {"scifact": 0.645, "cranfield": 0.368, "cacm": 0.409},
 }
+# Folders of files with questions of our own; of each list every second question was used to choose the ranking
+CHECKOUT = Path(__file__).resolve().parents[1]
+FOLDERS = {"peps": DATA / "docs_peps_rst", "httpd": DATA / "docs_httpd_html"}
+HALVES = {"choosing": 0, "reporting": 1}
 
 
 @dataclass(frozen=True)
@@ -111,11 +116,44 @@ def windows(encoder: Encoder, collections: Sequence[str]) -> tuple[list[Run], st
     return runs, report.markdown(head, rows)
 
 
+def questions(encoder: Encoder) -> tuple[list[Run], str]:
+    """The table of docs/ranking.md: nDCG@10, and the share of questions with a right document first and in the first 3.
+
+    In percent, by half and mode.
+    """
+    runs, rows = [], []
+    for name, folder in FOLDERS.items():
+        lines = (CHECKOUT / "tests" / "fixtures" / "questions" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+        judged = [(text, documents.split()) for text, documents in (line.split("\t") for line in lines[1:])]
+        with tempfile.TemporaryDirectory() as home, Index.create(name, encoder=encoder, home=Path(home)) as index:
+            began = time.perf_counter()
+            added = index.sync(folder)
+            took = time.perf_counter() - began
+            for half, first in HALVES.items():
+                scores: dict[str, dict[str, float]]
+                scores = {mode: answered(index, judged[first::2], mode) for mode in MODES}
+                runs.append(Run(name, half, added.passages, took, scores))
+                cells = [" / ".join(f"{100 * value:.1f}" for value in scores[mode].values()) for mode in MODES]
+                rows.append([f"{name}, {half} half", *cells])
+    return runs, report.markdown(["nDCG@10 / hit@1 / hit@3", *MODES], rows)
+
+
+def answered(index: Index, judged: Sequence[tuple[str, list[str]]], mode: Mode) -> dict[str, float]:
+    """Means over the questions, in 0 … 1."""
+    found: list[tuple[float, float, float]] = []
+    search = retrieval.ranked(index.search, mode)
+    for (_, documents), ranking in zip(judged, search([text for text, _ in judged]), strict=True):
+        first, first_3 = (float(bool(set(documents).intersection(ranking[:k]))) for k in (1, 3))
+        found.append((retrieval.ndcg(ranking, dict.fromkeys(documents, 1)), first, first_3))
+    return dict(zip(("nDCG@10", "hit@1", "hit@3"), map(fmean, zip(*found, strict=True)), strict=True))
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("collections", nargs="*", default=list(TEST), metavar="COLLECTION", help=", ".join(TEST))
     parser.add_argument("-m", "--model", default="default", help="encoder: a name or a folder")
     parser.add_argument("--windows", action="store_true", help="compare windows instead (choosing data only)")
+    parser.add_argument("--questions", action="store_true", help="ask the questions about PEPs and httpd instead")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
     parser.add_argument("-o", "--output", type=Path, help="write everything measured as JSON")
     chosen = parser.parse_args()
@@ -129,7 +167,10 @@ def main() -> None:
     chosen = arguments()
     with tempfile.TemporaryDirectory() as scratch:
         encoder = Encoder.load(chosen.model, cache=chosen.cache or Path(scratch, "vectors.db"))
-        runs, shown = (windows if chosen.windows else quality)(encoder, chosen.collections)
+        if chosen.questions:
+            runs, shown = questions(encoder)
+        else:
+            runs, shown = (windows if chosen.windows else quality)(encoder, chosen.collections)
     print(shown)
     print(f"\nEncoder {encoder.name} ({encoder.fingerprint}). {machine.caption()}.")
     if chosen.output:

@@ -23,7 +23,7 @@ from semsearch.search import fusion
 from semsearch.search.grouping import CollapsedHit, collapse
 from semsearch.search.query_check import check, texts_to_encode
 from semsearch.stores import foreign_questions
-from semsearch.stores.protocol import Allowed, Dense, Lexical, StoreReader
+from semsearch.stores.protocol import Allowed, Lexical, StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import Document, Hit, JsonObject, Passage, Query, Results
 from semsearch.utils import strength
@@ -248,14 +248,11 @@ class Searcher:
         words = _words(query)
         plan: JsonObject = {"mode": query.mode, "fusion": "none"}
         channels = _Channels(cosine={}, bm25={}, fused={}, plan=plan, warnings=())
-
-        def near(vector: Vectors) -> Dense:
-            return self._reader.dense(self._space.id, vector, depth, allowed, exact=query.exact)
-
         if target is not None:
-            dense = near(target)
+            dense = self._reader.dense(self._space.id, target, depth, allowed, exact=query.exact)
             channels.plan["nearest"], channels.warnings = dense.plan, dense.warnings
-            channels.cosine = _cosines(dense)
+            found = zip(dense.ids[0].tolist(), dense.cosines[0].tolist(), strict=True)
+            channels.cosine = {passage: cosine for passage, cosine in found if passage >= 0}
         lexical = None
         if query.mode != "semantic" and words:
             lexical = self._reader.lexical(words, depth, allowed)
@@ -270,13 +267,29 @@ class Searcher:
         elif query.mode == "keyword":
             channels.fused = dict(channels.bm25)
         else:
-            fused = _linear(query, channels, channels.cosine, lexical)
-            if target is not None and not query.less and len(fused.ids):
-                pulled = near(self._pulled(target, fused.ids[:FEEDBACK]))
-                fused = _linear(query, channels, _cosines(pulled), lexical)
-            self._take(fused, query, channels)
-        self._complete(channels, target)
+            self._take(self._fused(query, target, depth, lexical, channels), query, channels)
         return channels
+
+    def _fused(
+        self, query: Query, target: Vectors | None, depth: int, lexical: Lexical | None, channels: _Channels
+    ) -> fusion.Fused:
+        """The candidates in the order of both channels together; all of them then have a cosine.
+
+        The best ones pull the query's vector towards their mean, and are fused again: what they have in common says
+        more about the subject than a few words do.
+        """
+        fused = _linear(query, channels, channels.cosine, lexical)
+        pieces = [] if target is None else list(self._reader.vectors(self._space.id, ids=np.sort(fused.ids)))
+        if target is None or not pieces:
+            return fused
+        ids, rows = (np.concatenate(column) for column in zip(*pieces, strict=True))
+        channels.cosine = dict(zip(ids.tolist(), (rows @ target[0]).tolist(), strict=True)) | channels.cosine
+        best = rows[np.isin(ids, fused.ids[:FEEDBACK])]
+        if query.less or not len(best):
+            return fused
+        near = rows @ unit_rows(target + PULL * best.mean(axis=0, keepdims=True))[0]
+        order = np.argsort(-near, kind="stable")[:depth]
+        return _linear(query, channels, dict(zip(ids[order].tolist(), near[order].tolist(), strict=True)), lexical)
 
     def _take(self, fused: fusion.Fused, query: Query, channels: _Channels) -> None:
         """Record the order of a hybrid search; passages of one document add up where hits are documents."""
@@ -285,14 +298,6 @@ class Searcher:
         ids = fused.ids.tolist()
         channels.parts = dict(zip(ids, fused.parts.T.tolist(), strict=True))
         channels.fused = dict(zip(ids, fused.scores.tolist(), strict=True))
-
-    def _pulled(self, target: Vectors, best: Ids) -> Vectors:
-        """The query's vector (1, d), pulled towards the mean of the passages `best`.
-
-        What they have in common says more about the subject than a few words do.
-        """
-        rows = [vectors for _, vectors in self._reader.vectors(self._space.id, ids=np.sort(best))]
-        return unit_rows(target + PULL * np.concatenate(rows).mean(axis=0, keepdims=True)) if rows else target
 
     def _strengths(self, query: Query, channels: _Channels, state: _State) -> dict[int, float]:
         """The strength of every candidate; {} where there is nothing to compare with."""
@@ -322,14 +327,6 @@ class Searcher:
             )
         return best >= strength.LIKELY
 
-    def _complete(self, channels: _Channels, target: Vectors | None) -> None:
-        """Add the cosines of passages that only lexical search found: every hit has a strength."""
-        missing = np.array(sorted((channels.bm25 | channels.fused).keys() - channels.cosine.keys()), dtype=np.int64)
-        if target is None or not len(missing):
-            return
-        for ids, vectors in self._reader.vectors(self._space.id, ids=missing):
-            channels.cosine |= dict(zip(ids.tolist(), (vectors @ target[0]).tolist(), strict=True))
-
 
 def _text_alone(_: Document, passage: Passage) -> str:
     return passage.text
@@ -348,12 +345,6 @@ def parse_filter(where: str | None, path: str | None) -> Filter | None:
     from semsearch.search import filter_parser  # 15 ms that most queries do not need
 
     return filter_parser.both(where, path)
-
-
-def _cosines(dense: Dense) -> dict[int, float]:
-    """Passage id -> cosine, best first."""
-    found = zip(dense.ids[0].tolist(), dense.cosines[0].tolist(), strict=True)
-    return {passage: cosine for passage, cosine in found if passage >= 0}
 
 
 def _linear(query: Query, channels: _Channels, cosines: Mapping[int, float], lexical: Lexical | None) -> fusion.Fused:
