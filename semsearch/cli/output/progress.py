@@ -102,17 +102,19 @@ def _lines(*, verbose: bool) -> Display:
 def _bar() -> Iterator[Display]:
     from rich import progress  # 0.1 s, and only a terminal needs it
     from rich.console import Console
+    from rich.table import Column
 
+    whole, rest = Column(no_wrap=True, min_width=7), Column(no_wrap=True, overflow="ellipsis", ratio=1)
     columns = (
         progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(bar_width=None),
-        progress.TextColumn("{task.percentage:>3.0f}%"),
-        progress.TextColumn("{task.fields[detail]}", markup=False),
-        progress.TimeElapsedColumn(),
-        progress.TextColumn("ETA"),
-        progress.TimeRemainingColumn(),
+        progress.BarColumn(bar_width=12),
+        progress.TextColumn("{task.percentage:>3.0f}%", table_column=Column(no_wrap=True, min_width=4)),
+        progress.TextColumn("{task.fields[detail]}", markup=False, table_column=rest),
+        progress.TimeElapsedColumn(table_column=whole),
+        progress.TextColumn("ETA", table_column=Column(no_wrap=True, min_width=3)),
+        progress.TimeRemainingColumn(table_column=whole),
     )
-    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True, expand=True) as bar:
         task = bar.add_task("starting", total=None, detail="")
 
         yield lambda job, done, total, detail, _: bar.update(
