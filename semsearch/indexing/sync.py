@@ -68,6 +68,7 @@ def sync(
     unseen: list[Path] = []
     for item in _walk(present, roots, options, unseen):
         ingest.report.skip(item) if isinstance(item, Skipped) else files.append(item)
+    ingest.report.warnings += _left_out(present, roots, [*files, *ingest.report.skipped])
     known = writer.reader.sources()
     there = {file.source.key for file in files}
     gone = {
@@ -257,6 +258,17 @@ class _Run:
 
     def _report(self, done: int, total: int, item: str = "") -> None:
         self.progress(Progress(done, total, "bytes", item, self.ingest.written))
+
+
+def _left_out(scopes: Sequence[Path], roots: Roots, found: Sequence[_File | Skipped]) -> Iterator[str]:
+    """A warning for each scope that is only a part of a root, and in which the rules of the root found nothing."""
+    for scope in scopes:
+        root = roots.covering(scope)
+        if root is None or root.path == str(scope):
+            continue
+        paths = (Path(root.path, one.path) if isinstance(one, Skipped) else one.found.path for one in found)
+        if not any(path.is_relative_to(scope) for path in paths):
+            yield f"nothing in {scope} is read: it is empty, or hidden, ignored or excluded within {root.path}."
 
 
 def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: list[Path]) -> Iterator[_File | Skipped]:

@@ -133,6 +133,16 @@ def test_a_part_is_read_by_the_rules_of_the_whole(index: Index, notes: Path) -> 
     assert index.sync(notes / "sub").added == 0
 
 
+def test_a_part_that_the_rules_of_the_whole_leave_out_is_named(index: Index, notes: Path) -> None:
+    (notes / ".drafts").mkdir()
+    (notes / ".drafts" / "soup.md").write_text("Boil carrots.")
+    assert index.sync([notes, notes / "sub"]).warnings == ()
+    (warning,) = index.sync([notes, notes / ".drafts"]).warnings
+    assert f"nothing in {notes / '.drafts'} is read" in warning and "hidden" in warning
+    assert index.sync(notes, SyncOptions(rules=Rules(include=("**", ".drafts/**")))).added == 1
+    assert index.sync([notes / ".drafts"]).warnings == ()
+
+
 def test_a_part_cannot_be_told_to_be_read_in_another_way(index: Index, notes: Path) -> None:
     index.sync(notes)
     with pytest.raises(UsageError, match="is read with the same settings"):
