@@ -27,8 +27,9 @@ from semsearch.cli.output import console, hit_formats
 from semsearch.errors import UsageError
 from semsearch.types import Group, Mode, Query, Results
 
+MOST_READ = 10_000_000  # characters from stdin, which is more than a query may have: the rest is left
 BATCH_SIZE = 64  # queries of a batch file that are searched together; the first answers need not wait for all
-FORMATS = "auto: a table on a terminal, else JSON lines. CSV and TSV cells may begin with =: import them as text."
+FORMATS = "auto: a table on a terminal, else JSON lines."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,9 @@ class HitOptions:
     ] = False
     as_json: JsonFlag = False
     shape: Annotated[hit_formats.Format, typer.Option("--format", help=FORMATS)] = "auto"
+    raw: Annotated[
+        bool, flag("--raw", "CSV and TSV for programs: without the ' before a text that could be a formula.")
+    ] = False
     fail_empty: Annotated[bool, flag("--fail-empty", "Exit 1 if there are no hits.")] = False
     device: DeviceOption = None
     trust: TrustFlag = False
@@ -82,7 +86,7 @@ class HitOptions:
                     console.note(f"{part}: {console.dumps(shown)}")
 
         with open_index(options, self.name, trust=self.trust) as index:
-            hit_formats.write(answers(index), shape, batch=batch, explain=self.explain)
+            hit_formats.write(answers(index), shape, batch=batch, explain=self.explain, raw=self.raw)
         if self.fail_empty and not found:
             sys.stdout.flush()
             raise typer.Exit(1)
@@ -148,7 +152,7 @@ def _queries(text: str | None, batch: str | None, plain: Query) -> Sequence[tupl
 
         return [(id_, replace(plain, text=one)) for id_, one in read_queries(batch)]
     if text == "-":
-        text = sys.stdin.read()
+        text = sys.stdin.read(MOST_READ)
     if text is None and not (plain.like or plain.more):
         raise UsageError(
             "there is no TEXT to search for.", 'For example: semsearch query "how do I …"; or pass --like ID.'

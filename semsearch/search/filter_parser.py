@@ -44,6 +44,7 @@ from semsearch.stores.filters import (
     Or,
     PathGlob,
     Value,
+    depth,
     fields,
     like_escaped,
     negated,
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 
     from lark import Lark, Token, UnexpectedInput
 
+MOST_NESTED = 20  # brackets in brackets: each takes three or four of the 100 places of SQLite's parser before 3.46
+MOST_PARTS = 20  # of a dotted field: each is a join for SQLite, which has at most 64
 MOST_TESTS = 100  # comparisons in one filter: deeper trees meet SQLite's expression depth of 1,000
 YEARS = (1970, 9000)  # the times of files start there, Python's calendar ends a little later
 LONGEST = 100_000  # characters of a filter; a list of ids may be long
@@ -113,6 +116,11 @@ def parse(expression: str) -> Filter:
         _explain(expression, error)
     if sum(1 for _ in fields(tree)) > MOST_TESTS:
         raise BadFilter(f"the filter has more than {MOST_TESTS} comparisons.", "Use `field in (a, b, …)` for lists.")
+    if depth(tree) > MOST_NESTED:
+        raise BadFilter(f"the filter has more than {MOST_NESTED} brackets in brackets.", "Write it with fewer.")
+    longest = max((len(field.names) for field, _ in fields(tree)), default=0)
+    if longest > MOST_PARTS:
+        raise BadFilter(f"a field of the filter has {longest:,} parts; {MOST_PARTS} is the most.")
     return tree
 
 

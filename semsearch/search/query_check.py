@@ -12,6 +12,7 @@ from semsearch.errors import BadFilter, UnknownName, UsageError
 from semsearch.types import Group, Mode, Query, QueryFields, Where
 from semsearch.utils.arguments import between, whole_number
 
+LONGEST = 200_000  # characters of all texts of a query; an encoder reads some thousand of them at most
 FIELDS = tuple(QueryFields.__annotations__)
 
 
@@ -81,6 +82,13 @@ def check(query: Query, *, has_vector: bool = False) -> None:
         between("alpha", query.alpha, 0, 1, "1 uses only the cosine, 0 only the words.")
     between("the minimum strength", query.min_strength, 0, 1, "Try 0.9.")
     _check_parts(query)
+    letters = len(query.text) + sum(map(len, query.must)) + sum(len(text) for text, _ in (*query.more, *query.less))
+    if letters > LONGEST:
+        raise UsageError(
+            f"the query has {letters:,} characters; {LONGEST:,} is the most.",
+            "To find what is like a long text, save it to a file and pass like=FILE.",
+            "To find what is like a long text, save it to a file and use --like FILE.",
+        )
     if not (query.text.strip() or query.more or query.like or has_vector):
         raise UsageError("the query is empty.", "Pass a text to search for.")
     if query.mode == "keyword" and not (query.text.strip() or query.more):

@@ -112,6 +112,17 @@ def negated(part: Filter) -> Filter:
     return part.part if isinstance(part, Not) else Not(part)
 
 
+def depth(tree: Filter) -> int:
+    """How many `And`, `Or` and `Not` are inside each other at most. A tree may be of any depth."""
+    deepest, left = 0, [(tree, 0)]
+    while left:
+        node, above = left.pop()
+        deepest = max(deepest, above)
+        parts = node.parts if isinstance(node, And | Or) else (node.part,) if isinstance(node, Not) else ()
+        left.extend((part, above + 1) for part in parts)
+    return deepest
+
+
 def fields(tree: Filter) -> Iterator[tuple[Field, Filter]]:
     """Every field of the filter, with its node; in no order. A tree may be of any depth."""
     left = [tree]

@@ -99,7 +99,8 @@ def test_get_tells_documents_named_by_numbers_from_passages(cli: CommandLine) ->
 def test_a_terminal_never_gets_a_documents_control_characters(cli: CommandLine) -> None:
     cli.ok("index", "-", "-n", "e", "--from", "jsonl", "--id-field", "id", stdin='{"id": "x", "text": "a\\u001b[2Jb"}')
     assert cli.ok("get", "x", terminal=True).out == "a\\x1b[2Jb\n"
-    assert cli.ok("get", "x").out == "a\x1b[2Jb\n"  # a pipe gets the text as it is
+    assert cli.ok("get", "x").out == "a\\x1b[2Jb\n"  # a pipe ends at a terminal, too
+    assert cli.ok("get", "x", "--raw").out == "a\x1b[2Jb\n"
 
 
 def test_delete_by_id_path_and_where(animals: CommandLine) -> None:

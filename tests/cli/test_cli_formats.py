@@ -82,11 +82,25 @@ def test_separated_values_come_back_as_they_were(
     delimiter: str,
 ) -> None:
     found = hit(text='=1+2, "quoted"', heading="-minus", path="a,b.md")
-    text = written(capsys, shape, answer(found))
+    text = written(capsys, shape, answer(found), raw=True)
     quoting = csv.QUOTE_NONE if shape == "tsv" else csv.QUOTE_MINIMAL
     [row] = csv.DictReader(io.StringIO(text), delimiter=delimiter, quoting=quoting)
     assert (row["text"], row["heading"], row["path"]) == ('=1+2, "quoted"', "-minus", "a,b.md")
     assert (row["rank"], row["page"], row["line"]) == ("1", "", "7")
+
+
+@pytest.mark.parametrize(("shape", "delimiter"), [("csv", ","), ("tsv", "\t")])
+def test_no_cell_is_a_formula_for_a_spreadsheet(
+    capsys: pytest.CaptureFixture[str], shape: hits.Format, delimiter: str
+) -> None:
+    texts = ["=1+2", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "＝1"]
+    found = [hit(at, text=text, heading=text, path=text, document=text) for at, text in enumerate(texts, 1)]
+    lines = written(capsys, shape, answer(*found, name="=q"), batch=True)
+    rows = list(csv.DictReader(io.StringIO(lines), delimiter=delimiter))
+    assert len(rows) == len(texts)
+    for row in rows:
+        assert all(row[name].startswith("'") for name in ("query", "text", "heading", "path", "document"))
+        assert row["rank"].isdigit() and float(row["score"])  # numbers stay numbers
 
 
 def test_paths_are_each_named_once(capsys: pytest.CaptureFixture[str]) -> None:

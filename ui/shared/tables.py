@@ -14,12 +14,12 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from semsearch.types import JsonObject
+from semsearch.utils.spreadsheets import cell
 
 from .messages import Place, size
 
 Rows = Sequence[JsonObject] | Mapping[str, Sequence[object]]
 Columns = Mapping[str, ColumnConfig | str | None]
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet may take these for the start of a formula
 WIDE = st.column_config.TextColumn(width="large")
 MEDIUM = st.column_config.TextColumn(width="medium")
 NAME = st.column_config.TextColumn(pinned=True)
@@ -81,12 +81,3 @@ def to_csv(rows: Iterable[JsonObject], columns: Sequence[str]) -> str:
     text, lines = io.StringIO(), chain([columns], ([row[name] for name in columns] for row in rows))
     csv.writer(text).writerows(map(cell, line) for line in lines)
     return text.getvalue()
-
-
-def cell(value: object) -> object:
-    """A cell of a CSV file.
-
-    >>> cell("=1+1"), cell(-0.5), cell("plain")
-    ("'=1+1", -0.5, 'plain')
-    """
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -62,22 +61,23 @@ def get(
     ctx: typer.Context,
     what: Annotated[str, typer.Argument(metavar="ID", help="Id of a passage or a document.")],
     name: NameOption = None,
+    raw: Annotated[bool, flag("--raw", "The text exactly as it is stored, for programs.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Print a passage or a document.
 
     A number is a passage's id. If a document's id is a number, write document:12.
+
+    Characters that control a terminal or reverse the direction of text are printed as \\x1b or \\u202e, also into a
+    pipe; with --raw they are not.
     """
     with open_index(ctx.obj, name) as index:
         try:
             found = index.get(parse_id(what))
         except NotFound as error:
             raise NotFound(error.message, f"List them: semsearch info {index.name} --documents") from None
-    text = found["text"]
-    if not as_json and not sys.stdout.isatty():
-        console.out(text)  # unchanged, for a program
-        return
-    console.result({"index": index.name, **found}, text.split("\n"), as_json=as_json)
+    text = found["text"] if raw else console.safe_text(found["text"])
+    console.result({"index": index.name, **found}, lambda: console.out(text), as_json=as_json)
 
 
 def _listed(options: Options, name: str) -> JsonObject:

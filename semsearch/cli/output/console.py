@@ -22,8 +22,8 @@ if TYPE_CHECKING:  # 10 ms that --help does not need
     from semsearch.types import JsonObject
 
 # C0 and C1 controls, line and paragraph separators, and what reverses the direction of text
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_UNSAFE_IN_JSON = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # json escapes the rest itself
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_UNSAFE_IN_JSON = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # json escapes the rest itself
 
 
 def safe(text: str) -> str:
@@ -33,6 +33,17 @@ def safe(text: str) -> str:
     two lines, \x1b[31mred
     """
     return _UNSAFE.sub(_escape, re.sub(r"[\t\n\r\f\v ]+", " ", text))
+
+
+def safe_text(text: str) -> str:
+    r"""`text` with its lines, spaces and tabs, without characters that control a terminal.
+
+      >>> print(safe_text("two
+    lines, [31mred"))
+      two
+        lines, \x1b[31mred
+    """
+    return re.sub(r"[^\t\n]+", lambda line: _UNSAFE.sub(_escape, line[0]), text.replace("\r\n", "\n"))
 
 
 def emit(value: object) -> None:
@@ -91,7 +102,7 @@ def confirm(question: str, what: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError(f"{what} needs confirmation, and this is not a terminal: pass -y.")
-    if not typer.confirm(question, err=True):
+    if not typer.confirm(safe(question), err=True):
         raise typer.Exit(1)
 
 

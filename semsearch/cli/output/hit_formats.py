@@ -1,7 +1,6 @@
 """Output formats of search results: JSON has all fields, the other formats have a line per hit.
 
-CSV and TSV cells are written unchanged, also those that begin with = + - or @: a spreadsheet has to import them as
-text.
+In CSV and TSV a text that a spreadsheet could take for a formula begins with an apostrophe, unless it is asked for raw.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from semsearch.cli.output import console
 from semsearch.types import Hit, JsonObject, Results
+from semsearch.utils.spreadsheets import cell
 
 if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet
@@ -73,8 +73,11 @@ def explanation(results: Results) -> JsonObject:
     return {"plan": dict(results.plan), "filter": filters, "took_ms": dict(results.took_ms)}
 
 
-def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: bool) -> None:
-    """Print the answers. With `batch` there may be several queries, so each line names its query."""
+def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: bool, raw: bool = False) -> None:
+    """Print the answers. With `batch` there may be several queries, so each line names its query.
+
+    raw: leave cells that begin as a formula as they are, for programs.
+    """
     if shape == "json":
         named = [(answer.id, as_object(answer, explain=explain)) for answer in answers]
         objects = [{"id": id_, **shown} if batch else shown for id_, shown in named]
@@ -82,9 +85,9 @@ def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: boo
     elif shape == "table":
         _table(answers, batch, explain)
     elif shape == "csv":
-        _cells(answers, COLUMNS[not batch :], csv.writer(sys.stdout, lineterminator="\n").writerow)
+        _cells(answers, COLUMNS[not batch :], csv.writer(sys.stdout, lineterminator="\n").writerow, raw=raw)
     elif shape == "tsv":
-        _cells(answers, COLUMNS[not batch :], lambda row: print(*row, sep="\t"))  # safe() left no tab inside a cell
+        _cells(answers, COLUMNS[not batch :], lambda row: print(*row, sep="\t"), raw=raw)  # no cell has a tab
     elif shape == "paths":
         for path in dict.fromkeys(hit.path for answer in answers for hit in answer.results):
             print(console.safe(path))
@@ -98,12 +101,19 @@ def _jsonl(answer: Answer, batch: bool) -> None:
         print(console.dumps(shown))
 
 
-def _cells(answers: Iterable[Answer], columns: Sequence[str], writerow: Callable[[Sequence[str]], object]) -> None:
+def _cells(
+    answers: Iterable[Answer], columns: Sequence[str], writerow: Callable[[Sequence[str]], object], *, raw: bool
+) -> None:
     writerow(columns)
     for answer in answers:
         for hit in answer.results:
             row = {**hit_object(hit), "query": answer.id}
-            writerow(["" if row[name] is None else console.safe(str(row[name])) for name in columns])
+            writerow([_cell(row[name], raw) for name in columns])
+
+
+def _cell(value: object, raw: bool) -> str:
+    shown = "" if value is None else console.safe(str(value))
+    return shown if raw or not isinstance(value, str) else cell(shown)
 
 
 def _trec(answer: Answer, batch: bool) -> None:
