@@ -47,7 +47,7 @@ def ui(
     chosen = _port(port)
     os.environ["SEMSEARCH_HOME"] = str(options.folder().resolve())
     os.environ[TOKEN] = token  # not an argument: other users can read those
-    console.note(f"http://{HERE}:{chosen}/?token={shown}   (Ctrl-C stops it)")
+    console.note(f"http://{HERE}:{chosen}/?token={shown}   (ready in a few seconds; Ctrl-C stops it)")
     arguments = command(chosen, max_upload, browser=browser)
     sys.stdout.flush()
     os.execv(arguments[0], arguments)

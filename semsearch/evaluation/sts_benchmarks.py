@@ -79,7 +79,7 @@ def sts_tasks(data: Path | None = None, split: str = "test") -> list[str]:
 def sts_pairs(task: str, data: Path | None = None, split: str = "test") -> dict[str, Subset]:
     """The subsets of a task by name, from SentEval's files at or below `data`, or SEMSEARCH_DATA.
 
-    stsb and sickr have one subset, called like the `split`: train, dev or test; the other tasks have test only.
+    stsb and sickr have one subset, named after the `split`: train, dev or test; the other tasks have test only.
     Raises UnknownName, UsageError, and NotFound if the files are missing.
     """
     files = task_files(task, data, split)
