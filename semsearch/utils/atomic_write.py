@@ -1,9 +1,17 @@
-"""Atomic writing of files: after a kill or a power cut, a file has its old or its new content."""
+"""Atomic writing of files and folders: after a kill or a power cut, each has its old or its new content."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from semsearch.errors import SemsearchError
+from semsearch.utils.writer_lock import LOCK, PID, WriterLock
+
+KINDS = ("dumping", "restoring")  # what is done in a workplace
 
 
 def write_text(file: Path, content: str) -> None:
@@ -30,3 +38,44 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def workplace(target: Path, doing: str) -> Iterator[Path]:
+    """An empty folder beside `target`, removed afterwards; `doing` is one of `KINDS`.
+
+    What a kill has left of others beside it is removed, too. Raises OSError, Locked.
+    """
+    around = target.absolute().parent / f".{target.name}.{doing}"
+    sweep(around.parent)
+    around.mkdir(exist_ok=True)
+    lock = WriterLock(around)
+    try:
+        place = around / target.name
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        yield place
+    finally:
+        lock.release()
+        shutil.rmtree(around, ignore_errors=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the workplaces in `folder` whose process has ended; one that cannot be removed stays."""
+    with suppress(OSError):
+        for around in [found for kind in KINDS for found in folder.glob(f".*.{kind}")]:
+            if not around.is_symlink() and _is_left(around):
+                shutil.rmtree(around, ignore_errors=True)
+
+
+def _is_left(around: Path) -> bool:
+    """Whether a folder is a workplace, with nothing else in it, and nobody works there."""
+    name = around.name[1:].rpartition(".")[0]
+    content = {path.name for path in around.iterdir()}
+    if LOCK not in content or content - {LOCK, PID, name}:
+        return False
+    try:
+        WriterLock(around).release()
+    except SemsearchError:  # Locked, or a file system without locks
+        return False
+    return True

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import zipfile
@@ -13,8 +15,9 @@ from helpers.opened import all_stamps, last_run, reader_of, space_vectors, verif
 from helpers.stores import entry, made, source
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
-from semsearch.stores.local import LocalWriter, open_reader, open_writer
+from semsearch.stores.local import LocalWriter, create, open_reader, open_writer, schema
 from semsearch.stores.local.backup import dump, restore
+from semsearch.utils.atomic_write import workplace
 from semsearch.utils.strength import NullDistribution
 from semsearch.vector_index.cache_files import CacheFile
 
@@ -190,7 +193,7 @@ def test_a_dump_of_a_newer_program_says_to_upgrade(store: LocalWriter, tmp_path:
     dump(store.reader, tmp_path / "dump")
     members = _members(tmp_path / "dump")
     header = json.dumps({**json.loads(members["dump.json"]), key: 99}).encode()
-    with pytest.raises(SemsearchError, match="Upgrade"):
+    with pytest.raises(SemsearchError, match="newer version"):
         restore(_packed(tmp_path / "bad", {**members, "dump.json": header}), tmp_path / "again")
 
 
@@ -246,3 +249,102 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
     ran = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert int(ran.stdout) < 100  # MiB: the page caches of two connections, 32 each, and what is imported
     shutil.rmtree(tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    "header", ['"bytes": 1e999', '"bytes": -1e999', '"bytes": NaN', '"format": 1e999', '"bytes": []']
+)
+def test_a_header_with_an_absurd_number_is_a_damaged_dump(store: LocalWriter, tmp_path: Path, header: str) -> None:
+    dump(store.reader, tmp_path / "dump")
+    members = _members(tmp_path / "dump")
+    key = header.split(":")[0]
+    lines = [header + "," if key in line else line for line in members["dump.json"].decode().splitlines()]
+    bad = _packed(tmp_path / "bad", {**members, "dump.json": "\n".join(lines).encode()})
+    with pytest.raises(SemsearchError, match=r"damaged|newer semsearch"):
+        restore(bad, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_dump_packed_in_another_way_is_refused(store: LocalWriter, tmp_path: Path, method: int) -> None:
+    dump(store.reader, tmp_path / "dump")
+    with zipfile.ZipFile(tmp_path / "bad", "w", method) as archive:
+        for name, content in _members(tmp_path / "dump").items():
+            archive.writestr(name, content)
+    with pytest.raises(Corrupt, match="not a dump"):
+        restore(tmp_path / "bad", tmp_path / "again")
+
+
+@pytest.mark.parametrize("limit", [4_096, 30_000, 100_000])
+def test_a_disk_without_room_is_reported_for_the_file_that_is_written(
+    store: LocalWriter, tmp_path: Path, limit: int
+) -> None:
+    dump(store.reader, tmp_path / "good")
+    before = everything(store)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for write, target in (
+        (lambda target: dump(store.reader, target), tmp_path / "dump"),
+        (lambda target: restore(tmp_path / "good", target), tmp_path / "again"),
+    ):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+        try:
+            with pytest.raises(SemsearchError) as caught:
+                write(target)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert caught.value.message.startswith(f"{target} cannot be written: ") and "batch" not in str(caught.value)
+    assert files(tmp_path) == ["good", "notes"] and everything(store) == before
+    dump(store.reader, tmp_path / "dump")
+
+
+def test_a_full_disk_is_reported_for_the_file_that_is_written(
+    store: LocalWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    monkeypatch.setattr(schema, "migrate", full)  # the copy is opened for writing
+    with pytest.raises(SemsearchError, match=r"dump cannot be written: the disk is full\. Free some space"):
+        dump(store.reader, tmp_path / "dump")
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from semsearch.stores.local import backup
+backup.verify = lambda *_: os._exit(9)
+backup.restore(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+def test_what_a_killed_restore_left_is_removed_by_the_next_command_that_writes(
+    store: LocalWriter, tmp_path: Path
+) -> None:
+    dump(store.reader, tmp_path / "dump")
+    store.close()
+    run = [sys.executable, "-c", KILLED, str(tmp_path / "dump"), str(tmp_path / "again")]
+    next_commands = (
+        lambda: open_writer(tmp_path / "notes").close(),
+        lambda: restore(tmp_path / "dump", tmp_path / "other"),
+        lambda: create(tmp_path / "third").close(),
+    )
+    for command in next_commands:
+        assert subprocess.run(run, cwd=CHECKOUT, check=False).returncode == 9
+        assert (tmp_path / ".again.restoring" / "again" / "store.db").is_file()
+        command()
+        assert not (tmp_path / ".again.restoring").exists()
+
+
+def test_a_restore_at_work_and_the_folders_of_others_are_left_alone(store: LocalWriter, tmp_path: Path) -> None:
+    (tmp_path / ".mine.restoring").mkdir()
+    (tmp_path / ".mine.restoring" / "thesis.txt").write_text("mine")
+    (tmp_path / ".mine.restoring" / "writer.lock").touch()
+    (tmp_path / ".empty.dumping").mkdir()
+    with workplace(tmp_path / "again", "restoring") as place:
+        (place / "store.db").write_text("half")
+        store.close()
+        open_writer(tmp_path / "notes").close()
+        assert (place / "store.db").is_file()
+    assert (tmp_path / ".mine.restoring" / "thesis.txt").is_file() and (tmp_path / ".empty.dumping").is_dir()

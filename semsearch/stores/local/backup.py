@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sqlite3
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,21 +20,25 @@ from pathlib import Path
 from typing import IO, Any
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
-from semsearch.stores.local import schema
+from semsearch.stores.local import schema, sqlite
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.reader import LocalReader
 from semsearch.stores.local.verify import verify
 from semsearch.stores.local.writer import LocalWriter
 from semsearch.stores.protocol import StoreReader
-from semsearch.utils.atomic_write import sync_file, sync_folder
-from semsearch.utils.writer_lock import LOCK, PID, WriterLock
+from semsearch.utils.atomic_write import sync_file, sync_folder, workplace
+from semsearch.utils.writer_lock import LOCK, PID
 
 FORMAT = 1
 HEADER = "dump.json"
 LONGEST_HEADER = 2**16
 PIECE = 2**20
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same index gives the same file
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, KeyError, TypeError)
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, KeyError, TypeError,
+    OverflowError,
+)  # fmt: skip
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # other methods have errors of their own
 
 
 def dump(reader: StoreReader, file: Path) -> None:
@@ -43,7 +48,7 @@ def dump(reader: StoreReader, file: Path) -> None:
     """
     if not isinstance(reader, LocalReader):
         raise UsageError(f"{reader.name} is no local store ({type(reader).__name__}).", "Dump it with its own driver.")
-    with _workplace(file, "dumping") as place:
+    with _file_errors(file), workplace(file, "dumping") as place:
         reader.connection.rows("VACUUM INTO ?", (str(place / DATABASE),))
         with LocalWriter.open(place) as copy:
             _prepare(copy, f"{reader.location} is damaged, and a dump of it could not be restored")
@@ -67,7 +72,7 @@ def restore(file: Path, folder: Path, prepare: Callable[[LocalWriter], None] | N
         raise UsageError(f"{folder} exists already.", "Restore under another name, or remove it first.")
     with _file_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-    with _workplace(folder, "restoring") as place:
+    with _file_errors(folder), workplace(folder, "restoring") as place:
         _unpack(file, place / DATABASE)
         with LocalWriter.open(place) as copy:
             _prepare(copy, f"{file} is damaged")
@@ -109,7 +114,8 @@ def _member(name: str) -> zipfile.ZipInfo:
 def _unpack(file: Path, database: Path) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
-            if sorted(archive.namelist()) != sorted([HEADER, DATABASE]):
+            packed = {member.compress_type for member in archive.infolist()}
+            if sorted(archive.namelist()) != sorted([HEADER, DATABASE]) or not packed <= set(_PACKED):
                 raise Corrupt(f"{file} is not a dump of semsearch.")
             with archive.open(HEADER) as member:
                 header = json.loads(member.read(LONGEST_HEADER))
@@ -137,27 +143,17 @@ def _copy_exactly(member: IO[bytes], to: IO[bytes], size: int, sha256: str) -> N
 
 
 @contextmanager
-def _workplace(target: Path, doing: str) -> Iterator[Path]:
-    """An empty folder beside `target`, removed afterwards. The next call clears what a kill has left."""
-    around = target.absolute().parent / f".{target.name}.{doing}"
-    with _file_errors(target):
-        around.mkdir(exist_ok=True)
-        lock = WriterLock(around)
-        try:
-            place = around / target.name
-            shutil.rmtree(place, ignore_errors=True)
-            place.mkdir()
-            yield place
-        finally:
-            lock.release()
-            shutil.rmtree(around, ignore_errors=True)
-
-
-@contextmanager
 def _file_errors(target: Path) -> Iterator[None]:
+    """Errors of the disk, also those of a database in the making, as one about `target`."""
     try:
         yield
     except OSError as error:
         raise SemsearchError(
             f"{target} cannot be written: {error.strerror or error}.", "Choose another place."
+        ) from error
+    except SemsearchError as error:
+        if not isinstance(error.__cause__, sqlite3.Error) or not (reason := sqlite.write_failure(error.__cause__)):
+            raise
+        raise SemsearchError(
+            f"{target} cannot be written: {reason}.", "Free some space, or choose another place."
         ) from error

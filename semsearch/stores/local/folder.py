@@ -12,7 +12,7 @@ from semsearch.stores.local import commit_record, schema, sqlite
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.writer import LocalWriter
-from semsearch.utils.atomic_write import sync_file, sync_folder
+from semsearch.utils.atomic_write import sweep, sync_file, sync_folder
 from semsearch.utils.writer_lock import LOCK, PID, WriterLock
 from semsearch.vector_index import cache_files
 
@@ -26,6 +26,7 @@ def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None) -> L
     """
     with _file_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+        sweep(folder.parent)
         _refuse_content(folder)
         lock = WriterLock(folder)
         with sqlite.on_error(lock.release):

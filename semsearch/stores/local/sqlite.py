@@ -124,6 +124,16 @@ def code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
+def write_failure(error: sqlite3.Error) -> str:
+    """Why SQLite could not write, in words; "" for another error."""
+    if code(error) == sqlite3.SQLITE_FULL:
+        return "the disk is full"
+    writing = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_TRUNCATE)
+    if getattr(error, "sqlite_errorcode", 0) in writing:
+        return "the disk reports an error, or files may not grow further (ulimit -f)"
+    return ""
+
+
 @contextmanager
 def on_error(undo: Callable[[], object]) -> Iterator[None]:
     """Call `undo` if an exception leaves the block."""
@@ -163,6 +173,11 @@ def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
         )
     if kind in _NO_WRITE:
         return SemsearchError(f"{folder} cannot be opened or written to: {message}.", "Check its permissions.")
+    if kind == sqlite3.SQLITE_IOERR and write_failure(error):
+        return SemsearchError(
+            f"{folder}: the disk reports an error while writing ({message}), or files may not grow further.",
+            "Check the disk, and the limit on the size of files (ulimit -f).",
+        )
     if kind == sqlite3.SQLITE_IOERR:
         return SemsearchError(f"{folder}: the disk reports an error ({message}).", "Check the disk.")
     return SemsearchError(f"{folder}: SQLite reports: {message}.")

@@ -36,6 +36,7 @@ from semsearch.stores.records import (
     to_json,
 )
 from semsearch.types import Document, Passage
+from semsearch.utils.atomic_write import sweep
 from semsearch.utils.passage_context import context, identifier_words
 from semsearch.utils.vectors import check_storable
 from semsearch.utils.writer_lock import WriterLock
@@ -79,6 +80,7 @@ class LocalWriter:
     def open(cls, folder: Path) -> LocalWriter:
         """The store in `folder`. Raises NotFound, Corrupt, SemsearchError for a newer schema, Locked."""
         require_store(folder)
+        sweep(folder.parent)
         lock = WriterLock(folder)
         with sqlite.on_error(lock.release):
             return cls(Connection(folder, write=True), lock)
