@@ -28,7 +28,7 @@ from semsearch.encoders.base import as_encoder
 from semsearch.encoders.lazy import LazyEncoder, load
 from semsearch.encoders.no_encoder import NoEncoder
 from semsearch.encoders.query_cache import QueryCache
-from semsearch.errors import NotFound, UnknownName, UsageError
+from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import mining, sampling
@@ -36,7 +36,7 @@ from semsearch.search.query_check import make_query, written
 from semsearch.search.searcher import Searcher, parse_filter
 from semsearch.search.snippets import Snippet, snippets
 from semsearch.stores import drivers, restored
-from semsearch.stores.protocol import StoreReader, StoreWriter
+from semsearch.stores.protocol import SalvageReader, StoreReader, StoreWriter
 from semsearch.stores.records import Space, StoredPassage
 from semsearch.types import (
     Document,
@@ -51,6 +51,7 @@ from semsearch.types import (
     Query,
     QueryFields,
     Results,
+    SalvageReport,
     Skipped,
     SyncReport,
     VectorSample,
@@ -207,6 +208,56 @@ class Index:
 
         drivers.load(store).restore(file, folder, prepare)
         return cls.open(folder)
+
+    @classmethod
+    def salvage(
+        cls,
+        name: str | Path,
+        new: str | Path,
+        *,
+        encoder: EncoderLike | str | None = None,
+        home: Path | None = None,
+        progress: Callable[[Progress], None] = _silent,
+    ) -> SalvageReport:
+        """Copy what is sound of a damaged index into a new one called `new`; the damaged one is not changed.
+
+        Texts, metadata and vectors are taken with right checksums only. A missing vector is made again with `encoder`,
+        or the one of the index; where it cannot be loaded, the document is in the report's `lost`, with the rest of
+        what is. A next `sync` of the new index reads files again if anything was lost; if a part of the recipe was, it
+        follows no folder until `trust()`. Raises NotFound, UsageError where `new` exists, Corrupt where nothing can be
+        read.
+        """
+        folder, target = settings.index_folder(name, home), settings.index_folder(new, home)
+        if cls.exists(target):
+            raise UsageError(f"{target} already has an index.", "Choose another name.")
+        with drivers.find(folder).salvage(folder) as source:
+            space = source.space()
+            likely = "default" if space is None else space.name if space.has_encoder else None
+            usual = {"encoder": likely, "splitter": asdict(Splitter()), "context": True, "backend": "auto"}
+            recipe: JsonObject = {**usual, **source.recipe()}
+            if any(item.path.startswith("recipe") for item in source.lost):  # that it was a stranger's may be lost
+                recipe = restored.set_aside(recipe)
+            if space is None and encoder is None and restored.encoder(recipe):
+                raise Corrupt(f"{folder}: the record of its encoder is damaged.", "Pass encoder=.", "Pass -m MODEL.")
+            model = space or _encoder(encoder or recipe["encoder"], None, folder.name)
+
+            def fill(writer: StoreWriter) -> None:
+                writer.set_recipe(recipe)
+                writer.add_space(model.fingerprint, model.name, model.dim, dict(model.info))
+
+            drivers.find(folder).create(target, fill).close()
+            try:
+                with cls.open(target, encoder=encoder) as index:
+                    return index._salvage(source, space, progress)
+            except BaseException:
+                drivers.find(target).remove(target)
+                raise
+
+    def _salvage(
+        self, source: SalvageReader, space: Space | None, progress: Callable[[Progress], None]
+    ) -> SalvageReport:
+        with drivers.find(self.path).open_writer(self.path) as writer:  # without its encoder, as long as that will do
+            return _index_writer(writer, self._space, self._encoder).salvage(source, space, progress)
 
     @staticmethod
     def names(home: Path | None = None) -> list[str]:

@@ -357,6 +357,20 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class SalvageReport:
+    """What came out of a damaged index, and what is lost.
+
+    `embedded` passages had no sound vector and went through the encoder again.
+    """
+
+    index: str
+    documents: int
+    passages: int
+    embedded: int
+    lost: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SyncReport:
     """The changes by one run of `index`, and the size of the index afterwards.
 

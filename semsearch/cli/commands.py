@@ -35,6 +35,10 @@ TABLE = {  # name: (module.function, or module.group, the first line of its help
     "rename": ("indexes.maintenance.rename", "Rename an index."),
     "compact": ("indexes.maintenance.compact", "Free the disk space of deleted documents."),
     "verify": ("indexes.maintenance.verify", "Check an index against its checksums. Exit 5 if it has a problem."),
+    "salvage": (
+        "indexes.maintenance.salvage",
+        "Copy what is sound of a damaged index into a new one. Exit 5 if anything is lost.",
+    ),
     "dump": ("indexes.maintenance.dump", "Write an index to one file."),
     "restore": ("indexes.maintenance.restore", "Create an index from a dump."),
     "trust": ("indexes.maintenance.trust", "Follow the folders of a restored index, and allow its encoder's download."),

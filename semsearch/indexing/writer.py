@@ -16,11 +16,12 @@ from semsearch.errors import SemsearchError, Unreadable, UsageError
 from semsearch.indexing import sources, streams, sync
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.ingest import Ingest
+from semsearch.indexing.salvage import Salvager
 from semsearch.indexing.sources import SyncOptions
 from semsearch.stores import restored
-from semsearch.stores.protocol import StoreWriter
+from semsearch.stores.protocol import SalvageReader, StoreWriter
 from semsearch.stores.records import DocumentStamp, Space
-from semsearch.types import Document, EncoderProtocol, JsonObject, Progress, Skipped, SyncReport
+from semsearch.types import Document, EncoderProtocol, JsonObject, Progress, SalvageReport, Skipped, SyncReport
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -64,6 +65,14 @@ class IndexWriter:
                 except Unreadable as error:
                     raise Unreadable(f"document {document.id!r} cannot be stored: {error.message}.") from error
         return self._report(run)
+
+    def salvage(
+        self, source: SalvageReader, space: Space | None, progress: Callable[[Progress], None]
+    ) -> SalvageReport:
+        found = Salvager(source, space, self._writer, self._encoder).run(progress)
+        report = SyncReport(found.index, found.documents, skipped=found.lost, passages=found.passages)
+        self._add_run(replace(report, vectors=found.passages, embedded=found.embedded))
+        return found
 
     def add_stream(self, stream: BinaryIO, options: SyncOptions) -> SyncReport:
         self._require_encoder()
@@ -207,6 +216,9 @@ class IndexWriter:
             dry_run=self._writer.dry_run,
             warnings=tuple(run.report.warnings),
         )
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._writer.add_run({"at": now, **asdict(report), "whole": whole, "refused": run.report.refused})
+        self._add_run(report, whole=whole, refused=run.report.refused)
         return report
+
+    def _add_run(self, report: SyncReport, *, whole: bool = False, refused: Sequence[JsonObject] = ()) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._writer.add_run({"at": now, **asdict(report), "whole": whole, "refused": list(refused)})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from semsearch.errors import UnknownName
 
 if TYPE_CHECKING:
-    from semsearch.stores.protocol import StoreReader, StoreWriter
+    from semsearch.stores.protocol import SalvageReader, StoreReader, StoreWriter
 
 DEFAULT = "local"
 
@@ -57,6 +57,9 @@ class StoreDriver(Protocol):
 
         Raises NotFound, UsageError where `location` exists, Corrupt.
         """
+
+    def salvage(self, location: Path, /) -> SalvageReader:
+        """What can still be read of a damaged store. Raises NotFound, Corrupt where that is nothing."""
 
     def check_installation(self) -> str:
         """The software that the store needs, with its version. Raises SemsearchError where it is missing."""

@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict
 
-from semsearch.stores.records import DocumentStamp, Entry, Origin, Source, Space, StoredPassage
-from semsearch.types import Document, Facet, JsonObject, Progress
+from semsearch.stores.records import DocumentStamp, Entry, Origin, Salvaged, Source, Space, StoredPassage
+from semsearch.types import Document, Facet, JsonObject, Progress, Skipped
 from semsearch.utils.strength import NullDistribution
 
 if TYPE_CHECKING:
@@ -69,6 +69,28 @@ class Counts(TypedDict):
     documents: int
     passages: int
     vectors: dict[int, int]
+
+
+class SalvageReader(Protocol):
+    """What can still be read of a damaged store. Nothing is changed."""
+
+    lost: list[Skipped]  # so far, each with the reason; complete once `documents` has been read to the end
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def count(self) -> int:
+        """How many documents there should be; 0 where that cannot be read."""
+
+    def recipe(self) -> JsonObject:
+        """What is right of the recipe."""
+
+    def space(self) -> Space | None:
+        """The space of the index; None where its record is damaged."""
+
+    def documents(self, space: Space | None) -> Iterator[Salvaged]:
+        """Every document whose text, title and metadata are right, with what is right of its passages and vectors."""
 
 
 class StoreReader(Protocol):

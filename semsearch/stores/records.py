@@ -70,6 +70,18 @@ class Entry:
     vectors: Vectors
 
 
+class Salvaged(NamedTuple):
+    """A document out of a damaged store.
+
+    `passages`: None where one is missing or damaged. `vectors`: a row (1, d) for each of them, None for a damaged one.
+    """
+
+    document: Document
+    source: Source | None
+    passages: Sequence[Passage] | None
+    vectors: Sequence[Vectors | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Space:
     """The vectors of one encoder, or of none. `null_distribution` is None before it is measured."""

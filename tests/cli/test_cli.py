@@ -16,7 +16,7 @@ from semsearch.cli import main as program
 
 COMMANDS = [
     *("index", "watch", "query", "similar", "embed", "sts"),
-    *("list", "info", "get", "delete", "rm", "rename", "compact", "verify", "dump", "restore", "trust"),
+    *("list", "info", "get", "delete", "rm", "rename", "compact", "verify", "salvage", "dump", "restore", "trust"),
     *("audit", "eval", "doctor", "config", "models", "ui", "train", "export", "templates"),
 ]
 CONTRACT = {
@@ -37,6 +37,7 @@ CONTRACT = {
     "rename": "--json",
     "compact": "-n --json",
     "verify": "-n --accept-loss --json",
+    "salvage": "-n -o -m --json",
     "dump": "-n -o --json",
     "restore": "-n --trust --json",
     "trust": "-n --json",

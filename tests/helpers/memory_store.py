@@ -28,7 +28,7 @@ from semsearch.errors import Corrupt, Locked, NotFound, SemsearchError, UnknownN
 from semsearch.stores import local
 from semsearch.stores.drivers import StoreDriver
 from semsearch.stores.filters import BUILTINS, Exists, Filter, PathGlob, fields
-from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, Rebuild, StoreReader, StoreWriter
+from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical, Rebuild, SalvageReader, StoreReader, StoreWriter
 from semsearch.stores.records import (
     DocumentStamp,
     Entry,
@@ -605,6 +605,9 @@ class MemoryDriver:
             raise UsageError(f"{target.name!r} already exists.", "Choose another name, or remove it.")
         del self._places[location.absolute()]
         self._places[target.absolute()] = place
+
+    def salvage(self, location: Path, /) -> SalvageReader:
+        raise NotFound(f"a store in memory is never damaged: {location}.")
 
     def accept_loss(self, location: Path, /) -> str | None:
         self._free(location)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
+from semsearch.stores.local.integrity.verify import verify as verify_tables
 from semsearch.stores.local.space_vectors import SpaceVectors
-from semsearch.stores.local.verify import verify as verify_tables
 from semsearch.stores.records import DocumentStamp, Space
 from semsearch.types import Progress
 from semsearch.vector_index.audit import audit as audit_searcher

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from semsearch.cli.lookup import choose_index, existing_index, existing_paths, o
 from semsearch.cli.options import (
     PATHS,
     JsonFlag,
+    ModelOption,
     NameArgument,
     NameOption,
     YesFlag,
@@ -155,6 +157,41 @@ def verify(
     found = {"index": label, "ok": not problems, "problems": problems}
     text = f"{label}: no problems found"
     console.result(found, problems or text, as_json=as_json, quiet=ctx.obj.quiet, failed=failed)
+
+
+def salvage(
+    ctx: typer.Context,
+    name: NameArgument = None,
+    named: NameOption = None,
+    output: Annotated[str | None, value("NEW", "Name of the new index.", "-o", "--output")] = None,
+    encoder: ModelOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Copy what is sound of a damaged index into a new one. Exit 5 if anything is lost.
+
+    The damaged index is not changed. What is lost is printed, a line each; a vector that is lost is made again.
+    """
+    folder = existing_index(ctx.obj, name, named)
+    if output is None:
+        raise UsageError(
+            "salvage needs a name for the new index.", f"Pass -o NEW: semsearch salvage {folder.name} -o NEW"
+        )
+    with counter(ctx.obj, f"salvaging {folder.name}", "documents") as show:
+        report = semsearch.Index.salvage(
+            folder,
+            output,
+            encoder=encoder,
+            home=ctx.obj.folder(),
+            progress=lambda step: show(step.done, step.total),
+        )
+    failed = None
+    text = f"{report.index}: {count(report.documents, 'document')} salvaged from {folder.name}"
+    if report.lost:
+        lost = count(len(report.lost), "item")
+        failed = GateFailed(f"{text}; {lost} lost.", f"Files that exist are read again by: semsearch index -n {output}")
+    found = {"from": folder.name, **asdict(report), "complete": not report.lost}
+    shown = [f"{item.path}: {item.reason}" for item in report.lost] or text
+    console.result(found, shown, as_json=as_json, quiet=ctx.obj.quiet, failed=failed)
 
 
 def dump(

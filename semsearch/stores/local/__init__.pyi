@@ -4,6 +4,7 @@ from .folder import accept_loss as accept_loss
 from .folder import create as create
 from .folder import remove as remove
 from .folder import rename as rename
+from .integrity.salvage import salvage as salvage
 from .location import exists as exists
 from .location import identity as identity
 from .location import names as names

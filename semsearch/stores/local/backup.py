@@ -21,9 +21,9 @@ from typing import IO, Any
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.stores.local import schema, sqlite
+from semsearch.stores.local.integrity.verify import verify
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.reader import LocalReader
-from semsearch.stores.local.verify import verify
 from semsearch.stores.local.writer import LocalWriter
 from semsearch.stores.protocol import StoreReader
 from semsearch.utils.atomic_write import sync_file, sync_folder, workplace

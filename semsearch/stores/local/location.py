@@ -14,6 +14,16 @@ def exists(folder: Path) -> bool:
     return (folder / DATABASE).is_file()
 
 
+def require_store(folder: Path) -> None:
+    """Raise NotFound where there is no store in `folder`."""
+    if not (folder / DATABASE).is_file():
+        raise NotFound(
+            f"there is no index at {folder}.",
+            "Create one with Index.create; Index.names() lists those that exist.",
+            f"Create one: semsearch index FILES -n {folder.name}",
+        )
+
+
 def names(home: Path) -> list[str]:
     """The folders with a store directly below `home`, sorted."""
     return sorted(file.parent.name for file in home.glob(f"*/{DATABASE}"))

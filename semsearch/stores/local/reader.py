@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import Corrupt, NotFound, UsageError
-from semsearch.stores.local import facets, lexical, sqlite, verify
+from semsearch.stores.local import facets, lexical, sqlite
 from semsearch.stores.local.connection import Connection, Row
-from semsearch.stores.local.location import DATABASE
+from semsearch.stores.local.integrity import verify
+from semsearch.stores.local.location import require_store
 from semsearch.stores.local.row_checksums import first_passage_crc, passage_crc
 from semsearch.stores.local.schema import CHECKSUMS, decompress
 from semsearch.stores.local.space_vectors import SpaceVectors
@@ -337,16 +338,6 @@ def _filters() -> ModuleType:
     from semsearch.stores.local import filter_sql  # 10 ms that most queries do not need
 
     return filter_sql
-
-
-def require_store(folder: Path) -> None:
-    """Raise NotFound where there is no store in `folder`."""
-    if not (folder / DATABASE).is_file():
-        raise NotFound(
-            f"there is no index at {folder}.",
-            "Create one with Index.create; Index.names() lists those that exist.",
-            f"Create one: semsearch index FILES -n {folder.name}",
-        )
 
 
 def _ids(allowed: Allowed | None) -> Ids | None:

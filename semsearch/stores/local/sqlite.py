@@ -134,6 +134,11 @@ def write_failure(error: sqlite3.Error) -> str:
     return ""
 
 
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another program has locked the file."""
+    return code(error) in _BUSY
+
+
 @contextmanager
 def on_error(undo: Callable[[], object]) -> Iterator[None]:
     """Call `undo` if an exception leaves the block."""
@@ -162,7 +167,7 @@ def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
     kind, message = code(error), str(error)
     if kind in _CORRUPT or "Could not decode to UTF-8" in message or "malformed" in message or _FUNCTION in message:
         return Corrupt(f"{folder} is damaged: {message}.", REPAIR)
-    if kind in _BUSY:
+    if is_busy(error):
         return Locked(f"{folder} is in use by another program ({message}).", "Close it and try again.")
     if "closed database" in message:
         return SemsearchError(f"index {folder.name} is closed.", "Open it again.")

@@ -20,7 +20,8 @@ import numpy as np
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.stores.local import sqlite
 from semsearch.stores.local.connection import Connection
-from semsearch.stores.local.reader import BOOKMARK, LocalReader, require_store
+from semsearch.stores.local.location import require_store
+from semsearch.stores.local.reader import BOOKMARK, LocalReader
 from semsearch.stores.local.row_checksums import COLUMNS, passage_crc
 from semsearch.stores.local.schema import FLOAT16, compress, vector_crc
 from semsearch.stores.local.space_vectors import SpaceVectors

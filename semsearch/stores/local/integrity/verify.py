@@ -16,8 +16,9 @@ from itertools import islice
 import numpy as np
 
 from semsearch.errors import Locked, SemsearchError
-from semsearch.stores.local import commit_record, full_text_check, schema, sqlite
+from semsearch.stores.local import commit_record, schema, sqlite
 from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.integrity import full_text_check
 from semsearch.stores.local.row_checksums import COLUMNS
 from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, decompress, vector_crc
 from semsearch.stores.records import meta_hash, stable_id, text_hash
