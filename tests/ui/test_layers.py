@@ -14,7 +14,8 @@ UI = Path(__file__).parents[2] / "ui"
 PACKAGES = ("semsearch", "semsearch.evaluation", "semsearch.export", "semsearch.prompts", "semsearch.training")
 SHARED = {
     "semsearch.utils.quantities.count",  # the one wording of numbers that commands and pages have in common
-    "semsearch.utils.spreadsheets.cell",  # and what keeps a spreadsheet from running a cell
+    "semsearch.utils.untrusted.cell",  # and what makes the texts of others harmless
+    "semsearch.utils.untrusted.visible",
 }
 
 

@@ -7,6 +7,8 @@ from html import escape
 from itertools import groupby
 from operator import itemgetter
 
+from semsearch.utils.untrusted import visible
+
 LONGEST = 330  # characters shown from the best sentence on
 AROUND, SENTENCE, WORD = "around", "sentence", "word"
 STYLE = """<style>
@@ -32,7 +34,8 @@ def passage(text: str, sentence: tuple[int, int], words: Sequence[tuple[int, int
 
 
 def _marked(text: str, style: str) -> str:
-    return f"<mark>{escape(text)}</mark>" if style == WORD else f'<span class="{style}">{escape(text)}</span>'
+    shown = escape(visible(text))
+    return f"<mark>{shown}</mark>" if style == WORD else f'<span class="{style}">{shown}</span>'
 
 
 def _shown(text: str, sentence: int) -> tuple[int, int]:

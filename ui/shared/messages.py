@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import SemsearchError
+from semsearch.utils.untrusted import visible
 
 LOG = logging.getLogger(__name__)
 Place = DeltaGenerator | None  # where a message is drawn; None: where the page stands
@@ -26,8 +27,8 @@ OPENING = re.compile(r"(?:a|an|cannot|could|it|line|no|nothing|one|only|the|ther
 
 
 def plain(text: str) -> str:
-    """A text that Streamlit's Markdown shows literally: no emphasis, no link, no image, no HTML."""
-    escaped = "".join(f"\\{letter}" if letter in MARKUP else letter for letter in text)
+    """A text that Streamlit's Markdown shows literally: no emphasis, no link, no image, no HTML, no reversed text."""
+    escaped = "".join(f"\\{letter}" if letter in MARKUP else letter for letter in visible(text))
     return " ".join(ADDRESS.sub(rf"\g<0>{WORD_JOINER}", escaped).split("\n"))
 
 

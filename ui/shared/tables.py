@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from semsearch.types import JsonObject
-from semsearch.utils.spreadsheets import cell
+from semsearch.utils.untrusted import cell
 
 from .messages import Place, size
 

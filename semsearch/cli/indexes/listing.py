@@ -13,6 +13,7 @@ from semsearch.cli.output import console, set_aside
 from semsearch.errors import NotFound, SemsearchError
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
+from semsearch.utils.untrusted import visible
 
 
 def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
@@ -76,7 +77,7 @@ def get(
             found = index.get(parse_id(what))
         except NotFound as error:
             raise NotFound(error.message, f"List them: semsearch info {index.name} --documents") from None
-    text = found["text"] if raw else console.safe_text(found["text"])
+    text = found["text"] if raw else visible(found["text"])
     console.result({"index": index.name, **found}, lambda: console.out(text), as_json=as_json)
 
 

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from semsearch.errors import SemsearchError, UsageError
+from semsearch.utils.untrusted import escaped
 
 if TYPE_CHECKING:  # 10 ms that --help does not need
     from semsearch.types import JsonObject
 
-# C0 and C1 controls, line and paragraph separators, and what reverses the direction of text
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _UNSAFE_IN_JSON = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # json escapes the rest itself
 
 
@@ -32,18 +31,7 @@ def safe(text: str) -> str:
     >>> print(safe("two\nlines, \x1b[31mred"))
     two lines, \x1b[31mred
     """
-    return _UNSAFE.sub(_escape, re.sub(r"[\t\n\r\f\v ]+", " ", text))
-
-
-def safe_text(text: str) -> str:
-    r"""`text` with its lines, spaces and tabs, without characters that control a terminal.
-
-      >>> print(safe_text("two
-    lines, [31mred"))
-      two
-        lines, \x1b[31mred
-    """
-    return re.sub(r"[^\t\n]+", lambda line: _UNSAFE.sub(_escape, line[0]), text.replace("\r\n", "\n"))
+    return escaped(re.sub(r"[\t\n\r\f\v ]+", " ", text))
 
 
 def emit(value: object) -> None:
@@ -66,7 +54,7 @@ def error_object(error: SemsearchError) -> JsonObject:
 def print_error(error: SemsearchError) -> None:
     """Print `error: what happened. What to do next.` to stderr. A filter's caret keeps its own line."""
     text = f"{error.message} {error.command}".rstrip()
-    print("error: " + "\n".join(_UNSAFE.sub(_escape, line) for line in text.split("\n")), file=sys.stderr)
+    print("error: " + "\n".join(escaped(line) for line in text.split("\n")), file=sys.stderr)
 
 
 def result(
@@ -171,11 +159,6 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 def _is_number(text: str) -> bool:

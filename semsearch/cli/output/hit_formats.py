@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from semsearch.cli.output import console
 from semsearch.types import Hit, JsonObject, Results
-from semsearch.utils.spreadsheets import cell
+from semsearch.utils.untrusted import cell
 
 if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet
