@@ -31,7 +31,7 @@ def name(request: pytest.FixtureRequest, cli: CommandLine, tmp_path: Path) -> st
     if request.param == "hashing":
         unpack(FIXTURES / "hashing.tar.xz", tmp_path / "home")
     else:
-        cli.ok("restore", FIXTURES / "default.dump")
+        cli.ok("restore", FIXTURES / "default.dump", "--trust")
     return str(request.param)
 
 

@@ -17,6 +17,7 @@ from semsearch import Document, Index
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.types import Role
+from semsearch.utils.passage_context import with_context
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -155,7 +156,8 @@ class IndexModel(RuleBasedStateMachine):
             for name, text in {**self.synced, **self.added}.items()
             if name in self.added or name in self.files
         }
-        expected = brute_force(there, query)
+        titles = {str(one["id"]): one["title"] for one in self.index.documents()}
+        expected = brute_force([Document(name, text, title=titles[name]) for name, text in there.items()], query)
         scores = [hit.scores["cosine"] for hit in hits]
         assert len(hits) == min(k, len(expected))
         assert np.allclose(scores, [score for score, _ in expected[:k]], atol=TOLERANCE)
@@ -164,17 +166,14 @@ class IndexModel(RuleBasedStateMachine):
             assert abs(known[hit.document, hit.text] - hit.scores["cosine"]) < TOLERANCE
 
 
-def brute_force(documents: dict[str, str], query: str) -> list[tuple[float, tuple[str, str]]]:
+def brute_force(documents: list[Document], query: str) -> list[tuple[float, tuple[str, str]]]:
     """(cosine, (document, passage text)) of every passage, best first."""
     encoder = HashingEncoder()
-    pairs = [
-        (name, p.text)
-        for name, text in documents.items()
-        for p in passages(Document(name, text), SPLITTER, encoder.count_tokens)
-    ]
-    if not pairs:
+    cut = [(document, p) for document in documents for p in passages(document, SPLITTER, encoder.count_tokens)]
+    if not cut:
         return []
-    cosines = encoder.encode([text for _, text in pairs], role="passage") @ encoder.encode([query], role="query")[0]
+    texts, pairs = [with_context(*one) for one in cut], [(document.id, p.text) for document, p in cut]
+    cosines = encoder.encode(texts, role="passage") @ encoder.encode([query], role="query")[0]
     return sorted(zip(cosines.tolist(), pairs, strict=True), key=lambda found: -found[0])
 
 
