@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
 from numbers import Integral
@@ -230,7 +231,7 @@ class Index:
         folder, target = settings.index_folder(name, home), settings.index_folder(new, home)
         if cls.exists(target):
             raise UsageError(f"{target} already has an index.", "Choose another name.")
-        with drivers.find(folder).salvage(folder) as source:
+        with closing(drivers.find(folder).salvage(folder)) as source:
             space = source.space()
             likely = "default" if space is None else space.name if space.has_encoder else None
             usual = {"encoder": likely, "splitter": asdict(Splitter()), "context": True, "backend": "auto"}
@@ -443,7 +444,7 @@ class Index:
             _check_page(limit, offset)
             wanted = None if ids is None else set(several(ids, "get", "ids", str))
             last = -1 if limit is None or wanted is not None else offset + limit
-            condition = parse_filter(written(where, values), None)
+            condition = _condition(where, values)
             with self._reader.snapshot():
                 names = self._reader.allowed_documents(condition, limit=last)
                 names = [name for name in names if wanted is None or name in wanted]
@@ -494,7 +495,7 @@ class Index:
         added meanwhile are included where their id is still ahead. Raises UsageError, BadFilter.
         """
         whole_number("size", size)
-        return self._pages(parse_filter(written(where, values), None), size)
+        return self._pages(_condition(where, values), size)
 
     def _pages(self, condition: Filter | None, size: int) -> Iterator[list[JsonObject]]:
         after = ""
@@ -516,7 +517,7 @@ class Index:
 
     def count(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
         """How many documents there are, or how many of them pass a filter. Raises BadFilter."""
-        condition = parse_filter(written(where, values), None)
+        condition = _condition(where, values)
         return len(self) if condition is None else len(self._reader.allowed_documents(condition))
 
     async def acount(self, where: Where | None = None, *, values: Mapping[str, object] | None = None) -> int:
@@ -617,7 +618,7 @@ class Index:
         pair beyond these is not found. Raises UsageError, BadFilter.
         """
         mining.check(threshold=threshold, max_pairs=max_pairs)
-        condition = parse_filter(written(where, values), None)
+        condition = _condition(where, values)
         return mining.passage_pairs(self._reader, self._space, condition, threshold, max_pairs)
 
     def near_duplicates(
@@ -633,8 +634,7 @@ class Index:
         Raises UsageError, BadFilter.
         """
         mining.check(threshold=threshold)
-        names, vectors = mining.document_vectors(self._reader, self._space, parse_filter(written(where, values), None))
-        return [[names[at] for at in group] for group in mining.near_duplicates(vectors, threshold=threshold)]
+        return self._document_groups(where, values, partial(mining.near_duplicates, threshold=threshold))
 
     def clusters(
         self,
@@ -651,8 +651,15 @@ class Index:
         `k` O(n k d). Raises UsageError, BadFilter.
         """
         mining.check_clusters(threshold, min_size, k)
-        names, vectors = mining.document_vectors(self._reader, self._space, parse_filter(written(where, values), None))
-        return [[names[at] for at in group] for group in mining.clustered(vectors, threshold, min_size, k)]
+        clustered = partial(mining.clustered, threshold=threshold, min_size=min_size, k=k)
+        return self._document_groups(where, values, clustered)
+
+    def _document_groups(
+        self, where: Where | None, values: Mapping[str, object] | None, grouped: Callable[[Vectors], list[list[int]]]
+    ) -> list[list[str]]:
+        """The groups that a function finds among the mean vectors of documents, by id."""
+        names, vectors = mining.document_vectors(self._reader, self._space, _condition(where, values))
+        return [[names[at] for at in group] for group in grouped(vectors)]
 
     def skipped(self) -> list[Skipped]:
         """The skipped files, with reasons: of the last run over all that the index follows, and of the runs since.
@@ -871,6 +878,10 @@ def _pool() -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor  # for asynchronous callers only
 
     return ThreadPoolExecutor(max_workers=4, thread_name_prefix="semsearch")
+
+
+def _condition(where: Where | None, values: Mapping[str, object] | None) -> Filter | None:
+    return parse_filter(written(where, values), None)
 
 
 def _check_page(limit: int | None, offset: int) -> None:

@@ -17,7 +17,7 @@ from semsearch import Document, Index
 from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.types import Role
-from semsearch.utils.passage_context import with_context
+from semsearch.utils.passage_context import embedded
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -172,7 +172,7 @@ def brute_force(documents: list[Document], query: str) -> list[tuple[float, tupl
     cut = [(document, p) for document in documents for p in passages(document, SPLITTER, encoder.count_tokens)]
     if not cut:
         return []
-    texts, pairs = [with_context(*one) for one in cut], [(document.id, p.text) for document, p in cut]
+    texts, pairs = [embedded(*one) for one in cut], [(document.id, p.text) for document, p in cut]
     cosines = encoder.encode(texts, role="passage") @ encoder.encode([query], role="query")[0]
     return sorted(zip(cosines.tolist(), pairs, strict=True), key=lambda found: -found[0])
 

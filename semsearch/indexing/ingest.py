@@ -31,10 +31,9 @@ from semsearch.stores.records import (
     check_document,
     meta_hash,
     text_hash,
-    to_json,
 )
 from semsearch.types import Document, EncoderProtocol, JsonObject, Passage, Skipped
-from semsearch.utils.passage_context import with_context
+from semsearch.utils.passage_context import embedded
 from semsearch.utils.reasons import shortened
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ class Ingest:
         has been read; it is called for the last document of a batch. Raises Unreadable for a document that cannot be
         stored.
         """
-        check_document(document)
+        metadata = check_document(document)
         if document.id in self.seen:
             return already_used(document, origin, self.seen[document.id])
         self.seen[document.id] = origin.key if origin else None
@@ -167,7 +166,7 @@ class Ingest:
             cut = passages(document, splitter, self._encoder.count_tokens)
             self._pending.append(_Pending(document, origin, cut, vector, bookmark, outcome))
             self._waiting += len(cut)
-        self._characters += len(document.text) + len(to_json(dict(document.metadata)))
+        self._characters += len(document.text) + len(metadata)
         if max(self._waiting, len(self._refresh)) >= BATCH or self._characters >= BATCH_CHARACTERS:
             self.flush(last=False)
         return outcome
@@ -230,11 +229,11 @@ class Ingest:
         measure = null_distribution.is_due(self._writer.reader, self._space, null_distribution.DOUBLED)
         self._update_vector_index("grown" if measure else "doubled")  # first: the measurement searches
         if measure:
-            self.refresh_null_distribution(null_distribution.DOUBLED)
+            self._measure_null_distribution()
 
     def _texts(self, item: _Pending) -> list[str]:
         """The texts to embed for the passages of a document."""
-        return [with_context(item.document, one) if self._context else one.text for one in item.passages]
+        return [embedded(item.document, one, with_context=self._context) for one in item.passages]
 
     def _update_vector_index(self, when: Rebuild) -> None:
         """Searches are right without the new cache, so its failure does not end the run; there is no second trial."""
@@ -246,18 +245,23 @@ class Ingest:
             self._caches_fail = True
             self.report.warnings.append(f"while the run went on, no vector cache could be built: {error}")
 
-    def refresh_null_distribution(self, factor: float = null_distribution.GROWN) -> None:
-        """Measure the null distribution where it is due; the texts encoded for that are not counted."""
-        if self._unmeasurable or not null_distribution.is_due(self._writer.reader, self._space, factor):
+    def refresh_null_distribution(self) -> None:
+        """Measure the null distribution where it is due."""
+        if null_distribution.is_due(self._writer.reader, self._space):
+            self._measure_null_distribution()
+
+    def _measure_null_distribution(self) -> None:
+        """Measure it, unless that has failed before; the texts encoded for that are not counted."""
+        if self._unmeasurable:
             return
-        embedded, truncated = self._encoder.embedded, replace(self._encoder.truncation)
+        count, truncated = self._encoder.embedded, replace(self._encoder.truncation)
         try:
             null_distribution.measure(self._writer, self._space, self._encoder)
         except EncodingFailed as error:
             self._unmeasurable = True
             self.report.warnings.append(f"hits have no strength, because it could not be measured: {error}")
-        if embedded is not None and self._embedded_before is not None:
-            self._embedded_before += (self._encoder.embedded or 0) - embedded
+        if count is not None and self._embedded_before is not None:
+            self._embedded_before += (self._encoder.embedded or 0) - count
         self._truncated_before.passages += self._encoder.truncation.passages - truncated.passages
         self._truncated_before.tokens += self._encoder.truncation.tokens - truncated.tokens
 

@@ -13,8 +13,8 @@ from semsearch.indexing.file_status import UNSURE
 from semsearch.indexing.ingest import BATCH
 from semsearch.stores.protocol import SalvageReader, StoreWriter
 from semsearch.stores.records import Entry, Salvaged, Source, Space
-from semsearch.types import EncoderProtocol, Passage, Progress, SalvageReport, Skipped
-from semsearch.utils.passage_context import with_context
+from semsearch.types import EncoderProtocol, Progress, SalvageReport, Skipped
+from semsearch.utils.passage_context import embedded
 
 
 class Salvager:
@@ -70,15 +70,12 @@ class Salvager:
         missing = [at for at, row in enumerate(rows) if row is None]
         if missing:
             self._require_encoder("a vector is damaged")
-            texts = [self._text(found, cut[at]) for at in missing]
+            texts = [embedded(found.document, cut[at], with_context=self._context) for at in missing]
             for at, row in zip(missing, self._encoder.encode(texts, role="passage"), strict=True):
                 rows[at] = row[None]
             self._embedded += len(missing)
         vectors = [row for row in rows if row is not None] or [np.empty((0, self._space.dim), np.float32)]
         return Entry(found.document, self._file(found.source), cut, np.concatenate(vectors))
-
-    def _text(self, found: Salvaged, passage: Passage) -> str:
-        return with_context(found.document, passage) if self._context else passage.text
 
     def _require_encoder(self, damage: str) -> None:
         if not self._no_encoder:

@@ -29,7 +29,7 @@ from semsearch.indexing.refusals import Refusals
 from semsearch.indexing.sources import Root, Roots, SyncOptions
 from semsearch.stores import drivers
 from semsearch.stores.protocol import StoreWriter
-from semsearch.stores.records import DocumentStamp, Source
+from semsearch.stores.records import Bookmark, DocumentStamp, Source
 from semsearch.types import Document, Progress, Skipped
 
 LOG = logging.getLogger(__name__)
@@ -150,7 +150,7 @@ class _Run:
             return
         if known is None and self._take_moved(file, source):
             return
-        at_work = self._begin(file, known, found)
+        at_work = self._begin(file, known, found, bookmark)
         left = set(self._reader.documents_of(known.id)) if known and not at_work.exact else set()
         skipped = len(self.ingest.report.skipped)
         read = at_work.start.at if at_work.start else 0
@@ -169,10 +169,9 @@ class _Run:
             self.writer.delete(sorted(left))
             self.ingest.report.count("deleted", len(left))
 
-    def _begin(self, file: _File, known: Source | None, found: Content) -> Reading:
+    def _begin(self, file: _File, known: Source | None, found: Content, bookmark: Bookmark | None) -> Reading:
         """The reading of a file, from its bookmark on if it has one that is right."""
         stored = self._stored(known) if known else 0
-        bookmark = None if known is None or self.options.force else known.bookmark
         fields = replace(file.root.fields, max_bytes=file.root.rules.max_bytes)
         at_work = reading.begin(file.uri, file.found.path, file.root.kind, fields, found, stored, bookmark)
         if at_work.start is not None:

@@ -25,9 +25,9 @@ from semsearch.search.query_check import check, texts_to_encode
 from semsearch.stores import foreign_questions
 from semsearch.stores.protocol import Allowed, Lexical, StoreReader
 from semsearch.stores.records import Space
-from semsearch.types import Document, Hit, JsonObject, Passage, Query, Results
+from semsearch.types import Document, Hit, JsonObject, Query, Results
 from semsearch.utils import strength
-from semsearch.utils.passage_context import with_context
+from semsearch.utils.passage_context import embedded
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -182,9 +182,13 @@ class Searcher:
         from semsearch.documents import loaders  # 30 ms, and few queries name a file
 
         encoder, recipe = self.queries.encoder, self._reader.recipe()
-        splitter, embedded = Splitter(**recipe["splitter"]), with_context if recipe.get("context") else _text_alone
-        documents = [found for found in loaders.load(path) if isinstance(found, Document)]
-        cut = [embedded(one, part) for one in documents for part in passages(one, splitter, encoder.count_tokens)]
+        splitter, context = Splitter(**recipe["splitter"]), recipe.get("context", False)
+        cut = [
+            embedded(one, part, with_context=context)
+            for one in loaders.load(path)
+            if isinstance(one, Document)
+            for part in passages(one, splitter, encoder.count_tokens)
+        ]
         if not cut:
             raise UsageError(f"{path} has no text to compare with.", "Name a file with text in it.")
         before = encoder.truncation.tokens
@@ -326,10 +330,6 @@ class Searcher:
                 f"and a likely match has {strength.LIKELY} or more."
             )
         return best >= strength.LIKELY
-
-
-def _text_alone(_: Document, passage: Passage) -> str:
-    return passage.text
 
 
 def _words(query: Query) -> str:

@@ -76,9 +76,8 @@ class SalvageReader(Protocol):
 
     lost: list[Skipped]  # so far, each with the reason; complete once `documents` has been read to the end
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
+    def close(self) -> None:
+        """Close the files."""
 
     def count(self) -> int:
         """How many documents there should be; 0 where that cannot be read."""

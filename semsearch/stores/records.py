@@ -162,9 +162,10 @@ def to_json(value: object) -> str:
         raise Unreadable(f"it contains a value that JSON cannot represent: {error}") from error
 
 
-def check_document(document: Document) -> None:
-    """Raise Unreadable, with the reason, for a document that cannot be stored exactly; UsageError for a wrong type.
+def check_document(document: Document) -> str:
+    """The metadata of a document that can be stored exactly, as JSON.
 
+    Raises Unreadable, with the reason, for a document that cannot, and UsageError for a wrong type.
     An unpaired surrogate is no character: UTF-8 has no form for it, and neither SQLite nor a tokenizer takes
     it. NUL and every other character can be stored.
     """
@@ -188,3 +189,4 @@ def check_document(document: Document) -> None:
             text.encode()
         except UnicodeEncodeError as error:
             raise Unreadable(f"character {error.start} is an unpaired surrogate: not valid Unicode") from error
+    return metadata

@@ -31,9 +31,9 @@ def context(document: Document, passage: Passage) -> str:
     return " > ".join(name for name in names if name.casefold() not in text)[:LONGEST].rstrip()
 
 
-def with_context(document: Document, passage: Passage) -> str:
-    """The text that is embedded for a passage: its context as first paragraph."""
-    before = context(document, passage)
+def embedded(document: Document, passage: Passage, *, with_context: bool = True) -> str:
+    """The text that is embedded for a passage: its context as first paragraph, unless the index is without."""
+    before = context(document, passage) if with_context else ""
     return f"{before}\n\n{passage.text}" if before else passage.text
 
 

@@ -15,13 +15,10 @@ import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
 from chromium import ask, browsing, entered, needs_chromium, text, until
-from helpers.served import Server, running
+from helpers.served import SECRET, Server, home_with_a_secret, running
 from selenium.webdriver.common.by import By
 
-from semsearch import Document, Index
-
 pytestmark = needs_chromium
-SECRET = "the boiler is under the stairs"
 LOCKED = "This page needs the address that semsearch ui printed"
 FOREIGN = """<!doctype html><title>waiting</title>
 <a id="link" href="{address}/?q=boiler">a link</a> <a id="entrance" href="{printed}">the printed address</a>
@@ -53,10 +50,7 @@ document.head.append(script);
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("home")
-    with Index.create("house", encoder="hashing", home=home) as index:
-        index.add([Document("note.txt", SECRET)])
-    return home
+    return home_with_a_secret(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture

@@ -16,7 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from semsearch import Document, Index
+
 PATIENCE = 120  # seconds; a machine may be busy
+SECRET = "the boiler is under the stairs"
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,13 @@ class Server:
         status, headers, _ = self.get(f"/?token={self.token}")
         assert status == 200
         return headers["set-cookie"].partition(";")[0]
+
+
+def home_with_a_secret(home: Path) -> Path:
+    """`home` with the index `house`, in which SECRET is."""
+    with Index.create("house", encoder="hashing", home=home) as index:
+        index.add([Document("note.txt", SECRET)])
+    return home
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from semsearch import Document, Encoder, Index
-from semsearch.utils.passage_context import with_context
+from semsearch.utils.passage_context import embedded
 
 LONG = " ".join(f"It has a sentence number {number} about nothing in particular." for number in range(60))
 
@@ -116,6 +116,6 @@ def test_context_is_short_and_says_nothing_twice() -> None:
     from semsearch.types import Passage
 
     document = Document("a", "x", title="  A\n title ")
-    assert with_context(document, Passage(0, 4, "Text", heading="A title")) == "A title\n\nText"
-    assert with_context(document, Passage(0, 9, "A  TITLE x", heading="A title")) == "A  TITLE x"
-    assert len(with_context(document, Passage(0, 1, "x", heading="y" * 1000))) < 200
+    assert embedded(document, Passage(0, 4, "Text", heading="A title")) == "A title\n\nText"
+    assert embedded(document, Passage(0, 9, "A  TITLE x", heading="A title")) == "A  TITLE x"
+    assert len(embedded(document, Passage(0, 1, "x", heading="y" * 1000))) < 200

@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.served import Server, free_port, running
-
-from semsearch import Document, Index
+from helpers.served import SECRET, Server, free_port, home_with_a_secret, running
 
 pytest.importorskip("semsearch_ui")
 pytest.importorskip("streamlit")
@@ -27,7 +25,6 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-SECRET = "the boiler is under the stairs"
 HANDSHAKE = {
     "Connection": "Upgrade",
     "Upgrade": "websocket",
@@ -63,10 +60,7 @@ print(json.dumps([[r.path, sorted(getattr(r, "methods", None) or ["GET"]), type(
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("home")
-    with Index.create("house", encoder="hashing", home=home) as index:
-        index.add([Document("note.txt", SECRET)])
-    return home
+    return home_with_a_secret(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="module")

@@ -50,6 +50,16 @@ def said(page: AppTest) -> str:
     return "\n".join(each.value.replace("\\", "") for each in alerts)
 
 
+def created(name: str) -> AppTest:
+    """The page after an index with this name has been made by it, with `hashing` and the options untouched."""
+    page = shown()
+    page.text_input(key="new.name").set_value(name)
+    page.selectbox(key="new.encoder").set_value("hashing")
+    click(page, "Create it")
+    assert ended(name) == "done"
+    return page
+
+
 def test_every_index_is_shown_with_its_encoder_and_what_serves_it(notes: Path) -> None:
     page = shown()
     [row] = rows(page, "backend")
@@ -82,11 +92,7 @@ def test_an_index_is_made_with_an_encoder_of_the_list(home: Path) -> None:
 
 
 def test_a_new_index_is_the_current_one(notes: Path) -> None:
-    page = shown()
-    page.text_input(key="new.name").set_value("alpha")
-    page.selectbox(key="new.encoder").set_value("hashing")
-    click(page, "Create it")
-    assert ended("alpha") == "done"
+    page = created("alpha")
     assert again(page).selectbox(key="n").value == "alpha" and "any more" not in said(page)
 
 
@@ -205,11 +211,7 @@ def test_an_index_is_made_as_the_options_say(home: Path) -> None:
 
 
 def test_untouched_options_are_those_of_the_command_line(home: Path) -> None:
-    page = shown()
-    page.text_input(key="new.name").set_value("new")
-    page.selectbox(key="new.encoder").set_value("hashing")
-    click(page, "Create it")
-    assert ended("new") == "done"
+    created("new")
     Index.create("usual", encoder="hashing").close()
     with Index.open("new") as made, Index.open("usual") as usual:
         assert made.info()["recipe"] == usual.info()["recipe"]

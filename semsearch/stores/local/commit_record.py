@@ -12,8 +12,9 @@ Two lines take turns, each with a checksum, so that a line cut by a power failur
 from __future__ import annotations
 
 import os
+import sqlite3
 import zlib
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,15 +40,17 @@ def acknowledged(folder: Path) -> int:
     return max(_number(content[:_LINE]), _number(content[_LINE:]))
 
 
-def loss(folder: Path) -> str | None:
+def loss(folder: Path, reader: sqlite3.Connection | None = None) -> str | None:
     """Which acknowledged commits are missing in `folder`, a sentence; None where all are there. Raises Corrupt.
 
-    The number on record is read first, and the database by a connection of its own: a commit in between is no loss.
+    The number on record is read first, and then the database, by `reader`, which is outside a transaction, or by a
+    connection of its own: a commit in between is no loss.
     """
     recorded = acknowledged(folder)
     if not recorded:
         return None
-    with sqlite.translated(folder), closing(sqlite.connect_reader(folder / DATABASE)[0]) as connection:
+    with sqlite.translated(folder), ExitStack() as opened:
+        connection = reader or opened.enter_context(closing(sqlite.connect_reader(folder / DATABASE)[0]))
         rows = connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchall()
     present = int(rows[0][0]) if rows else 0
     if present >= recorded:

@@ -181,7 +181,7 @@ class Connection:
 
     def _warn_of_a_loss(self) -> None:
         with suppress(SemsearchError):  # what can be read stays readable; `verify` names the rest
-            if loss := commit_record.loss(self.folder):
+            if loss := commit_record.loss(self.folder, self.raw):
                 LOG.warning("%s %s", loss, commit_record.COMMAND)
 
     def _open_writer(self) -> sqlite3.Connection:
