@@ -76,7 +76,7 @@ def test_it_is_verified_compacted_dumped_and_restored_as_any_other(index: Index,
     index.delete(["d1"])
     index.compact()
     index.rebuild("exact")
-    assert index.verify() == [] and index.audit(sample=2, k=1)["recall"] == 1.0
+    assert index.verify() == [] and index.audit(sample=2, k=1)["drift"] is None
     index.dump(tmp_path / "own.dump")
     with Index.restore(tmp_path / "own.dump", tmp_path / "restored") as again:
         assert again.search(vector=np.eye(3, DIM)[2], k=1)[0].document == "d2" and again.verify() == []

@@ -196,6 +196,9 @@ class StoreReader(Protocol):
         Raises BadFilter, UnknownName for a metadata key that no document has, UsageError for an entry without a letter.
         """
 
+    def only(self, ids: Ids) -> Allowed:
+        """These passages, ascending, as if a filter had let them pass."""
+
     def allowed_documents(self, condition: Filter | None, *, after: str = "", limit: int = -1) -> list[str]:
         """Ids, sorted, of the documents that pass the filter: the first `limit` of those above the id `after`.
 
@@ -219,9 +222,6 @@ class StoreReader(Protocol):
     # ---- verification
     def verify(self, progress: Callable[[Progress], None]) -> list[str]:
         """Every problem, a sentence each; an empty list is good. An exception of `progress` ends the checks."""
-
-    def audit(self, space: int, *, sample: int, k: int) -> JsonObject:
-        """Recall and speed of dense search against exact search, on stored vectors."""
 
 
 class StoreWriter(Protocol):

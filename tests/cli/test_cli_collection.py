@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from helpers.commandline import CommandLine
 
+from semsearch import Index
+
 TEXTS = {f"{animal}.txt": f"A note about the {animal}, number {at}." for at, animal in enumerate(
     ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay", "kite", "lynx"))}  # fmt: skip
 
@@ -241,12 +243,22 @@ def test_dump_and_restore_are_a_round_trip(animals: CommandLine, tmp_path: Path)
     assert [one["index"] for one in animals.ok("list", "--json").json["indexes"]] == ["animals", "copy"]
 
 
-def test_audit_measures_recall_and_can_fail(animals: CommandLine) -> None:
+def test_audit_says_what_is_exact_and_what_is_stale(animals: CommandLine) -> None:
     shown = animals.ok("audit", "--sample", 5, "-k", 3, "--json").json
-    assert (shown["schema"], shown["index"]) == (1, "animals")
-    assert shown["recall"] == 1.0
-    assert "recall" in animals.ok("audit", "animals").out
+    assert (shown["schema"], shown["index"], shown["exact"], shown["recall"]) == (1, "animals", True, None)
+    assert shown["drift"]["changed"] == 0 and shown["files"] == {"current": 12}
+    text = animals.ok("audit", "animals").out
+    assert "exact search" in text and "0 passages with the text of another" in text
     assert animals.ok("audit", "--fail-under", 1).code == 0
+
+
+def test_audit_fails_under_a_recall_that_is_not_reached(animals: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {**animals.ok("audit", "--json").json, "exact": False, "recall": 0.9, "recall_filtered": 0.7}
+    found["plan"] = {"backend": "ivf", "why": "many vectors"}
+    monkeypatch.setattr(Index, "audit", lambda *_, **__: found)
+    assert "0.9000" in animals.ok("audit", "--fail-under", 0.7).out
+    failed = animals("audit", "--fail-under", 0.8)
+    assert failed.code == 5 and "recall 0.700 is below 0.8." in failed.err
 
 
 def test_eval_measures_an_index_on_judgements(animals: CommandLine, tmp_path: Path) -> None:

@@ -823,11 +823,14 @@ def test_maintenance_changes_no_answer(made: tuple[StoreWriter, Space]) -> None:
     assert writer.reader.verify(lambda _: None) == []
 
 
-def test_an_audit_says_how_many_queries_it_asked_and_what_was_found(made: tuple[StoreWriter, Space]) -> None:
+def test_passages_are_chosen_by_id_as_by_a_filter(made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
-    report = writer.reader.audit(space.id, sample=5, k=2)
-    assert set(report) >= {"queries", "k", "recall", "recall_filtered", "ms", "ms_exact", "plan"}
-    assert (report["queries"], report["k"], report["recall"]) == (5, 2, 1.0)
+    everything = writer.reader.vector_ids(space.id)
+    allowed = writer.reader.only(everything[:3])
+    found = writer.reader.dense(space.id, next(iter(writer.reader.vectors(space.id)))[1][:2], 5, allowed)
+    assert len(allowed) == 3
+    assert {row[row >= 0].size for row in found.ids} == {3}
+    assert set(found.ids[found.ids >= 0].tolist()) == set(everything[:3].tolist())
 
 
 # ---- an index over any store

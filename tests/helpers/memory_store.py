@@ -10,7 +10,6 @@ import json
 import math
 import re
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -323,6 +322,9 @@ class MemoryReader:
                 and all(_has_phrase(_words(passage.text), words) for words in phrases)
             )
 
+    def only(self, ids: Ids) -> MemoryAllowed:
+        return MemoryAllowed(ids.tolist())
+
     def allowed_documents(self, condition: Filter | None, *, after: str = "", limit: int = -1) -> list[str]:
         with self.snapshot():
             state = self._state()
@@ -414,15 +416,6 @@ class MemoryReader:
         state = self._state()
         keys = [key for stored in state.documents.values() for key in stored.ids]
         return ["a passage id is used twice."] if len(keys) != len(set(keys)) else []
-
-    def audit(self, space: int, *, sample: int, k: int) -> JsonObject:
-        with self.snapshot():
-            ids, rows = self._matrix(space)
-            began = time.perf_counter()
-            dense = self.dense(space, rows[:sample], k)
-            ms = (time.perf_counter() - began) * 1000 / max(1, min(sample, len(ids)))
-        perfect: JsonObject = {"recall": 1.0, "recall_filtered": 1.0, "ms": ms, "ms_exact": ms}
-        return {"queries": min(sample, len(ids)), "k": k, **perfect, "plan": dense.plan}
 
 
 class MemoryWriter:

@@ -11,7 +11,6 @@ from semsearch.stores.local.integrity.verify import verify as verify_tables
 from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.records import DocumentStamp, Space
 from semsearch.types import Progress
-from semsearch.vector_index.audit import audit as audit_searcher
 from semsearch.vector_index.cache_files import CacheFile, OpenCache
 from semsearch.vector_index.searcher import VectorSearcher
 
@@ -72,12 +71,6 @@ def rebuild(store: LocalWriter, space: Space, backend: str = "auto") -> CacheFil
 def check(store: Store, space: Space) -> list[str]:
     """The differences between the caches of a space and the store."""
     return space_vectors(store, space).problems()
-
-
-def audit(store: Store, space: Space, sample: int = 200, **limits: int) -> dict[str, Any]:
-    """Recall and speed of dense search."""
-    with store.connection.snapshot():
-        return audit_searcher(DenseSearch(store, space, **limits).searcher, sample=sample)
 
 
 class DenseSearch:

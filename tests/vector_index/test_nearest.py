@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from helpers.opened import DenseSearch, audit, rebuild, space_vectors
+from helpers.opened import DenseSearch, rebuild, space_vectors
 from helpers.vectorstores import add, entry, new, some_vectors, truth
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -168,34 +168,6 @@ def test_memory_of_an_exact_pass_does_not_grow_with_the_queries(
 def test_a_query_of_another_width_is_refused(notes: tuple[LocalWriter, Space]) -> None:
     with pytest.raises(SemsearchError, match="query"):
         DenseSearch(*notes).search(some_vectors(1, dim=8), 3)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_an_audit_proves_recall_on_stored_vectors(notes: tuple[LocalWriter, Space], backend: str) -> None:
-    store, space = notes
-    rebuild(store, space, backend)
-    report = audit(store, space, sample=50, **ALWAYS_CACHED)
-    assert report["queries"] == 50 and report["plan"]["backend"].startswith(backend)
-    assert 0.97 <= report["recall"] <= 1 and 0.97 <= report["recall_filtered"] <= 1
-    assert report["ms"] > 0 and report["ms_exact"] > 0
-
-
-def test_an_audit_notices_a_backend_that_misses(
-    notes: tuple[LocalWriter, Space], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, space = notes
-    rebuild(store, space, "exact")
-    from semsearch.vector_index.backends.exact import Backend
-
-    honest = Backend.search
-    monkeypatch.setattr(Backend, "search", lambda self, queries, *rest: honest(self, -queries, *rest))
-    assert audit(store, space, sample=30, **ALWAYS_CACHED)["recall"] < 0.5
-
-
-def test_an_audit_of_an_empty_index_is_no_error(tmp_path: Path) -> None:
-    store, space = new(tmp_path / "empty")
-    with store:
-        assert audit(store, space)["queries"] == 0
 
 
 class AgedIndex(RuleBasedStateMachine):

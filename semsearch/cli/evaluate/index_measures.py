@@ -1,4 +1,4 @@
-"""`audit` and `eval`: an index measured against exact search and against relevance judgements."""
+"""`eval` of an index: its hits measured against relevance judgements."""
 
 from __future__ import annotations
 
@@ -12,37 +12,12 @@ from semsearch.cli.commands import EVAL
 from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOption, check_report, index_run, save
 from semsearch.cli.input_files import read_qrels, read_queries
 from semsearch.cli.lookup import choose_index, open_index, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameArgument, NameOption, complete_index
+from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, complete_index
 from semsearch.cli.output import console
-from semsearch.errors import GateFailed, UsageError
+from semsearch.errors import UsageError
 from semsearch.evaluation.report import Measurement
 from semsearch.evaluation.retrieval import evaluate, ranked
 from semsearch.types import JsonObject, Mode
-
-
-def audit(
-    ctx: typer.Context,
-    name: NameArgument = None,
-    named: NameOption = None,
-    sample: Annotated[int, typer.Option(metavar="N", min=1, help="Number of stored vectors to search for.")] = 200,
-    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of neighbours to compare.")] = 10,
-    fail_under: Annotated[
-        float | None, typer.Option(metavar="R", min=0.0, max=1.0, help="Exit 5 if recall is below R.")
-    ] = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Measure recall and speed of the vector index against exact search.
-
-    The queries are stored vectors of the index.
-    """
-    with open_index(ctx.obj, choose_index(ctx.obj, name, named)) as index:
-        found = index.audit(sample=sample, k=k)
-    failed = None
-    if fail_under is not None and found["recall"] < fail_under:
-        fix = f"Use another backend: semsearch index -n {index.name} --backend-type flat"
-        failed = GateFailed(f"recall {found['recall']:.3f} is below {fail_under:g}.", fix)
-    found = {"index": index.name, **found}
-    console.result(found, found, as_json=as_json, failed=failed)
 
 
 def complete_first(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -34,7 +34,6 @@ from semsearch.stores.records import (
 from semsearch.types import Document, Facet, JsonObject, Mark, Progress
 from semsearch.utils.globs import matches
 from semsearch.utils.strength import LENGTHS, QUANTILES, NullDistribution
-from semsearch.vector_index.audit import audit
 from semsearch.vector_index.searcher import VectorSearcher
 
 if TYPE_CHECKING:
@@ -295,6 +294,9 @@ class LocalReader:
             parts += [lexical.containing(self._db.raw, must)] if must else []
         return AllowedIds(reduce(np.intersect1d, parts)) if parts else None
 
+    def only(self, ids: Ids) -> AllowedIds:
+        return AllowedIds(ids)
+
     def allowed_documents(self, condition: Filter | None, *, after: str = "", limit: int = -1) -> list[str]:
         with self.snapshot():
             if condition is None:
@@ -328,10 +330,6 @@ class LocalReader:
         found = verify.verify(self._db, progress)
         spaces = [SpaceVectors(self._db, space) for (space,) in self._db.rows("SELECT id FROM spaces")]
         return found + [problem for space in spaces for problem in space.problems()]
-
-    def audit(self, space: int, *, sample: int, k: int) -> JsonObject:
-        with self.snapshot():
-            return audit(VectorSearcher(SpaceVectors(self._db, space)), sample=sample, k=k)
 
 
 def _filters() -> ModuleType:
