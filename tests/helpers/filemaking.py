@@ -48,6 +48,11 @@ def pdf(path: Path, pages: list[list[str]], outline: list[tuple[str, int]] = ())
 
 
 def save_pdf(path: Path, objects: list[bytes]) -> None:
+    """Write `pdf_of` these objects."""
+    path.write_bytes(pdf_of(objects))
+
+
+def pdf_of(objects: list[bytes]) -> bytes:
     """A PDF of these objects, numbered from 1; the first one is the catalogue."""
     out = b"%PDF-1.4\n"
     offsets = []
@@ -57,8 +62,7 @@ def save_pdf(path: Path, objects: list[bytes]) -> None:
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     start = len(out)
     out += b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, table)
-    out += b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
-    path.write_bytes(out)
+    return out + b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
 
 
 def docx(path: Path, body: str, **members: str) -> None:
