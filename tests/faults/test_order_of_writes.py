@@ -1,0 +1,94 @@
+"""What another process would find after every single commit, which is what a kill at that moment leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers.opened import verify
+from helpers.stores import entry, made
+
+from semsearch import Index
+from semsearch.indexing.file_status import UNFINISHED
+from semsearch.indexing.ingest import BATCH
+from semsearch.stores.local import open_reader
+from semsearch.stores.local.commit_record import CommitRecord
+from semsearch.stores.local.reader import LocalReader
+
+Look = Callable[[LocalReader, int], None]
+
+
+@pytest.fixture
+def at_every_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Look], list[int]]:
+    """Calls a function with a new reader and the number of each commit from now on; the list of those numbers."""
+    record = CommitRecord.acknowledge
+    numbers: list[int] = []
+
+    def begin(look: Look) -> list[int]:
+        def looking(self: CommitRecord, number: int) -> None:
+            with open_reader(folder) as reader:
+                look(reader, number)
+            numbers.append(number)
+            record(self, number)
+
+        monkeypatch.setattr(CommitRecord, "acknowledge", looking)
+        return numbers
+
+    return begin
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "notes"
+
+
+def test_texts_and_vectors_of_a_batch_are_one_commit(
+    folder: Path, at_every_commit: Callable[[Look], list[int]]
+) -> None:
+    store, space = made(folder, 3)
+
+    def look(reader: LocalReader, _: int) -> None:
+        assert verify(reader) == []
+
+    numbers = at_every_commit(look)
+    for change in (
+        lambda: store.replace([entry("new", "One. Two. 日本語の文"), entry("d1", "Another text")], space.id),
+        lambda: store.rename("new", "newer"),
+        lambda: store.refresh("newer", {"year": 2020}, "Title"),
+        lambda: store.delete(["newer", "d0"]),
+        lambda: store.update_vector_index(space.id, "flat", when="always"),
+    ):
+        before = len(numbers)
+        change()
+        assert len(numbers) == before + 1
+    store.close()
+
+
+def test_a_commit_goes_on_record_once_it_is_on_disk(folder: Path, at_every_commit: Callable[[Look], list[int]]) -> None:
+    store, space = made(folder, 1)
+    seen: list[int] = []
+    numbers = at_every_commit(lambda reader, _: seen.append(reader.version()))
+    store.replace([entry("a", "x"), entry("b", "y")], space.id)
+    store.delete(["a"])
+    assert seen == numbers and len(numbers) == 2
+    store.close()
+
+
+def test_a_file_counts_as_read_with_its_last_document(
+    folder: Path, at_every_commit: Callable[[Look], list[int]], tmp_path: Path
+) -> None:
+    file, count = tmp_path / "many.jsonl", 2 * BATCH + 10
+    file.write_text("".join(f'{{"text": "Engine {n} turns."}}\n' for n in range(count)))
+    found: list[tuple[int, bool]] = []
+
+    def look(reader: LocalReader, _: int) -> None:
+        for source in reader.sources().values():
+            found.append((reader.counts()["documents"], source.size == UNFINISHED))
+
+    with Index.create(folder, encoder="hashing") as index:
+        at_every_commit(look)
+        index.sync([file])
+    assert {documents for documents, _ in found} >= {BATCH, 2 * BATCH, count}
+    assert all(unfinished for documents, unfinished in found if documents < count)
+    assert not found[-1][1]
