@@ -26,7 +26,10 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 SCRIPTS = CHECKOUT / "scripts"
 SAMPLE = SCRIPTS / "sample"
 SOURCES = SCRIPTS / "sample_sources"
-SHELL = [SCRIPTS / "demo", SCRIPTS / "test", SCRIPTS / "check", CHECKOUT / ".ci" / "run"]
+SHELL = [
+    *(SCRIPTS / name for name in ("audit_dependencies", "check", "demo", "faults", "lock", "test")),
+    CHECKOUT / ".ci" / "run",
+]
 DEMO = {
     "why does my loaf collapse in the oven": "cooking/dough-that-rose-too-long.md",
     "my toddler spilled hot coffee on his arm": "health/burns-first-aid.html",
