@@ -1,4 +1,4 @@
-"""docs/architecture.md and CONTRIBUTING.md name what is there, and the drawing has every package."""
+"""docs/architecture.md and other pages name what is there, and the drawing has every package."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGE = (CHECKOUT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGES = ["docs/architecture.md", "docs/trust.md", "CONTRIBUTING.md", "README.md"]
 PATH = re.compile(r"`((?:semsearch|ui|tests|scripts|docs|indexes)/[\w./]+)`")
 
 
-@pytest.mark.parametrize("name", ["docs/architecture.md", "CONTRIBUTING.md", "README.md"])
+@pytest.mark.parametrize("name", PAGES)
 def test_every_path_it_names_exists(name: str) -> None:
     named = set(PATH.findall((CHECKOUT / name).read_text(encoding="utf-8")))
     assert named
     assert sorted(path for path in named if not (CHECKOUT / path).exists()) == []
 
 
-@pytest.mark.parametrize("name", ["docs/architecture.md", "CONTRIBUTING.md", "README.md"])
+@pytest.mark.parametrize("name", PAGES)
 def test_every_page_it_links_to_exists(name: str) -> None:
     file = CHECKOUT / name
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.read_text(encoding="utf-8"))
