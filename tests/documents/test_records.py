@@ -13,7 +13,7 @@ import pytest
 from helpers.filemaking import all_of, refusal, sqlite, written
 
 from semsearch.documents import loaders
-from semsearch.errors import UsageError
+from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Skipped
 
 # ---- records
@@ -157,6 +157,14 @@ def test_a_database_without_a_query_says_how_to_read_it(tmp_path: Path) -> None:
     sqlite(tmp_path / "a.db", [])
     assert "choose what to read with a query" in refusal(tmp_path / "a.db")
     assert refusal(written(tmp_path, "b.db", "words")) == "not an SQLite database"
+
+
+def test_a_name_in_a_database_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    sqlite(path, [(1, "T", "words", 2020)])
+    path.write_bytes(path.read_bytes().replace(b"tablenotesnotes", b"tablenot\xffsnotes"))
+    with pytest.raises(Unreadable, match="^the database is damaged: invalid start byte in a name$"):
+        all_of(path, sql="SELECT * FROM notes")
 
 
 # ---- standard input

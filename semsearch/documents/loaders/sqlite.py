@@ -43,6 +43,8 @@ def _documents(connection: sqlite3.Connection, name: str, fields: Fields, sql: s
         cursor = connection.execute(sql)
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise _failure(error, name) from error
+    except UnicodeDecodeError as error:  # in a name that SQLite quotes in a message
+        raise Unreadable(f"the database is damaged: {error.reason} in a name") from error
     if cursor.description is None:
         raise UsageError(
             "the query of an SQLite database must be one SELECT.",
