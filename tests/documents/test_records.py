@@ -163,7 +163,7 @@ def test_a_name_in_a_database_that_is_no_text_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     sqlite(path, [(1, "T", "words", 2020)])
     path.write_bytes(path.read_bytes().replace(b"tablenotesnotes", b"tablenot\xffsnotes"))
-    with pytest.raises(Unreadable, match="^the database is damaged: invalid start byte in a name$"):
+    with pytest.raises(Unreadable, match="the database is damaged: invalid start byte in a name"):
         all_of(path, sql="SELECT * FROM notes")
 
 
