@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from semsearch.errors import UsageError
 from semsearch.types import EncoderLike, JsonObject, TruncationStats
@@ -90,6 +90,7 @@ class EncoderBackend(BaseEncoder):
     device: str = "cpu"
     bundle: Bundle | None = None
     embedded: int = 0  # texts passed to `encode` so far
+    overlaps: ClassVar[bool] = False  # may run in another thread, and ends when told to (models/workers)
 
     @abstractmethod
     def embed(self, texts: Sequence[str], prompt: Prompt, batch_size: int | None = None) -> Vectors:

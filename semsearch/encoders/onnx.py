@@ -9,8 +9,7 @@ Runtime falls back to the CPU without a warning, so the provider in use is read 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from semsearch.models.batching import Rows, batches_by_length, halve_when_full, 
 from semsearch.models.bundle import Bundle
 from semsearch.models.postprocessing import TRUNCATE
 from semsearch.models.tokenization import Tokenizer
+from semsearch.models.workers import each
 from semsearch.prompts import Prompt
 from semsearch.types import JsonObject
 from semsearch.utils.vectors import unit_rows
@@ -47,6 +47,7 @@ class OnnxBackend(BundleBackend):
     """Runs a bundle whose weights are an ONNX graph. `provider` is the one that ONNX Runtime really uses."""
 
     runtime = "ONNX Runtime"
+    overlaps = True
 
     def __init__(self, bundle: Bundle, *, device: str = "auto", threads: int = 0) -> None:
         self.bundle = bundle
@@ -80,7 +81,7 @@ class OnnxBackend(BundleBackend):
         def fill(batch: NDArray[np.int64]) -> None:
             vectors[batch] = self._run([rows[at] for at in batch])
 
-        _each(fill, batches, self._threads if self.device == "cpu" else 1)
+        each(fill, batches, self._threads if self.device == "cpu" else 1)
         return vectors
 
     def _check(self, prompt: Prompt) -> None:
@@ -190,15 +191,3 @@ def _providers(bundle: Bundle, device: str) -> list[Any]:
         "arena_extend_strategy": "kSameAsRequested",
     }
     return [(CUDA, card), CPU]
-
-
-def _each(work: Callable[[NDArray[np.int64]], None], batches: Sequence[NDArray[np.int64]], workers: int) -> None:
-    """Do `work` for every batch on `workers` threads; ONNX Runtime releases the interpreter lock while it computes.
-
-    Each call has its own pool (0.1 ms): a permanent one would hang after a fork.
-    """
-    if workers == 1 or len(batches) < 2:
-        list(map(work, batches))
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(work, batches))

@@ -3,16 +3,18 @@
 Document ─ text is stored already? skip → splitter.passages → encoder.encode(role="passage")
          → writer.replace(…)      one transaction per batch, acknowledged only after commit
 
+A batch is encoded while the one before is committed and the next one is read (`ahead`); batches are committed in their
+order, by the caller's thread.
+
 `Ingest.put` returns the outcome for a document, and its callers count it in the run's `RunReport`.
 """
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,7 +22,9 @@ from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.no_encoder import refuse_text
 from semsearch.errors import EncodingFailed, SemsearchError
 from semsearch.indexing import halving, null_distribution
+from semsearch.indexing.ahead import Ahead, Encoded
 from semsearch.indexing.file_status import UNFINISHED
+from semsearch.indexing.run_report import Outcome, RunReport
 from semsearch.stores.protocol import Rebuild, StoreWriter
 from semsearch.stores.records import (
     Bookmark,
@@ -32,49 +36,15 @@ from semsearch.stores.records import (
     meta_hash,
     text_hash,
 )
-from semsearch.types import Document, EncoderProtocol, JsonObject, Passage, Skipped
+from semsearch.types import Document, EncoderProtocol, Passage, Skipped
 from semsearch.utils.passage_context import embedded
-from semsearch.utils.reasons import shortened
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 BATCH_CHARACTERS = 8 * 2**20  # of texts and metadata; as objects, metadata may take twenty times the memory
-BATCH = 256  # passages; a kill costs at most this much work, and larger batches were not faster
-Outcome: TypeAlias = Literal["added", "changed", "unchanged", "moved", "deleted"]  # in the words of SyncReport
-
-
-class RunReport:
-    """The outcomes of a run's documents, the skipped ones with the reasons, and warnings.
-
-    `refused`: the files that were too costly to read, as `refusals` records them.
-    """
-
-    def __init__(self) -> None:
-        self.skipped: list[Skipped] = []
-        self.warnings: list[str] = []
-        self.refused: list[JsonObject] = []
-        self._documents: Counter[Outcome] = Counter()
-        self._began = time.perf_counter()
-
-    def count(self, outcome: Outcome | Skipped, n: int = 1) -> None:
-        """Count `n` documents with one outcome, or one skipped document."""
-        if isinstance(outcome, Skipped):
-            self.skip(outcome)
-        else:
-            self._documents[outcome] += n
-
-    def skip(self, skipped: Skipped) -> None:
-        """Add a file or document that was skipped, with the reason."""
-        self.skipped.append(shortened(skipped))
-
-    def documents(self) -> dict[str, int]:
-        """The number of documents with each outcome."""
-        return {outcome: self._documents[outcome] for outcome in get_args(Outcome)}
-
-    def seconds(self) -> float:
-        """The time since the run began."""
-        return round(time.perf_counter() - self._began, 3)
+AHEAD_CHARACTERS = 2**20  # of a batch that is encoded while the next is read; larger ones are not kept beside another
+BATCH = 256  # passages; a kill costs at most two batches of work, and larger ones were not faster
 
 
 class _Pending(NamedTuple):
@@ -88,12 +58,21 @@ class _Pending(NamedTuple):
     outcome: Outcome
 
 
-class Ingest:
-    """Takes documents one after the other and commits them in batches; `flush()` commits the rest.
+class _Batch(NamedTuple):
+    """What one transaction commits. `files`: those with a document in it, and how far they were read by then."""
 
-    Memory is bounded by one batch and the largest document. Over a writer of a dry run it only compares. With `context`
-    passages are embedded with their title and heading.
-    `report` is for the callers of `put`.
+    items: Sequence[_Pending]
+    refresh: Sequence[Document]
+    files: Mapping[tuple[str, str], Source]
+    texts: Sequence[str]  # of its passages
+    encoding: Future[Encoded] | None  # in another thread
+
+
+class Ingest:
+    """Takes documents one after the other and commits them in batches; `flush()` commits the rest, `close()` ends it.
+
+    Memory is bounded by one batch, the largest document and AHEAD_CHARACTERS. Over a writer of a dry run it only
+    compares. With `context` passages are embedded with their title and heading. `report` is for the callers of `put`.
     """
 
     def __init__(
@@ -118,6 +97,8 @@ class Ingest:
         self._caches_fail = False
         self._unmeasurable = False  # the encoder fails at the questions that strengths are measured with
         self._force = force
+        self._ahead = Ahead(encoder)
+        self._encoding: _Batch | None = None  # the batch before the pending one
         self._pending: list[_Pending] = []
         self._refresh: list[Document] = []
         self._finished: list[Source] = []
@@ -148,6 +129,7 @@ class Ingest:
         stored.
         """
         metadata = check_document(document)
+        self.settle(at_once=True)
         if document.id in self.seen:
             return already_used(document, origin, self.seen[document.id])
         self.seen[document.id] = origin.key if origin else None
@@ -174,47 +156,76 @@ class Ingest:
     def finish(self, source: Source) -> None:
         """Record the state of a file with the next batch, once all its documents are put: the next run skips it."""
         if not self._writer.dry_run:
+            self.settle(at_once=True)
             self._finished.append(source)
             if len(self._finished) >= BATCH:
                 self.flush(last=False)
 
     def flush(self, *, last: bool = True) -> None:
-        """Commit all that is pending, in one transaction.
+        """Commit what is pending, in one transaction; the `last` time all of it.
 
-        Unless it is the `last` time, strengths are provisional, and what has doubled gets a new vector index.
+        Before that, a batch may still be in the encoder on return: a later call commits it. While documents go on to
+        come, strengths are provisional, and what has doubled gets a new vector index.
         """
-        if not (self._pending or self._finished or self._refresh):
+        batch = self._take_batch(alone=last and self._encoding is None)
+        self.settle()
+        if batch is not None and (last or batch.encoding is None):
+            self._commit(batch, last=last)
+        else:
+            self._encoding = batch
+
+    def settle(self, *, at_once: bool = False) -> None:
+        """Commit the batch that is in the encoder; `at_once`: only if that need not be waited for."""
+        batch = self._encoding
+        if batch is None or (at_once and batch.encoding is not None and not batch.encoding.done()):
             return
-        encoded = self._encoded()
-        sources = self._sources()
+        self._encoding = None
+        self._commit(batch, last=False)
+
+    def close(self) -> None:
+        """End the encoding of what is not committed."""
+        self._ahead.close()
+
+    def _take_batch(self, *, alone: bool) -> _Batch | None:
+        """What is pending; unless it is `alone`, or large, its encoding begins in another thread."""
+        if not (self._pending or self._finished or self._refresh):
+            return None
+        texts = [text for item in self._pending if item.vector is None for text in self._texts(item)]
+        fit = bool(texts) and not alone and self._characters <= AHEAD_CHARACTERS and self._ahead.possible()
+        encoding = self._ahead.start(texts) if fit else None
+        batch = _Batch(self._pending, self._refresh, self._files(), texts, encoding)
+        self._pending, self._refresh, self._finished, self._waiting, self._characters = [], [], [], 0, 0
+        return batch
+
+    def _commit(self, batch: _Batch, *, last: bool) -> None:
+        entries = self._with_vectors(batch)
         with self._writer.transaction():
-            ids = {key: self._writer.put_source(source) for key, source in sources.items()}
-            self._writer.replace([_entry(item, vectors, ids) for item, vectors in encoded], self._space.id)
-            for document in self._refresh:
+            ids = {key: self._writer.put_source(self._recorded(source)) for key, source in batch.files.items()}
+            self._writer.replace([_entry(item, vectors, ids) for item, vectors in entries], self._space.id)
+            for document in batch.refresh:
                 self._writer.refresh(document.id, document.metadata, document.title)
             if not last:
                 self._writer.begin_run()
-        self.written += sum(len(item.passages) for item, _ in encoded)
-        self._pending, self._refresh, self._finished, self._waiting, self._characters = [], [], [], 0, 0
+        self.written += sum(len(item.passages) for item, _ in entries)
         if not last:
             self._keep_up()
 
-    def _encoded(self) -> list[tuple[_Pending, Vectors]]:
-        """The pending documents with their vectors (passages, d), without those at which the encoder fails.
+    def _with_vectors(self, batch: _Batch) -> list[tuple[_Pending, Vectors]]:
+        """The documents with their vectors (passages, d), without those at which the encoder fails.
 
         These are skipped with the reason, and what was stored of them before stays. The next run tries them again.
         """
-        texts = [[] if item.vector is not None else self._texts(item) for item in self._pending]
-        rows, failed = halving.encode(self._encoder, [text for each in texts for text in each])
-        ends = np.cumsum([len(each) for each in texts], dtype=np.int64).tolist()
-        encoded = []
-        for item, part, end in zip(self._pending, texts, ends, strict=True):
-            here = range(end - len(part), end)
+        rows, failed = batch.encoding.result() if batch.encoding else halving.encode(self._encoder, batch.texts)
+        counts = [0 if item.vector is not None else len(item.passages) for item in batch.items]
+        ends = np.cumsum(counts, dtype=np.int64).tolist()
+        entries = []
+        for item, count, end in zip(batch.items, counts, ends, strict=True):
+            here = range(end - count, end)
             if reason := next((failed[at] for at in here if at in failed), ""):
                 self._leave_out(item, reason)
             else:
-                encoded.append((item, rows[here.start : here.stop] if item.vector is None else item.vector))
-        return encoded
+                entries.append((item, rows[here.start : here.stop] if item.vector is None else item.vector))
+        return entries
 
     def _leave_out(self, item: _Pending, reason: str) -> None:
         """Report a document as skipped that was counted by its outcome."""
@@ -254,6 +265,7 @@ class Ingest:
         """Measure it, unless that has failed before; the texts encoded for that are not counted."""
         if self._unmeasurable:
             return
+        self._ahead.wait()
         count, truncated = self._encoder.embedded, replace(self._encoder.truncation)
         try:
             null_distribution.measure(self._writer, self._space, self._encoder)
@@ -275,14 +287,13 @@ class Ingest:
             "cut_tokens": truncated.tokens - self._truncated_before.tokens,
         }
 
-    def _sources(self) -> dict[tuple[str, str], Source]:
-        """The files of this batch; one that is not finished has a size that no file has, so it is read again."""
-        finished = {source.key: self._recorded(source) for source in self._finished}
+    def _files(self) -> dict[tuple[str, str], Source]:
+        """The files of what is pending; one that is not finished has a size that no file has, so it is read again."""
+        finished = {source.key: source for source in self._finished}
         last = {item.origin: item.bookmark for item in self._pending if item.origin}
         begun = {source.key: (source, bookmark) for source, bookmark in last.items() if source.key not in finished}
         return finished | {
-            key: self._recorded(replace(source, size=UNFINISHED, bookmark=bookmark()))
-            for key, (source, bookmark) in begun.items()
+            key: replace(source, size=UNFINISHED, bookmark=bookmark()) for key, (source, bookmark) in begun.items()
         }
 
     def _recorded(self, source: Source) -> Source:

@@ -23,9 +23,10 @@ from semsearch.documents.walk import FoundFile
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing import reading
 from semsearch.indexing.file_status import UNFINISHED, UNSURE
-from semsearch.indexing.ingest import BATCH, Ingest, Outcome, already_used
+from semsearch.indexing.ingest import BATCH, Ingest, already_used
 from semsearch.indexing.reading import Content, Reading, reason
 from semsearch.indexing.refusals import Refusals
+from semsearch.indexing.run_report import Outcome
 from semsearch.indexing.sources import Root, Roots, SyncOptions
 from semsearch.stores import drivers
 from semsearch.stores.protocol import StoreWriter

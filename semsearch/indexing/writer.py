@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -160,8 +160,15 @@ class IndexWriter:
         chosen, context = splitter or Splitter(**recipe["splitter"]), recipe.get("context", False)
         backend = str(recipe.get("backend", "auto"))
         run = Ingest(self._writer, self._space, self._encoder, chosen, context=context, backend=backend, force=force)
-        yield run
-        run.flush()
+        try:
+            yield run
+            run.flush()
+        except Exception:
+            with suppress(SemsearchError, OSError):  # the first error is the one to report
+                run.settle()
+            raise
+        finally:
+            run.close()
         if not self._writer.dry_run:
             run.report.warnings += self._refresh_derived(run)
 

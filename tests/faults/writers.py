@@ -11,6 +11,7 @@ import sqlite_utils  # noqa: F401
 from helpers.stores import DIM, entry
 
 from semsearch import Index
+from semsearch.encoders.hashing import HashingEncoder
 from semsearch.stores import local
 from semsearch.types import Progress
 
@@ -59,6 +60,7 @@ def build(folder: Path, begin: int, acknowledge: Connection) -> None:
 def index(folder: Path, file: Path, acknowledge: Connection) -> None:
     """Index a file, and say after every commit how many passages the run has stored."""
     acknowledge.send(())
+    HashingEncoder.overlaps = True  # as with ONNX, a batch is encoded while the one before is committed
     said = 0
 
     def say(step: Progress) -> None:

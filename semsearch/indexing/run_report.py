@@ -1,0 +1,45 @@
+"""What a run of an index comes to: the outcomes of its documents, the skipped ones with the reasons, and warnings."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Literal, TypeAlias, get_args
+
+from semsearch.types import JsonObject, Skipped
+from semsearch.utils.reasons import shortened
+
+Outcome: TypeAlias = Literal["added", "changed", "unchanged", "moved", "deleted"]  # in the words of SyncReport
+
+
+class RunReport:
+    """The outcomes of a run's documents, the skipped ones with the reasons, and warnings.
+
+    `refused`: the files that were too costly to read, as `refusals` records them.
+    """
+
+    def __init__(self) -> None:
+        self.skipped: list[Skipped] = []
+        self.warnings: list[str] = []
+        self.refused: list[JsonObject] = []
+        self._documents: Counter[Outcome] = Counter()
+        self._began = time.perf_counter()
+
+    def count(self, outcome: Outcome | Skipped, n: int = 1) -> None:
+        """Count `n` documents with one outcome, or one skipped document."""
+        if isinstance(outcome, Skipped):
+            self.skip(outcome)
+        else:
+            self._documents[outcome] += n
+
+    def skip(self, skipped: Skipped) -> None:
+        """Add a file or document that was skipped, with the reason."""
+        self.skipped.append(shortened(skipped))
+
+    def documents(self) -> dict[str, int]:
+        """The number of documents with each outcome."""
+        return {outcome: self._documents[outcome] for outcome in get_args(Outcome)}
+
+    def seconds(self) -> float:
+        """The time since the run began."""
+        return round(time.perf_counter() - self._began, 3)
