@@ -62,7 +62,7 @@ from semsearch.types import (
 from semsearch.utils import plugins
 from semsearch.utils.arguments import several, whole_number
 from semsearch.utils.vectors import own_rows
-from semsearch.vector_index import backends
+from semsearch.vector_index import backends, race
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -835,6 +835,49 @@ class Index:
         """Rebuild the vector cache with this backend, and use it from now on."""
         with self._turn:
             self._writer().rebuild(backend)
+
+    def bench(
+        self,
+        *,
+        sample: int = 100,
+        k: int = 10,
+        recall: float = 0.95,
+        keep: bool = False,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> JsonObject:
+        """A race of the vector indexes on the stored vectors: the `fastest` of the `backends` that reach `recall`.
+
+        Each is built in memory and asked `sample` stored vectors, with a filter of 5 % too. `keep` has the fastest one
+        built and used in place of the planner's choice, until the index has doubled or halved. Raises UsageError, and
+        with `keep` Locked.
+        """
+        whole_number("sample", sample)
+        whole_number("k", k)
+        reader, space = self._reader, self._space.id
+        with reader.snapshot():
+            ids, queries = audit.sampled(reader, self._space, reader.vector_ids(space), sample)
+            trial = race.Trial(
+                self._space.dim,
+                reader.counts()["vectors"][space],
+                partial(reader.vectors, space),
+                lambda wanted: reader.vectors(space, ids=wanted),
+                ids,
+                queries,
+                k,
+            )
+            found = race.race(trial, progress) if len(ids) else []
+        fastest = race.fastest(found, recall)
+        if keep and fastest:
+            with self._turn:
+                self._writer(needs_encoder=False).keep(fastest)
+        return {
+            "vectors": trial.count,
+            "queries": len(ids),
+            "k": k,
+            "backends": [asdict(one) for one in found],
+            "fastest": fastest,
+            "kept": bool(keep and fastest),
+        }
 
     def trust(self) -> None:
         """Follow the folders that the dump of this index named, and allow the download of its encoder. Raises Locked.

@@ -42,6 +42,7 @@ TABLE = {  # name: (module.function, or module.group, the first line of its help
     "dump": ("indexes.maintenance.dump", "Write an index to one file."),
     "restore": ("indexes.maintenance.restore", "Create an index from a dump."),
     "trust": ("indexes.maintenance.trust", "Follow the folders of a restored index, and allow its encoder's download."),
+    "bench": ("evaluate.bench.bench", "Race the engines of an encoder, and the vector indexes, on this machine."),
     "audit": ("evaluate.audit.audit", "Measure recall and speed of the vector index against exact search."),
     "eval": ("evaluate.index_measures.eval_", "Measure an index on your own queries and relevance judgements."),
     "doctor": ("doctor.doctor.doctor", "Check this installation. Exit 1 if something is broken."),

@@ -114,24 +114,29 @@ class Encoder(BaseEncoder):
         running, resolved = factory.open_backend(
             reference, device=device, backend=backend, threads=threads, trust=trust_remote_code
         )
+        return cls._with_cache(running, resolved, cache, cache_mb)
+
+    @classmethod
+    def from_settings(cls, name: str, *, trust_remote_code: bool = False) -> Encoder:
+        """`load` with the user's settings and embedding cache, on the engine that `semsearch bench --keep` found."""
+        chosen = settings.load()
+        running, resolved = factory.open_backend(
+            Reference.parse(name),
+            device=chosen.device,
+            threads=chosen.threads,
+            trust=trust_remote_code,
+            fastest=True,
+        )
+        cache = settings.cache_file() if chosen.embedding_cache_mb else None
+        return cls._with_cache(running, resolved, cache, chosen.embedding_cache_mb)
+
+    @classmethod
+    def _with_cache(cls, running: EncoderBackend, resolved: Reference, cache: Path | None, cache_mb: int) -> Encoder:
         if cache is None:
             return cls(running, reference=str(resolved))
         from semsearch.encoders.embedding_cache import VectorCache  # sqlite3: 20 ms that a query does not need
 
         return cls(running, VectorCache(cache, running.dim, cache_mb << 20), str(resolved))
-
-    @classmethod
-    def from_settings(cls, name: str, *, trust_remote_code: bool = False) -> Encoder:
-        """`load` with the user's settings and embedding cache."""
-        chosen = settings.load()
-        return cls.load(
-            name,
-            device=chosen.device,
-            threads=chosen.threads,
-            cache=settings.cache_file() if chosen.embedding_cache_mb else None,
-            cache_mb=chosen.embedding_cache_mb,
-            trust_remote_code=trust_remote_code,
-        )
 
     def __repr__(self) -> str:
         return f"Encoder({self.name!r}, dim={self.dim}, device={self.device!r})"

@@ -18,7 +18,7 @@ from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import hub, model_folders
+from semsearch.models import hub, kept_engine, model_folders
 from semsearch.models.bundle import Bundle
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.prompts import SLOT
@@ -35,17 +35,26 @@ LOG = logging.getLogger(__name__)
 
 
 def open_backend(
-    reference: Reference, *, device: str = "auto", backend: str = "auto", threads: int = 0, trust: bool = False
+    reference: Reference,
+    *,
+    device: str = "auto",
+    backend: str = "auto",
+    threads: int = 0,
+    trust: bool = False,
+    fastest: bool = False,
 ) -> tuple[EncoderBackend, Reference]:
     """The back end of `reference`, and the reference that loads the same model from any working directory.
 
-    Raises NotFound, UsageError, MissingExtra, DeviceUnavailable, Corrupt.
+    With `fastest` a model in PyTorch runs on the engine that `semsearch bench --keep` found for this machine. Raises
+    NotFound, UsageError, MissingExtra, DeviceUnavailable, Corrupt.
     """
     if backend not in BACKENDS:
         raise UnknownName("encoder backend", backend, BACKENDS)
     if reference.model == HASHING:
         return _hashing(reference, device, backend), reference
     bundle, resolved = describe(reference, trust=trust)
+    if fastest and not bundle.weights.endswith(bundles.ONNX):
+        bundle = kept_engine.find(bundle, device) or bundle
     if bundle.weights.endswith(bundles.ONNX):
         if backend == "torch":
             raise UsageError(

@@ -136,7 +136,14 @@ class IndexWriter:
 
     def rebuild(self, backend: str) -> None:
         self._writer.update_vector_index(self._space.id, backend, when="always")
-        self._record({**self._reader.recipe(), "backend": backend})
+        recipe = {key: value for key, value in self._reader.recipe().items() if key != "measured"}
+        self._record({**recipe, "backend": backend})
+
+    def keep(self, measured: str) -> None:
+        """Use the backend that was measured as the fastest, until the index has doubled or halved."""
+        self._writer.update_vector_index(self._space.id, measured, when="always")
+        count = self._reader.counts()["vectors"][self._space.id]
+        self._record({**self._reader.recipe(), "backend": "auto", "measured": {"backend": measured, "vectors": count}})
 
     def trust(self) -> None:
         self._record(restored.adopted(self._reader.recipe()))
@@ -147,7 +154,13 @@ class IndexWriter:
             refuse_text(self._reader.name)
 
     def _backend(self) -> str:
-        return str(self._reader.recipe().get("backend", "auto"))
+        """The backend of the recipe, or for "auto" the one that was measured, at about this size."""
+        recipe = self._reader.recipe()
+        chosen, measured = str(recipe.get("backend", "auto")), recipe.get("measured")
+        if chosen != "auto" or not measured:
+            return chosen
+        now, then = self._reader.counts()["vectors"][self._space.id], measured["vectors"]
+        return str(measured["backend"]) if then / 2 <= now <= then * 2 else chosen
 
     def _record(self, recipe: JsonObject) -> None:
         if recipe != self._reader.recipe():
@@ -158,7 +171,7 @@ class IndexWriter:
         """An ingest that is flushed at the end; after an error, nothing of the last batch is committed."""
         recipe = self._reader.recipe()
         chosen, context = splitter or Splitter(**recipe["splitter"]), recipe.get("context", False)
-        backend = str(recipe.get("backend", "auto"))
+        backend = self._backend()
         run = Ingest(self._writer, self._space, self._encoder, chosen, context=context, backend=backend, force=force)
         try:
             yield run

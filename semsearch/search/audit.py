@@ -41,7 +41,7 @@ def audit(
     """The result of `Index.audit`. `encoder`: None leaves out what needs one. `context`: as in the recipe."""
     with reader.snapshot():
         everything = reader.vector_ids(space.id)
-        ids, queries = _sample(reader, space, everything, sample)
+        ids, queries = sampled(reader, space, everything, sample)
         found, nearest = _recall(reader, space, everything, ids, queries, k)
         return {
             "queries": len(ids),
@@ -53,7 +53,7 @@ def audit(
         }
 
 
-def _sample(reader: StoreReader, space: Space, everything: Ids, sample: int) -> tuple[Ids, Vectors]:
+def sampled(reader: StoreReader, space: Space, everything: Ids, sample: int) -> tuple[Ids, Vectors]:
     """ids (m,) in random order and vectors (m, d) of up to `sample` stored vectors."""
     chosen = np.random.default_rng(0).choice(everything, min(sample, len(everything)), replace=False)
     rows = np.empty((len(chosen), space.dim), np.float32)

@@ -17,7 +17,7 @@ from semsearch.cli import main as program
 COMMANDS = [
     *("index", "watch", "query", "similar", "embed", "sts"),
     *("list", "info", "get", "delete", "rm", "rename", "compact", "verify", "salvage", "dump", "restore", "trust"),
-    *("audit", "eval", "doctor", "config", "models", "ui", "train", "export", "templates"),
+    *("audit", "bench", "eval", "doctor", "config", "models", "ui", "train", "export", "templates"),
 ]
 CONTRACT = {
     "index": "-n -m --template --include --exclude --no-ignore --max-file-size --from --text-field --id-field "
@@ -30,6 +30,7 @@ CONTRACT = {
     "sts": "--pairs --matrix --task --data -m --json",
     "eval": "-n --queries --qrels --json",
     "audit": "-n --json",
+    "bench": "-n -m --keep --json",
     "info": "-n --json",
     "get": "-n --json",
     "delete": "-n --path --id --where --dry-run -y --json",

@@ -261,6 +261,17 @@ def test_audit_fails_under_a_recall_that_is_not_reached(animals: CommandLine, mo
     assert failed.code == 5 and "recall 0.700 is below 0.8." in failed.err
 
 
+def test_bench_races_engines_and_vector_indexes(animals: CommandLine) -> None:
+    shown = animals.ok("bench", "animals", "--sample", 4, "-k", 2, "--keep", "--json").json
+    assert shown["encoder"]["fastest"] == "numpy fp32"
+    assert shown["vectors"]["kept"] and shown["vectors"]["vectors"] == 12
+    table = animals.ok("bench", "--sample", 4, "--recall", 0.5)
+    assert "engines of hashing" in table.out and "recall@10" in table.out
+    alone = animals.ok("bench", "-m", "hashing", "--sample", 4, "--json").json
+    assert alone["vectors"] is None and alone["encoder"]["model"] == "hashing"
+    assert animals("bench", "animals", "-m", "hashing").code == 2
+
+
 def test_eval_measures_an_index_on_judgements(animals: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "q.tsv").write_text("q1\tabout the fox\nq2\tabout the hen\n", encoding="utf-8")
     (tmp_path / "qrels").write_text("q1 0 fox.txt 1\nq2 0 hen.txt 1\n", encoding="utf-8")

@@ -1,1 +1,1 @@
-"""`eval` and `audit`: measurements."""
+"""`eval`, `audit` and `bench`: measurements."""

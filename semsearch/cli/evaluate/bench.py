@@ -1,0 +1,118 @@
+"""`bench`: a race of what can run an encoder, and of the vector indexes, on this machine and these vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from semsearch import settings
+from semsearch.cli.lookup import choose_index, open_index, use_device
+from semsearch.cli.options import DeviceOption, JsonFlag, ModelOption, NameArgument, NameOption, Options
+from semsearch.cli.output import console
+from semsearch.encoders import background
+from semsearch.errors import UsageError
+from semsearch.types import JsonObject
+
+TEXTS = 100
+
+
+def bench(
+    ctx: typer.Context,
+    name: NameArgument = None,
+    named: NameOption = None,
+    model: ModelOption = None,
+    sample: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of passages to encode, and of stored vectors to search for.")
+    ] = TEXTS,
+    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of neighbours to compare.")] = 10,
+    recall: Annotated[
+        float, typer.Option(metavar="R", min=0.0, max=1.0, help="Least recall of a vector index that may win.")
+    ] = 0.95,
+    keep: Annotated[bool, typer.Option("--keep", help="Use the winners from now on.")] = False,
+    device: DeviceOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Race the engines of an encoder, and the vector indexes, on this machine.
+
+    With an index: its encoder on its passages, and every vector index on its vectors. With -m: an encoder alone.
+
+    A model for PyTorch is exported to ONNX in fp32 and int8 for the race. --keep stores the fastest engine that gives
+    the same vectors in the cache folder of this machine, and the fastest vector index in the recipe of the index, until
+    the index has doubled or halved.
+    """
+    use_device(device)
+    if model and (name or named):
+        raise UsageError("an index is measured with its own encoder.", "Leave out -m, or the index.")
+    options: Options = ctx.obj
+    found = (
+        {"index": None, "encoder": _engines(model, background.texts()[:sample], keep, options), "vectors": None}
+        if model
+        else _index(options, choose_index(options, name, named), sample, k, recall, keep)
+    )
+    console.result(found, lambda: _show(found), as_json=as_json)
+
+
+def _index(options: Options, name: str, sample: int, k: int, recall: float, keep: bool) -> JsonObject:
+    note = _note(options)
+    with open_index(options, name) as index:
+        reference = index.info()["recipe"].get("encoder", "default")
+        texts = list(islice(index.texts(), sample))
+        engines = _engines(reference, texts, keep, options) if reference and texts else None
+        vectors = index.bench(sample=sample, k=k, recall=recall, keep=keep, progress=note)
+        return {"index": index.name, "encoder": engines, "vectors": vectors}
+
+
+def _engines(model: str, texts: list[str], keep: bool, options: Options) -> JsonObject:
+    from semsearch.export.engine_race import race  # onnx and torch, where they are installed
+
+    chosen = settings.load()
+    return race(model, texts, device=chosen.device, threads=chosen.threads, keep=keep, report=_note(options))
+
+
+def _note(options: Options) -> Callable[[str], None]:
+    return _silent if options.quiet else console.note
+
+
+def _silent(step: str) -> None:
+    """Print nothing."""
+
+
+def _show(found: JsonObject) -> None:
+    if engines := found["encoder"]:
+        console.out(f"engines of {engines['model']}, texts a second and ms a query")
+        console.table([_engine(row) for row in engines["engines"]], ("engine", "texts/s", "ms", "cosine", "space", ""))
+        console.out(f"fastest: {engines['fastest']}{' (kept)' if engines['kept'] else ''}")
+    if vectors := found["vectors"]:
+        if engines:
+            console.out()
+        console.out(f"vector indexes of {found['index']}, {vectors['vectors']:,} vectors, {vectors['queries']} queries")
+        heads = ("vector index", "build s", "bytes", f"recall@{vectors['k']}", "ms", "filter 5%", "ms", "")
+        console.table([_backend(row) for row in vectors["backends"]], heads)
+        console.out(f"fastest: {vectors['fastest'] or 'none reaches the recall'}{' (kept)' if vectors['kept'] else ''}")
+
+
+def _engine(row: JsonObject) -> list[str]:
+    if row["problem"]:
+        return [row["engine"], "", "", "", "", row["problem"]]
+    speed = f"{row['texts_per_second']:.1f}", f"{row['query_ms']:.2f}"
+    return [row["engine"], *speed, f"{row['least_cosine']:.4f}", "the same" if row["same_space"] else "another", ""]
+
+
+def _backend(row: JsonObject) -> list[str]:
+    if row["problem"]:
+        return [row["backend"], *[""] * 6, row["problem"]]
+    numbers: Iterator[str] = (
+        f"{row[key]:{form}}"
+        for key, form in (
+            ("build_s", ".2f"),
+            ("bytes_per_vector", ".0f"),
+            ("recall", ".4f"),
+            ("query_ms", ".2f"),
+            ("filtered_recall", ".4f"),
+            ("filtered_ms", ".2f"),
+        )
+    )
+    return [row["backend"], *numbers, ""]
