@@ -61,6 +61,7 @@ from semsearch.types import (
 )
 from semsearch.utils import plugins
 from semsearch.utils.arguments import several, whole_number
+from semsearch.utils.atomic_write import workplace
 from semsearch.utils.vectors import own_rows
 from semsearch.vector_index import backends, race
 
@@ -223,6 +224,7 @@ class Index:
     ) -> SalvageReport:
         """Copy what is sound of a damaged index into a new one called `new`; the damaged one is not changed.
 
+        The new one appears when it is complete: a killed call leaves none.
         Texts, metadata and vectors are taken with right checksums only. A missing vector is made again with `encoder`,
         or the one of the index; where it cannot be loaded, the document is in the report's `lost`, with the rest of
         what is. A next `sync` of the new index reads files again if anything was lost; if a part of the recipe was, it
@@ -232,6 +234,8 @@ class Index:
         folder, target = settings.index_folder(name, home), settings.index_folder(new, home)
         if cls.exists(target):
             raise UsageError(f"{target} already has an index.", "Choose another name.")
+        if target.exists():
+            raise UsageError(f"{target} exists already.", "Choose another name, or remove it first.")
         with closing(drivers.find(folder).salvage(folder)) as source:
             space = source.space()
             likely = "default" if space is None else space.name if space.has_encoder else None
@@ -247,13 +251,14 @@ class Index:
                 writer.set_recipe(recipe)
                 writer.add_space(model.fingerprint, model.name, model.dim, dict(model.info))
 
-            drivers.find(folder).create(target, fill).close()
-            try:
-                with cls.open(target, encoder=encoder) as index:
-                    return index._salvage(source, space, progress)
-            except BaseException:
-                drivers.find(target).remove(target)
-                raise
+            driver = drivers.find(folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with workplace(target, "salvaging") as place:
+                driver.create(place, fill).close()
+                with cls.open(place, encoder=encoder) as index:
+                    report = index._salvage(source, space, progress)
+                driver.rename(place, target)
+            return report
 
     def _salvage(
         self, source: SalvageReader, space: Space | None, progress: Callable[[Progress], None]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 from semsearch.errors import SemsearchError
 from semsearch.utils.writer_lock import LOCK, PID, WriterLock
 
-KINDS = ("dumping", "restoring")  # what is done in a workplace
+KINDS = ("dumping", "restoring", "salvaging", "reading")  # what is done in a workplace
 
 
 def write_text(file: Path, content: str) -> None:
@@ -48,8 +50,7 @@ def workplace(target: Path, doing: str) -> Iterator[Path]:
     """
     around = target.absolute().parent / f".{target.name}.{doing}"
     sweep(around.parent)
-    around.mkdir(exist_ok=True)
-    lock = WriterLock(around)
+    lock = _entered(around)
     try:
         place = around / target.name
         shutil.rmtree(place, ignore_errors=True)
@@ -60,18 +61,42 @@ def workplace(target: Path, doing: str) -> Iterator[Path]:
         shutil.rmtree(around, ignore_errors=True)
 
 
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """An empty folder for temporary files, removed afterwards; after a kill, by the next call."""
+    with workplace(Path(tempfile.gettempdir(), f"semsearch-{secrets.token_hex(8)}"), "reading") as place:
+        yield place
+
+
 def sweep(folder: Path) -> None:
     """Remove the workplaces in `folder` whose process has ended; one that cannot be removed stays."""
     with suppress(OSError):
         for around in [found for kind in KINDS for found in folder.glob(f".*.{kind}")]:
-            if not around.is_symlink() and _is_left(around):
-                shutil.rmtree(around, ignore_errors=True)
+            with suppress(OSError):  # somebody else's, in a folder for temporary files
+                if _is_left(around):
+                    shutil.rmtree(around, ignore_errors=True)
+
+
+def _entered(around: Path) -> WriterLock:
+    """The lock of a workplace, which is made if it does not exist."""
+    try:
+        around.mkdir(mode=0o700, exist_ok=True)
+        return WriterLock(around)
+    except SemsearchError:
+        if around.exists():
+            raise
+        around.mkdir(mode=0o700)  # another process has removed it, as it was not locked yet
+        return WriterLock(around)
 
 
 def _is_left(around: Path) -> bool:
-    """Whether a folder is a workplace, with nothing else in it, and nobody works there."""
+    """Whether a folder is a workplace of this user, with nothing else in it, and nobody works there."""
+    if around.is_symlink() or around.stat().st_uid != _user():
+        return False
     name = around.name[1:].rpartition(".")[0]
     content = {path.name for path in around.iterdir()}
+    if not content:  # a kill between two calls
+        return True
     if LOCK not in content or content - {LOCK, PID, name}:
         return False
     try:
@@ -79,3 +104,7 @@ def _is_left(around: Path) -> bool:
     except SemsearchError:  # Locked, or a file system without locks
         return False
     return True
+
+
+def _user() -> int:
+    return os.geteuid() if hasattr(os, "geteuid") else 0  # files belong to user 0 on Windows

@@ -6,8 +6,6 @@ Reading and writing never raise: where the folder cannot be written to, there is
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from pathlib import Path
 
 
@@ -29,16 +27,15 @@ def read(name: str) -> bytes | None:
 def write(name: str, content: bytes) -> Path | None:
     """Store `content` as `name`, atomically. Returns its path, or None where it cannot be stored."""
     path = folder() / name
-    scratch = ""
+    new = path.with_name(f".{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
+        new.unlink(missing_ok=True)  # of a process that was killed
+        with new.open("xb") as file:
             file.write(content)
-        Path(scratch).replace(path)
+        new.replace(path)
     except OSError:
-        if scratch:
-            with contextlib.suppress(OSError):
-                Path(scratch).unlink()
-        return None
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+        return path if read(name) == content else None  # another process may have stored the same meanwhile
     return path

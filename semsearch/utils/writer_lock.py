@@ -8,6 +8,7 @@ two connections trigger that checkpoint at once.)
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 
@@ -31,24 +32,31 @@ class WriterLock:
         try:
             self._lock.acquire()
         except Timeout:
+            if type(self._lock) is not FileLock:
+                raise _unlockable(folder, os.strerror(errno.ENOSYS)) from None
             raise Locked(
                 f"{folder} is being written to by {_holder(self._pid)}.",
                 "Wait until it has finished, or stop it. Reading and searching work meanwhile.",
             ) from None
         except (OSError, NotImplementedError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise SemsearchError(
-                f"{folder} cannot be locked for writing: {reason}.", "Searching and `dump` still work."
-            ) from error
+            raise _unlockable(folder, getattr(error, "strerror", None) or str(error)) from error
+        if type(self._lock) is not FileLock:  # filelock takes a file for a lock there, and a kill leaves it for good
+            self._lock.release()
+            raise _unlockable(folder, os.strerror(errno.ENOSYS))
         with contextlib.suppress(OSError):  # a full disk must not prevent deleting documents
             self._pid.write_text(f"{os.getpid()}\n", encoding="ascii")
 
     def release(self) -> None:
-        """Release the lock. Does nothing the second time."""
+        """Release the lock; a file system that refuses does so when this process ends. Does nothing the second time."""
         if self._lock.is_locked:
             with contextlib.suppress(OSError):
                 self._pid.unlink(missing_ok=True)
-            self._lock.release()
+            with contextlib.suppress(OSError):
+                self._lock.release()
+
+
+def _unlockable(folder: Path, reason: str) -> SemsearchError:
+    return SemsearchError(f"{folder} cannot be locked for writing: {reason}.", "Searching and `dump` still work.")
 
 
 def holder(folder: Path) -> int | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -38,6 +37,7 @@ from semsearch.cli.output.progress import sync_progress
 from semsearch.errors import Locked, NotFound, UsageError
 from semsearch.types import SyncReport
 from semsearch.utils import plugins
+from semsearch.utils.atomic_write import scratch_folder
 
 if TYPE_CHECKING:
     from semsearch import SyncOptions
@@ -232,7 +232,7 @@ class IndexJob:
         if not created:
             return stack.enter_context(semsearch.Index.open(folder, encoder=known)), False
         if dry_run:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="semsearch-"))) / folder.name
+            folder = stack.enter_context(scratch_folder()) / folder.name
         splitter, backend = semsearch.Splitter(**self.splitter), self.backend or "auto"
         index = semsearch.Index.create(folder, encoder=known or "", splitter=splitter, backend=backend)
         return stack.enter_context(index), True

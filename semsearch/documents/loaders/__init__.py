@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -28,6 +27,7 @@ from semsearch.documents.parsing.records import Place as Place
 from semsearch.errors import SemsearchError, Unreadable
 from semsearch.types import Document, Skipped
 from semsearch.utils import plugins
+from semsearch.utils.atomic_write import scratch_folder
 from semsearch.utils.reasons import one_line, shortened
 
 _HERE = sys.modules[__name__]
@@ -163,8 +163,8 @@ def load_stream(stream: BinaryIO, kind: str = "auto", fields: Fields = _DEFAULT)
 @contextmanager
 def spooled(stream: BinaryIO, name: str) -> Iterator[Path]:
     """A temporary file `name` with the content of `stream`."""
-    with tempfile.TemporaryDirectory(prefix="semsearch-") as folder:
-        path = Path(folder, name)
+    with scratch_folder() as folder:
+        path = folder / name
         with path.open("wb") as file:
             shutil.copyfileobj(stream, file)
         yield path

@@ -44,10 +44,13 @@ _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # other methods have error
 def dump(reader: StoreReader, file: Path) -> None:
     """Write the present content of a store to `file`, in place of a file with that name.
 
-    The copy is verified first: raises Corrupt if it could not be restored. Needs disk space for the copy beside `file`.
+    The copy is verified first: raises Corrupt if it could not be restored, UsageError where `file` is a device or the
+    like. Needs disk space for the copy beside `file`.
     """
     if not isinstance(reader, LocalReader):
         raise UsageError(f"{reader.name} is no local store ({type(reader).__name__}).", "Dump it with its own driver.")
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise UsageError(f"{file} is a device, a pipe or a socket, and no file.", "Choose another name for the dump.")
     with _file_errors(file), workplace(file, "dumping") as place:
         reader.connection.rows("VACUUM INTO ?", (str(place / DATABASE),))
         with LocalWriter.open(place) as copy:

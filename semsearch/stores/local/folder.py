@@ -17,6 +17,7 @@ from semsearch.utils.writer_lock import LOCK, PID, WriterLock
 from semsearch.vector_index import cache_files
 
 UNFINISHED = "store.new"  # becomes store.db by a rename when it is whole; alone it is no index
+REMAINS = (f"{UNFINISHED}*", f"{DATABASE}-*", cache_files.FILES)  # of what was being created or removed at a kill
 
 
 def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None) -> LocalWriter:
@@ -34,7 +35,6 @@ def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None) -> L
             _create_database(folder)
             if fill is not None:
                 _fill(folder, lock, fill)
-            commit_record.forget(folder)  # of an index that was here before
             (folder / UNFINISHED).rename(folder / DATABASE)
             sync_folder(folder)
             sync_folder(folder.parent)
@@ -62,7 +62,7 @@ def remove(folder: Path) -> list[str]:
 
 
 def rename(folder: Path, target: Path) -> None:
-    """Rename the folder of a store to `target`, in the same parent folder, in one step of the file system.
+    """Rename the folder of a store to `target`, on the same disk, in one step of the file system.
 
     Open readers go on reading the same files. To write, or to use a cache built later, they have to open the store by
     its new name. Raises NotFound, Locked while another process writes to it, UsageError where `target` exists: names
@@ -112,8 +112,10 @@ def accept_loss(folder: Path) -> str | None:
 
 def _create_database(folder: Path) -> None:
     """An empty, unfinished database, on disk when this returns."""
-    for left in folder.glob(f"{UNFINISHED}*"):  # of a process that was killed
-        left.unlink()
+    if remains := [found for pattern in REMAINS for found in folder.glob(pattern)]:
+        for file in remains:
+            file.unlink()
+        sync_folder(folder)  # SQLite would apply an old log to the new database
     with closing(sqlite.connect(folder / UNFINISHED, "rwc")) as connection:
         schema.create(connection)
     sync_file(folder / UNFINISHED)
@@ -130,7 +132,7 @@ def _refuse_content(folder: Path) -> None:
     if (folder / DATABASE).exists():
         raise UsageError(f"{folder} already has an index.", "Open it, or choose another name.")
     for item in sorted(folder.iterdir()):
-        if item.name not in (LOCK, PID, commit_record.FILE) and not item.name.startswith(UNFINISHED):
+        if item.name not in (LOCK, PID) and not any(item.match(pattern) for pattern in REMAINS):
             raise UsageError(f"{folder} is not empty ({item.name}).", "Choose an empty or a new folder.")
 
 
