@@ -19,6 +19,7 @@ from semsearch.documents import loaders
 from semsearch.documents.loaders import Fields, Limits, Place
 from semsearch.documents.parsing.charset import SAMPLE_BYTES
 from semsearch.documents.parsing.records import Digest
+from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable, UsageError
 from semsearch.stores.records import Bookmark, text_hash, to_json
 from semsearch.types import Document, Skipped
@@ -47,7 +48,7 @@ def content(path: Path, at: int = 0) -> Content:
     """Read a file for its hashes. Raises Unreadable."""
     digest, left = hashlib.sha256(), at
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             while left and (piece := file.read(min(left, PIECE))):
                 digest.update(piece)
                 left -= len(piece)

@@ -276,7 +276,7 @@ def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: li
 
     Places that could not be read are added to `unseen`: nothing in them counts as deleted.
     """
-    seen: set[tuple[str, str]] = set()
+    seen: dict[tuple[str, str], Path] = {}
     for scope in scopes:
         root = roots.covering(scope) or Root(str(scope))
         top = Path(root.path)
@@ -295,9 +295,10 @@ def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: li
                 continue
             path = item.relative if above == "." else f"{above}/{item.relative}"
             file = _File(item, Source(base, path, item.mtime_ns, item.size, "", ""), root, prefix)
-            if file.source.key in seen:
+            if (other := seen.setdefault(file.source.key, item.path)) is not item.path:
+                if other != item.path:  # a byte that is not UTF-8 is printed as \xe9, which may be a name too
+                    yield Skipped(prefix + path, "another file has this name, as far as names can be printed")
                 continue
-            seen.add(file.source.key)
             if len(seen) > walk.MAX_FILES:
                 walk.guard(top, len(seen), yes=options.yes)
             yield file

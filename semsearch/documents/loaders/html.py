@@ -10,6 +10,7 @@ from semsearch.documents.parsing.charset import decode, looks_binary
 from semsearch.documents.parsing.html_content import Content, tree
 from semsearch.documents.parsing.html_text import text_of
 from semsearch.documents.parsing.records import Fields
+from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.types import Document, JsonObject
 
 SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")
@@ -19,7 +20,7 @@ _CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document, titled as in its `head`; the metadata names a character set that was guessed."""
-    page, note = _page(path.read_bytes())
+    page, note = _page(read_regular(path))
     root = tree(page)
     content = Content(root)
     title = " ".join("".join(e.itertext()).split()) if (e := root.find("head/title")) is not None else ""

@@ -14,6 +14,7 @@ from typing import BinaryIO, NamedTuple
 from semsearch.documents.parsing.charset import looks_binary
 from semsearch.documents.parsing.json_size import MOST_NESTED, MOST_VALUES, has_too_many_values
 from semsearch.documents.parsing.records import Digest, Fields, Place, Step, to_document
+from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
@@ -38,7 +39,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
 
 def read_from(path: Path, fields: Fields, start: Place, digest: Digest) -> Iterator[Step]:
     """As `load`, from a place on: see `RecordLoader.read_from`."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         _check(file)
         mark = file.tell()
         if start.at:

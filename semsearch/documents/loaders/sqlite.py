@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from semsearch.documents.parsing.records import Fields, check_columns, no_text_field, text_fields_of, to_document
+from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Skipped
 
@@ -20,7 +21,7 @@ _READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION,
 
 def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
     """Raises UsageError for a query that fails or lacks a chosen column, Unreadable for a file of another type."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise Unreadable("not an SQLite database")
     if not fields.sql:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from semsearch.documents.parsing.charset import decode
 from semsearch.documents.parsing.records import Fields
+from semsearch.documents.parsing.regular_file import read_regular
 from semsearch.types import Document
 
 _SUFFIXES = """
@@ -25,5 +26,5 @@ ISOLATED = False
 
 def load(path: Path, fields: Fields) -> Iterator[Document]:
     """One document without a title, whose lines are those of the file."""
-    text, note = decode(path.read_bytes())
+    text, note = decode(read_regular(path))
     yield Document(id="", text=text, metadata=note, lines=True)

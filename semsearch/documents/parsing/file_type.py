@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from semsearch.documents.parsing.charset import looks_binary
+from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable
 
 HEAD_BYTES = 8192
@@ -48,7 +49,7 @@ def records_on_stdin(path: Path) -> bool:
 
 def _head(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(HEAD_BYTES)
     except OSError as error:
         raise Unreadable(error.strerror or str(error)) from error
@@ -56,7 +57,7 @@ def _head(path: Path) -> bytes:
 
 def _kind_of_zip(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             file.seek(-min(DIRECTORY_BYTES, path.stat().st_size), 2)
             directory = file.read(DIRECTORY_BYTES)
     except OSError as error:

@@ -24,6 +24,7 @@ from semsearch.documents.parsing.records import (
     text_fields_of,
     to_document,
 )
+from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable
 from semsearch.types import Document, Skipped
 
@@ -59,7 +60,7 @@ def read(path: Path, fields: Fields, delimiters: str) -> Iterator[Document | Ski
 def read_from(path: Path, fields: Fields, start: Place, digest: Digest, *, delimiters: str) -> Iterator[Step]:
     """As `read`, from a place on: see `RecordLoader.read_from`."""
     csv.field_size_limit(max(csv.field_size_limit(), fields.max_bytes))  # of the whole process: it is only ever raised
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         table = _table(file, delimiters)
         before = hashlib.sha256() if start.at else digest
         before.update(_BOM[: table.begin])
