@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import os
 import random
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import forks
 import numpy as np
 import pytest
 import writers
 from helpers.opened import DenseSearch, all_stamps, verify
 from helpers.stores import entry, vectors_of
+from programme import record, trials
 
 from semsearch import Index
 from semsearch.indexing.ingest import BATCH
@@ -25,10 +23,7 @@ from semsearch.stores.local import create, open_reader, open_writer
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed with SIGKILL")
 
 
-@pytest.fixture(autouse=True)
-def path_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server that forks loads `writers` once, instead of every process for itself."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+KILLS = trials(8, 200)
 
 
 def acknowledged_until_killed(
@@ -38,33 +33,19 @@ def acknowledged_until_killed(
 
     That is `after` seconds after it began to work, or after so many commits: on a busy machine the first takes long.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pytest", "writers"])
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=target, args=(*arguments, send))
-    process.start()
-    send.close()
-    said = [uri for _ in range(1 + commits) for uri in receive.recv()]
-    process.join(after)
-    process.kill()
-    with contextlib.suppress(EOFError, OSError):  # the last message may be cut
-        while True:
-            said += receive.recv()
-    process.join(60)
-    assert process.exitcode == -signal.SIGKILL, "it ended by itself"
-    receive.close()
-    return said
+    ended = forks.run(target, *arguments, after=after, first=1 + commits)
+    assert ended.killed, "it ended by itself"
+    return [uri for message in ended.said for uri in message]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [8, pytest.param(200, marks=pytest.mark.long)])
-def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path, kills: int) -> None:
+def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path) -> None:
     chance = random.Random(7)
     folder = tmp_path / "notes"
     create(folder).close()
     written, gone = set[str](), set[str]()
     commits = 0
-    for kill in range(1, kills + 1):
+    for kill in range(1, KILLS + 1):
         said = acknowledged_until_killed(
             writers.write, folder, kill * 100_000, after=chance.uniform(0, 0.2), commits=kill % 2 * 3
         )
@@ -80,7 +61,8 @@ def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path, kills: 
         # one change may be on disk whose acknowledgement the kill prevented: a rename, or a deletion
         assert all(uri.endswith(("-0", "-1")) for uri in missing), "an acknowledged document is lost"
         gone |= missing
-    assert commits >= kills
+    assert commits >= KILLS
+    record("kill -9 of a writer through the API", KILLS, lost=0, acknowledged=commits)
     with open_writer(folder) as store:
         assert verify(store) == []
         store.replace([entry("after", "All this")], 1)
@@ -89,7 +71,8 @@ def test_nothing_that_was_acknowledged_is_lost_in_a_kill(tmp_path: Path, kills: 
 @pytest.mark.slow
 def test_a_kill_while_the_store_is_made_leaves_none_or_a_whole_one(tmp_path: Path) -> None:
     chance = random.Random(3)
-    for number in range(10):
+    count = trials(10, 100)
+    for number in range(count):
         folder = tmp_path / f"n{number}"
         said = acknowledged_until_killed(writers.create, folder, after=chance.uniform(0, 0.03))
         if (folder / "store.db").exists():
@@ -99,6 +82,7 @@ def test_a_kill_while_the_store_is_made_leaves_none_or_a_whole_one(tmp_path: Pat
             create(folder).close()
         with open_reader(folder) as store:
             assert verify(store) == []
+    record("kill -9 while a store is made", count, half=0)
 
 
 @pytest.mark.slow
@@ -106,7 +90,7 @@ def test_searches_are_right_whenever_a_kill_falls_on_the_building_of_caches(tmp_
     chance, folder = random.Random(5), tmp_path / "notes"
     create(folder).close()
     gone = set[str]()
-    for kill in range(1, 9):
+    for kill in range(1, KILLS + 1):
         said = acknowledged_until_killed(
             writers.build, folder, kill * 100_000, after=chance.uniform(0, 0.1), commits=2 + kill % 3
         )
@@ -119,6 +103,7 @@ def test_searches_are_right_whenever_a_kill_falls_on_the_building_of_caches(tmp_
             np.testing.assert_allclose(cosines, -np.sort(-(queries @ stored.T), axis=1)[:, :10], atol=1e-6)
             assert not gone & {passage.document for passage in reader.passages(ids.ravel())}
             assert verify(reader) == []
+    record("kill -9 while a cache is built", KILLS, wrong=0)
 
 
 @pytest.mark.slow
@@ -135,6 +120,7 @@ def test_a_file_of_records_is_indexed_once_by_however_many_killed_runs(tmp_path:
         assert now >= stored + max(map(int, said))
         stored = now
     assert kills > 1
+    record("kill -9 while a file of records is indexed", kills, lost=0)
     with Index.open(folder) as index:
         assert (index.sync([file]).added, index.sync([file]).unchanged) == (count - stored, count)
         assert [one["id"] for one in index.documents()] == sorted(f"many.jsonl#{n + 1}" for n in range(count))

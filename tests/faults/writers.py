@@ -1,17 +1,18 @@
-"""Processes that write to a store until they are killed. Loaded once, by the server that forks them."""
+"""Processes that write to a store until they are killed, or for a while. Loaded once, by the server that forks them."""
 
 from __future__ import annotations
 
+import os
+import random
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-import filelock  # noqa: F401  here, so that a kill does not fall on its import
-import sqlite_utils  # noqa: F401
 from helpers.stores import DIM, entry
 
-from semsearch import Index
+from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
+from semsearch.errors import Locked
 from semsearch.stores import local
 from semsearch.types import Progress
 
@@ -72,3 +73,86 @@ def index(folder: Path, file: Path, acknowledge: Connection) -> None:
     with Index.open(folder) as opened:
         opened.sync([file], progress=say)
     time.sleep(60)
+
+
+def hold(folder: Path, acknowledge: Connection) -> None:
+    """Add a document, say the number of this process, and keep the lock."""
+    with Index.open(folder) as opened:
+        opened.add([Document("held", "A kettle boils.")])
+        acknowledge.send(os.getpid())
+        time.sleep(600)
+
+
+DOZEN = 12  # documents of one transaction
+PARTS = 3  # paragraphs of a document, each a passage
+
+
+def parts(name: str, version: str) -> list[str]:
+    """The passages of a document that says in each what version it is."""
+    return [f"{name} in version {version}, part {part}, on the harbour." for part in range(PARTS)]
+
+
+def write_dozens(folder: Path, seed: int, seconds: float, acknowledge: Connection) -> None:
+    """Add, replace and delete a dozen documents at a time, wait for no other writer, and say what was committed.
+
+    ("put" or "deleted", number of the dozen, version) after each commit, ("refused", pid or None, "") for each refusal.
+    """
+    chance = random.Random(seed)
+    acknowledge.send(("begun", 0, ""))
+    end = time.monotonic() + seconds
+    turn = 0
+    while time.monotonic() < end:
+        turn += 1
+        number, version = chance.randrange(8), f"{seed}-{turn}"
+        names = [f"d{number}-{n}" for n in range(DOZEN)]
+        try:
+            with Index.open(folder) as opened:
+                if turn % 5 == 0:
+                    opened.delete(names)
+                    acknowledge.send(("deleted", number, version))
+                else:
+                    opened.add(Document(name, "\n\n".join(parts(name, version))) for name in names)
+                    acknowledge.send(("put", number, version))
+        except Locked as error:
+            acknowledge.send(("refused", error.message, ""))
+
+
+def read_dozens(folder: Path, seed: int, seconds: float, tell: Connection) -> None:
+    """Read until the time is over; how often, and what was wrong, a sentence each."""
+    chance, wrong, reads = random.Random(seed), list[str](), 0
+    tell.send("begun")
+    end = time.monotonic() + seconds
+    with Index.open(folder) as kept:
+        while time.monotonic() < end:
+            reads += 1
+            if seed % 2:
+                wrong += problems_of(kept, chance.randrange(8))
+            else:
+                with Index.open(folder) as opened:
+                    wrong += problems_of(opened, chance.randrange(8))
+    tell.send((reads, wrong))
+
+
+def problems_of(index: Index, number: int) -> list[str]:
+    """What is not whole: a dozen, a document, or what a search finds of a dozen."""
+    wrong = []
+    if len(index) % DOZEN:
+        wrong.append(f"{len(index)} documents are no dozens")
+    names = [f"d{number}-{n}" for n in range(DOZEN)]
+    there = index.get(ids=names)
+    if len(there) not in (0, DOZEN):
+        wrong.append(f"{len(there)} documents of dozen {number}")
+    versions = {document["text"].partition("version ")[2].partition(",")[0] for document in there}
+    if len(versions) > 1:
+        wrong.append(f"dozen {number} is of the versions {versions}")
+    wrong += [
+        f"{document['document']} is {document['text']!r}"
+        for document in there
+        if document["text"] != "\n\n".join(parts(document["document"], *versions))
+    ]
+    for mode in ("semantic", "keyword"):
+        found = index.search(f"d{number}-1 in version", k=40, mode=mode, group="passage")
+        of = {(hit.document.partition("-")[0], hit.text.partition("version ")[2].partition(",")[0]) for hit in found}
+        if len({dozen for dozen, _ in of}) < len(of):
+            wrong.append(f"a search finds two versions: {sorted(of)}")
+    return wrong

@@ -1,0 +1,29 @@
+"""Loads what a command line needs, by running some: imported by the server that forks processes, and by nobody else."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from unittest.mock import patch
+
+import child  # noqa: F401
+import faiss  # noqa: F401
+import filelock  # noqa: F401
+import sqlite_utils  # noqa: F401
+import writers  # noqa: F401
+
+import semsearch.vector_index.backends.flat  # noqa: F401  not used here: FAISS hangs in a fork once it has computed
+from semsearch.cli.main import main
+
+with tempfile.TemporaryDirectory() as scratch:
+    Path(scratch, "note.txt").write_text("A kettle boils.")
+    home = {"SEMSEARCH_HOME": f"{scratch}/home", "XDG_CACHE_HOME": f"{scratch}/cache", "XDG_CONFIG_HOME": scratch}
+    with patch.dict(os.environ, home):
+        for line in (
+            f"index {scratch}/note.txt -n one -m hashing --backend-type exact --quiet",
+            "verify one --quiet",
+            "compact one --quiet",
+            f"dump one -o {scratch}/dump --quiet",
+        ):
+            assert main(line.split()) == 0, line
