@@ -319,6 +319,9 @@ class VectorIndex(Protocol):
     def read(cls, buffer: memoryview) -> Self:
         """From the bytes of a file, which may be used in place. Raises Corrupt."""
 
+    def candidates(self, k: int) -> int:
+        """How many hits to ask `search` for, so that exact cosines find the `k` nearest among them."""
+
     @property
     def device(self) -> str:
         """Where the last search ran: cpu, or cuda:N."""
@@ -340,7 +343,7 @@ class VectorIndex(Protocol):
         """ids (n,), ascending, above the present ones; vectors (n, d)."""
 
     def search(self, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]:
-        """queries (q, d) -> ids (q, k), cosines (q, k), best first; missing ones are id -1 and -inf."""
+        """queries (q, d) -> ids (q, k), cosines (q, k) or estimates, best first; missing ones are id -1 and -inf."""
 
     def __len__(self) -> int: ...
 

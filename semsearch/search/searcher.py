@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 NO_STRENGTH = "Leave out min_strength.", "Leave out --min-strength."  # in Python, and at the command line
 DEPTH = 300  # candidates of each channel at least: a document's passages add up, and cosines are compared with the last
+NEAREST = 30  # candidates at least where the cosine alone decides
 FEEDBACK = 5  # best passages that pull the query towards their mean (Rocchio 1971), chosen with PULL on choosing data
 PULL = 0.4
 
@@ -231,7 +232,8 @@ class Searcher:
         """The hits and how they were found; problems are added to `warnings`."""
         allowed = self._reader.allowed(parse_filter(query.where, query.path), query.must)
         own = self._own_passages(query, state)
-        depth, total = max(DEPTH, 4 * query.k), max(1, self._reader.counts()["passages"])
+        depth = max(NEAREST, 3 * query.k) if query.mode == "semantic" else max(DEPTH, 4 * query.k)
+        total = max(1, self._reader.counts()["passages"])
         most = total if allowed is None else len(allowed)
         while True:  # deeper only where grouping or filters leave fewer than k
             channels = self._channels(query, target, min(depth, most), allowed)

@@ -31,6 +31,7 @@ DELTA = 10_000  # passages newer than the cache are scanned one by one: 0.5 ms a
 DELTA_SHARE = 0.05  # … or this share of a large index, which is expensive to rebuild
 DEAD_SHARE = 0.20  # of a cache; with more, every search fetches far more than it shows
 FILES = "vectors-*.cache*"  # every file made here, also unfinished ones and those set aside
+FIRST_CODES = "SQ8"  # in the spec of a file in the first format of `ivf` and `compressed`, which is not read any more
 REQUESTED = "was requested"  # a reason for a backend
 FIX = "The next update of the index builds a new one; so does compacting it, at once."
 
@@ -101,6 +102,8 @@ def staleness(folder: Path, newest: CacheFile | None, count: int, newer: int, di
         return None
     if newest is None:
         return "there is no cache yet"
+    if FIRST_CODES in newest.spec:
+        return "the newest cache has the format of an older version"
     dead = newest.count - (count - newer)
     if not is_complete(folder, newest):
         return "the file of the newest cache is missing or truncated"

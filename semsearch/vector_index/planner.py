@@ -1,7 +1,6 @@
 """Choice of a backend by number and width of the vectors, memory and wanted recall.
 
-Measured with faiss 1.15, 10^6 x 384, one thread: flat 69.7 ms a query; compressed 5.7 ms, recall@10 0.989, 14 s to
-build; ivf 0.69 ms, recall@10 0.983, 114 s to build.
+The limits follow docs/scale-of-one-machine.md, which scripts/bench_scale.py measures.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-FLAT_UNTIL = 50_000  # vectors: 3.5 ms a query at 384 dimensions, exact, without training
-COMPRESSED_UNTIL = 2_000_000  # vectors: 11 ms a query; beyond, the cells of ivf are worth their k-means
+FLAT_UNTIL = 50_000  # vectors: 77 MB at 384 dimensions, a few ms a query, exact, without training
 IVF_UNTIL = 30_000_000  # vectors: the most for one machine
 EXACT_RECALL = 0.995  # from here on only an exact backend will do
+TOO_MANY = "too many to compare one by one, so only the nearest cells are"
 SLACK = 1.25  # a backend stays as long as it is right for a quarter more or fewer vectors
-LIST_BYTES = 24  # beside the codes of one and of eight bits a dimension: factors of RaBitQ, id, place in a list
+LIST_BYTES = 24  # beside the codes: factors of RaBitQ, id, place in a list
 MEMORY_SHARE = 0.5  # of the machine; the rest is for the encoder and other programs
 
 
@@ -30,22 +29,21 @@ class Choice:
 def choose(count: int, dim: int, *, recall: float = 0.98, memory: int | None = None) -> Choice:
     """The backend for `count` vectors of width `dim` in `memory` bytes (None: enough)."""
     flat = count * (4 * dim + 8)  # float32 vectors and their ids
-    packed = count * (dim + dim // 8 + LIST_BYTES)  # at 384 dimensions 449 bytes a vector were measured
+    smallest = count * (dim // 8 + LIST_BYTES)  # codes of one bit a dimension
+    refined = smallest + count * (dim // 2)  # and of four: at 384 dimensions 267 bytes a vector were measured
     room = flat if memory is None else memory
     size = f"{count:,} vectors"
     if recall >= EXACT_RECALL and flat <= room:
         return Choice("flat", f"{size}; a recall of {recall:g} needs exact search")
     if count <= FLAT_UNTIL and flat <= room:
         return Choice("flat", f"{size}; fast enough up to {FLAT_UNTIL:,}")
-    short = "" if memory is None or packed <= room else f"; it needs {_size(packed)} of the {_size(room)} allowed"
-    if count <= FLAT_UNTIL:
-        return Choice("compressed", f"{size}; flat would take {_size(flat)} of the {_size(room)} allowed{short}")
-    if count <= COMPRESSED_UNTIL:
-        why = "a scan of one-bit codes, ordered by eight-bit ones, is ten times as fast as exact search"
-        return Choice("compressed", f"{size}; {why}{short}")
+    why = f"flat would take {_size(flat)} of the {_size(room)} allowed" if count <= FLAT_UNTIL else TOO_MANY
+    if memory is not None and refined > memory:
+        why += f"; ivf would take {_size(refined)} of the {_size(room)} allowed"
+        why += f", and this one takes {_size(smallest)}" if smallest > memory else ""
     if count > IVF_UNTIL:
-        short += "; this is more than one machine is meant for"
-    return Choice("ivf", f"{size}; too many to scan, so only the nearest cells are{short}")
+        why += "; this is more than one machine is meant for"
+    return Choice("compressed" if memory is not None and refined > memory else "ivf", f"{size}; {why}")
 
 
 def fits(backend: str, count: int, dim: int, *, memory: int | None = None) -> bool:

@@ -6,6 +6,7 @@ deleted ones and orders the rest exactly. Newer passages are in a delta buffer, 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +15,7 @@ import numpy as np
 from semsearch.types import JsonObject
 from semsearch.utils import vectors as vector_checks
 from semsearch.vector_index.backends import _top
+from semsearch.vector_index.backends._file import positions
 from semsearch.vector_index.backends.exact import Backend as ExactIndex
 from semsearch.vector_index.cache_files import OpenCache
 
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 
 SMALL = 10_000  # vectors; reading them from the store (65 ms) is as fast as importing FAISS (55 ms) and checking a file
 SUBSET = 1_000  # allowed passages, read from the store one by one (7 ms) and compared exactly
-SPARE = 20  # candidates beyond 2 k, because some are deleted and approximate scores have another order
+SUBSET_SHARE = 0.02  # … or this share of a large index: a cache would search most of its cells for so few
+SUBSET_BYTES = 1 << 25  # of vectors, which stay in memory for the next query with this filter
+SPARE = 20  # candidates beyond those that the backend asks for, because some are deleted
 DELTA_BYTES = 1 << 29  # of vectors in the delta buffer; more (no cache at all) are read from the store every time
 
 
@@ -64,6 +68,8 @@ class VectorSearcher:
         self._newest: int | None = -1  # the newest cache at the last opening
         self._cache = OpenCache()
         self._delta: ExactIndex | None = None  # None: too large for memory, read from the store every time
+        self._some_deleted = False  # of the passages in the cache
+        self._kept: tuple[weakref.ref[Ids], int, ExactIndex] | None = None  # ids of a subset, version, its vectors
 
     def search(self, queries: Vectors, k: int, allowed: Ids | None = None, *, exact: bool = False) -> Answer:
         """queries (q, d) -> ids (q, k), cosines (q, k), the plan of the search, and warnings.
@@ -72,8 +78,10 @@ class VectorSearcher:
         exact: compare with every stored vector.
         """
         rows = vector_checks.check(queries, dim=self.source.dim, what="query")
-        if exact or (allowed is not None and len(allowed) <= self._subset):
+        if exact:
             return *self.exact(rows, k, allowed), _plan("exact" if allowed is None else "exact subset", allowed), ()
+        if allowed is not None and len(allowed) <= self._subset_limit():
+            return *self._subset_of(allowed).search(rows, k), _plan("exact subset", allowed), ()
         self._refresh()
         return self.approximate(rows, k, allowed)
 
@@ -92,23 +100,31 @@ class VectorSearcher:
         warnings = self._cache.warnings
         parts = []
         if index is not None and record is not None:
-            ids, scores, fetched = self._existing_k(index.search, self._rescored, queries, k, allowed)
+            fetch = index.candidates(k) + (SPARE if self._some_deleted else 0)
+            ids, scores, fetched = self._existing_k(index.search, self._rescored, queries, k, fetch, allowed)
             plan |= {"backend": record.spec, "why": record.why, "cached": len(index), "fetched": fetched}
             plan["device"] = index.device  # of the search in the cache
             warnings += index.warnings
             parts.append((ids, scores))
         if delta is not None:
             plan["delta"] = len(delta)
-            parts.append(self._existing_k(delta.search, self._without_deleted, queries, k, allowed)[:2])
+            if len(delta):
+                found = self._existing_k(delta.search, self._without_deleted, queries, k, k + SPARE, allowed)
+                parts.append(found[:2])
         else:
             parts.append(self.exact(queries, k, allowed, after=record.highest_id if record else 0))
-        return *_top.merge(parts, k), plan, warnings
+        return *_top.merge(parts or [_top.nothing(len(queries), k)], k), plan, warnings
 
     def _existing_k(
-        self, search: Search, existing: Callable[[Vectors, Found], Found], queries: Vectors, k: int, allowed: Ids | None
+        self,
+        search: Search,
+        existing: Callable[[Vectors, Found], Found],
+        queries: Vectors,
+        k: int,
+        fetch: int,
+        allowed: Ids | None,
     ) -> tuple[Ids, Vectors, int]:
-        """The k best that still exist, and the number fetched, which grows until there are k or no more."""
-        fetch = 2 * k + SPARE
+        """The k best that still exist, and the number fetched: `fetch`, and more until there are k or no more."""
         while True:
             found = search(queries, fetch, allowed)
             ids, scores = _top.merge([existing(queries, found)], k)
@@ -117,22 +133,37 @@ class VectorSearcher:
                 return ids, scores, fetch
             fetch *= 4
 
+    def _subset_limit(self) -> int:
+        """The most allowed passages that are compared exactly."""
+        if self._subset < 0:
+            return -1
+        share = min(SUBSET_SHARE * self.source.count(), SUBSET_BYTES / (4 * self.source.dim))
+        return max(self._subset, int(share))
+
+    def _subset_of(self, allowed: Ids) -> ExactIndex:
+        """The vectors of a few passages, read from the store once for each array of ids that cannot be changed."""
+        version = self.source.version()
+        if self._kept is not None and self._kept[0]() is allowed and self._kept[1] == version:
+            return self._kept[2]
+        read = ExactIndex.build(self.source.dim, lambda: self.source.vectors(ids=allowed), count=len(allowed))
+        self._kept = None if allowed.flags.writeable else (weakref.ref(allowed), version, read)
+        return read
+
     def _rescored(self, queries: Vectors, found: Found) -> Found:
         """Candidates (q, c) with the cosines of the stored vectors; deleted ones become -1 and -inf."""
-        candidates = found[0]
-        ids, scores = _top.nothing(*candidates.shape)
-        wanted = np.unique(candidates[candidates >= 0])
+        candidates = np.sort(found[0], axis=1)
+        wanted = _distinct(candidates)
         chunks = self.source.vectors(ids=wanted) if len(wanted) else ()
         existing, stored = _top.joined([_top.no_vectors(self.source.dim), *chunks])
+        ids, scores = _top.nothing(*candidates.shape)
         for row, query in enumerate(queries):
-            here = np.isin(candidates[row], existing)
-            ids[row, here] = candidates[row, here]
-            scores[row, here] = stored[np.searchsorted(existing, candidates[row, here])] @ query
+            at = positions(existing, candidates[row])
+            ids[row, : len(at)], scores[row, : len(at)] = existing[at], stored[at] @ query
         return ids, scores
 
     def _without_deleted(self, queries: Vectors, found: Found) -> Found:
         """Candidates (q, c) with exact cosines; deleted ones become -1 and -inf."""
-        wanted = np.array(sorted(set(found[0].ravel().tolist())), dtype=np.int64)  # np.unique imports numpy.ma: 25 ms
+        wanted = _distinct(found[0])
         deleted = np.append(wanted[~self.source.existing(wanted)], -1)
         gone = np.isin(found[0], deleted)
         return np.where(gone, -1, found[0]), np.where(gone, np.float32(-np.inf), found[1])
@@ -142,6 +173,7 @@ class VectorSearcher:
         version = self.source.version()
         if version == self._version:
             return
+        self._kept = None
         newest = self.source.newest_cache()
         if newest != self._newest:
             small = self.source.count() <= self._small
@@ -154,6 +186,8 @@ class VectorSearcher:
     def _extend_delta(self) -> None:
         start = self._cache.record.highest_id if self._cache.record else 0
         newer = self.source.count_after(start)
+        cached = 0 if self._cache.index is None else len(self._cache.index)
+        self._some_deleted = cached != self.source.count() - newer
         if newer * self.source.dim * 4 > self._most_buffered:
             self._delta = None
             return
@@ -164,6 +198,11 @@ class VectorSearcher:
         if delta is None or not newer <= len(delta) <= 2 * newer + self._small:  # fewer: older passages got vectors
             delta = ExactIndex.build(self.source.dim, lambda: self.source.vectors(after=start), count=newer)
         self._delta = delta
+
+
+def _distinct(ids: Ids) -> Ids:
+    """All ids of (q, c), ascending, without -1."""
+    return np.array(sorted(set(ids.ravel().tolist()) - {-1}), dtype=np.int64)  # np.unique imports numpy.ma: 25 ms
 
 
 def _plan(name: str, allowed: Ids | None) -> JsonObject:

@@ -357,3 +357,28 @@ def test_the_language_costs_nothing_where_there_is_no_filter() -> None:
 
     code = "import sys, semsearch.stores.local.filter_sql; sys.exit('lark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 0
+
+
+def test_a_repeated_filter_follows_every_change(tmp_path: Path) -> None:
+    with filled(tmp_path / "notes", [Document("a", "one", {"x": 1}), Document("b", "two", {"x": True})]) as store:
+        assert passing(store, "x = 1") == passing(store, "x = 1") == ["a"]
+        assert passing(store, "x = true") == ["b"]  # in Python, True == 1
+        with store.transaction():
+            store.refresh("b", {"x": 1}, None)
+            assert passing(store, "x = 1") == ["a", "b"]
+        assert passing(store, "x = 1") == ["a", "b"]
+        with pytest.raises(ZeroDivisionError), store.transaction():
+            store.delete(["a"])
+            assert passing(store, "x = 1") == ["b"]
+            raise ZeroDivisionError
+        assert passing(store, "x = 1") == ["a", "b"]
+        store.delete(["b"])
+        assert passing(store, "x = 1") == ["a"]
+
+
+def test_the_ids_of_a_filter_are_kept_until_a_commit(tmp_path: Path) -> None:
+    with filled(tmp_path / "notes", [Document("a", "one", {"x": 1})]) as store:
+        once = allowed(store, "x = 1", None)
+        assert once is not None and allowed(store, "x = 1", None) is once and not once.flags.writeable
+        store.delete(["a"])
+        assert allowed(store, "x = 1 or x exists", None) is not once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -73,8 +74,23 @@ def test_the_planner_chooses_for_auto(notes: tuple[LocalWriter, Space]) -> None:
     row, many = rebuild(store, space), 100_000
     assert row.backend == "flat" and staleness(store, space) is None
     reason = cache_files.staleness(store.connection.folder, replace(row, count=many), many, 0, space.dim, "auto")
-    assert reason == "the cache is flat, and compressed is wanted"
-    assert cache_files.choose("auto", many, space.dim).backend == "compressed"
+    assert reason == "the cache is flat, and ivf is wanted"
+    assert cache_files.choose("auto", many, space.dim).backend == "ivf"
+
+
+def test_a_cache_of_an_older_version_is_passed_over_and_built_again(notes: tuple[LocalWriter, Space]) -> None:
+    store, space = notes
+    row = rebuild(store, space, "ivf")
+    path = store.connection.folder / row.file
+    path.write_bytes(path.read_bytes().replace(b"semsearch vectors 2 ", b"semsearch vectors 1 ", 1))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    store.drop_cache(row.id)
+    store.add_cache(replace(row, sha256=digest, spec="ivf RR16,IVF8,RaBitQfs,Refine(SQ8)"))
+    opened = open_newest(store, space)
+    assert opened.index is None and "older version" in opened.warnings[0] and path.exists()
+    assert "older version" in str(staleness(store, space, "ivf"))
+    rebuild(store, space, "ivf")
+    assert open_newest(store, space).warnings == () and staleness(store, space, "ivf") is None
 
 
 def test_another_wanted_backend_is_a_reason_to_rebuild(notes: tuple[LocalWriter, Space]) -> None:

@@ -109,6 +109,30 @@ def test_exact_and_small_subsets_are_exact(notes: tuple[LocalWriter, Space], cac
     assert ids.tolist() == truth(store, space, queries, 10, range(1, 2500))
 
 
+def test_a_subset_that_stays_in_memory_follows_every_commit(notes: tuple[LocalWriter, Space]) -> None:
+    store, space = notes
+    allowed = np.arange(1, 900)
+    allowed.flags.writeable = False
+    search, queries = DenseSearch(store, space), some_vectors(5, seed=9)
+    for gone in ([], ["d0"], ["d100", "d300"]):
+        store.delete(gone)
+        for _ in range(2):
+            ids, _, plan = search.search(queries, 10, allowed)
+            assert plan["pass"] == "exact subset"
+            assert ids.tolist() == truth(store, space, queries, 10, allowed.tolist())
+
+
+@pytest.mark.parametrize("backend", ["compressed", "ivf"])
+def test_a_filter_that_passes_only_what_is_far_away_is_answered(notes: tuple[LocalWriter, Space], backend: str) -> None:
+    store, space = notes
+    rebuild(store, space, backend)
+    ids, vectors = (np.concatenate(part) for part in zip(*store.reader.vectors(space.id), strict=True))
+    query = some_vectors(1, seed=3)
+    allowed = np.sort(ids[np.argsort(vectors @ query[0])[:60]])
+    got = found(DenseSearch(store, space, **ALWAYS_CACHED), query, 10, allowed)
+    assert got == truth(store, space, query, 10, allowed.tolist())
+
+
 @pytest.mark.parametrize("exact", [True, False])
 def test_k_beyond_the_size_and_an_empty_index_pad(tmp_path: Path, exact: bool) -> None:
     store, space = new(tmp_path / "empty")

@@ -18,9 +18,8 @@ GB = 10**9
         (0, "flat"),
         (1, "flat"),
         (50_000, "flat"),
-        (50_001, "compressed"),
-        (2_000_000, "compressed"),
-        (2_000_001, "ivf"),
+        (50_001, "ivf"),
+        (1_000_000, "ivf"),
         (100_000_000, "ivf"),
     ],
 )
@@ -30,16 +29,18 @@ def test_size_decides(count: int, backend: str) -> None:
 
 def test_little_memory_asks_for_compression() -> None:
     assert planner.choose(50_000, 384, memory=GB).backend == "flat"
-    assert planner.choose(50_000, 384, memory=GB // 20).backend == "compressed"
+    assert planner.choose(50_000, 384, memory=GB // 20).backend == "ivf"
+    assert planner.choose(50_000, 384, memory=GB // 100).backend == "compressed"
+    assert planner.choose(1_000_000, 384, memory=GB // 4).backend == "compressed"
 
 
 def test_a_perfect_recall_asks_for_exact_search_while_memory_lasts() -> None:
     assert planner.choose(1_000_000, 384, recall=1.0).backend == "flat"
-    assert planner.choose(1_000_000, 384, recall=1.0, memory=GB).backend == "compressed"
+    assert planner.choose(1_000_000, 384, recall=1.0, memory=GB).backend == "ivf"
 
 
 def test_a_shortage_of_memory_is_said_aloud() -> None:
-    assert "4.6 GB of the 1.0 GB" in planner.choose(10_000_000, 384, memory=GB).why
+    assert "2.6 GB of the 1.0 GB" in planner.choose(10_000_000, 384, memory=GB).why
     assert "GB" not in planner.choose(10_000_000, 384).why
 
 
@@ -57,9 +58,9 @@ def test_a_choice_fits_where_it_was_made(count: int, dim: int, memory: int | Non
 
 def test_a_few_more_documents_do_not_flip_the_backend() -> None:
     assert planner.fits("flat", 50_010, 384)
-    assert planner.fits("compressed", 49_990, 384)
+    assert planner.fits("ivf", 49_990, 384)
     assert not planner.fits("flat", 70_000, 384)
-    assert not planner.fits("compressed", 30_000, 384)
+    assert not planner.fits("ivf", 30_000, 384)
     assert not planner.fits("exact", 30_000, 384)
 
 

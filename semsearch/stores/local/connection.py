@@ -48,6 +48,11 @@ class Connection:
             if self._record is not None:
                 self._record.close()
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether a transaction of this connection goes on."""
+        return self._writing
+
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
         """All rows of a SELECT."""
         with self._lock, sqlite.translated(self.folder):

@@ -14,6 +14,7 @@ import numpy as np
 
 from semsearch.errors import Corrupt, NotFound, UsageError
 from semsearch.stores.local import facets, lexical, sqlite
+from semsearch.stores.local.allowed import AllowedIds, RecentFilters
 from semsearch.stores.local.connection import Connection, Row
 from semsearch.stores.local.integrity import verify
 from semsearch.stores.local.location import require_store
@@ -59,16 +60,6 @@ _PASSAGE = """
     JOIN documents d ON d.id = p.document LEFT JOIN sources s ON s.id = d.source"""
 
 
-class AllowedIds:
-    """The passages that pass a filter: `ids` (n,), ascending."""
-
-    def __init__(self, ids: Ids) -> None:
-        self.ids = ids
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
 class LocalReader:
     """A store that is open for reading. No call waits for the writer of another process, or sees half a document.
 
@@ -80,6 +71,7 @@ class LocalReader:
         self.connection = connection
         self._db = connection
         self._searchers: dict[int, VectorSearcher] = {}
+        self._allowed = RecentFilters()
 
     @classmethod
     def open(cls, folder: Path) -> LocalReader:
@@ -289,13 +281,19 @@ class LocalReader:
     # ---- search
 
     def allowed(self, condition: Filter | None, must: Sequence[str] = ()) -> AllowedIds | None:
+        if condition is None and not must:
+            return None
         with self.snapshot():
-            parts = [] if condition is None else [_filters().allowed(self._db.raw, condition)]
-            parts += [lexical.containing(self._db.raw, must)] if must else []
-        return AllowedIds(reduce(np.intersect1d, parts)) if parts else None
+            wanted = repr((condition, list(must)))  # as a key, the filter itself would equate 1 with true
+            found = self._allowed.get(wanted, self._db)
+            if found is None:
+                parts = [] if condition is None else [_filters().allowed(self._db.raw, condition)]
+                parts += [lexical.containing(self._db.raw, must)] if must else []
+                found = self._allowed.keep(wanted, AllowedIds(reduce(np.intersect1d, parts)))
+        return found
 
     def only(self, ids: Ids) -> AllowedIds:
-        return AllowedIds(ids)
+        return AllowedIds(np.array(ids, dtype=np.int64))
 
     def allowed_documents(self, condition: Filter | None, *, after: str = "", limit: int = -1) -> list[str]:
         with self.snapshot():

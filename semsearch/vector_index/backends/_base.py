@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from semsearch.types import Ids
@@ -14,6 +14,10 @@ class BaseBackend:
     ids: Ids
     device: str = "cpu"
     warnings: tuple[str, ...] = ()
+    rounding: ClassVar[float] = 1e-6
+
+    def candidates(self, k: int) -> int:
+        return k
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -6,6 +6,7 @@ of allowed ids becomes a bitmap of positions. Threads: FAISS takes OMP_NUM_THREA
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,11 +17,11 @@ from semsearch.errors import Corrupt
 from semsearch.utils import vectors as rows
 from semsearch.vector_index.backends import _file, _top
 from semsearch.vector_index.backends._base import BaseBackend
+from semsearch.vector_index.backends._tuning import SEED, Truth
 
 if TYPE_CHECKING:
     from semsearch.types import Chunks, Ids, Vectors
 
-SEED = 20240  # any fixed number: the same vectors give the same index
 QUERIES_AT_ONCE = 256  # bounds the candidate lists, which are q x candidates
 LOOP_LIMIT = 1 << 24  # for example of lists in a file; ours have at most 4 * sqrt(n)
 
@@ -34,6 +35,7 @@ class FaissBackend(BaseBackend):
     def __init__(self, dim: int, spec: str, settings: dict[str, int], ids: Ids, index: Any) -> None:
         self.dim, self.spec, self.settings, self.ids = dim, spec, settings, ids
         self._index = index
+        self._selectors: list[tuple[weakref.ref[Ids], Any, int]] = []
         self._buffer: memoryview | None = None  # the bytes that an index read from a file refers to
 
     # ---- for a subclass to define
@@ -51,7 +53,7 @@ class FaissBackend(BaseBackend):
     def train(cls, index: Any, sample: Vectors) -> None:
         """Train `index` on sample (m, d), m >= 1."""
 
-    def tune(self, sample: Vectors) -> dict[str, int]:
+    def tune(self, truth: Truth) -> dict[str, int]:
         """Settings that reach the recall target once all vectors are added; {} if there are none."""
         return {}
 
@@ -70,13 +72,18 @@ class FaissBackend(BaseBackend):
         sample = _sample(chunks, dim, count, size) if size else empty
         if len(sample):
             cls.train(made._index, sample)
+        truth = Truth(sample) if len(sample) else None
+        del sample
         parts = [none]
         for ids, vectors in chunks():
-            made._index.add(rows.check(vectors, dim=dim, what=cls.name))
+            checked = rows.check(vectors, dim=dim, what=cls.name)
+            made._index.add(checked)
             parts.append(ids)
+            if truth:
+                truth.see(checked)
         made.ids = _file.ascending(none, np.concatenate(parts))
-        if len(made) and len(sample):
-            made.settings = made.tune(sample)
+        if truth and len(made):
+            made.settings = made.tune(truth)
         return made
 
     @classmethod
@@ -111,11 +118,16 @@ class FaissBackend(BaseBackend):
         if self._buffer is not None:  # FAISS aborts the process when a view has to grow: make a copy
             self._index = faiss.deserialize_index(np.frombuffer(self._buffer, dtype=np.uint8))
             self._buffer = None
-        if not self._index.is_trained:
+        untrained = not self._index.is_trained
+        if untrained:
             self.train(self._index, checked)
         self._index.add(checked)
         self.ids = joined
-        self.settings = self.settings or self.tune(checked)
+        self._selectors = []
+        if untrained:
+            truth = Truth(checked)
+            truth.see(checked)
+            self.settings = self.tune(truth)
 
     def search(self, queries: Vectors, k: int, allowed: Ids | None = None) -> tuple[Ids, Vectors]:
         """queries (q, d) -> ids (q, k), cosines (q, k)."""
@@ -130,13 +142,26 @@ class FaissBackend(BaseBackend):
         return _top.merge([found], k)
 
     def _selector(self, allowed: Ids | None) -> tuple[Any, int]:
-        """A FAISS selector of the positions of `allowed`, and their number; (None, n) if these are all."""
-        at = None if allowed is None else _file.positions(self.ids, allowed)
-        if at is None or len(at) == len(self):
+        """A FAISS selector of the positions of `allowed`, and their number; (None, n) if these are all.
+
+        Those of an array that cannot be changed are kept while it exists: half a million ids take 20 ms to look up.
+        """
+        if allowed is None:
             return None, len(self)
+        self._selectors = [kept for kept in self._selectors if kept[0]() is not None]
+        for array, selected, count in self._selectors:
+            if array() is allowed:
+                return selected, count
+        at = _file.positions(self.ids, allowed)
+        selected, count = self._bitmap(at) if len(at) < len(self) else (None, len(self))
+        if not allowed.flags.writeable:
+            self._selectors.append((weakref.ref(allowed), selected, count))
+        return selected, count
+
+    def _bitmap(self, positions: Ids) -> tuple[Any, int]:
         here = np.zeros(len(self), dtype=bool)
-        here[at] = True
-        return faiss.IDSelectorBitmap(np.packbits(here, bitorder="little")), len(at)
+        here[positions] = True
+        return faiss.IDSelectorBitmap(np.packbits(here, bitorder="little")), len(positions)
 
     def _ids_of(self, scores: Vectors, positions: Ids) -> tuple[Ids, Vectors]:
         ids = np.where(positions >= 0, self.ids[positions], -1)

@@ -15,9 +15,12 @@ import numpy as np
 from semsearch.errors import Corrupt, SemsearchError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from semsearch.types import Ids
 
-MAGIC = b"semsearch vectors 1 "
+MAGIC = b"semsearch vectors 2 "
+FIRST = b"semsearch vectors 1 "  # the same layout; `ivf` and `compressed` had other codes, which are refused
 ALIGNMENT = 64  # bytes; a cache line, so that arrays can be used in place in the buffer
 
 
@@ -36,9 +39,9 @@ def read(buffer: memoryview) -> tuple[dict[str, Any], Ids, memoryview]:
     try:
         line_end = bytes(buffer[: 1 << 16]).index(b"\n") + 1
         line = bytes(buffer[:line_end])
-        if not line.startswith(MAGIC):
+        if not line.startswith((MAGIC, FIRST)):
             raise ValueError("it does not begin like a cache of vectors")
-        header = json.loads(line[len(MAGIC) :])
+        header = {**json.loads(line[len(MAGIC) :]), "first": line.startswith(FIRST)}
         ids = np.frombuffer(buffer, dtype="<i8", count=int(header["count"]), offset=line_end).astype(np.int64)
     except (ValueError, KeyError, TypeError) as error:
         raise Corrupt(
@@ -50,10 +53,18 @@ def read(buffer: memoryview) -> tuple[dict[str, Any], Ids, memoryview]:
 def positions(ids: Ids, allowed: Ids) -> Ids:
     """The positions in `ids` (n,) of the allowed ids that it has; both ascend."""
     wanted = np.asarray(allowed, dtype=np.int64)
+    if len(ids) < len(wanted):  # newer passages, and half a million allowed ones
+        return np.flatnonzero(_are_in(wanted, ids))
     at = np.searchsorted(ids, wanted)  # a binary search each: at a million ids 50 times faster than np.isin
     at, wanted = at[at < len(ids)], wanted[at < len(ids)]
     found: Ids = at[ids[at] == wanted]
     return found
+
+
+def _are_in(ids: Ids, some: Ids) -> NDArray[np.bool_]:
+    """(m,) whether each of `some` is in `ids`; both ascend, and `ids` has one at least."""
+    at = np.minimum(np.searchsorted(ids, some), len(ids) - 1)
+    return np.asarray(ids[at] == some)
 
 
 def ascending(known: Ids, more: Ids) -> Ids:

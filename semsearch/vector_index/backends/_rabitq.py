@@ -1,78 +1,115 @@
-"""Base class of the compressed backends: one bit per dimension to find candidates, eight bits to order them.
+"""Base class of the backends for many vectors: cells of one-bit codes (RaBitQ), of which only the nearest are scanned.
 
 RaBitQ: Gao and Long 2024, https://arxiv.org/abs/2405.12497; FAISS scans 32 codes at a time. A random rotation (RR)
-first spreads the information in a vector over all dimensions; SQ8 codes of the vectors order the candidates.
+first spreads the information in a vector over all dimensions.
+
+The number of cells to search is found while the index is built, among all vectors and among every twentieth. A filter
+asks for more cells, but not for twenty times as many: the ten nearest of a twentieth are about the two hundred nearest
+of all, and most of these are in the same cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from math import isqrt, log
+from typing import TYPE_CHECKING, Any, Self
 
 import faiss
-import numpy as np
 
-from semsearch.utils.vectors import unit_rows
-from semsearch.vector_index.backends._faiss import SEED, FaissBackend
+from semsearch.errors import SemsearchError
+from semsearch.vector_index.backends import _file
+from semsearch.vector_index.backends._faiss import FaissBackend
+from semsearch.vector_index.backends._tuning import FILTERED, Truth
 
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
-    Search = Callable[[Vectors, int, int], tuple[Vectors, Ids]]
-
-TARGET = 0.985  # recall@10 of the candidates at build time; exact re-scoring corrects the SQ8 order later
-FACTORS = (4, 8, 16, 32, 64, 128, 256)  # candidates per neighbour
-PROBES = 64  # queries to tune with: their exact answers cost 2 s at a million vectors
-NEIGHBOURS = 10
-FEW = 1_000  # vectors; fewer do not show the range of a dimension
-MARGIN = 0.1  # of the range, for vectors that come later
+TARGET = 0.985  # recall@10 among the candidates
+CANDIDATES = (150, 200, 300, 400, 600, 1_000)  # of the one-bit codes
+CELLS = tuple(sorted({step << power for step in (4, 6) for power in range(15)}))  # 4, 6, 8, 12, 16, 24 …
+POINTS_PER_CELL = 60  # to train with; FAISS wants at least 39
+ROUNDS = 8  # of k-means
 
 
 class RabitqBackend(FaissBackend):
-    """An IndexRefine: `base_index` finds candidates, `refine_index` (SQ8) orders them."""
+    """An IVF index behind a rotation, which a subclass may put below a refinement of the candidates."""
+
+    @classmethod
+    def factory(cls, dim: int, count: int) -> str:
+        return f"RR{dim},IVF{_cells(count)},RaBitQfs"
+
+    @classmethod
+    def training_size(cls, count: int) -> int:
+        return max(1_000, POINTS_PER_CELL * _cells(count))
 
     @classmethod
     def train(cls, index: Any, sample: Vectors) -> None:
-        """Train the base on sample (m, d), and give SQ8 the range of each dimension."""
-        index.base_index.train(sample)
-        index.refine_index.train(_range(sample))
-        index.is_trained = True
+        clustering = faiss.extract_index_ivf(index).cp
+        clustering.niter = ROUNDS
+        clustering.min_points_per_centroid = 1  # no warning on stderr; _cells makes sure that cells are well filled
+        clustering.max_points_per_centroid = POINTS_PER_CELL
+        index.train(sample)
 
-    def scan(self, queries: Vectors, k: int, selected: Any = None) -> tuple[Vectors, Ids]:
-        """Compare the SQ8 codes one by one: nearly exact, with any selector."""
-        refine = faiss.downcast_index(self._index.refine_index)
-        scores, positions = refine.search(queries, k, params=faiss.SearchParameters(sel=selected))
+    @classmethod
+    def read(cls, buffer: memoryview) -> Self:
+        if _file.read(buffer)[0]["first"]:
+            raise SemsearchError("an older version of semsearch built it, with other codes.")
+        return super().read(buffer)
+
+    def tune(self, truth: Truth) -> dict[str, int]:
+        """The fewest cells with the most candidates, then the fewest candidates; cells for every twentieth vector."""
+        most, every = min(CANDIDATES[-1], len(self)), self._every()
+        some, _ = self._bitmap(truth.filtered())
+        steps = [*(step for step in CELLS if step < every), every]
+        cells = truth.least(steps, TARGET, lambda n: self.probed(truth.queries, most, n)[1])
+        wider = [step for step in steps if step >= cells]
+        filtered = truth.least(wider, TARGET, lambda n: self.probed(truth.queries, most, n, some)[1], filtered=True)
+        enough = [n for n in CANDIDATES if n < most] + [most]
+        few = truth.least(enough, TARGET - 0.005, lambda n: self.probed(truth.queries, n, cells)[1])
+        return {"cells": cells, "filtered_cells": filtered, "candidates": few}
+
+    def candidates(self, k: int) -> int:
+        return max(self.settings.get("candidates", CANDIDATES[-1]), 2 * k)
+
+    def nearest(self, queries: Vectors, k: int, selected: Any, share: float) -> tuple[Vectors, Ids]:
+        """A filter may pass what is far from the query only: more cells are searched while the nearest have too few."""
+        every, probes = self._every(), self._probes(share)
+        count = min(RabitqBackend.candidates(self, k), round(share * len(self)))
+        while True:
+            scores, positions = self.ordered(queries, count, probes, selected)
+            if probes == every or (positions[:, -1] >= 0).all():
+                return scores[:, :k], positions[:, :k]
+            probes = min(every, 4 * probes)
+
+    def probed(self, queries: Vectors, count: int, probes: int, selected: Any = None) -> tuple[Vectors, Ids]:
+        """The best of the `probes` nearest cells by one-bit codes: scores and positions (q, count), missing ones -1."""
+        scores, positions = self.coded.search(queries, count, params=parameters(probes, selected))
         return scores, positions
 
-    def refined(self, queries: Vectors, k: int, factor: int, **base: Any) -> tuple[Vectors, Ids]:
-        """Find `factor` candidates per neighbour and order them; `base`: parameters of the search for candidates."""
-        candidates = min(len(self), max(k, NEIGHBOURS) * factor)  # as many for k = 1 as for 10
-        params = faiss.IndexRefineSearchParameters(k_factor=candidates / k, **base)
-        scores, positions = self._index.search(queries, k, params=params)
-        return scores, positions
+    def ordered(self, queries: Vectors, count: int, probes: int, selected: Any) -> tuple[Vectors, Ids]:
+        """The same in a better order, if there is one."""
+        return self.probed(queries, count, probes, selected)
 
-    def least(self, sample: Vectors, values: Sequence[int], target: float, search: Search) -> int:
-        """The first of `values` at which search(queries, k, value) reaches the recall `target`, else the last."""
-        queries, k = _probes(sample), min(NEIGHBOURS, len(self))
-        truth = self.scan(queries, k)[0][:, -1:]
-        for value in values:  # scores equal to the last right one are right
-            if (search(queries, k, value)[0] >= truth - 1e-6).mean() >= target:
-                return value
-        return values[-1]
+    @property
+    def coded(self) -> Any:
+        """The index of the one-bit codes."""
+        return self._index
 
+    def _every(self) -> int:
+        return int(faiss.extract_index_ivf(self.coded).nlist)
 
-def _probes(sample: Vectors) -> Vectors:
-    """(PROBES, d) queries: half are stored vectors, half are between two of them, which is harder."""
-    random = np.random.default_rng(SEED)
-    pairs = sample[random.integers(0, len(sample), (2, PROBES))]
-    queries = pairs[0] + np.where(np.arange(PROBES) % 2, 0.0, 1.0)[:, None] * pairs[1]
-    return unit_rows(queries)
+    def _probes(self, share: float) -> int:
+        """The cells to search where `share` of the vectors is allowed: between and beyond those tuned."""
+        every = self._every()
+        few, filtered = self.settings.get("cells", every), self.settings.get("filtered_cells", every)
+        wider: float = (filtered / few) ** (log(1 / share) / log(FILTERED))
+        return min(every, max(1, round(few * wider)))
 
 
-def _range(sample: Vectors) -> Vectors:
-    """(2, d): the least and the greatest value of each dimension, with a margin; -1 and 1 for small samples."""
-    if len(sample) < FEW:
-        return np.repeat(np.array([[-1.0], [1.0]], dtype=np.float32), sample.shape[1], axis=1)
-    low, high = sample.min(axis=0), sample.max(axis=0)
-    spare = MARGIN * (high - low) + 1e-6
-    return np.stack([low - spare, high + spare]).astype(np.float32)
+def parameters(probes: int, selected: Any) -> Any:
+    """How to search an IVF index behind a rotation."""
+    return faiss.SearchParametersPreTransform(index_params=faiss.IVFSearchParameters(nprobe=probes, sel=selected))
+
+
+def _cells(count: int) -> int:
+    """sqrt(n), but no more than there are training points for."""
+    return max(1, min(isqrt(count), count // POINTS_PER_CELL))

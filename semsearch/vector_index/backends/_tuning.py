@@ -1,0 +1,61 @@
+"""Queries with exact answers, found while an index is built, and the least effort that finds these answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from semsearch.utils.vectors import unit_rows
+from semsearch.vector_index.backends import _top
+
+if TYPE_CHECKING:
+    from semsearch.types import Ids, Vectors
+
+SEED = 20240  # any fixed number: the same vectors give the same index
+QUERIES = 100
+NEIGHBOURS = 10
+FILTERED = 20  # every so many-th vector is in the smaller set
+
+
+class Truth:
+    """The nearest positions of queries among all vectors, and among every twentieth of them.
+
+    Half of the queries are vectors of the sample (m, d), half are between two of them, which is harder.
+    """
+
+    def __init__(self, sample: Vectors) -> None:
+        random = np.random.default_rng(SEED)
+        pairs = sample[random.integers(0, len(sample), (2, QUERIES))]
+        self.queries = unit_rows(pairs[0] + np.where(np.arange(QUERIES) % 2, 0.0, 1.0)[:, None] * pairs[1])
+        self.seen = 0
+        self._all = self._some = _top.nothing(QUERIES, NEIGHBOURS)
+
+    def see(self, vectors: Vectors) -> None:
+        """The next vectors (n, d) of the index."""
+        positions = np.arange(self.seen, self.seen + len(vectors))
+        scores = self.queries @ vectors.T
+        some = positions % FILTERED == 0
+        self._all = _top.merge([self._all, _top.best(positions, scores, NEIGHBOURS)], NEIGHBOURS)
+        self._some = _top.merge([self._some, _top.best(positions[some], scores[:, some], NEIGHBOURS)], NEIGHBOURS)
+        self.seen += len(vectors)
+
+    def filtered(self) -> Ids:
+        """The positions of the smaller set."""
+        return np.arange(0, self.seen, FILTERED)
+
+    def least(
+        self, values: Sequence[int], target: float, search: Callable[[int], Ids], *, filtered: bool = False
+    ) -> int:
+        """The first of `values` for which search(value), positions (q, c), reaches the recall `target`; else the last.
+
+        filtered: the answers are those of the smaller set.
+        """
+        right = self._some[0] if filtered else self._all[0]
+        for value in values[:-1]:
+            found = search(value)
+            hits = sum(int(np.isin(row[row >= 0], here).sum()) for row, here in zip(right, found, strict=True))
+            if hits >= target * (right >= 0).sum():
+                return value
+        return values[-1]
