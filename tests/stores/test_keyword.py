@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.errors import UsageError
-from semsearch.stores.local import LocalWriter, lexical, open_reader
+from semsearch.stores.local import LocalWriter, open_reader
+from semsearch.stores.local.full_text import lexical, matching, words
 from semsearch.stores.protocol import Lexical
 from semsearch.types import Document
 
@@ -49,7 +50,7 @@ def search(
 ) -> Lexical:
     """A search in which every word of `must` has to be there."""
     if must:
-        having = lexical.containing(store.connection.raw, must)
+        having = matching.containing(store.connection.raw, must)
         allowed = having if allowed is None else np.intersect1d(allowed, having)
     return lexical.search(store.connection.raw, query, k, allowed)
 
@@ -181,7 +182,7 @@ def test_no_allowed_passage_means_no_hit(store: LocalWriter) -> None:
 
 
 def test_short_runs_respect_what_is_allowed(store: LocalWriter) -> None:
-    tokyo = lexical.containing(store.connection.raw, ["東京"])
+    tokyo = matching.containing(store.connection.raw, ["東京"])
     assert found(store, "猫", allowed=tokyo) == ["tokyo"]
     assert found(store, "漏水", allowed=tokyo) == []
 
@@ -207,9 +208,9 @@ def test_short_runs_respect_what_is_allowed(store: LocalWriter) -> None:
 def test_containing_wants_every_word(store: LocalWriter, words: list[str], expected: set[str] | None) -> None:
     if expected is None:
         with pytest.raises(UsageError, match="needs a word"):
-            lexical.containing(store.connection.raw, words)
+            matching.containing(store.connection.raw, words)
         return
-    assert set(names(store, lexical.containing(store.connection.raw, words))) == expected
+    assert set(names(store, matching.containing(store.connection.raw, words))) == expected
 
 
 def test_must_narrows_a_search(store: LocalWriter) -> None:
@@ -239,7 +240,7 @@ def test_spans_are_the_words_that_matched(text: str, query: str, marked: list[st
 
 def test_terms_are_distinct_and_keep_phrases() -> None:
     text = 'How the "solar panel" of the 3.11 café’s x,y 用Python写 how'
-    assert lexical.terms(text) == ["How", "the", "solar panel", "of", "3.11", "café's", "x", "y", "用", "Python", "写"]
+    assert words.terms(text) == ["How", "the", "solar panel", "of", "3.11", "café's", "x", "y", "用", "Python", "写"]
 
 
 def test_a_reader_searches_too(store: LocalWriter, tmp_path: Path) -> None:

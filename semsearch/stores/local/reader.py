@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import Corrupt, NotFound, UsageError
-from semsearch.stores.local import facets, lexical, sqlite
+from semsearch.stores.local import facets, sqlite
 from semsearch.stores.local.allowed import AllowedIds, RecentFilters
 from semsearch.stores.local.connection import Connection, Row
+from semsearch.stores.local.full_text import lexical
+from semsearch.stores.local.full_text.matching import containing
+from semsearch.stores.local.full_text.postings import Postings
+from semsearch.stores.local.full_text.segments import Damaged
 from semsearch.stores.local.integrity import verify
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.row_checksums import first_passage_crc, passage_crc
@@ -72,6 +76,7 @@ class LocalReader:
         self._db = connection
         self._searchers: dict[int, VectorSearcher] = {}
         self._allowed = RecentFilters()
+        self._postings = Postings()
 
     @classmethod
     def open(cls, folder: Path) -> LocalReader:
@@ -288,7 +293,7 @@ class LocalReader:
             found = self._allowed.get(wanted, self._db)
             if found is None:
                 parts = [] if condition is None else [_filters().allowed(self._db.raw, condition)]
-                parts += [lexical.containing(self._db.raw, must)] if must else []
+                parts += [containing(self._db.raw, must)] if must else []
                 found = self._allowed.keep(wanted, AllowedIds(reduce(np.intersect1d, parts)))
         return found
 
@@ -313,7 +318,11 @@ class LocalReader:
 
     def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
         with self.snapshot():
-            return lexical.search(self._db.raw, text, k, _ids(allowed))
+            ids = _ids(allowed)
+            try:
+                return lexical.search(self._db.raw, text, k, ids, None if self._db.is_writing else self._postings)
+            except Damaged as error:
+                raise Corrupt(f"{self.location}: {error}", sqlite.REPAIR) from error
 
     def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
         return lexical.spans(text, query)

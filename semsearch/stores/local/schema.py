@@ -108,8 +108,32 @@ def m003_checksums(db: Database) -> None:
     )
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (m001_tables, m002_keywords, m003_checksums)
+_POSTINGS = (
+    """CREATE TABLE segments (
+        number INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, passages INTEGER NOT NULL,
+        ids BLOB NOT NULL, tokens BLOB NOT NULL, characters BLOB NOT NULL, crc INTEGER NOT NULL) STRICT""",
+    """CREATE TABLE frequent_terms (
+        kind INTEGER NOT NULL, term TEXT NOT NULL, PRIMARY KEY (kind, term)) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE postings (
+        segment INTEGER NOT NULL, kind INTEGER NOT NULL, term TEXT NOT NULL, places BLOB NOT NULL,
+        counts BLOB NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (segment, kind, term)) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE postings_gone (id INTEGER PRIMARY KEY) STRICT""",
+    """CREATE INDEX passages_last_letter ON passages(substr(text, -1)) WHERE cjk = 1""",
+    """CREATE INDEX passages_last_letters ON passages(substr(text, -2)) WHERE cjk = 1""",
+)
+
+
+def m004_postings(db: Database) -> None:
+    """The tables of `full_text.segments`, which later writes fill, and indexes for what trigrams do not see: the last
+    letters of a text.
+    """
+    for statement in _POSTINGS:
+        db.execute(statement)
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (m001_tables, m002_keywords, m003_checksums, m004_postings)
 CHECKSUMS = 3  # from this version on there are the checksums of `row_checksums.COLUMNS`
+POSTINGS = 4  # from this version on there are the tables of `full_text.segments`
 VERSION = len(MIGRATIONS)
 OLDEST = 1  # that is read as it is
 

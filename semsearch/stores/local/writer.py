@@ -20,6 +20,8 @@ import numpy as np
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.stores.local import sqlite
 from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.full_text import sealing
+from semsearch.stores.local.full_text.segments import last_sealed
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.reader import BOOKMARK, LocalReader
 from semsearch.stores.local.row_checksums import COLUMNS, passage_crc
@@ -221,6 +223,7 @@ class LocalWriter:
 
         SemsearchError where the file cannot be written; the present cache is untouched then.
         """
+        self._seal()
         vectors = SpaceVectors(self._db, space)
         if not vectors.is_due(backend, when):
             return
@@ -231,6 +234,12 @@ class LocalWriter:
                 self.drop_cache(record.id)
             self.add_cache(built)
         vectors.sweep()
+
+    def _seal(self) -> None:
+        """Bring the postings of frequent words up to date, a segment in each transaction."""
+        while sealing.is_due(self._db.raw):
+            with self.transaction():
+                sealing.seal(self._db.raw)
 
     def add_cache(self, record: CacheFile) -> CacheFile:
         """Record a finished cache file; the commit switches to it. `record.id` is ignored."""
@@ -282,6 +291,8 @@ class LocalWriter:
         for table, columns, only in _FULL_TEXT:  # 'delete' needs the very text that was inserted
             gone = f"SELECT 'delete', id, {columns} FROM passages WHERE {_OURS} {only}"
             self._db.execute(f"INSERT INTO {table} ({table}, rowid, {columns}) {gone}", wanted)
+        sealed = f"SELECT id FROM passages WHERE {_OURS} AND id <= {last_sealed(self._db.raw)}"
+        self._db.execute(f"INSERT INTO postings_gone {sealed}", wanted)
         for (space,) in self._db.rows("SELECT id FROM spaces"):
             sql = f"DELETE FROM vectors WHERE space = ? AND passage IN (SELECT id FROM passages WHERE {_OURS})"
             self._count_vectors(space, -self._db.execute(sql, (space, *wanted)))

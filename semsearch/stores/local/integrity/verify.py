@@ -1,6 +1,7 @@
 """Verification of a store: every text, vector, counter and index is compared with the others.
 
-FTS5 checks its own indexes, word by word, in `full_text_check`. Cache files are verified by `SpaceVectors.problems`. An
+FTS5 checks its own indexes, word by word, in `full_text_check`; the postings beside them are made anew and compared, in
+`postings_check`. Cache files are verified by `SpaceVectors.problems`. An
 index of an older schema is verified by the checksums that it has.
 """
 
@@ -18,7 +19,7 @@ import numpy as np
 from semsearch.errors import Locked, SemsearchError
 from semsearch.stores.local import commit_record, schema, sqlite
 from semsearch.stores.local.connection import Connection
-from semsearch.stores.local.integrity import full_text_check
+from semsearch.stores.local.integrity import full_text_check, postings_check
 from semsearch.stores.local.row_checksums import COLUMNS
 from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, decompress, vector_crc
 from semsearch.stores.records import meta_hash, stable_id, text_hash
@@ -202,4 +203,8 @@ def _full_text(store: Connection) -> Iterator[str]:
     yield from full_text_check.problems(store)
 
 
-_CHECKS = (_schema, _pages, _references, _documents, _vectors, _checksums, _counters, _records, _full_text)
+def _postings(store: Connection) -> Iterator[str]:
+    yield from postings_check.problems(store)
+
+
+_CHECKS = (_schema, _pages, _references, _documents, _vectors, _checksums, _counters, _records, _full_text, _postings)

@@ -1,0 +1,187 @@
+"""The terms of some passages, cut as the full-text indexes of a store cut them: by FTS5 in memory, 30 µs a passage."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+import numpy as np
+
+from semsearch.stores.local.full_text.segments import GRAMS, WORDS
+from semsearch.utils.writing_systems import CJK
+
+if TYPE_CHECKING:
+    from semsearch.stores.local.full_text.segments import Sizes
+    from semsearch.types import Ids
+
+Row: TypeAlias = tuple[int, str, str, int]  # id, text, keywords, whether it has CJK letters
+
+ROW = "id, text, keywords, cjk"  # columns of `passages`
+TOKENIZERS = {WORDS: "porter unicode61 remove_diacritics 2", GRAMS: "trigram"}
+_COLUMNS = {WORDS: "text, keywords", GRAMS: "text"}
+_RUN = re.compile(f"[{CJK}]+")
+
+
+class Tokens:
+    """Terms of passages that are added in the order of their ids."""
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        for kind, tokenizer in TOKENIZERS.items():
+            columns, tokenize = _COLUMNS[kind], f"tokenize='{tokenizer}'"
+            self._memory.execute(f"CREATE VIRTUAL TABLE terms{kind} USING fts5({columns}, content='', {tokenize})")
+            self._memory.execute(f"CREATE VIRTUAL TABLE list{kind} USING fts5vocab(terms{kind}, row)")
+            self._memory.execute(f"CREATE VIRTUAL TABLE places{kind} USING fts5vocab(terms{kind}, instance)")
+        self.texts: dict[int, str] = {}
+        self._cjk: dict[int, str] = {}
+        self._grams: dict[str, dict[int, int]] | None = None
+        self.add(rows)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._memory.close()
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add passages, all with higher ids than those before."""
+        self._grams = None
+        self._memory.execute("BEGIN")
+        for number, text, keywords, cjk in rows:
+            self._memory.execute(
+                "INSERT INTO terms0 (rowid, text, keywords) VALUES (?, ?, ?)", (number, text, keywords)
+            )
+            self.texts[number] = text
+            if cjk:
+                self._memory.execute("INSERT INTO terms1 (rowid, text) VALUES (?, ?)", (number, text))
+                self._cjk[number] = text.partition("\0")[0]  # SQL's functions see no more of it
+        self._memory.execute("COMMIT")
+
+    @property
+    def ids(self) -> Ids:
+        """Of the passages, ascending."""
+        return np.fromiter(self.texts, dtype=np.int64, count=len(self.texts))
+
+    def sizes(self) -> tuple[Sizes, Sizes]:
+        """Tokens, and characters of those with CJK letters, of each passage."""
+        rows = self._memory.execute("SELECT sz FROM terms0_docsize ORDER BY id").fetchall()
+        tokens = np.array([sum(varints(packed)) for (packed,) in rows], dtype=np.int64)
+        return tokens, np.array([len(self._cjk.get(one, "")) for one in self.texts], dtype=np.int64)
+
+    def occurrences(self, kind: int, term: str) -> tuple[Ids, Sizes]:
+        """The ids (n,), ascending, of the passages that have a term, and how often (n,)."""
+        if kind == GRAMS and len(term) < 3:
+            found = {number: often for number, text in self._cjk.items() if (often := text.count(term))}
+            return _arrays(found)
+        rows = self._memory.execute(f"SELECT doc FROM places{kind} WHERE term = ?", (term,)).fetchall()
+        return counted(rows)
+
+    def several(self, least: int) -> list[tuple[int, str]]:
+        """(kind, term) of the terms that at least `least` of the passages have."""
+        sql = "SELECT {0}, term FROM list{0} WHERE doc >= ?"
+        found = [row for kind in TOKENIZERS for row in self._memory.execute(sql.format(kind), (least,))]
+        return found + [(GRAMS, gram) for gram, having in self._short_grams().items() if len(having) >= least]
+
+    def of(self, wanted: set[tuple[int, str]]) -> Iterator[tuple[int, str, Ids, Sizes]]:
+        """(kind, term, ids, how often) of those of the terms `wanted` that a passage has."""
+        for kind in TOKENIZERS:
+            for (term,) in self._memory.execute(f"SELECT term FROM list{kind}").fetchall():
+                if (kind, term) in wanted:
+                    yield kind, term, *self.occurrences(kind, term)
+        for gram, having in self._short_grams().items():
+            if (GRAMS, gram) in wanted:
+                yield GRAMS, gram, *_arrays(having)
+
+    def _short_grams(self) -> dict[str, dict[int, int]]:
+        """CJK letters and pairs of them -> passage -> how often, without overlaps."""
+        if self._grams is None:
+            self._grams = _short_grams(self._cjk)
+        return self._grams
+
+    def having(self, words: Sequence[str], entries: Sequence[str] = ()) -> set[int]:
+        """The passages whose own text has all `words` as words, and all `entries` as words or inside a CJK passage."""
+        found = set(self.texts)
+        for word in words:
+            found &= self._matching(WORDS, word)
+        for entry in entries:
+            inside = self._matching(GRAMS, entry) if len(entry) > 2 else set()
+            found &= self._matching(WORDS, entry) | inside
+        return found
+
+    def _matching(self, kind: int, phrase: str) -> set[int]:
+        quoted = '"' + phrase.replace('"', '""') + '"'
+        sql = f"SELECT rowid FROM terms{kind} WHERE terms{kind} MATCH ?"
+        return {row for (row,) in self._memory.execute(sql, (f"{{text}} : {quoted}",))}
+
+
+class _Cutter:
+    """FTS5 indexes of one text, to see how it is cut. Threads take turns."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        for kind, tokenizer in TOKENIZERS.items():
+            self._memory.execute(f"CREATE VIRTUAL TABLE one{kind} USING fts5(text, content='', tokenize='{tokenizer}')")
+            self._memory.execute(f"CREATE VIRTUAL TABLE terms{kind} USING fts5vocab(one{kind}, instance)")
+
+    def cut(self, kind: int, text: str) -> tuple[str, ...]:
+        with self._lock:
+            self._memory.execute(f"INSERT INTO one{kind} (rowid, text) VALUES (1, ?)", (text,))
+            rows = self._memory.execute(f"SELECT term FROM terms{kind} ORDER BY offset").fetchall()
+            self._memory.execute(f"INSERT INTO one{kind} (one{kind}) VALUES ('delete-all')")
+        return tuple(term for (term,) in rows)
+
+
+@lru_cache(maxsize=1)
+def _cutter() -> _Cutter:
+    return _Cutter()
+
+
+@lru_cache(maxsize=4096)
+def cut(kind: int, phrase: str) -> tuple[str, ...]:
+    """The tokens of a word or phrase, in order."""
+    return _cutter().cut(kind, phrase)
+
+
+def varints(packed: bytes) -> Iterator[int]:
+    """Numbers as SQLite packs them: seven bits a byte, the highest first, each but the last with its top bit set.
+
+    Of nine bytes, the last has eight bits; sizes and their sums are shorter.
+    """
+    value = 0
+    for byte in packed:
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            yield value
+            value = 0
+
+
+def counted(rows: Sequence[tuple[int]]) -> tuple[Ids, Sizes]:
+    """Distinct ids, ascending, and how often each is in `rows`."""
+    found, counts = np.unique(np.array(rows, dtype=np.int64).reshape(-1), return_counts=True)
+    return found, counts
+
+
+def _arrays(found: dict[int, int]) -> tuple[Ids, Sizes]:
+    n = len(found)
+    return np.fromiter(found, dtype=np.int64, count=n), np.fromiter(found.values(), dtype=np.int64, count=n)
+
+
+def _short_grams(texts: Mapping[int, str]) -> dict[str, dict[int, int]]:
+    found: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    for number, text in texts.items():
+        runs = _RUN.findall(text)
+        counts = Counter(char for run in runs for char in run)
+        counts.update(run[at : at + 2] for run in runs for at in range(len(run) - 1))
+        for gram, often in counts.items():
+            found[gram][number] = text.count(gram) if len(gram) == 2 and gram[0] == gram[1] else often
+    return found

@@ -1,0 +1,61 @@
+"""The words of a query, as the full-text indexes cut them: a query is words, never FTS5 syntax."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from semsearch.utils.writing_systems import CJK
+
+MOST_READ = 400  # distinct words of a query that are counted, up to 1 ms each; of a longer query the first ones
+LONGEST_PHRASE = 20  # words, and characters of a CJK run; longer ones are taken apart
+
+RUN = re.compile(f"([{CJK}]+)")  # compiled once: 2 ms
+_PHRASE = re.compile(r"[\"“”„«»「」『』]([^\"“”„«»「」『』]+)[\"“”„«»「」『』]")
+_GAP = re.compile(r"\s+|(?<!\d)[.,]|[.,](?!\d)")  # 3.11 and 1,000 stay whole
+
+
+class _Letters(dict[int, str]):
+    """For str.translate: letters, digits, their marks and ' . , stay; all else (quotes, NUL, surrogates) is a space."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        self[code] = char if unicodedata.category(char)[0] in "LNM" or char in "'.," else " "
+        return self[code]
+
+
+_LETTERS = _Letters({ord("’"): "'", ord("ʼ"): "'"})
+
+
+def terms(text: str) -> list[str]:
+    """The distinct words and quoted phrases of a query, in order; an unspaced CJK run is one. At most MOST_READ."""
+    found: dict[str, str] = {}
+    for at, piece in enumerate(_PHRASE.split(text)):  # every second piece was quoted
+        words = words_of(piece)
+        phrase = at % 2 and 1 < len(words) <= LONGEST_PHRASE and not has_cjk(piece)
+        for word in [" ".join(words)] if phrase else words:
+            found.setdefault(word.casefold(), word)
+        if len(found) >= MOST_READ:
+            break
+    return list(found.values())[:MOST_READ]
+
+
+def words_of(text: str) -> list[str]:
+    """Words as FTS5 would cut them, but "don't" and 3.11 stay whole; CJK runs are apart from what is around them."""
+    pieces = (run for piece in _GAP.split(text.translate(_LETTERS)) for run in RUN.split(piece))
+    return [word for piece in pieces if (word := piece.strip("'.,"))]
+
+
+def has_cjk(text: str) -> bool:
+    """Whether a text has a letter of an unspaced script, or of Korean."""
+    return RUN.search(text) is not None
+
+
+def exact_entry(entry: str) -> str:
+    """What a passage has to contain, without control characters and outer spaces."""
+    return "".join(char for char in entry.strip() if unicodedata.category(char)[0] != "C")
+
+
+def quoted(phrase: str) -> str:
+    """A phrase in FTS5's syntax."""
+    return '"' + phrase.replace('"', '""') + '"'
