@@ -18,7 +18,6 @@ import numpy as np
 from semsearch.utils import plugins
 from semsearch.vector_index import backends, planner
 from semsearch.vector_index.backends import _top
-from semsearch.vector_index.searcher import SPARE
 
 if TYPE_CHECKING:
     from semsearch.types import Chunks, Ids, VectorIndex, Vectors
@@ -114,7 +113,7 @@ def _asked(trial: Trial, built: VectorIndex, allowed: Ids | None, least: Sequenc
     hits, wanted, took = 0, 0, []
     for own, query, worst in zip(trial.own.tolist(), trial.queries, least, strict=True):
         began = time.perf_counter()
-        candidates = built.search(query[None], 2 * trial.k + SPARE, allowed)[0][0]
+        candidates = built.search(query[None], built.candidates(trial.k + 1), allowed)[0][0]
         ids, cosines = trial.nearest(query, candidates[candidates >= 0])
         took.append((time.perf_counter() - began) * 1000)
         others = min(trial.k, (trial.count if allowed is None else len(allowed)) - (allowed is None or own in allowed))
