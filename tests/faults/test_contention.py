@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -26,6 +29,40 @@ from semsearch.utils import writer_lock
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are stopped and killed with signals")
 SECONDS = trials(3, 60)
 READERS = 8
+FAILURES = ((errno.ENOLCK, 3), (errno.EIO, 5), (errno.EOPNOTSUPP, 11))  # every such call of fcntl
+FAILING_LOCKS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+static int failing(const char *name, int file, int command, void *argument) {
+    static int calls;
+    int (*real)(int, int, ...) = dlsym(RTLD_NEXT, name);
+    if (command == F_SETLK && ++calls % atoi(getenv("FAULT_EVERY")) == 0) {
+        errno = atoi(getenv("FAULT_ERRNO"));
+        return -1;
+    }
+    return real(file, command, argument);
+}
+#define REPLACE(NAME) int NAME(int file, int command, ...) { \\
+    va_list rest; va_start(rest, command); void *argument = va_arg(rest, void *); va_end(rest); \\
+    return failing(#NAME, file, command, argument); }
+REPLACE(fcntl)
+REPLACE(fcntl64)
+"""
+COMMANDS = """
+import contextlib, io, json, sys
+from semsearch.cli.main import main
+ran = []
+for line in sys.argv[2:]:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        code = main(line.split())
+    ran.append((line, code, said.getvalue()))
+open(sys.argv[1], "w").write(json.dumps(ran))
+"""
 READS = ("query kettle", "list", "info notes", "get own", "verify notes", "dump notes -o out.dump -y", "audit notes")
 WRITES = (  # the last one removes it
     "index {files} -n notes",
@@ -183,3 +220,31 @@ def test_a_lock_that_cannot_be_given_back_costs_nothing(
         ran = cli("delete", "-n", "notes", "--id", "own")
         assert ran.code == 0, ran.err
     assert len(Index.open(notes)) == 1
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler, to replace a call of the C library")
+@pytest.mark.parametrize(
+    ("number", "every"), [(errno.ENOLCK, 3), (errno.EIO, 5), (errno.EOPNOTSUPP, 11)][: trials(2, 3)]
+)
+def test_locks_of_the_database_that_fail_now_and_then_cost_a_command_and_no_document(
+    notes: Path, cli: CommandLine, tmp_path: Path, number: int, every: int
+) -> None:
+    """The byte ranges that SQLite locks, as on a network file system whose lock service comes and goes."""
+    (tmp_path / "failing.c").write_text(FAILING_LOCKS)
+    library = tmp_path / "failing.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "failing.c", "-ldl"], check=True)
+    faults = {"LD_PRELOAD": str(library), "FAULT_ERRNO": str(number), "FAULT_EVERY": str(every)}
+    lines = ["index -n notes --force", "query kettle -n notes", "verify notes", "compact notes", "get own"] * 4
+    command = [sys.executable, "-c", COMMANDS, tmp_path / "ran.json", *lines]
+    subprocess.run(command, env={**os.environ, **faults}, check=True, timeout=forks.PATIENCE)
+    ran = json.loads((tmp_path / "ran.json").read_text())
+    failed = [(line, code, said) for line, code, said in ran if code]
+    assert failed, "no lock has failed"
+    for line, code, said in failed:
+        assert code in (1, 7) or (line, code) == ("verify notes", 5), f"{line}: {code} {said}"
+        assert said.count("error: ") == 1 and "unexpected" not in said, f"{line}: {said}"
+    cli.ok("index", "-n", "notes")
+    assert cli.ok("verify", "notes").out == "notes: no problems found\n"
+    with Index.open(notes) as index:
+        assert [one["document"] for one in index.get()] == ["a.txt", "own"]
+    record("locks of a network file system that fail", len(lines), failed_commands=len(failed), lost=0)

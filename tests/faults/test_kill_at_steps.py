@@ -28,8 +28,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="processes are killed with SIGKILL"),
 ]
-AT_RANDOM = trials(8, 300)
-AT_STEPS = trials(28, 700)
+AT_RANDOM = trials(6, 300)
+AT_STEPS = trials(24, 700)
 
 
 class Undisturbed(NamedTuple):

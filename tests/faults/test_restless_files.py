@@ -172,7 +172,7 @@ def test_a_file_that_changes_while_it_is_indexed_is_right_after_the_next_run(
     cli: CommandLine, files: Path, tmp_path: Path
 ) -> None:
     chance = random.Random(5)
-    count = trials(10, len(COMBINATIONS))
+    count = trials(5, len(COMBINATIONS))
     chosen = chance.sample(COMBINATIONS, count)
     copy = tmp_path / "copy"
     shutil.copytree(files, copy)
