@@ -77,7 +77,8 @@ def copy_checkout(target: Path) -> None:
 
 def outcome(checkout: Path, tests: Sequence[str]) -> int | None:
     """The exit code of pytest for some tests in a checkout; None where they take too long."""
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SEMSEARCH_FAULTS")}
+    environment = {**kept, "PYTHONPATH": str(checkout)}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     try:
         return subprocess.run(
@@ -119,7 +120,8 @@ def main() -> int:
     wanted = [known[name] for name in chosen or known]
     with tempfile.TemporaryDirectory(prefix="semsearch-planted-") as scratch:
         copy_checkout(Path(scratch))
-        if code := outcome(Path(scratch), sorted({test for fault in wanted for test in fault.tests})):
+        code = outcome(Path(scratch), sorted({test for fault in wanted for test in fault.tests}))
+        if code != 0:
             print(f"error: without a fault, the tests end with {code}; repair them first", file=sys.stderr)
             return 1
         print("| planted fault | what it breaks | tests that are to find it | |\n|---|---|---|---|")

@@ -44,13 +44,36 @@ def test_a_planted_fault_applies_to_the_source_and_names_tests_that_exist(script
         assert (CHECKOUT / file).is_file()
 
 
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A checkout of one file, and a patch for it beside."""
+    (tmp_path / "semsearch").mkdir()
+    (tmp_path / "semsearch" / "errors.py").write_text("sound\n")
+    diff = "--- a/semsearch/errors.py\n+++ b/semsearch/errors.py\n@@ -1 +1 @@\n-sound\n+broken\n"
+    head = "Breaks: all.\nFound by: tests/test_structure.py\n\ndiff --git a/semsearch/errors.py b/semsearch/errors.py\n"
+    (tmp_path / "small.patch").write_text(head + diff)
+    return tmp_path
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="git applies the patches")
-def test_a_patch_that_does_not_fit_is_reported(script: ModuleType, tmp_path: Path) -> None:
-    head = "Breaks: nothing.\nFound by: tests/test_structure.py\n\n"
-    file = "semsearch/errors.py"
-    diff = f"diff --git a/{file} b/{file}\n--- a/{file}\n+++ b/{file}\n@@ -1,1 +1,1 @@\n-no such line\n+another\n"
-    (tmp_path / "stale.patch").write_text(head + diff)
-    assert "patch does not apply" in script.apply(script.read(tmp_path / "stale.patch"), CHECKOUT, "--check")
-    (tmp_path / "stale.patch").write_text(diff)
+@pytest.mark.parametrize(("code", "said"), [(1, "found"), (0, "NOT FOUND"), (2, "pytest ended with 2")])
+def test_only_tests_that_fail_find_a_fault(
+    script: ModuleType, small: Path, code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = small / "semsearch" / "errors.py"
+    ran: list[tuple[str, tuple[str, ...]]] = []
+    monkeypatch.setattr(script, "outcome", lambda checkout, tests: ran.append((file.read_text(), tests)) or code)
+    assert script.planted(script.read(small / "small.patch"), small) == said
+    assert ran == [("broken\n", ("tests/test_structure.py",))]
+    assert file.read_text() == "sound\n"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git applies the patches")
+def test_a_patch_that_does_not_fit_is_reported(script: ModuleType, small: Path) -> None:
+    patch, file = small / "small.patch", small / "semsearch" / "errors.py"
+    file.write_text("another line\n")
+    assert "patch does not apply" in script.planted(script.read(patch), small)
+    assert file.read_text() == "another line\n"
+    patch.write_text(patch.read_text().partition("\n")[2])
     with pytest.raises(ValueError, match="Breaks"):
-        script.read(tmp_path / "stale.patch")
+        script.read(patch)
