@@ -119,10 +119,6 @@ class Stage:
         used = {self.home / name / file for name in Index.names(self.home) for file in caches(self.home / name)}
         return sorted(str(path.relative_to(self.place)) for path in found if path not in used)
 
-    def logs(self) -> list[str]:
-        """The write-ahead logs that are not folded in."""
-        return [log.parent.name for log in self.home.glob("*/*-wal")]
-
     def _keep(self, state: str) -> None:
         shutil.copytree(self.place, self._copies / state)
 
