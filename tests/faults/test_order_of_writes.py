@@ -1,7 +1,11 @@
-"""What another process would find after every single commit, which is what a kill at that moment leaves."""
+"""What another process would find after every single commit, which is what a kill at that moment leaves.
+
+And what is on disk before a file gets its name, which is what a power cut leaves.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +16,7 @@ from helpers.stores import entry, made
 from semsearch import Index
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.ingest import BATCH
-from semsearch.stores.local import open_reader
+from semsearch.stores.local import create, dump, open_reader, restore
 from semsearch.stores.local.commit_record import CommitRecord
 from semsearch.stores.local.reader import LocalReader
 
@@ -92,3 +96,35 @@ def test_a_file_counts_as_read_with_its_last_document(
     assert {documents for documents, _ in found} >= {BATCH, 2 * BATCH, count}
     assert all(unfinished for documents, unfinished in found if documents < count)
     assert not found[-1][1]
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what is synced and renamed from now on, in order."""
+    found: list[str] = []
+    fsync, rename, replace = os.fsync, Path.rename, Path.replace
+
+    def synced(handle: int) -> None:
+        found.append(f"sync {Path(f'/proc/self/fd/{handle}').resolve().name}")
+        fsync(handle)
+
+    def named(move: Callable[[Path, Path], Path]) -> Callable[[Path, Path], Path]:
+        return lambda self, target: (found.append(f"name {target.name}"), move(self, target))[1]
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "rename", named(rename))
+    monkeypatch.setattr(Path, "replace", named(replace))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the name of what is synced is read in /proc")
+def test_what_gets_a_name_is_on_disk_and_so_is_its_name(folder: Path, tmp_path: Path, steps: list[str]) -> None:
+    create(folder).close()
+    assert steps == ["sync store.new", "name store.db", "sync notes", f"sync {tmp_path.name}"]
+    steps.clear()
+    with open_reader(folder) as reader:
+        dump(reader, tmp_path / "notes.dump")
+    assert steps[-3:] == ["sync dump.zip", "name notes.dump", f"sync {tmp_path.name}"]
+    steps.clear()
+    restore(tmp_path / "notes.dump", tmp_path / "again")
+    assert steps[-4:] == ["sync store.db", "sync again", "name again", f"sync {tmp_path.name}"]
