@@ -73,6 +73,7 @@ def race(trial: Trial, report: Callable[[str], None]) -> list[BackendFigures]:
     """Every vector index of this installation, in the order of their names."""
     everything = np.concatenate([ids for ids, _ in trial.chunks()])
     passing = everything[np.random.default_rng(1).random(len(everything)) < FILTER]
+    passing.flags.writeable = False  # as in a search: what a backend derives from it is kept for the next query
     right = [_exact(trial, allowed) for allowed in (None, passing)]
     figures = []
     for name in plugins.names(backends):

@@ -279,3 +279,13 @@ def test_the_benchmark_gives_every_goal_a_verdict(monkeypatch: pytest.MonkeyPatc
     assert [line.split(":")[0] for line in bench.verdict("x", found)] == ["met", "MISSED", "met"]
     assert "| semsearch int8 | 61 (6.1x) |" in bench.table("x", found)
     assert "1.00 s (5.0x)" in bench.table("x", found)
+
+
+def test_the_filters_of_the_scale_benchmark_pass_what_its_exact_answers_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpora, names = script("scale_corpus", monkeypatch), {"topic": "science", "shelf": 3, "box": 7}
+    fields = [corpora.metadata(at) for at in range(20_000)]
+    for where, share in zip(corpora.FILTERS, (1, 0.5, 0.05, 0.001), strict=True):
+        name = where.partition(" ")[0]
+        passing = corpora.passing(where, len(fields)).tolist()
+        assert passing == [not where or one[name] == names[name] for one in fields]
+        assert sum(passing) / len(fields) == pytest.approx(share, rel=0.1)

@@ -12,7 +12,7 @@ from typing import Any
 import faiss
 import numpy as np
 import pytest
-from helpers.opened import DenseSearch, audit, rebuild
+from helpers.opened import DenseSearch, rebuild
 from helpers.vectorstores import new, some_vectors, truth
 
 from semsearch.utils.vectors import unit_rows
@@ -241,7 +241,6 @@ def test_the_plan_of_a_search_says_where_it_ran(
         found, _, plan = search.search(queries, 3)
         assert (plan["device"], plan["warnings"]) == ("cuda:0", [])
         assert found.tolist() == truth(store, space, queries, 3)
-        assert audit(store, space, sample=20, small=100)["plan"]["device"] == "cuda:0"
         machine.failure = RuntimeError("out of memory")
         found, _, plan = search.search(queries, 3)
         assert (plan["device"], len(plan["warnings"])) == ("cpu", 1)
