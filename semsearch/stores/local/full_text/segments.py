@@ -126,24 +126,34 @@ def decoded(rows: Iterable[Row], kind: int, term: str, sealed: Sealed) -> tuple[
     """The places (n,), ascending, of the passages of `sealed` that have a term, and how often (n,), from its rows in
     the order of the segments. Raises Damaged.
     """
-    found, several = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 2), dtype=np.int64)]
+    found, often = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for segment, places, counts, crc in rows:
         part = sealed.parts.get(segment)
         if part is None or posting_crc(segment, kind, term, places, counts) != crc:
             raise Damaged(f"the postings of {term!r} in segment {segment} are damaged.")
-        found.append(_unpacked_places(places, len(part)) + part.start)
-        if counts:
-            several.append(np.frombuffer(counts, "<u2").reshape(-1, 2) + np.array([part.start, 0]))
-    having, pairs = np.concatenate(found), np.concatenate(several)
-    often = np.ones(len(having), dtype=np.int64)
-    often[np.searchsorted(having, pairs[:, 0])] = pairs[:, 1]
-    return having, often
+        having = _unpacked_places(places, len(part))
+        found.append(having + part.start)
+        often.append(_unpacked_counts(counts, having, len(part)))
+    return np.concatenate(found), np.concatenate(often)
 
 
 def _unpacked_places(packed: bytes, passages: int) -> Places:
     if len(packed) == (passages + 7) // 8:
-        return np.flatnonzero(np.unpackbits(np.frombuffer(packed, np.uint8), count=passages))
+        bits = np.unpackbits(np.frombuffer(packed, np.uint8), count=passages)
+        return np.flatnonzero(bits.view(np.bool_))  # four times as fast as of numbers
     return np.frombuffer(packed, "<u2").astype(np.int64)
+
+
+def _unpacked_counts(packed: bytes, having: Places, passages: int) -> Sizes:
+    """How often each of the passages at the places `having` has the term."""
+    pairs = np.frombuffer(packed, "<u2").reshape(-1, 2)
+    if len(pairs) * 16 > passages:
+        by_place = np.ones(passages, dtype=np.int64)
+        by_place[pairs[:, 0]] = pairs[:, 1]
+        return by_place[having]
+    often = np.ones(len(having), dtype=np.int64)
+    often[np.searchsorted(having, pairs[:, 0])] = pairs[:, 1]
+    return often
 
 
 def _packed(sizes: Sizes) -> bytes:
