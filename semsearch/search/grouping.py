@@ -41,11 +41,19 @@ class Collapsed:
 
 
 def collapse(
-    reader: StoreReader, ranked: Sequence[int], strengths: Mapping[int, float], query: Query, own: frozenset[int]
+    reader: StoreReader,
+    ranked: Sequence[int],
+    strengths: Mapping[int, float],
+    query: Query,
+    own: frozenset[int],
+    owners: Mapping[int, int] | None = None,
 ) -> Collapsed:
-    """The best `query.k` of the passages `ranked`, best first, without `own`. Call it inside a snapshot."""
+    """The best `query.k` of the passages `ranked`, best first, without `own`. Call it inside a snapshot.
+
+    `owners`: the documents of all of them, as the reader's method gives them, where they are known.
+    """
     wanted = [one for one in ranked if one not in own and strengths.get(one, 1.0) >= query.min_strength]
-    members = _members(reader, wanted, query)
+    members = _members(reader, wanted, query, owners)
     collapsed = Collapsed()
     presence = FilePresence()
     firsts = list(members)
@@ -61,11 +69,13 @@ def collapse(
     return collapsed
 
 
-def _members(reader: StoreReader, ranked: Sequence[int], query: Query) -> dict[int, list[int]]:
+def _members(
+    reader: StoreReader, ranked: Sequence[int], query: Query, owners: Mapping[int, int] | None
+) -> dict[int, list[int]]:
     """The best passage of each group -> all passages of it that were found, in order."""
     if query.group == "passage":
         return {one: [one] for one in ranked}
-    owners = reader.owners(ranked)
+    owners = reader.owners(ranked) if owners is None else owners
     groups: dict[int, list[int]] = {}
     for one in ranked:
         if one in owners:

@@ -64,6 +64,7 @@ class _Channels:
     warnings: tuple[str, ...]
     parts: dict[int, list[float]] = field(default_factory=dict)
     complete: frozenset[int] = frozenset()  # passages with all telling words of the query
+    owners: Mapping[int, int] | None = None  # passage -> its document, where that was asked for
 
 
 class Searcher:
@@ -238,7 +239,7 @@ class Searcher:
         while True:  # deeper only where grouping or filters leave fewer than k
             channels = self._channels(query, target, min(depth, most), allowed)
             strengths = {} if target is None else self._strengths(query, channels, state)
-            collapsed = collapse(self._reader, list(channels.fused), strengths, query, own)
+            collapsed = collapse(self._reader, list(channels.fused), strengths, query, own, channels.owners)
             if len(collapsed.hits) == query.k or depth >= most:
                 break
             depth *= 4
@@ -300,7 +301,8 @@ class Searcher:
     def _take(self, fused: fusion.Fused, query: Query, channels: _Channels) -> None:
         """Record the order of a hybrid search; passages of one document add up where hits are documents."""
         if query.group == "document":
-            fused = fusion.by_document(fused, self._reader.owners(fused.ids.tolist()))
+            channels.owners = self._reader.owners(fused.ids.tolist())
+            fused = fusion.by_document(fused, channels.owners)
         ids = fused.ids.tolist()
         channels.parts = dict(zip(ids, fused.parts.T.tolist(), strict=True))
         channels.fused = dict(zip(ids, fused.scores.tolist(), strict=True))
