@@ -81,7 +81,7 @@ def passing(where: str, count: int) -> NDArray[np.bool_]:
     """(n,) whether each passage passes a filter of FILTERS."""
     at = np.arange(count, dtype=np.int64)
     mixed = at * 2654435761 >> 16
-    chosen = {
+    chosen: dict[str, NDArray[np.bool_]] = {
         'topic = "science"': mixed % 2 == 1,
         "shelf = 3": mixed % 20 == 3,
         "box = 7": (at * 40503 >> 3) % 1000 == 7,
@@ -104,12 +104,11 @@ def tenth(corpus: Corpus) -> dict[str, NDArray[np.float32]]:
 
 def limits(folder: Path, count: int) -> dict[str, NDArray[np.float32]]:
     """`tenth` of a corpus by the labels of the filters; computed once and kept."""
-    file = folder / f"truth-{count}.npz"
+    file = folder / f"truth-{count}.npy"
     if not file.exists():
         found = tenth(load(folder, count))
-        np.savez(file, **{FILTERS[where]: cosines for where, cosines in found.items()})
-    with np.load(file) as kept:
-        return {label: kept[label] for label in FILTERS.values()}
+        np.save(file, np.stack([found[where] for where in FILTERS]))
+    return dict(zip(FILTERS.values(), np.load(file), strict=True))
 
 
 def summary(wall: Sequence[float], cpu: Sequence[float], hits: int, allowed: int) -> dict[str, float]:

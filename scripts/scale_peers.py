@@ -22,6 +22,8 @@ import scale_corpus as corpora
 from scale_corpus import FILTERS, Corpus, K
 from scale_semsearch import resident
 
+from semsearch.utils.vectors import unit_rows
+
 Search = Callable[[Any, Any], Any]  # (query (1, d), mask (n,) or None) -> positions
 LINKS, BREADTH, WIDTH = 32, 40, 128  # of an HNSW graph: links, candidates while building, and while searching
 
@@ -136,7 +138,7 @@ def asked(search: Search, corpus: Corpus, where: str, limit: Any) -> dict[str, f
         found = search(query[None], where)
         cpu.append((time.thread_time() - ran) * 1000)
         wall.append((time.perf_counter() - began) * 1000)
-        rows = corpora.unit_rows(corpus.rows[np.asarray(found)[np.asarray(found) >= 0].astype(np.int64)])
+        rows = unit_rows(corpus.rows[np.asarray(found)[np.asarray(found) >= 0].astype(np.int64)])
         hits += int((rows @ query >= least - 1e-4).sum())
     return corpora.summary(wall, cpu, hits, int(corpora.passing(where, len(corpus.rows)).sum()))
 

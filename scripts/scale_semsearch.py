@@ -21,6 +21,7 @@ from scale_corpus import FILTERS, Corpus, K
 
 from semsearch import Index
 from semsearch.stores.local import open_writer
+from semsearch.utils.vectors import unit_rows
 
 ADDED = 1_000
 QUESTION = "who discovered the structure of the atom"
@@ -100,7 +101,7 @@ def cold(store: Path) -> float:
 
 def visible(corpus: Corpus, store: Path) -> float:
     """Seconds from the commit of a thousand documents to an answer with one of them, in a process that has searched."""
-    fresh = corpora.unit_rows(np.random.default_rng(1).normal(size=(ADDED, corpus.dim)))
+    fresh = unit_rows(np.random.default_rng(1).normal(size=(ADDED, corpus.dim)))
     names = [f"added{at}" for at in range(ADDED)]
     with Index.open(store) as index, open_writer(store) as writer:
         index.search(vector=corpus.queries[0], mode="semantic", k=K)

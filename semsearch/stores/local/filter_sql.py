@@ -66,7 +66,7 @@ def allowed(connection: sqlite3.Connection, tree: Filter) -> Ids:
         sql = f"SELECT p.id FROM {_DOCUMENTS} JOIN passages p ON p.document = d.id WHERE {condition} ORDER BY p.id"
     else:
         sql = f"SELECT id FROM passages WHERE document IN (SELECT d.id FROM {_DOCUMENTS} WHERE {condition}) ORDER BY id"
-    return np.array([row[0] for row in connection.execute(sql, values)], dtype=np.int64)
+    return np.fromiter((row[0] for row in connection.execute(sql, values)), dtype=np.int64)  # no list of a million
 
 
 def allowed_documents(connection: sqlite3.Connection, tree: Filter, after: str, limit: int) -> list[str]:

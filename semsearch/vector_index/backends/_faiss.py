@@ -31,6 +31,7 @@ class FaissBackend(BaseBackend):
 
     name: ClassVar[str]
     engine: ClassVar[str] = f"faiss {faiss.__version__}"
+    in_place: ClassVar[bool] = True  # FAISS refers to the bytes of a file; False where it copies nearly all of them
 
     def __init__(self, dim: int, spec: str, settings: dict[str, int], ids: Ids, index: Any) -> None:
         self.dim, self.spec, self.settings, self.ids = dim, spec, settings, ids
@@ -94,13 +95,16 @@ class FaissBackend(BaseBackend):
         faiss.set_deserialization_vector_byte_limit(len(buffer) + 4 * int(header["dim"]) ** 2)  # the file, the rotation
         bytes_ = np.frombuffer(body, dtype=np.uint8)
         try:
-            index = faiss.read_index(faiss.ZeroCopyIOReader(faiss.swig_ptr(bytes_), bytes_.nbytes))
+            if cls.in_place:
+                index = faiss.read_index(faiss.ZeroCopyIOReader(faiss.swig_ptr(bytes_), bytes_.nbytes))
+            else:
+                index = faiss.deserialize_index(bytes_)
         except RuntimeError as error:
             raise Corrupt(f"FAISS {faiss.__version__} cannot read this index: {last_line(error)}.") from error
         if index.ntotal != len(ids) or index.d != header["dim"]:
             raise Corrupt(f"the index has {index.ntotal} vectors, and its list of ids {len(ids)}.")
         made = cls(int(header["dim"]), str(header["spec"]), header["settings"], ids, index)
-        made._buffer = body
+        made._buffer = body if cls.in_place else None
         return made
 
     def save(self, path: Path) -> None:

@@ -11,4 +11,5 @@ class Backend(RabitqBackend):
     """Some three hundred vectors are read from the store for an answer, which takes most of its time."""
 
     name: ClassVar[str] = "compressed"
+    in_place: ClassVar[bool] = False
     rounding: ClassVar[float] = 2.0  # estimates: off by 0.03 at 384 dimensions, but by more than 0.5 at 8
