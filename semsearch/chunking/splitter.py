@@ -2,7 +2,7 @@
 
 The encoders are sentence models, so a window consists of sentences, and of a part of one only where the sentence is
 longer than the window. The encoder counts the tokens, in one call per document, and two more where there are sentences
-to cut. The time is linear in the length of the text.
+to cut; none for a text with fewer letters than a window has tokens. The time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -94,9 +94,11 @@ def passages(document: Document, splitter: Splitter, count_tokens: CountTokens) 
     else:
         pairs = list(pairwise([Mark(0), *document.marks]))
         headings = [mark.start for before, mark in pairs if mark.heading != before.heading]
-        units = _units(text, _parted(text, headings), splitter.size, count_tokens)
         pages = [mark.start for before, mark in pairs if mark.page != before.page]
         borders = sorted({*headings, *pages}) if splitter.kind == "sentences" else headings
+        if not borders and len(text) < splitter.size and text.isascii():  # a token has a letter of ASCII at least
+            return list(_placed(document, whole))
+        units = _units(text, _parted(text, headings), splitter.size, count_tokens)
     fullness = 0 if splitter.kind == "markdown" else -(-splitter.size // 3)
     return list(_placed(document, _windows(units, splitter, borders, fullness)))
 

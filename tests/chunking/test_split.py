@@ -172,3 +172,15 @@ def test_time_is_linear_whatever_the_text(unit: str) -> None:
 def test_the_default_encoders_tokens_stay_within_the_size(default_encoder: Encoder, text: str, size: int) -> None:
     found = passages(Document("x", text), Splitter(size=size), default_encoder.count_tokens)
     assert all(count <= size for count in default_encoder.count_tokens([p.text for p in found]))
+
+
+def test_no_token_is_counted_of_a_text_with_fewer_letters_than_a_passage_has_tokens() -> None:
+    def refused(texts: Sequence[str]) -> list[int]:
+        raise AssertionError(f"{len(texts)} texts were counted")
+
+    text = " One sentence. Another one!\n\nA third.\n"
+    (found,) = passages(Document("x", text), Splitter(size=len(text) + 1), refused)
+    assert (found.start, found.end, found.text) == (1, len(text) - 1, text.strip())
+    for longer in (text, text.replace("third", "drítt")):
+        with pytest.raises(AssertionError, match="texts were counted"):
+            passages(Document("x", longer), Splitter(size=len(text)), refused)

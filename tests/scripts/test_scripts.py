@@ -289,3 +289,13 @@ def test_the_filters_of_the_scale_benchmark_pass_what_its_exact_answers_count(mo
         passing = corpora.passing(where, len(fields)).tolist()
         assert passing == [not where or one[name] == names[name] for one in fields]
         assert sum(passing) / len(fields) == pytest.approx(share, rel=0.1)
+
+
+def test_throughput_is_compared_round_by_round_and_beside_its_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = script("bench_throughput", monkeypatch)
+    walls = {bench.GRAPH: [1.0, 2.0, 1.0], bench.ENCODER: [1.25, 2.0, 1.25], bench.INDEX: [2.5, 2.5, 2.0]}
+    found = {name: bench.Measured(100, wall, [2.0, 2.0, 2.0]) for name, wall in walls.items()}
+    graph, encoder, index = bench.table("sentences", found).splitlines()[2:]
+    assert graph == "| plain graph | 100 | 1.00 | 1.25 |  | 20.00 |"
+    assert encoder == "| encoder | 80 | 0.80 | 1.00 | 95% of the plain graph | 20.00 |"
+    assert index == "| index | 40 | 0.50 | 0.62 | 90% of the encoder | 20.00 |"
