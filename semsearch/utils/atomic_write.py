@@ -95,9 +95,13 @@ def _is_left(around: Path) -> bool:
         return False
     name = around.name[1:].rpartition(".")[0]
     content = {path.name for path in around.iterdir()}
-    if not content:  # a kill between two calls
-        return True
-    if LOCK not in content or content - {LOCK, PID, name}:
+    if content - {LOCK, PID, name}:
+        return False
+    if LOCK not in content:  # a kill between two calls, a power cut that took its name, or it is made just now
+        shutil.rmtree(around / name, ignore_errors=True)
+        with suppress(OSError):
+            (around / PID).unlink(missing_ok=True)
+            around.rmdir()  # fails if the lock is there by now
         return False
     try:
         WriterLock(around).release()

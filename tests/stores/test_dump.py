@@ -337,13 +337,27 @@ def test_what_a_killed_restore_left_is_removed_by_the_next_command_that_writes(
         assert not (tmp_path / ".again.restoring").exists()
 
 
+@pytest.mark.parametrize("left", [(), ("writer.pid",), ("again/store.db",)])
+def test_what_a_power_cut_left_without_its_lock_is_removed_too(
+    store: LocalWriter, tmp_path: Path, left: tuple[str, ...]
+) -> None:
+    """The folder may be on disk and the lock in it not."""
+    (tmp_path / ".again.restoring" / "again").mkdir(parents=True)
+    for name in left:
+        (tmp_path / ".again.restoring" / name).write_text("half")
+    store.close()
+    open_writer(tmp_path / "notes").close()
+    assert not (tmp_path / ".again.restoring").exists()
+
+
 def test_a_restore_at_work_and_the_folders_of_others_are_left_alone(store: LocalWriter, tmp_path: Path) -> None:
     (tmp_path / ".mine.restoring").mkdir()
     (tmp_path / ".mine.restoring" / "thesis.txt").write_text("mine")
     (tmp_path / ".mine.restoring" / "writer.lock").touch()
+    (tmp_path / ".yours.dumping" / "drafts").mkdir(parents=True)
     with workplace(tmp_path / "again", "restoring") as place:
         (place / "store.db").write_text("half")
         store.close()
         open_writer(tmp_path / "notes").close()
         assert (place / "store.db").is_file()
-    assert (tmp_path / ".mine.restoring" / "thesis.txt").is_file()
+    assert (tmp_path / ".mine.restoring" / "thesis.txt").is_file() and (tmp_path / ".yours.dumping" / "drafts").is_dir()
