@@ -12,7 +12,7 @@ import errno
 import os
 from pathlib import Path
 
-from semsearch.errors import Locked, SemsearchError
+from semsearch.errors import Locked, NotFound, SemsearchError
 
 LOCK = "writer.lock"
 PID = "writer.pid"
@@ -21,7 +21,8 @@ PID = "writer.pid"
 class WriterLock:
     """The exclusive right to write to `folder`, until `release()`.
 
-    Raises Locked, with the holder's pid, where another process, or another object of this one, has it.
+    Raises Locked, with the holder's pid, where another process, or another object of this one, has it, NotFound where
+    the folder has vanished.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -32,6 +33,8 @@ class WriterLock:
         try:
             self._lock.acquire()
         except Timeout:
+            if not folder.exists():
+                raise NotFound(f"{folder} is gone.", "Check the disk it is on.") from None
             if type(self._lock) is not FileLock:
                 raise _unlockable(folder, os.strerror(errno.ENOSYS)) from None
             raise Locked(

@@ -145,7 +145,8 @@ def write(folder: Path, space: int, index: VectorIndex, why: str) -> CacheFile:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise SemsearchError(
-            f"the vector cache could not be written: {error}.", "Every search is correct without it, but slower."
+            f"{folder}: the vector cache could not be written: {error.strerror or error}.",
+            "Every search is correct without it, but slower.",
         ) from error
     return CacheFile(
         id=0,

@@ -70,7 +70,7 @@ def small_disk(folder: Path, kib: int) -> Iterator[Path]:
     """A disk in memory with so much room. Skips the test where that cannot be had."""
     if os.geteuid() != 0:
         pytest.skip("only root may mount a small disk")
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={kib}k,mode=755", "semsearch-test", folder],
         capture_output=True,
@@ -82,6 +82,11 @@ def small_disk(folder: Path, kib: int) -> Iterator[Path]:
         yield folder
     finally:
         unmount(folder)
+
+
+def remount(folder: Path, options: str) -> None:
+    """Change the options of a mounted disk: its size, or whether it may be written to."""
+    subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
 
 
 def unmount(folder: Path) -> None:

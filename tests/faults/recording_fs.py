@@ -18,14 +18,14 @@ from typing import Any
 
 HIDDEN = ".fuse_hidden"  # libfuse renames a file that is removed while it is open
 ATTRIBUTE = "user.fail"
-KINDS = ("read", "write", "fsync", "truncate", "create", "rename", "unlink")
 
 
 class Faults:
     """Which operations fail: those of one kind, after the first so many, all or `once`; and how many there were.
 
-    {"kind": "write", "after": 3, "once": false, "error": 5} is set, and {"write": 7, …, "failed": 4} read. Setting
-    {} clears all. The shared memory of SQLite never fails: it is mapped, and an error in a map ends any process.
+    {"kind": "write", "after": 3, "once": false, "error": 5} is set, and {"write": 7, …, "failed": 4} read; the kind
+    "all" is each of them. Setting {} clears all. The shared memory of SQLite never fails: it is mapped, and an error
+    in a map ends any process.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,9 @@ class Faults:
         if path.endswith("-shm"):
             return
         self.counted[kind] += 1
-        if self.wanted.get("kind") != kind or self.counted[kind] <= self.wanted["after"]:
+        self.counted["all"] += 1
+        chosen = self.wanted.get("kind")
+        if chosen not in (kind, "all") or self.counted[chosen] <= self.wanted["after"]:
             return
         if self.wanted["once"] and self.counted["failed"]:
             return
@@ -74,7 +76,8 @@ def serve(folder: str, mount: str, record: str) -> None:
             return self.count
 
         def of(self, path: str | int) -> int:
-            return self.numbers[os.stat(path).st_ino]
+            number = self.numbers.get(os.stat(path).st_ino)
+            return self.born(path) if number is None and isinstance(path, str) else number or 0
 
         def entry(self, path: str) -> dict[str, object]:
             """The folder and the name of a path."""
@@ -146,6 +149,8 @@ def serve(folder: str, mount: str, record: str) -> None:
         # ---- what changes nothing that a crash could undo
 
         def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:
+            if path != "/":  # where faults are set
+                self.faults.check("look", path)
             status = os.lstat(folder + path) if fh is None else os.fstat(fh)
             return {name: getattr(status, name) for name in dir(status) if name in SHOWN} | {
                 name.removesuffix("_ns"): getattr(status, name)
@@ -153,6 +158,7 @@ def serve(folder: str, mount: str, record: str) -> None:
             }
 
         def open(self, path: str, flags: int) -> int:
+            self.faults.check("open", path)
             return os.open(folder + path, flags & ~(os.O_APPEND | os.O_DIRECT))
 
         def read(self, path: str, size: int, offset: int, fh: int) -> bytes:
@@ -160,6 +166,7 @@ def serve(folder: str, mount: str, record: str) -> None:
             return os.pread(fh, size, offset)
 
         def readdir(self, path: str, fh: int) -> list[str]:
+            self.faults.check("list", path)
             return [".", "..", *os.listdir(folder + path)]
 
         def release(self, path: str, fh: int) -> int:
@@ -195,7 +202,7 @@ def serve(folder: str, mount: str, record: str) -> None:
 
     mfusepy.FUSE(
         Folder(), mount, foreground=True, nothreads=True, default_permissions=True, allow_other=True,
-        fsname="semsearch-test", attr_timeout=60, entry_timeout=60,
+        fsname="semsearch-test", attr_timeout=0, entry_timeout=0,
     )  # fmt: skip
 
 

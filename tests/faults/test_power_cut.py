@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-import multiprocessing
 import os
 import random
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import forking
 import histories
 import power_cut
 import pytest
@@ -59,8 +59,7 @@ def lived(base: Path, seed: int, synchronous: str) -> History:
     with mounted(base) as mount:
         (mount.path / "home").mkdir()
         mount.sync()
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["pytest", "histories"])
+        context = forking.context()
         receive, send = context.Pipe(duplex=False)
         arguments = (mount.path / "home", files, mount.record, seed, synchronous, send)
         process = context.Process(target=histories.live, args=arguments)

@@ -93,6 +93,8 @@ def restore(file: Path, folder: Path, prepare: Callable[[LocalWriter], None] | N
 
 def _prepare(copy: LocalWriter, complaint: str) -> None:
     if problems := verify(copy.connection):
+        if error := sqlite.unreadable(copy.connection.folder):
+            raise error
         raise Corrupt(f"{complaint}: {' '.join(problems[:3])}", "Nothing was written.")
     with copy.transaction():
         copy.connection.execute("DELETE FROM caches")

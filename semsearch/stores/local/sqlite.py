@@ -19,11 +19,13 @@ OLDEST = (3, 38)  # STRICT tables (3.37), JSON functions built in (3.38); Debian
 BUSY_MS = 5_000  # other programs (sqlite3, Datasette) may lock the file for a moment
 CACHE_KIB = 32 * 1024
 WAL_PAGES = 4_000  # checkpoint every 32 MB: with SQLite's 1,000 a long write copied each page several times
+PIECE = 2**20  # bytes that are read at a time
 WAL_LIMIT = 64 * 2**20  # bytes; a WAL that grew under a long reader is cut back to this
 
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _NO_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
+_READING = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS}
 _ADVICE = f"Use a Python with SQLite {OLDEST[0]}.{OLDEST[1]} or later, and with its full-text search."
 _FUNCTION = "user-defined function raised"  # a checksum of what is no text
 REPAIR = "Verify the index to see what is wrong; then restore a dump, or build it anew."
@@ -128,10 +130,26 @@ def write_failure(error: sqlite3.Error) -> str:
     """Why SQLite could not write, in words; "" for another error."""
     if code(error) == sqlite3.SQLITE_FULL:
         return "the disk is full"
-    writing = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_TRUNCATE)
-    if getattr(error, "sqlite_errorcode", 0) in writing:
-        return "the disk reports an error, or files may not grow further (ulimit -f)"
-    return ""
+    if code(error) != sqlite3.SQLITE_IOERR or getattr(error, "sqlite_errorcode", 0) in _READING:
+        return ""
+    if error.sqlite_errorcode == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return "the disk is full, or files may not grow further (ulimit -f)"
+    return "the disk reports an error, or files may not grow further (ulimit -f)"
+
+
+def unreadable(folder: Path) -> OSError | None:
+    """The error that the disk gives for a database in `folder` or its log; None where they can be read to their ends.
+
+    SQLite calls a file malformed that it cannot read.
+    """
+    try:
+        for file in [*folder.glob("*.db"), *folder.glob("*.db-wal")]:
+            with file.open("rb", buffering=0) as content:
+                while content.read(PIECE):
+                    pass
+    except OSError as error:
+        return error
+    return None
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -165,6 +183,8 @@ def translated(folder: Path) -> Iterator[None]:
 def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
     """What `error` means for the index in `folder`."""
     kind, message = code(error), str(error)
+    if kind == sqlite3.SQLITE_IOERR or (kind in _CORRUPT and unreadable(folder)):
+        return _of_the_disk(error, folder)
     if kind in _CORRUPT or "Could not decode to UTF-8" in message or "malformed" in message or _FUNCTION in message:
         return Corrupt(f"{folder} is damaged: {message}.", REPAIR)
     if is_busy(error):
@@ -178,11 +198,11 @@ def explain(error: sqlite3.Error, folder: Path) -> SemsearchError:
         )
     if kind in _NO_WRITE:
         return SemsearchError(f"{folder} cannot be opened or written to: {message}.", "Check its permissions.")
-    if kind == sqlite3.SQLITE_IOERR and write_failure(error):
-        return SemsearchError(
-            f"{folder}: the disk reports an error while writing ({message}), or files may not grow further.",
-            "Check the disk, and the limit on the size of files (ulimit -f).",
-        )
-    if kind == sqlite3.SQLITE_IOERR:
-        return SemsearchError(f"{folder}: the disk reports an error ({message}).", "Check the disk.")
     return SemsearchError(f"{folder}: SQLite reports: {message}.")
+
+
+def _of_the_disk(error: sqlite3.Error, folder: Path) -> SemsearchError:
+    if reason := write_failure(error):
+        fix = "Check the disk and its free space, and the limit on the size of files (ulimit -f)."
+        return SemsearchError(f"{folder} cannot be written to: {reason}.", fix)
+    return SemsearchError(f"{folder}: the disk reports an error while reading.", "Check the disk.")
