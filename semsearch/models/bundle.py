@@ -22,6 +22,7 @@ from semsearch.prompts import MARKS, Prompt
 from semsearch.types import JsonMapping, JsonObject, Role
 
 FORMAT = 1
+CHECKSUM = "sha256"  # of the rest of a manifest; those of before have none
 MANIFEST = "encoder.json"
 ONNX = ".onnx"
 TOKENIZER = "tokenizer.json"
@@ -150,6 +151,8 @@ def read(folder: Path) -> Bundle:
         )
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        recorded = content.pop(CHECKSUM, None)
+        found = _checksum(content)
         bundle = _parse(content, folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"{folder / MANIFEST} cannot be read: {error}.", AGAIN) from error
@@ -157,6 +160,8 @@ def read(folder: Path) -> Bundle:
         raise Corrupt(
             f"{folder / MANIFEST} was changed: it does not match the fingerprint {bundle.fingerprint}.", AGAIN
         )
+    if recorded not in (None, found):
+        raise Corrupt(f"{folder / MANIFEST} was changed: it does not have its checksum.", AGAIN)
     return bundle
 
 
@@ -165,9 +170,15 @@ def write(bundle: Bundle, folder: Path) -> Bundle:
     complete = replace(bundle, folder=folder).with_fingerprint()
     content = {"format": FORMAT, **{key: value for key, value in asdict(complete).items() if key != "folder"}}
     content["prompts"] = {role: prompt.as_dict() for role, prompt in complete.prompts.items()}
+    content[CHECKSUM] = _checksum(content)
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
     return complete
+
+
+def _checksum(content: JsonMapping) -> str:
+    """The sha256 of all that a manifest has beside it: the fingerprint leaves out figures, names and the licence."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _parse(content: JsonObject, folder: Path) -> Bundle:

@@ -8,7 +8,13 @@ from __future__ import annotations
 import multiprocessing
 from multiprocessing.context import ForkServerContext
 
-MODULES = ["pytest", "writers", "histories", "commands"]  # every module of a target: one server serves all files
+MODULES = [
+    "pytest",
+    "writers",
+    "histories",
+    "commands",
+    "encoding",
+]  # every module of a target: one server serves all files
 
 
 def context() -> ForkServerContext:

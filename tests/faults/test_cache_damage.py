@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from helpers.opened import DenseSearch, Store, check, open_newest, reader_of, rebuild, space_vectors, staleness
 from helpers.vectorstores import add, new, some_vectors
+from programme import record, trials
 
 from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
@@ -98,6 +99,7 @@ def test_a_damaged_cache_is_set_aside_and_the_one_before_answers(
     (aside,) = store.connection.folder.glob("*.corrupt-*")
     assert aside.name.startswith(newest.file) and aside.read_bytes() == damaged
     assert not (store.connection.folder / newest.file).exists()
+    record("damaged newest cache", 1, set_aside=1)
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES, Path.unlink])
@@ -129,8 +131,8 @@ def test_every_flipped_bit_is_noticed(notes: tuple[LocalWriter, Space]) -> None:
     row = space_vectors(store, space).caches()[0]
     path = store.connection.folder / row.file
     whole = path.read_bytes()
-    chance = random.Random(1)
-    for _ in range(60):
+    chance, count = random.Random(1), trials(60, 500)
+    for _ in range(count):
         data = bytearray(whole)
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         path.write_bytes(data)
@@ -138,6 +140,7 @@ def test_every_flipped_bit_is_noticed(notes: tuple[LocalWriter, Space]) -> None:
         assert opened.record != row and len(opened.warnings) == 1
     path.write_bytes(whole)
     assert open_newest(store, space).record == row
+    record("flipped bit in a cache", count, found=count)
 
 
 def test_a_reader_that_may_not_rename_still_does_not_use_it(
@@ -173,12 +176,11 @@ with open_writer(Path(sys.argv[1])) as store:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [8, pytest.param(25, marks=pytest.mark.long)])
-def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path, kills: int) -> None:
+def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path) -> None:
     store, space = new(tmp_path / "notes", 800)
     rebuild(store, space)
     store.close()
-    chance = random.Random(4)
+    chance, kills = random.Random(4), trials(8, 25)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     for turn in range(kills):
         command = [sys.executable, "-c", REBUILD, str(store.connection.folder), str(turn)]
@@ -196,6 +198,7 @@ def test_a_kill_during_a_rebuild_leaves_a_sound_cache(tmp_path: Path, kills: int
         }
         assert check(writer, space) == []
         assert writer.reader.counts()["passages"] > 800
+    record("kill while a cache is built", kills, lost=0)
 
 
 def test_a_small_index_notices_a_damaged_cache_too(tmp_path: Path) -> None:

@@ -1,30 +1,43 @@
 """Bits and bytes of every file of an index are damaged: each answer is right, or refused, or `verify` finds the damage.
 
-`pytest -m long -s` prints what became of 500 trials of each kind.
+A dump and an encoder have no answers of their own: what is read of them is what was written, or nothing is.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import random
 import shutil
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import encoding
+import forking
 import pytest
+from histories import documents
+from programme import record, trials
 
 from semsearch import Document, Index
-from semsearch.errors import SemsearchError
+from semsearch.errors import Corrupt, SemsearchError
+from semsearch.models import model_folders
 from semsearch.stores.local.commit_record import FILE
 from semsearch.vector_index import cache_files
 
 QUESTIONS = ("harbour", "engine number 7", "日本語の文章", "kettle boils", '"cold harbour"')
 SHOWN = ("id", "document", "start", "end", "text", "line", "page", "heading", "metadata", "path")
 WORDS = ("harbour", "engine", "kettle", "boils", "salt", "bread", "cold", "number", "crystal", "quartz")
+
+
+@pytest.fixture(autouse=True)
+def path_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server that forks finds the modules of this folder."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +71,13 @@ def words(chance: random.Random) -> str:
 
 
 def flipped(file: Path, chance: random.Random) -> None:
-    """One bit, eight bytes or a sector that is not all zeros."""
+    """One bit, eight bytes or a sector that is not all zeros, or the end of the file is gone."""
     content = bytearray(file.read_bytes())
     at = chance.choice([at for at in chance.sample(range(len(content)), min(200, len(content))) if content[at]] or [0])
-    kind = chance.choice(("bit", "bytes", "sector"))
-    if kind == "bit":
+    kind = chance.choice(("bit", "bytes", "sector", "end"))
+    if kind == "end":
+        del content[at:]
+    elif kind == "bit":
         content[at] ^= 1 << chance.randrange(8)
     elif kind == "bytes":
         content[at : at + 8] = chance.randbytes(len(content[at : at + 8]))
@@ -130,17 +145,16 @@ def found_by_verify(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-@pytest.mark.parametrize("trials", [6, pytest.param(500, marks=pytest.mark.long)])
 def test_no_wrong_answer_goes_unnoticed(
-    left: Path, tmp_path: Path, kind: str, trials: int, caplog: pytest.LogCaptureFixture
+    left: Path, tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL)
-    origin = left / ("killed" if kind == "log" else "notes")
+    origin, count = left / ("killed" if kind == "log" else "notes"), trials(6, 500)
     sound = Path(shutil.copytree(origin, tmp_path / "sound"))
     right = answers(sound)
     assert not found_by_verify(sound)
     became: Counter[str] = Counter()
-    for trial in range(trials):
+    for trial in range(count):
         folder = Path(shutil.copytree(origin, tmp_path / "damaged"))
         DAMAGE[kind](folder, random.Random(f"{kind} {trial}"))
         now = answers(folder)
@@ -150,5 +164,67 @@ def test_no_wrong_answer_goes_unnoticed(
         became["as before" if now == right else "refused" if refused else "wrong, found by verify"] += 1
         became["named by verify"] += found
         shutil.rmtree(folder)
-    print(f"{kind}, {trials} trials: {dict(became)}")
-    assert became["named by verify"] > trials / 3, became
+    record(f"damaged {kind}", count, **became)
+    assert became["named by verify"] > count / 3, became
+
+
+def test_a_damaged_dump_is_refused_or_restored_as_it_was(left: Path, tmp_path: Path) -> None:
+    with Index.open(left / "notes") as index:
+        index.dump(tmp_path / "sound.dump")
+    right, became, count = documents(left / "notes"), Counter[str](), trials(10, 500)
+    for trial in range(count):
+        file, folder = Path(shutil.copy(tmp_path / "sound.dump", tmp_path / "damaged.dump")), tmp_path / "restored"
+        flipped(file, random.Random(f"dump {trial}"))
+        try:
+            Index.restore(file, folder).close()
+        except SemsearchError as error:
+            assert str(file) in str(error) and isinstance(error, Corrupt), (trial, error)
+            became["refused"] += 1
+        else:
+            assert documents(folder) == right and not found_by_verify(folder), trial
+            became["restored as it was"] += 1
+            shutil.rmtree(folder)
+        assert {path.name for path in tmp_path.iterdir()} == {"sound.dump", "damaged.dump"}, trial
+    record("damaged dump", count, **became)
+    assert became["refused"] > count / 2, became
+
+
+def test_a_damaged_encoder_is_refused_or_gives_the_vectors_that_it_gave(tmp_path: Path) -> None:
+    """Configuration, weights (a graph of ONNX) and tokenizer of an exported encoder; in processes that may crash."""
+    origin = model_folders.find("default")
+    right, became, count = encoded(origin), Counter[str](), trials(6, 500)
+    assert not isinstance(right, str)
+    for trial in range(count):
+        folder, chance = tmp_path / "damaged", random.Random(f"bundle {trial}")
+        folder.mkdir()
+        for file in sorted(origin.iterdir()):
+            (folder / file.name).symlink_to(file)
+        file = folder / sorted(file.name for file in origin.iterdir())[trial % 3]
+        whole = file.read_bytes()
+        file.unlink()
+        file.write_bytes(whole)
+        flipped(file, chance)
+        now = encoded(folder)
+        if isinstance(now, str):
+            assert str(folder) in now, (trial, now)
+        else:
+            assert now == right, (trial, file.name)
+        became["refused" if isinstance(now, str) else "as before"] += 1
+        shutil.rmtree(folder)
+    record("damaged encoder", count, **became)
+    assert became["refused"] > count / 2, became
+
+
+def encoded(folder: Path) -> Any:
+    """What the encoder in `folder` says and makes of some texts, or in words why it is refused."""
+    receive, send = forking.context().Pipe(duplex=False)
+    process = forking.context().Process(target=encoding.encode, args=(folder, list(QUESTIONS), send))
+    process.start()
+    send.close()
+    try:
+        return receive.recv()
+    except EOFError:
+        process.join()
+        pytest.fail(f"the encoder in {folder} ended its process with {process.exitcode}")
+    finally:
+        process.join()

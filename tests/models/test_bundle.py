@@ -49,12 +49,20 @@ def test_a_broken_manifest_is_corrupt(copy: Path, content: str) -> None:
         bundles.read(copy)
 
 
-def test_an_edited_manifest_is_corrupt(copy: Path) -> None:
+@pytest.mark.parametrize("key", ["max_tokens", "dim", "background", "licence"])  # some are not in the fingerprint
+def test_an_edited_manifest_is_corrupt(copy: Path, key: str) -> None:
     content = json.loads((copy / "encoder.json").read_text())
-    content["max_tokens"] = 128
+    content[key] = content[key][1:] if isinstance(content[key], list | str) else 128
     (copy / "encoder.json").write_text(json.dumps(content))
     with pytest.raises(Corrupt, match="was changed"):
         bundles.read(copy)
+
+
+def test_a_manifest_of_before_has_no_checksum_and_is_read(copy: Path) -> None:
+    content = json.loads((copy / "encoder.json").read_text())
+    del content["sha256"]
+    (copy / "encoder.json").write_text(json.dumps(content))
+    assert bundles.read(copy).name == content["name"]
 
 
 def test_writing_and_reading_gives_the_same_bundle(copy: Path) -> None:
