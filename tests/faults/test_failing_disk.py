@@ -110,7 +110,7 @@ def test_a_full_disk_is_told_and_the_command_completes_once_there_is_room(
     became: Counter[str] = Counter()
     count, chance, used = trials(4, 50), random.Random(2), size(origin) // 1024
     for number in range(count):
-        for command in chosen(number, 3):
+        for command in chosen(number, 2):
             right, folder = healthy(command), tmp_path / "small"
             with small_disk(folder, used + chance.randrange(8, 900)):
                 place = Place.made(folder / "place", origin)
@@ -124,7 +124,7 @@ def test_a_limit_on_the_size_of_files_is_told(tmp_path: Path, origin: Path, heal
     became: Counter[str] = Counter()
     count, chance = trials(1, 20), random.Random(3)
     for number in range(count):
-        for command in chosen(number, 4):
+        for command in chosen(number, 3):
             place, right = Place.made(tmp_path / "place", origin), healthy(command)
             limits = Limits(file_bytes=chance.randrange(1, 500) * 1024)
             became[check(place, command, LIMIT, right, lambda: None, limits=limits)] += 1
@@ -204,7 +204,7 @@ def test_a_disk_that_vanishes_is_told(
 
 def test_a_disk_that_may_only_be_read(tmp_path: Path, origin: Path, healthy: Callable[[str], Healthy]) -> None:
     became: Counter[str] = Counter()
-    for command in chosen(0, 10):
+    for command in chosen(0, 3):
         folder = tmp_path / "small"
         with small_disk(folder, 64 * 1024):
             place = Place.made(folder / "place", origin)
@@ -221,7 +221,7 @@ def test_what_belongs_to_another_user_is_told(origin: Path, healthy: Callable[[s
     if os.geteuid() != 0:
         pytest.skip("only root may act as another user")
     became: Counter[str] = Counter()
-    for command in chosen(0, 10):
+    for command in chosen(0, 3):
         with TemporaryDirectory() as scratch:
             Path(scratch).chmod(0o755)
             place = Place.made(Path(scratch) / "place", origin)
@@ -234,7 +234,7 @@ def test_a_folder_that_is_gone_is_told_and_found_again(
     tmp_path: Path, origin: Path, healthy: Callable[[str], Healthy]
 ) -> None:
     count = 0
-    for command in [name for name in chosen(0, 10) if name not in ("index", "index anew", "restore")]:
+    for command in [name for name in chosen(0, 3) if name not in ("index", "index anew", "restore")]:
         place = Place.made(tmp_path / "place", origin)
         home, away = place.folder / "home", place.folder / "away"
         home.rename(away)
