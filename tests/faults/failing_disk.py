@@ -23,7 +23,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "query": ("query", "harbour engine", "-n", "notes"),
     "delete": ("delete", "notes", "--id", "d1"),
     "compact": ("compact", "notes"),
-    "rebuild the cache": ("index", "-n", "notes", "--backend-type", "flat"),
+    "rebuild the cache": ("index", "-n", "notes", "--backend-type", "exact"),
     "dump": ("dump", "notes", "-o", "{place}/new.dump"),
     "restore": ("restore", "{place}/notes.dump", "-n", "copy"),
     "salvage": ("salvage", "notes", "-o", "saved"),
@@ -48,7 +48,7 @@ def template(folder: Path) -> Path:
     with Index.create(folder / "home" / "notes", encoder="hashing") as index:
         index.sync([files])
         index.add(Document(f"d{n}", text(chance)) for n in range(60))
-        index.rebuild("compressed")
+        index.rebuild("flat")
         index.dump(folder / "notes.dump")
     for n in range(4, 30):
         (files / f"f{n}.txt").write_text(text(chance))
