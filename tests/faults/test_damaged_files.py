@@ -6,11 +6,9 @@ A dump and an encoder have no answers of their own: what is read of them is what
 from __future__ import annotations
 
 import logging
-import os
 import random
 import shutil
 import sqlite3
-import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -18,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import encoding
-import forking
+import forks
 import pytest
 from histories import documents
 from programme import record, trials
@@ -32,12 +30,6 @@ from semsearch.vector_index import cache_files
 QUESTIONS = ("harbour", "engine number 7", "日本語の文章", "kettle boils", '"cold harbour"')
 SHOWN = ("id", "document", "start", "end", "text", "line", "page", "heading", "metadata", "path")
 WORDS = ("harbour", "engine", "kettle", "boils", "salt", "bread", "cold", "number", "crystal", "quartz")
-
-
-@pytest.fixture(autouse=True)
-def path_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server that forks finds the modules of this folder."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 
 @pytest.fixture(scope="module")
@@ -217,14 +209,5 @@ def test_a_damaged_encoder_is_refused_or_gives_the_vectors_that_it_gave(tmp_path
 
 def encoded(folder: Path) -> Any:
     """What the encoder in `folder` says and makes of some texts, or in words why it is refused."""
-    receive, send = forking.context().Pipe(duplex=False)
-    process = forking.context().Process(target=encoding.encode, args=(folder, list(QUESTIONS), send))
-    process.start()
-    send.close()
-    try:
-        return receive.recv()
-    except EOFError:
-        process.join()
-        pytest.fail(f"the encoder in {folder} ended its process with {process.exitcode}")
-    finally:
-        process.join()
+    [said] = forks.run(encoding.encode, folder, list(QUESTIONS)).said
+    return said

@@ -6,7 +6,6 @@ import errno
 import os
 import random
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,12 +37,6 @@ class Healthy(NamedTuple):
 
     ran: Ran
     content: dict[str, Any]
-
-
-@pytest.fixture(autouse=True)
-def path_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server that forks finds the modules of this folder."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 
 @pytest.fixture(scope="module")

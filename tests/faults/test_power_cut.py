@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import bisect
-import contextlib
-import os
 import random
 import re
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -16,10 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import forking
+import forks
 import histories
 import power_cut
-import pytest
 from histories import Content, Home, observed
 from mounting import mounted
 from programme import record, trials
@@ -46,12 +42,6 @@ class History(NamedTuple):
     right: Undisturbed
 
 
-@pytest.fixture(autouse=True)
-def path_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server that forks finds the modules of this folder."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-
-
 def lived(base: Path, seed: int, synchronous: str) -> History:
     """A history on a disk whose every operation is recorded."""
     files = base / "files"
@@ -59,18 +49,8 @@ def lived(base: Path, seed: int, synchronous: str) -> History:
     with mounted(base) as mount:
         (mount.path / "home").mkdir()
         mount.sync()
-        context = forking.context()
-        receive, send = context.Pipe(duplex=False)
-        arguments = (mount.path / "home", files, mount.record, seed, synchronous, send)
-        process = context.Process(target=histories.live, args=arguments)
-        process.start()
-        send.close()
-        acknowledged = []
-        with contextlib.suppress(EOFError):
-            while True:
-                acknowledged.append(receive.recv())
-        process.join()
-        assert process.exitcode == 0
+        arguments = (mount.path / "home", files, mount.record, seed, synchronous)
+        acknowledged = forks.run(histories.live, *arguments).said
     return History(power_cut.read(mount.record), acknowledged, undisturbed(seed))
 
 

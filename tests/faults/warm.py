@@ -8,8 +8,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 import child  # noqa: F401
+import commands  # noqa: F401
+import encoding  # noqa: F401
 import faiss  # noqa: F401
 import filelock  # noqa: F401
+import histories  # noqa: F401
 import sqlite_utils  # noqa: F401
 import writers  # noqa: F401
 
@@ -25,5 +28,7 @@ with tempfile.TemporaryDirectory() as scratch:
             "verify one --quiet",
             "compact one --quiet",
             f"dump one -o {scratch}/dump --quiet",
+            f"restore {scratch}/dump -n two --quiet",
+            "delete two --id note.txt --quiet",
         ):
             assert main(line.split()) == 0, line

@@ -143,7 +143,7 @@ def unreadable(folder: Path) -> OSError | None:
     SQLite calls a file malformed that it cannot read.
     """
     try:
-        for file in [*folder.glob("*.db"), *folder.glob("*.db-wal")]:
+        for file in [*folder.glob("store.db"), *folder.glob("store.new"), *folder.glob("store.*-wal")]:
             with file.open("rb", buffering=0) as content:
                 while content.read(PIECE):
                     pass
