@@ -229,9 +229,7 @@ class PostingsMatching:
         rows = self._db.execute(sql, (json.dumps(np.sort(ids[having]).tolist()),)).fetchall()
         rows = [row for row in rows if all(run in row[1] for run in runs)]
         plain = not runs and all(_term(WORDS, word) is not None for word in words)
-        sure = {
-            number for number, _, keywords, _ in rows if plain and not keywords
-        }  # a word is nowhere but in its text
+        sure = {row[0] for row in rows if not words or (plain and not row[2])}  # without keywords, it is in the text
         if rest := [row for row in rows if row[0] not in sure]:
             with Tokens(rest) as tokens:
                 sure |= tokens.having([] if runs else words, words if runs else ())
