@@ -13,6 +13,12 @@ frequent words; function words alone; and in CJK words of passages, then the mos
 queries bring a vector, so nothing is encoded; the vectors are random and 8 wide, so the time is that of the words, of
 the fusion and of the hits. Each query runs once before it is measured. Milliseconds of processor time, which other work
 on the machine disturbs least: p50 / p99.
+
+1,000,000 sentences, 60,000 CJK passages, AMD EPYC, a busy machine: three ordinary words 8.7 / 17.2 (plain FTS5 20.8 /
+56.2, tantivy 0.4 / 1.3), the most frequent words 19.1 / 32.6 (304 / 594, 3.0 / 4.2), function words 55 / 75 (1,199 /
+1,957, 12.9 / 20.8), with 50, 5 and 0.1 % of the passages allowed 13.5, 10.4 and 9.4; CJK 5.8 to 13.5 / 12.9 to 27.4.
+Hybrid search 30, 58 and 85: 18 of them compare the vector with all million others, the rest reads the candidates. The
+ten best passages are those of FTS5 alone in every query.
 """
 
 from __future__ import annotations
