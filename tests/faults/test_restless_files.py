@@ -44,7 +44,7 @@ def rewrite(path: Path) -> None:
 
 def replace_by_another(path: Path) -> None:
     other = path.with_name("other")
-    other.write_text(f"{json.dumps({'text': NEW})}\n")
+    other.write_text(f"text\n{NEW}\n" if path.suffix == ".csv" else f"{json.dumps({'text': NEW})}\n")
     other.replace(path)
 
 
@@ -130,8 +130,8 @@ def test_a_file_that_changes_while_it_is_indexed_is_right_after_the_next_run(
     chosen = chance.sample(COMBINATIONS, count)
     copy = tmp_path / "copy"
     shutil.copytree(files, copy)
-    for known in (False, True):
-        for name, moment, change in chosen:
+    for name, moment, change in chosen:
+        for known in (False, True):
             where = f"{change.__name__}, {name} {moment}, {'known' if known else 'new'}"
             shutil.rmtree(files)
             shutil.copytree(copy, files)
@@ -149,4 +149,4 @@ def test_a_file_that_changes_while_it_is_indexed_is_right_after_the_next_run(
                 assert len([one for one in there if one.startswith("sub/records.jsonl#")]) == RECORDS, where
             cli.ok("index", "-n", "notes")
             assert state(tmp_path / "home" / "notes") == texts(files), where
-    record("a file that changes while it is read", 2 * count, lost=0, wrong=0)
+            record("a file that changes while it is read", 1, lost=0, wrong=0)
