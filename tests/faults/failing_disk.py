@@ -35,7 +35,7 @@ NAMED = {  # what an error has to name: a part of a path
     "index anew": ("home/new", "files"),
     "dump": ("new.dump", "home/notes"),
     "restore": ("home/copy", "notes.dump"),
-    "salvage": ("home/saved", "home/.saved.salvaging", "home/notes"),
+    "salvage": ("home/saved", "home/.saved.salvaging", "home/notes", "saved: "),
 }
 
 
