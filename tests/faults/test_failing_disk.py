@@ -171,7 +171,7 @@ def test_errors_of_the_disk_are_told(
             once = chance.random() < 0.3
             failing.fail(kind=kind, after=after, once=once)
             codes = (1, 5) if command in ("verify", "salvage") else (1,)
-            lenient = once or command == "salvage"  # SQLite calls malformed what it cannot read; salvage lists it as lost
+            lenient = once or command == "salvage"  # SQLite says malformed; salvage lists it as lost
             cause = f"{BROKEN}|is damaged" if lenient else BROKEN
             became[check(place, command, cause, right, failing.fail, codes=codes)] += 1
     record("error of the disk", count, **became)
