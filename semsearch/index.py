@@ -195,13 +195,20 @@ class Index:
 
     @classmethod
     def restore(
-        cls, file: Path, name: str | Path, *, home: Path | None = None, store: str = "local", trust: bool = False
+        cls,
+        file: Path,
+        name: str | Path,
+        *,
+        home: Path | None = None,
+        store: str = "local",
+        trust: bool = False,
+        progress: Callable[[Progress], None] = _silent,
     ) -> Index:
         """A new index out of a dump of a `store` of this kind.
 
         It follows no folder, and does not download its encoder, unless you `trust` the dump or call `trust()` later.
         What was set aside is in `info()["recipe"]["set_aside"]`. Raises UsageError where an index exists, Corrupt for a
-        damaged file, UnknownName for an unknown `store`.
+        damaged file, UnknownName for an unknown `store`, and what `progress` does; there is no new index then.
         """
         folder = settings.index_folder(name, home)
 
@@ -209,7 +216,7 @@ class Index:
             recipe = restored.set_aside(writer.reader.recipe())
             writer.set_recipe(restored.adopted(recipe) if trust else recipe)
 
-        drivers.load(store).restore(file, folder, prepare)
+        drivers.load(store).restore(file, folder, prepare, progress)
         return cls.open(folder)
 
     @classmethod
@@ -683,7 +690,7 @@ class Index:
     def verify(self, progress: Callable[[Progress], None] = _silent) -> list[str]:
         """Every problem: counts, checksums, orphan rows, caches that differ from the store. Empty is good.
 
-        `progress` is called before each check; an exception in it ends the checks.
+        `progress` is called before each check and during it; an exception in it ends the checks.
         """
         return self._reader.verify(progress)
 
@@ -705,9 +712,9 @@ class Index:
         found = audit.audit(self._reader, self._space, encoder, context=context, sample=sample, k=k)
         return {**found, "files": dict(Counter(file_status.states(self._reader).values()))}
 
-    def dump(self, file: str | Path) -> None:
-        """Write the whole index to one file."""
-        drivers.find(self.path).dump(self._reader, Path(file))
+    def dump(self, file: str | Path, progress: Callable[[Progress], None] = _silent) -> None:
+        """Write the whole index to one file. An exception of `progress` ends it, and leaves nothing."""
+        drivers.find(self.path).dump(self._reader, Path(file), progress)
 
     # ---- changing
 
@@ -831,10 +838,13 @@ class Index:
         """`delete` in a thread of the pool of `asearch`."""
         return await _in_a_thread(partial(self.delete, ids, where=where, values=values))
 
-    def compact(self) -> None:
-        """Free the disk space of deleted documents, and rebuild the vector cache."""
+    def compact(self, progress: Callable[[Progress], None] = _silent) -> None:
+        """Free the disk space of deleted documents, and rebuild the vector cache.
+
+        An exception of `progress` ends it, and loses nothing.
+        """
         with self._turn:
-            self._writer().compact()
+            self._writer().compact(progress)
 
     def rebuild(self, backend: str = "auto") -> None:
         """Rebuild the vector cache with this backend, and use it from now on."""

@@ -354,7 +354,7 @@ class Progress:
 
     done: int
     total: int
-    unit: Literal["bytes", "documents", "passages", "templates", "queries", "texts", "checks"]
+    unit: Literal["bytes", "files", "documents", "passages", "templates", "queries", "texts", "checks", "steps"]
     item: str = ""
     passages: int = 0
 

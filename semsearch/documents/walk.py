@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,12 +59,19 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file to read. `relative` is its path below the root, with "/", printable and storable."""
+    """A file to read. `relative` is its path below the root, with "/", printable and storable.
 
-    path: Path
+    There may be a million of them, so that they have texts and no Path.
+    """
+
+    location: str
     relative: str
     size: int
     mtime_ns: int
+
+    @property
+    def path(self) -> Path:
+        return Path(self.location)
 
 
 def files(
@@ -80,7 +88,7 @@ def files(
     if stat.S_ISDIR(status.st_mode):
         yield from _Walk(root, rules, is_index).everything()
     else:
-        yield _checked(root, printable(root.name), status, rules)
+        yield _checked(str(root), printable(root.name), status, rules)
 
 
 def guard(root: Path, count: int | None, *, yes: bool) -> None:
@@ -117,15 +125,16 @@ class _Walk:
         self._root = root
         self._is_index = is_index
         self._real_root = root.resolve()
+        self._above = str(self._real_root).rstrip(os.sep) + os.sep
         self._rules = rules
         self._hidden = _hidden_names(rules.include)
         self._links: list[_Entry] = []
-        self._seen: set[tuple[int, int]] = set()  # (device, inode) of every file so far
+        self._seen: defaultdict[int, set[int]] = defaultdict(set)  # device -> inodes of every file so far
 
     def everything(self) -> Iterator[FoundFile | Skipped]:
         """Depth first, without recursion, as folders may be nested a thousand deep; links when all else is known."""
         ignored = IgnoreRules.above(self._real_root) if self._rules.use_ignore_files else IgnoreRules()
-        stack = [_Entry(self._root, "", is_folder=True, is_link=False, ignored=ignored)]
+        stack = [_Entry(str(self._root), "", is_folder=True, is_link=False, ignored=ignored)]
         while stack:
             entry = stack.pop()
             try:
@@ -134,23 +143,24 @@ class _Walk:
                 elif entry.is_link:
                     self._links.append(entry)
                 else:
-                    yield self._file(entry, entry.path.lstat())
+                    yield self._file(entry, os.lstat(entry.location))
             except OSError as error:
                 yield Unseen(printable(entry.relative) or ".", f"cannot be read: {error.strerror}")
         for entry in self._links:
             yield from self._link(entry)
 
     def _inside(self, folder: _Entry) -> Iterator[_Entry]:
-        real = self._real_root / folder.relative
-        ignored = folder.ignored.entering(real) if self._rules.use_ignore_files else folder.ignored
-        with os.scandir(folder.path) as scanned:
+        ignored = folder.ignored
+        if self._rules.use_ignore_files:
+            ignored = ignored.entering(self._real_root / folder.relative)
+        with os.scandir(folder.location) as scanned:
             entries = list(scanned)
-        if any(entry.name == LOCK for entry in entries) and self._is_index(folder.path):
+        if any(entry.name == LOCK for entry in entries) and self._is_index(Path(folder.location)):
             return
         for found in entries:
             relative = f"{folder.relative}/{found.name}" if folder.relative else found.name
             is_folder = found.is_dir(follow_symlinks=False)
-            entry = _Entry(folder.path / found.name, relative, is_folder, found.is_symlink(), ignored)
+            entry = _Entry(found.path, relative, is_folder, found.is_symlink(), ignored)
             if self._is_wanted(entry, found.name):
                 yield entry
 
@@ -163,47 +173,49 @@ class _Walk:
             return False
         if not self._rules.use_ignore_files:
             return True
-        real = str(self._real_root / entry.relative)
-        return not (entry.is_folder and name in GENERATED) and not entry.ignored.ignores(real, entry.is_folder)
+        if entry.is_folder and name in GENERATED:
+            return False
+        return not entry.ignored.specs or not entry.ignored.ignores(self._above + entry.relative, entry.is_folder)
 
     def _link(self, entry: _Entry) -> Iterator[FoundFile | Skipped]:
         try:
-            status = entry.path.stat()
-            inside = entry.path.resolve().is_relative_to(self._real_root)
+            status = Path(entry.location).stat()
+            inside = Path(entry.location).resolve().is_relative_to(self._real_root)
         except (OSError, RuntimeError):  # RuntimeError: a loop, in Python 3.11
             yield Skipped(printable(entry.relative), "a broken link")
             return
         if not inside:
             yield Skipped(printable(entry.relative), "a link to outside the folder")
-        elif not stat.S_ISDIR(status.st_mode) and (status.st_dev, status.st_ino) not in self._seen:
+        elif not stat.S_ISDIR(status.st_mode) and status.st_ino not in self._seen[status.st_dev]:
             yield self._file(entry, status)
 
     def _file(self, entry: _Entry, status: os.stat_result) -> FoundFile | Skipped:
-        self._seen.add((status.st_dev, status.st_ino))
-        return _checked(entry.path, printable(entry.relative), status, self._rules)
+        self._seen[status.st_dev].add(status.st_ino)
+        return _checked(entry.location, printable(entry.relative), status, self._rules)
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    path: Path
+    location: str
     relative: str
     is_folder: bool
     is_link: bool
     ignored: IgnoreRules
 
 
-def _checked(path: Path, relative: str, status: os.stat_result, rules: Rules) -> FoundFile | Skipped:
+def _checked(location: str, relative: str, status: os.stat_result, rules: Rules) -> FoundFile | Skipped:
     """A file with its size, or the reason to skip it, from its name and status; it is not opened."""
-    special = next((words for is_special, words in _SPECIAL if is_special(status.st_mode)), None)
-    suffix = path.suffix.lower()
-    if special:
+    if not stat.S_ISREG(status.st_mode):
+        special = next((words for is_special, words in _SPECIAL if is_special(status.st_mode)), "something else")
         return Skipped(relative, f"{special}, not a file")
+    name = relative.rpartition("/")[2]
+    suffix = name[name.rfind(".") :].lower() if "." in name[1:] else ""
     if suffix in BINARY and not _matches(rules.include, relative):
         return Skipped(relative, f"binary file ({BINARY[suffix]})")
     if status.st_size > rules.max_bytes and suffix not in rules.streamed:
         limit = f"{rules.max_bytes / 2**20:g} MB"
         return Skipped(relative, f"{_megabytes(status.st_size)} is over the limit of {limit} for files")
-    return FoundFile(path, relative, status.st_size, status.st_mtime_ns)
+    return FoundFile(location, relative, status.st_size, status.st_mtime_ns)
 
 
 def _matches(patterns: tuple[str, ...], path: str) -> bool:

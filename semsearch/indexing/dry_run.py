@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Self
 
@@ -11,7 +11,7 @@ from semsearch.stores.records import Entry, Source, Space
 from semsearch.utils.strength import NullDistribution
 
 if TYPE_CHECKING:
-    from semsearch.types import Metadata
+    from semsearch.types import Metadata, Progress
 
 
 class DryRunWriter:
@@ -41,7 +41,7 @@ class DryRunWriter:
 
     def move_source(self, source_id: int, source: Source) -> None: ...
     def drop_sources(self, ids: Iterable[int]) -> int:
-        return sum(len(self.reader.documents_of(source)) for source in ids)
+        return self.reader.document_count(list(ids))
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None: ...
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
@@ -51,4 +51,4 @@ class DryRunWriter:
     def begin_run(self) -> None: ...
     def add_run(self, report: Mapping[str, object]) -> None: ...
     def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None: ...
-    def compact(self) -> None: ...
+    def compact(self, progress: Callable[[Progress], None]) -> None: ...

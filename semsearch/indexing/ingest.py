@@ -25,6 +25,7 @@ from semsearch.indexing import halving, null_distribution
 from semsearch.indexing.ahead import Ahead, Encoded
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.run_report import Outcome, RunReport
+from semsearch.indexing.seen import SeenDocuments
 from semsearch.stores.protocol import Rebuild, StoreWriter
 from semsearch.stores.records import (
     Bookmark,
@@ -105,9 +106,14 @@ class Ingest:
         self._incomplete: set[tuple[str, str]] = set()  # files with a document that could not be encoded
         self._waiting = 0  # passages of `_pending`
         self._characters = 0  # of what waits
-        self.seen: dict[str, tuple[str, str] | None] = {}  # document id -> the key of its file in this run
+        self.seen = SeenDocuments(writer.reader)
         self._embedded_before = encoder.embedded
         self._truncated_before = replace(encoder.truncation)
+
+    def stamps(self, documents: Sequence[str]) -> dict[str, DocumentStamp]:
+        """The present stamps of documents that are to be put; those of an earlier call are out of date then."""
+        self.seen.forget_committed()
+        return self._writer.reader.stamps(documents)
 
     def put(
         self,
@@ -121,7 +127,7 @@ class Ingest:
     ) -> Outcome | Skipped:
         """Take one document; the outcome, or the reason to skip it: this run has seen its id before.
 
-        `stamp`: that of the stored document with its id, None for none.
+        `stamp`: that of the stored document with its id, from `stamps`; None for none.
 
         `adopt`: the document has moved here from a file that is gone; it is written again as part of its new file, or
         it would be deleted with the old one. With a `vector` (1, d) it is one passage. `bookmark` says how far its file
@@ -130,14 +136,15 @@ class Ingest:
         """
         metadata = check_document(document)
         self.settle(at_once=True)
-        if document.id in self.seen:
-            return already_used(document, origin, self.seen[document.id])
-        self.seen[document.id] = origin.key if origin else None
-        outcome = _outcome(document, stamp, adopt)
-        force = self._force or vector is not None
-        if self._writer.dry_run or (outcome == "unchanged" and not force):
-            return outcome
+        if self.seen.has(document.id, stamp):
+            return already_used(document, origin, self.seen.file(document.id))
         same_text = stamp is not None and stamp.sha256 == text_hash(document.text)
+        outcome = _outcome(document, stamp, adopt, same_text=same_text)
+        force = self._force or vector is not None
+        unchanged = outcome == "unchanged" and not force
+        self.seen.take(document.id, stamp, origin.key if origin else None, waits=not unchanged)
+        if self._writer.dry_run or unchanged:
+            return outcome
         same_title = stamp is not None and (stamp.title == document.title or not self._space.has_encoder)
         if same_text and same_title and not (force or adopt):  # new metadata under an old text, nothing to embed
             self._refresh.append(document)
@@ -207,6 +214,8 @@ class Ingest:
             if not last:
                 self._writer.begin_run()
         self.written += sum(len(item.passages) for item, _ in entries)
+        documents = [*(item.document for item, _ in entries), *batch.refresh]
+        self.seen.committed([document.id for document in documents])
         if not last:
             self._keep_up()
 
@@ -307,11 +316,10 @@ def already_used(document: Document, origin: Source | None, before: tuple[str, s
     return Skipped(origin.path if origin else document.id, reason)
 
 
-def _outcome(document: Document, stamp: DocumentStamp | None, adopt: bool) -> Outcome:
+def _outcome(document: Document, stamp: DocumentStamp | None, adopt: bool, *, same_text: bool) -> Outcome:
     if stamp is None:
         return "added"
-    now = text_hash(document.text), meta_hash(document.title, document.metadata)
-    if now != (stamp.sha256, stamp.meta_sha256):
+    if not same_text or meta_hash(document.title, document.metadata) != stamp.meta_sha256:
         return "changed"
     return "moved" if adopt else "unchanged"
 

@@ -139,8 +139,9 @@ def named(uri: str, path: Path, item: Document | Skipped) -> Document | Skipped:
     """What was read from `path`, with the id or name that it has within the index; `uri` is that of the file."""
     if isinstance(item, Skipped):
         return replace(item, path=uri + item.path.removeprefix(path.name))
-    title = item.title or (_readable(uri) if item.id == "" else None)
-    return replace(item, id=uri + item.id if item.id == "" or item.id.startswith("#") else item.id, title=title)
+    if item.id and not item.id.startswith("#"):  # a record with an id of its own
+        return item
+    return replace(item, id=uri + item.id, title=item.title or (None if item.id else _readable(uri)))
 
 
 def _readable(uri: str) -> str | None:

@@ -17,39 +17,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from semsearch.documents import loaders, walk
+from semsearch.documents import loaders
 from semsearch.documents.loaders import Exceeded, Limits
-from semsearch.documents.walk import FoundFile
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing import reading
 from semsearch.indexing.file_status import UNFINISHED, UNSURE
-from semsearch.indexing.ingest import BATCH, Ingest, already_used
+from semsearch.indexing.found_files import File, below, in_scope, walked
+from semsearch.indexing.ingest import BATCH, BATCH_CHARACTERS, Ingest, already_used
 from semsearch.indexing.reading import Content, Reading, reason
 from semsearch.indexing.refusals import Refusals
 from semsearch.indexing.run_report import Outcome
-from semsearch.indexing.sources import Root, Roots, SyncOptions
-from semsearch.stores import drivers
+from semsearch.indexing.seen import NumberSet
+from semsearch.indexing.sources import Roots, SyncOptions
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import Bookmark, DocumentStamp, Source
 from semsearch.types import Document, Progress, Skipped
+from semsearch.utils.batches import batches
 
 LOG = logging.getLogger(__name__)
+MOST_COMPARED = 500  # files or documents that are looked up in the store together: 3 µs each, alone 35
 JUST_WRITTEN_NS = 2 * 10**9  # a second write within the clock's tick would leave time and size as they are
 _NUMBERED = re.compile(r"(?P<file>.*)#(?P<number>\d+)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file that was found, with its record in the store."""
-
-    found: FoundFile
-    source: Source
-    root: Root
-    prefix: str
-
-    @property
-    def uri(self) -> str:
-        return self.prefix + self.source.path
 
 
 def sync(
@@ -65,22 +53,16 @@ def sync(
     ingest.report.warnings += [
         f"{scope} does not exist; its documents stay in the index." for scope in scopes if not scope.exists()
     ]
-    files: list[_File] = []
     unseen: list[Path] = []
-    for item in _walk(present, roots, options, unseen):
-        ingest.report.skip(item) if isinstance(item, Skipped) else files.append(item)
-    ingest.report.warnings += _left_out(present, roots, [*files, *ingest.report.skipped])
-    known = writer.reader.sources()
-    there = {file.source.key for file in files}
-    gone = {
-        key: source
-        for key, source in known.items()
-        if options.prune and key not in there and _in_scope(source, present, roots) and not _below(source, unseen)
-    }
-    _Run(writer, ingest, options, known, gone, progress).read(files)
-    if gone:
+    run = _Run(writer, ingest, options, progress)
+    for batch in batches(walked(present, roots, options, unseen, ingest.report.warnings), MOST_COMPARED):
+        run.compare(batch)
+    if options.prune:
+        run.find_gone(lambda source: in_scope(source, present, roots) and not below(source, unseen))
+    run.read()
+    if run.gone:
         with writer.transaction():
-            ingest.report.count("deleted", writer.drop_sources([source.id for source in gone.values()]))
+            ingest.report.count("deleted", writer.drop_sources([source.id for source in run.gone.values()]))
 
 
 @dataclass
@@ -90,91 +72,145 @@ class _Run:
     writer: StoreWriter
     ingest: Ingest
     options: SyncOptions
-    known: dict[tuple[str, str], Source]
-    gone: dict[tuple[str, str], Source]
     progress: Callable[[Progress], None]
 
     def __post_init__(self) -> None:
         self._reader = self.writer.reader
         self._refusals = Refusals(self._reader, Limits.current())
-        self._counts = self._reader.document_counts()
-        self._gone_ids = {source.id for source in self.gone.values()}
+        self._there = NumberSet()  # the known sources whose files were found
+        self._todo: list[File] = []  # the files to read
+        self._found = 0  # files
+        self.gone: dict[tuple[str, str], Source] = {}
+        self._gone_ids: set[int] = set()
         self._by_content: defaultdict[str, list[Source]] = defaultdict(list)
+
+    def compare(self, items: Sequence[File | Skipped]) -> None:
+        """Count the unchanged files among those that were found, and put the others on the list to read."""
+        unchanged = []
+        known = self._known([item for item in items if isinstance(item, File)])
+        for item in items:
+            if isinstance(item, Skipped):
+                self.ingest.report.skip(item)
+                continue
+            self._found += 1
+            source = known.get((item.place.base, item.path))
+            if source is not None:
+                self._there.add(source.id)
+            if source is not None and self._is_unchanged(item, source):
+                unchanged.append(source.id)
+            else:
+                self._todo.append(item)
+        if unchanged:
+            self.ingest.report.count("unchanged", self._reader.document_count(unchanged))
+        self.progress(Progress(self._found, 0, "files", "", self.ingest.written))
+
+    def _known(self, files: Sequence[File]) -> dict[tuple[str, str], Source]:
+        """The sources of these files, by key."""
+        paths: defaultdict[str, list[str]] = defaultdict(list)
+        for file in files:
+            paths[file.place.base].append(file.path)
+        found = (self._reader.sources_at(base, below).values() for base, below in paths.items())
+        return {source.key: source for each in found for source in each}
+
+    def find_gone(self, is_covered: Callable[[Source], bool]) -> None:
+        """Find the sources without a file, in places that this run covers."""
+        absent = (source for source in self._reader.sources() if source.id not in self._there)
+        self.gone = {source.key: source for source in absent if is_covered(source)}
+        self._gone_ids = {source.id for source in self.gone.values()}
         for source in self.gone.values():
             self._by_content[source.sha256].append(source)
 
-    def read(self, files: Sequence[_File]) -> None:
-        todo = []
-        for file in files:
-            if self._is_unchanged(file):
-                self.ingest.report.count("unchanged", self._stored(self.known[file.source.key]))
-            else:
-                todo.append(file)
-        total = sum(file.found.size for file in todo)
-        done = 0
-        for file in todo:
+    def read(self) -> None:
+        """Read the files on the list."""
+        total, done = sum(file.found.size for file in self._todo), 0
+        self._todo.reverse()
+        while self._todo:
+            file = self._todo.pop()
+            known = self._reader.sources_at(file.place.base, [file.path]).get(file.path)
             self._report(done, total, file.uri)
             try:
-                self._read_file(file, done, total)
+                self._read_file(file, known, done, total)
             except (Unreadable, UsageError) as error:
-                if isinstance(error, UsageError) and len(files) == 1:
+                if isinstance(error, UsageError) and self._found == 1:
                     raise  # --text-field and the like were meant for this file, and it has no such thing
-                stays = " (the version indexed before stays)" if file.source.key in self.known else ""
+                stays = " (the version indexed before stays)" if known else ""
                 self._skip(file.uri, reason(error) + stays)
             done += file.found.size
         self.ingest.flush()
         self._report(total, total)
 
-    def _stored(self, known: Source) -> int:
-        """The number of documents of a file at the beginning of the run."""
-        return self._counts.get(known.id, 0)
+    def _stored(self, known: Source | None) -> int:
+        """The number of documents of a file."""
+        return self._reader.document_count([known.id]) if known else 0
 
-    def _is_unchanged(self, file: _File) -> bool:
+    def _is_unchanged(self, file: File, known: Source) -> bool:
         """Whether size and time are as before, so that the file need not be opened."""
-        known = self.known.get(file.source.key)
-        if known is None or self.options.force or file.root.fields.sql:
+        if self.options.force or file.place.root.fields.sql:
             return False
-        same = (known.mtime_ns, known.size) == (file.source.mtime_ns, file.source.size)
-        return same and known.loader == loaders.loader_for(file.found.path, file.root.kind)
+        same = (known.mtime_ns, known.size) == (file.found.mtime_ns, file.found.size)
+        return same and known.loader == loaders.loader_for(file.found.path, file.place.root.kind)
 
-    def _read_file(self, file: _File, done: int, total: int) -> None:
-        known = self.known.get(file.source.key)
+    def _read_file(self, file: File, known: Source | None, done: int, total: int) -> None:
+        root = file.place.root
         bookmark = known.bookmark if known and not self.options.force else None
         found = reading.content(file.found.path, bookmark.at if bookmark else 0)
-        loader = loaders.loader_for(file.found.path, file.root.kind)
+        loader = loaders.loader_for(file.found.path, root.kind)
         source = replace(file.source, sha256=found.sha256, loader=loader)
         if time.time_ns() - source.mtime_ns < JUST_WRITTEN_NS:
             source = replace(source, size=UNSURE)
-        if known is not None and self._has_same_content(known, source) and not file.root.fields.sql:
+        if known is not None and self._has_same_content(known, source) and not root.fields.sql:
             self.ingest.report.count("unchanged", self._stored(known))
             self.ingest.finish(replace(source, bookmark=known.bookmark))
             return
         if known is None and self._take_moved(file, source):
             return
         at_work = self._begin(file, known, found, bookmark)
-        left = set(self._reader.documents_of(known.id)) if known and not at_work.exact else set()
         skipped = len(self.ingest.report.skipped)
         read = at_work.start.at if at_work.start else 0
-        for item in self._items(at_work, source):
-            if isinstance(item, Skipped):
-                self.ingest.report.skip(item)
-                continue
-            self._put(at_work, source, known, item, left)
-            read = min(read + len(item.text), file.found.size)
-            self._report(done + read, total, item.id)
+        for batch in self._documents(at_work, source):
+            read += self._put_all(at_work, source, known, batch)
+            last = batch[-1]
+            self._report(done + min(read, file.found.size), total, last.path if isinstance(last, Skipped) else last.id)
         if len(self.ingest.report.skipped) > skipped:
             source = replace(source, size=UNFINISHED)  # every run reports the skipped records, not only the first
+        left = self._left(known) if known and not at_work.exact else []
         alone = self.options.prune or not left
         self.ingest.finish(replace(source, bookmark=at_work.bookmark() if alone else None))
         if left and self.options.prune:
             self.writer.delete(sorted(left))
             self.ingest.report.count("deleted", len(left))
 
-    def _begin(self, file: _File, known: Source | None, found: Content, bookmark: Bookmark | None) -> Reading:
+    def _left(self, known: Source) -> list[str]:
+        """The documents that a file had before and has no more."""
+        return [stamp.uri for stamp in self._reader.documents_of(known.id) if self.ingest.seen.is_left(stamp)]
+
+    def _documents(self, at_work: Reading, source: Source) -> Iterator[list[Document | Skipped]]:
+        """The documents of a file, in batches that are compared with the store together.
+
+        A batch is one document where a commit in between needs the bookmark behind that very document. Those of a
+        longer batch have different ids, so that what is stored of one does not depend on the others.
+        """
+        heaviest = 0 if at_work.exact else BATCH_CHARACTERS
+        return batches(self._items(at_work, source), MOST_COMPARED, weight=_weight, heaviest=heaviest, key=_id)
+
+    def _put_all(
+        self, at_work: Reading, source: Source, known: Source | None, batch: Sequence[Document | Skipped]
+    ) -> int:
+        """Put some documents of a file; the number of characters in them."""
+        stamps = self.ingest.stamps([item.id for item in batch if isinstance(item, Document)])
+        for item in batch:
+            if isinstance(item, Skipped):
+                self.ingest.report.skip(item)
+            else:
+                self._put(at_work, source, known, item, stamps.get(item.id))
+        return sum(len(item.text) for item in batch if isinstance(item, Document))
+
+    def _begin(self, file: File, known: Source | None, found: Content, bookmark: Bookmark | None) -> Reading:
         """The reading of a file, from its bookmark on if it has one that is right."""
-        stored = self._stored(known) if known else 0
-        fields = replace(file.root.fields, max_bytes=file.root.rules.max_bytes)
-        at_work = reading.begin(file.uri, file.found.path, file.root.kind, fields, found, stored, bookmark)
+        stored = self._stored(known)
+        root = file.place.root
+        fields = replace(root.fields, max_bytes=root.rules.max_bytes)
+        at_work = reading.begin(file.uri, file.found.path, root.kind, fields, found, stored, bookmark)
         if at_work.start is not None:
             self.ingest.report.count("unchanged", stored)
             LOG.info(
@@ -199,11 +235,12 @@ class _Run:
             )
             raise
 
-    def _put(self, at_work: Reading, source: Source, known: Source | None, document: Document, left: set[str]) -> None:
-        """Put one document of a file, and remove it from `left`, the documents that the file had before."""
-        stamp = self._reader.stamps([document.id]).get(document.id)
+    def _put(
+        self, at_work: Reading, source: Source, known: Source | None, document: Document, stamp: DocumentStamp | None
+    ) -> None:
+        """Put one document of a file."""
         own = stamp is not None and known is not None and stamp.source == known.id
-        new = document.id not in self.ingest.seen
+        new = not self.ingest.seen.has(document.id, stamp)
         if stamp is not None and not own and new and stamp.source not in self._gone_ids:
             self._skip(at_work.uri, f"its id {document.id!r} belongs to a document from elsewhere already")
             at_work.give_up()
@@ -213,12 +250,9 @@ class _Run:
         else:
             outcome = self._ingested(at_work, source, document, stamp, adopt=stamp is not None and not own)
         self.ingest.report.count(outcome)
-        if not isinstance(outcome, Skipped):
-            left.discard(document.id)
-        elif self.ingest.seen.get(document.id, source.key) == source.key:
-            at_work.skip(outcome)
-        else:  # it would be stored without the other file
-            at_work.give_up()
+        if isinstance(outcome, Skipped):
+            other = self.ingest.seen.has(document.id, stamp) and self.ingest.seen.file(document.id) != source.key
+            at_work.give_up() if other else at_work.skip(outcome)  # it would be stored without the other file
 
     def _ingested(
         self, at_work: Reading, source: Source, document: Document, stamp: DocumentStamp | None, *, adopt: bool
@@ -233,7 +267,7 @@ class _Run:
         whole = known.size != UNFINISHED
         return whole and not self.options.force and (known.sha256, known.loader) == (source.sha256, source.loader)
 
-    def _take_moved(self, file: _File, source: Source) -> bool:
+    def _take_moved(self, file: File, source: Source) -> bool:
         """Whether a file that is gone had this content: its documents, with their vectors, get the new name then."""
         twins = self._by_content[source.sha256]
         old = next((twin for twin in twins if twin.loader == source.loader and twin.size != UNFINISHED), None)
@@ -241,7 +275,7 @@ class _Run:
             return False
         twins.remove(old)
         del self.gone[old.key]
-        documents = self._reader.documents_of(old.id)
+        documents = [stamp.uri for stamp in self._reader.documents_of(old.id)]
         self.ingest.report.count("moved", len(documents))
         self.ingest.flush()
         with self.writer.transaction():
@@ -260,54 +294,9 @@ class _Run:
         self.progress(Progress(done, total, "bytes", item, self.ingest.written))
 
 
-def _left_out(scopes: Sequence[Path], roots: Roots, found: Sequence[_File | Skipped]) -> Iterator[str]:
-    """A warning for each scope that is only a part of a root, and in which the rules of the root found nothing."""
-    for scope in scopes:
-        root = roots.covering(scope)
-        if root is None or root.path == str(scope):
-            continue
-        paths = (Path(root.path, one.path) if isinstance(one, Skipped) else one.found.path for one in found)
-        if not any(path.is_relative_to(scope) for path in paths):
-            yield f"nothing in {scope} is read: it is empty, or hidden, ignored or excluded within {root.path}."
+def _id(item: Document | Skipped) -> str | None:
+    return None if isinstance(item, Skipped) else item.id
 
 
-def _walk(scopes: Sequence[Path], roots: Roots, options: SyncOptions, unseen: list[Path]) -> Iterator[_File | Skipped]:
-    """Every file of the scopes once, under its base; a part of a root is read by the rules of the whole.
-
-    Places that could not be read are added to `unseen`: nothing in them counts as deleted.
-    """
-    seen: dict[tuple[str, str], Path] = {}
-    for scope in scopes:
-        root = roots.covering(scope) or Root(str(scope))
-        top = Path(root.path)
-        walk.guard(top, None, yes=options.yes)
-        base, prefix = roots.base(top)
-        above = (top if top.is_dir() else top.parent).relative_to(base).as_posix()
-        within = scope.relative_to(top).as_posix()
-        rules = replace(root.rules, streamed=()) if root.kind == "files" else root.rules
-        for item in walk.files(top, rules, drivers.exists):
-            if isinstance(item, Skipped):
-                if isinstance(item, walk.Unseen):
-                    unseen.append(top / item.path)
-                yield item
-                continue
-            if within != "." and item.relative != within and not item.relative.startswith(within + "/"):
-                continue
-            path = item.relative if above == "." else f"{above}/{item.relative}"
-            file = _File(item, Source(base, path, item.mtime_ns, item.size, "", ""), root, prefix)
-            if (other := seen.setdefault(file.source.key, item.path)) is not item.path:
-                if other != item.path:  # a byte that is not UTF-8 is printed as \xe9, which may be a name too
-                    yield Skipped(prefix + path, "another file has this name, as far as names can be printed")
-                continue
-            if len(seen) > walk.MAX_FILES:
-                walk.guard(top, len(seen), yes=options.yes)
-            yield file
-
-
-def _in_scope(source: Source, scopes: Sequence[Path], roots: Roots) -> bool:
-    """Whether this run covers the place of the source, or nothing there is followed any more."""
-    return source.root not in dict(roots.bases) or _below(source, scopes)
-
-
-def _below(source: Source, places: Sequence[Path]) -> bool:
-    return any((Path(source.root) / source.path).is_relative_to(place) for place in places)
+def _weight(item: Document | Skipped) -> int:
+    return 0 if isinstance(item, Skipped) else len(item.text)

@@ -20,7 +20,7 @@ from semsearch.indexing.salvage import Salvager
 from semsearch.indexing.sources import SyncOptions
 from semsearch.stores import restored
 from semsearch.stores.protocol import SalvageReader, StoreWriter
-from semsearch.stores.records import DocumentStamp, Space
+from semsearch.stores.records import Space
 from semsearch.types import Document, EncoderProtocol, JsonObject, Progress, SalvageReport, Skipped, SyncReport
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class IndexWriter:
                     )
                 if vectors is not None and not document.text.strip():
                     raise UsageError(f"document {document.id!r} has a vector and no text.", "A hit shows a text.")
-                stamp = self._stamp(document.id)
+                stamp = run.stamps([document.id]).get(document.id)
                 if stamp is not None and stamp.source is not None:
                     raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another id.")
                 vector = None if vectors is None else vectors[at : at + 1]
@@ -120,7 +120,7 @@ class IndexWriter:
         deleted = 0
         with self._writer.transaction():
             owners = {stamp.source for stamp in self._reader.stamps(wanted).values()}
-            for source in [known for known in self._reader.sources().values() if known.id in owners]:
+            for source in [known for known in self._reader.sources() if known.id in owners]:
                 self._writer.put_source(
                     replace(source, size=UNFINISHED, bookmark=None)
                 )  # the next run looks into the file again
@@ -130,8 +130,16 @@ class IndexWriter:
         self._refresh_derived()
         return deleted
 
-    def compact(self) -> None:
-        self._writer.compact()
+    def compact(self, progress: Callable[[Progress], None]) -> None:
+        steps = 0
+
+        def store(step: Progress) -> None:
+            nonlocal steps
+            steps = step.total
+            progress(replace(step, total=step.total + 1))
+
+        self._writer.compact(store)
+        progress(Progress(steps, steps + 1, "steps", "building the vector index"))
         self._writer.update_vector_index(self._space.id, self._backend(), when="always")
 
     def rebuild(self, backend: str) -> None:
@@ -185,15 +193,12 @@ class IndexWriter:
         if not self._writer.dry_run:
             run.report.warnings += self._refresh_derived(run)
 
-    def _stamp(self, uri: str) -> DocumentStamp | None:
-        return self._reader.stamps([uri]).get(uri)
-
     def _put(self, run: Ingest, item: Document | Skipped) -> None:
         """Put a document, or record why it is skipped."""
         if isinstance(item, Skipped):
             run.report.skip(item)
             return
-        stamp = self._stamp(item.id)
+        stamp = run.stamps([item.id]).get(item.id)
         if stamp is not None and stamp.source is not None:
             run.report.skip(Skipped(item.id, "its id belongs to a document of a followed folder already"))
             return
@@ -208,7 +213,7 @@ class IndexWriter:
         for done, uri in enumerate(added):
             progress(Progress(done, len(added), "documents", uri, run.written))
             if document := self._reader.document(uri):
-                run.report.count(run.put(document, stamp=self._stamp(uri)))
+                run.report.count(run.put(document, stamp=run.stamps([uri]).get(uri)))
 
     def _refresh_derived(self, run: Ingest | None = None) -> list[str]:
         """Update what is derived from the documents: the vector index, then the null distribution, by searches in it.

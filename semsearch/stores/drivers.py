@@ -15,6 +15,7 @@ from semsearch.errors import UnknownName
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import SalvageReader, StoreReader, StoreWriter
+    from semsearch.types import Progress
 
 DEFAULT = "local"
 
@@ -49,10 +50,17 @@ class StoreDriver(Protocol):
     def remove(self, location: Path, /) -> list[str]:
         """Remove the store; the names of the files that stay, as they are not part of it. Raises NotFound, Locked."""
 
-    def dump(self, reader: StoreReader, file: Path, /) -> None:
+    def dump(self, reader: StoreReader, file: Path, progress: Callable[[Progress], None], /) -> None:
         """Write the present content of a store to `file`. Raises Corrupt."""
 
-    def restore(self, file: Path, location: Path, prepare: Callable[[StoreWriter], None] | None = None, /) -> None:
+    def restore(
+        self,
+        file: Path,
+        location: Path,
+        prepare: Callable[[StoreWriter], None] | None,
+        progress: Callable[[Progress], None],
+        /,
+    ) -> None:
         """Make a new store from a dump, with what `prepare` changes before anybody can open it.
 
         Raises NotFound, UsageError where `location` exists, Corrupt.

@@ -153,17 +153,23 @@ class StoreReader(Protocol):
     def origins(self, uris: Sequence[str] | None = None) -> list[Origin]:
         """The files that these documents (all, for None) came from."""
 
-    def sources(self) -> dict[tuple[str, str], Source]:
-        """Every file that was read, by (root, path)."""
+    def highest_document(self) -> int:
+        """The number of the latest document; 0 for none."""
+
+    def sources(self) -> Iterator[Source]:
+        """Every file that was read, by id."""
+
+    def sources_at(self, root: str, paths: Sequence[str]) -> dict[str, Source]:
+        """The files that were read at these paths below `root`, by path. Unknown ones are left out."""
 
     def source_of(self, uri: str) -> Source | None:
         """The file that a document came from, None for a document without one. Raises NotFound."""
 
-    def documents_of(self, source: int) -> list[str]:
+    def documents_of(self, source: int) -> Iterator[DocumentStamp]:
         """The documents that came from one source, in the order in which they were stored."""
 
-    def document_counts(self) -> dict[int, int]:
-        """How many documents came from each source, by the source's id."""
+    def document_count(self, sources: Sequence[int]) -> int:
+        """How many documents came from these sources."""
 
     # ---- passages and vectors
     def passage_ids(self, uri: str) -> Ids:
@@ -291,5 +297,5 @@ class StoreWriter(Protocol):
         are as many newer ones as others; both are quickly found out.
         """
 
-    def compact(self) -> None:
-        """Free the disk space of deleted rows."""
+    def compact(self, progress: Callable[[Progress], None]) -> None:
+        """Free the disk space of deleted rows. An exception of `progress` ends it, and changes nothing."""

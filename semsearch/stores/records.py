@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.errors import Unreadable, UsageError
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _ANYTHING = json.JSONEncoder(default=str)
+_SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+_PLAIN = {str, int, float, bool, type(None)}  # JSON gives these values back as they are
+_TYPES = (("id", str), ("text", str), ("metadata", Mapping), ("marks", Sequence))
+HASH = 32  # hex digits: 128 bits of a SHA-256; a store of a million sentences has two million of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +42,9 @@ class Bookmark:
 
     @classmethod
     def from_json(cls, recorded: JsonObject) -> Bookmark:
-        """The inverse of `asdict`."""
-        return cls(**{**recorded, "skipped": tuple((path, reason) for path, reason in recorded["skipped"])})
+        """The inverse of `asdict`; `way` was longer in older versions."""
+        skipped = tuple((path, reason) for path, reason in recorded["skipped"])
+        return cls(**{**recorded, "way": recorded["way"][:HASH], "skipped": skipped})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +107,17 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStamp:
-    """Hashes of the text and metadata of a stored document, and its title, to compare it with another version."""
+    """Hashes of the text and metadata of a stored document, and its title, to compare it with another version.
+
+    `number`: that of a document stored later is higher, and none is used twice, not even when a document is replaced.
+    """
 
     uri: str
     sha256: str
     meta_sha256: str
     source: int | None
     title: str | None = None
+    number: int = 0
 
 
 class Origin(NamedTuple):
@@ -139,14 +149,24 @@ class StoredPassage:
 
 
 def text_hash(text: str) -> str:
-    """SHA-256 of a text, in hex."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    """The first half of the SHA-256 of a text, in hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH]
 
 
 def meta_hash(title: str | None, metadata: Mapping[str, object]) -> str:
-    """SHA-256 over title and metadata, which can change while the text stays."""
-    stored = json.loads(_ANYTHING.encode(dict(metadata))) if metadata else {}  # as it is read back: a key 1 is "1"
-    return text_hash(json.dumps([title, stored], sort_keys=True, ensure_ascii=False))
+    """As `text_hash`, over title and metadata, which can change while the text stays."""
+    if title is None and not metadata:
+        return _hash_of_nothing()
+    stored = dict(metadata)
+    if not (set(map(type, stored)) <= {str} and set(map(type, stored.values())) <= _PLAIN):
+        stored = json.loads(_ANYTHING.encode(stored))  # as it is read back: a key 1 is "1"
+    return text_hash(_SORTED.encode([title, stored]))
+
+
+@cache
+def _hash_of_nothing() -> str:
+    """Of most records: encoding it takes longer than comparing their texts."""
+    return text_hash(_SORTED.encode([None, {}]))
 
 
 def stable_id(uri: str, position: int, text: str) -> str:
@@ -169,22 +189,18 @@ def check_document(document: Document) -> str:
     An unpaired surrogate is no character: UTF-8 has no form for it, and neither SQLite nor a tokenizer takes
     it. NUL and every other character can be stored.
     """
-    for name, value, expected in (
-        ("id", document.id, str),
-        ("text", document.text, str),
-        ("title", document.title or "", str),
-        ("metadata", document.metadata, Mapping),
-        ("marks", document.marks, Sequence),
-    ):
+    for name, expected in (*_TYPES, *([("title", str)] if document.title else [])):
+        value = getattr(document, name)
         if not isinstance(value, expected):
             raise UsageError(
                 f"the {name} of a Document must be a {expected.__name__}, not {type(value).__name__}: {value!r:.60}."
             )
     if not document.id:
         raise Unreadable("its id is empty")
-    metadata = to_json(dict(document.metadata))
-    headings = [mark.heading or "" for mark in document.marks]
-    for text in (document.id, document.text, document.title or "", metadata, *headings):
+    texts = [document.id, document.text, *(mark.heading or "" for mark in document.marks)]
+    texts += [document.title] if document.title else []
+    metadata = to_json(dict(document.metadata)) if document.metadata else "{}"
+    for text in (*texts, metadata):
         try:
             text.encode()
         except UnicodeEncodeError as error:

@@ -24,7 +24,7 @@ from semsearch.stores import drivers
 from semsearch.stores.drivers import StoreDriver
 from semsearch.stores.filters import And, Compare, Contains, Exists, Field, Filter, Not, Or
 from semsearch.stores.protocol import StoreReader, StoreWriter
-from semsearch.stores.records import Bookmark, Entry, Space, meta_hash, text_hash
+from semsearch.stores.records import Bookmark, Entry, Source, Space, meta_hash, text_hash
 from semsearch.types import Mark, Passage, Progress
 from semsearch.utils.strength import NullDistribution
 
@@ -69,6 +69,14 @@ def made(place: Place) -> Iterator[tuple[StoreWriter, Space]]:
 def contents(reader: StoreReader) -> dict[str, list[str]]:
     """{document: its passages in order}, read the way a search reads them."""
     return {uri: [one.text for one in reader.passages(reader.passage_ids(uri))] for uri, _ in reader.titles()}
+
+
+def silent(_: Progress) -> None:
+    """A progress callback that does nothing."""
+
+
+def by_key(reader: StoreReader) -> dict[tuple[str, str], Source]:
+    return {each.key: each for each in reader.sources()}
 
 
 def all_ids(reader: StoreReader) -> list[int]:
@@ -259,18 +267,33 @@ def test_a_source_has_one_id_and_its_documents(made: tuple[StoreWriter, Space]) 
     other = writer.put_source(source("b.md"))
     assert other != key
     writer.replace([entry("z", "Zed", source=key), entry("y", "Why", source=key)], space.id)
-    assert reader.sources() == {
+    assert by_key(reader) == {
         ("/notes", "a.md"): replace(source("a.md", mtime_ns=6), id=key),
         ("/notes", "b.md"): replace(source("b.md"), id=other),
     }
-    assert reader.documents_of(key) == ["z", "y"] and reader.documents_of(other) == []
-    assert reader.document_counts() == {key: 2}
+    assert reader.sources_at("/notes", ["b.md", "none"]) == {"b.md": replace(source("b.md"), id=other)}
+    assert reader.sources_at("/other", ["b.md"]) == {}
+    assert list(reader.documents_of(key)) == [reader.stamps(["z"])["z"], reader.stamps(["y"])["y"]]
+    assert list(reader.documents_of(other)) == []
+    assert (reader.document_count([key, other, 9999]), reader.document_count([])) == (2, 0)
     assert reader.source_of("z") == replace(source("a.md", mtime_ns=6), id=key)
     assert reader.source_of("d0") is None
     assert reader.stamps(["z"])["z"].source == key
     assert [tuple(each) for each in reader.origins(["z", "unknown"])] == [("z", "/notes", "a.md", 6, 10)]
     assert sorted(each.document for each in reader.origins()) == ["d0", "d1", "d2", "d3", "y", "z"]
     assert next(each for each in reader.origins() if each.document == "d0")[1:] == (None, None, None, None)
+
+
+def test_documents_have_ascending_numbers_and_those_stored_again_have_new_ones(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    numbers = {stamp.uri: stamp.number for stamp in writer.reader.stamps(["d0", "d1", "d2", "d3"]).values()}
+    assert sorted(numbers.values()) == [numbers[f"d{n}"] for n in range(4)]
+    highest = writer.reader.highest_document()
+    assert highest == numbers["d3"]
+    writer.replace([entry("d1", "Again")], space.id)
+    writer.rename("d0", "moved")
+    assert writer.reader.stamps(["d1"])["d1"].number > highest
+    assert writer.reader.stamps(["moved"])["moved"].number == numbers["d0"]
 
 
 def test_a_source_moves_with_its_documents_and_drops_with_them(made: tuple[StoreWriter, Space]) -> None:
@@ -286,7 +309,7 @@ def test_a_source_moves_with_its_documents_and_drops_with_them(made: tuple[Store
     with pytest.raises(NotFound):
         writer.move_source(9999, source("d.md"))
     assert writer.drop_sources([key, other, 9999]) == 1
-    assert writer.reader.sources() == {} and writer.reader.document("z") is None
+    assert by_key(writer.reader) == {} and writer.reader.document("z") is None
     assert writer.reader.counts()["documents"] == 4
 
 
@@ -295,17 +318,17 @@ def test_a_bookmark_stays_until_its_source_is_recorded_without_it(made: tuple[St
     mark = Bookmark(70_000, 12, 11, "ab", "cd", (("a.jsonl:3", "not JSON: 'x'"),))
     key = writer.put_source(replace(source("a.jsonl"), bookmark=mark))
     other = writer.put_source(source("b.jsonl"))
-    assert {each.id: each.bookmark for each in writer.reader.sources().values()} == {key: mark, other: None}
+    assert {each.id: each.bookmark for each in writer.reader.sources()} == {key: mark, other: None}
     further = replace(mark, at=80_000, number=15)
     writer.put_source(replace(source("a.jsonl", mtime_ns=8), bookmark=further))
     writer.move_source(key, replace(source("c.jsonl"), bookmark=further))
-    assert writer.reader.sources()["/notes", "c.jsonl"].bookmark == further
+    assert by_key(writer.reader)["/notes", "c.jsonl"].bookmark == further
     writer.put_source(source("c.jsonl"))
-    assert writer.reader.sources()["/notes", "c.jsonl"].bookmark is None
+    assert by_key(writer.reader)["/notes", "c.jsonl"].bookmark is None
     writer.put_source(replace(source("c.jsonl"), bookmark=mark))
     writer.drop_sources([key])
     writer.put_source(source("c.jsonl"))
-    assert writer.reader.sources()["/notes", "c.jsonl"].bookmark is None
+    assert by_key(writer.reader)["/notes", "c.jsonl"].bookmark is None
     assert writer.reader.verify(lambda _: None) == []
 
 
@@ -324,7 +347,7 @@ def test_a_transaction_is_written_whole_or_not_at_all(made: tuple[StoreWriter, S
         assert sorted(contents(writer.reader)) == ["d1", "d2", "d3", "new"]
         raise ZeroDivisionError
     assert contents(writer.reader) == before
-    assert (writer.reader.sources(), writer.reader.recipe(), list(writer.reader.runs())) == ({}, {}, [])
+    assert (by_key(writer.reader), writer.reader.recipe(), list(writer.reader.runs())) == ({}, {}, [])
     assert writer.reader.counts() == {"documents": 4, "passages": 8, "vectors": {space.id: 8}}
 
 
@@ -442,24 +465,24 @@ def test_a_dump_restores_everything(place: Place, made: tuple[StoreWriter, Space
     writer.delete(["d1"])
     target = place.folder / "restored"
     with place.driver.open_reader(writer.reader.location) as reader:
-        place.driver.dump(reader, tmp_path / "dump")
-        place.driver.restore(tmp_path / "dump", target)
+        place.driver.dump(reader, tmp_path / "dump", silent)
+        place.driver.restore(tmp_path / "dump", target, None, silent)
         with place.driver.open_reader(target) as copy:
             assert contents(copy) == contents(reader) and all_ids(copy) == all_ids(reader)
-            assert (copy.recipe(), copy.spaces(), copy.sources()) == (
+            assert (copy.recipe(), copy.spaces(), by_key(copy)) == (
                 reader.recipe(),
                 reader.spaces(),
-                reader.sources(),
+                by_key(reader),
             )
             for ours, theirs in zip(matrix(copy, space.id), matrix(reader, space.id), strict=True):
                 assert np.array_equal(ours, theirs)
     with pytest.raises(UsageError):
-        place.driver.restore(tmp_path / "dump", target)
+        place.driver.restore(tmp_path / "dump", target, None, silent)
     with pytest.raises(NotFound):
-        place.driver.restore(tmp_path / "none", place.folder / "other")
+        place.driver.restore(tmp_path / "none", place.folder / "other", None, silent)
     (tmp_path / "dump").write_bytes(b"{ no dump")
     with pytest.raises(Corrupt):
-        place.driver.restore(tmp_path / "dump", place.folder / "other")
+        place.driver.restore(tmp_path / "dump", place.folder / "other", None, silent)
     place.driver.remove(target)
 
 
@@ -818,7 +841,7 @@ def test_maintenance_changes_no_answer(made: tuple[StoreWriter, Space]) -> None:
     before = answers()
     writer.update_vector_index(space.id, "auto")
     writer.update_vector_index(space.id, "auto", when="always")
-    writer.compact()
+    writer.compact(silent)
     assert answers() == before
     assert writer.reader.verify(lambda _: None) == []
 

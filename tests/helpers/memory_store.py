@@ -240,8 +240,14 @@ class MemoryReader:
         wanted = [stored for uri, stored in state.documents.items() if uris is None or uri in uris]
         return [_origin(stored, state.source_of(stored)) for stored in wanted]
 
-    def sources(self) -> dict[tuple[str, str], Source]:
-        return {(source.root, source.path): source for source in self._state().sources.values()}
+    def highest_document(self) -> int:
+        return max((stored.number for stored in self._state().documents.values()), default=0)
+
+    def sources(self) -> Iterator[Source]:
+        return iter(sorted(self._state().sources.values(), key=lambda source: source.id))
+
+    def sources_at(self, root: str, paths: Sequence[str]) -> dict[str, Source]:
+        return {source.path: source for source in self.sources() if source.root == root and source.path in paths}
 
     def source_of(self, uri: str) -> Source | None:
         state = self._state()
@@ -249,13 +255,12 @@ class MemoryReader:
             raise NotFound(f"index {self.name} has no document {uri!r}.")
         return state.source_of(state.documents[uri])
 
-    def documents_of(self, source: int) -> list[str]:
+    def documents_of(self, source: int) -> Iterator[DocumentStamp]:
         found = [stored for stored in self._state().documents.values() if stored.source == source]
-        return [stored.document.id for stored in sorted(found, key=lambda stored: stored.number)]
+        return map(_stamp, sorted(found, key=lambda stored: stored.number))
 
-    def document_counts(self) -> dict[int, int]:
-        sources = (stored.source for stored in self._state().documents.values())
-        return dict(Counter(source for source in sources if source is not None))
+    def document_count(self, sources: Sequence[int]) -> int:
+        return sum(stored.source in sources for stored in self._state().documents.values())
 
     # ---- passages and vectors
 
@@ -516,7 +521,7 @@ class MemoryWriter:
 
     def move_source(self, source_id: int, source: Source) -> None:
         with self._change() as state:
-            taken = self._reader.sources().get((source.root, source.path))
+            taken = self._reader.sources_at(source.root, [source.path]).get(source.path)
             if taken is not None and taken.id != source_id:
                 raise UsageError(f"another source is at {source.path!r}.", "Drop it first.")
             if source_id not in state.sources:
@@ -557,7 +562,7 @@ class MemoryWriter:
     def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
         """Search is exact: there is nothing to build."""
 
-    def compact(self) -> None:
+    def compact(self, progress: Callable[[Progress], None]) -> None:
         """Nothing that was deleted takes room."""
 
 
@@ -611,12 +616,19 @@ class MemoryDriver:
         del self._places[location.absolute()]
         return []
 
-    def dump(self, reader: StoreReader, file: Path, /) -> None:
+    def dump(self, reader: StoreReader, file: Path, progress: Callable[[Progress], None], /) -> None:
         assert isinstance(reader, MemoryReader)
         with reader.snapshot():
             file.write_text(json.dumps(_packed(reader._state())), encoding="utf-8")
 
-    def restore(self, file: Path, location: Path, prepare: Callable[[MemoryWriter], None] | None = None, /) -> None:
+    def restore(
+        self,
+        file: Path,
+        location: Path,
+        prepare: Callable[[MemoryWriter], None] | None,
+        progress: Callable[[Progress], None],
+        /,
+    ) -> None:
         if not file.is_file():
             raise NotFound(f"there is no file {str(file)!r}.")
         if self.exists(location):
@@ -684,6 +696,7 @@ def _stamp(stored: Stored) -> DocumentStamp:
         meta_hash(document.title, document.metadata),
         stored.source,
         document.title,
+        stored.number,
     )
 
 

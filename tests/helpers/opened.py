@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
 from semsearch.stores.local.integrity.verify import verify as verify_tables
 from semsearch.stores.local.space_vectors import SpaceVectors
-from semsearch.stores.records import DocumentStamp, Space
+from semsearch.stores.records import DocumentStamp, Source, Space
 from semsearch.types import Progress
 from semsearch.vector_index.cache_files import CacheFile, OpenCache
 from semsearch.vector_index.searcher import VectorSearcher
@@ -44,6 +44,11 @@ def all_stamps(store: Store) -> dict[str, DocumentStamp]:
     """Hashes and source of every document."""
     reader = reader_of(store)
     return reader.stamps([uri for uri, _ in reader.titles()])
+
+
+def sources_by_key(store: Store) -> dict[tuple[str, str], Source]:
+    """Every file that was read, by its key."""
+    return {source.key: source for source in reader_of(store).sources()}
 
 
 def verify(store: Store, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.opened import all_stamps, last_run, reader_of, space_vectors, verify
+from helpers.opened import all_stamps, last_run, reader_of, sources_by_key, space_vectors, verify
 from helpers.stores import entry, made, source
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
@@ -43,7 +43,7 @@ def everything(store: LocalWriter) -> dict[str, object]:
         "heads": all_stamps(store),
         "passages": {uri: reader_of(store).passages(reader_of(store).passage_ids(uri)) for uri in uris},
         "vectors": [(ids.tolist(), rows.tolist()) for ids, rows in reader_of(store).vectors(1)],
-        "sources": reader_of(store).sources(),
+        "sources": sources_by_key(store),
         "recipe": reader_of(store).recipe(),
         "run": last_run(store),
         "spaces": reader_of(store).spaces(),

@@ -27,7 +27,7 @@ SQL_DAMAGE = {
     "UPDATE passages SET cjk = 0 WHERE id = 2": "passages_cjk",
     "DELETE FROM passages WHERE id = 4": "passage 4, which is not there",
     "UPDATE documents SET sha256 = 'x' WHERE uri = 'd1'": "the text of 'd1'",
-    "UPDATE documents SET uri = 'e1' WHERE uri = 'd1'": "identity of passage 3 of 'e1'",
+    "UPDATE documents SET uri = 'e1' WHERE uri = 'd1'": "record of 'e1' in the table documents",
     "UPDATE documents SET body = x'00ff' WHERE uri = 'd1'": "'d1' cannot be read",
     "UPDATE documents SET body = (SELECT body FROM documents WHERE uri = 'd2') WHERE uri = 'd1'": "the text of 'd1'",
     "UPDATE documents SET metadata = '{\"a\": 2}' WHERE uri = 'd1'": "metadata of 'd1'",

@@ -75,11 +75,11 @@ def _restore() -> None:
             raise SemsearchError("There is nothing to restore.", "Choose a dump file or type a path, one of the two.")
         folder, source = _folder(name), path if file is None else file.getvalue()
 
-        def work(_: jobs.Report) -> jobs.Outcome:
+        def work(report: jobs.Report) -> jobs.Outcome:
             folder.parent.mkdir(parents=True, exist_ok=True)  # the dump goes there, where the index needs room too
             with (
                 tempfile.TemporaryDirectory(prefix=".restoring-", dir=folder.parent) as place,
-                Index.restore(_dump(source, Path(place, "dump")), folder) as index,
+                Index.restore(_dump(source, Path(place, "dump")), folder, progress=report) as index,
             ):
                 said = f"{count(len(index), 'document')} restored."
                 if "set_aside" in index.info()["recipe"]:

@@ -132,10 +132,10 @@ def _remove(name: str) -> None:
         messages.note(f"{name} was removed; the indexed files stay.{rest}")
 
 
-def _compact(folder: Path, _: jobs.Report) -> jobs.Outcome:
+def _compact(folder: Path, report: jobs.Report) -> jobs.Outcome:
     with Index.open(folder) as index:
         before = index.info()["bytes"]
-        index.compact()
+        index.compact(report)
     with Index.open(folder) as index:  # closed in between, so that SQLite merges its log
         after = index.info()["bytes"]
     larger = " There was nothing to free, and the vector cache was written." if after > before else ""
@@ -151,11 +151,11 @@ def _verify(folder: Path, report: jobs.Report) -> jobs.Outcome:
     return jobs.Outcome(f"{count(len(problems), 'problem')} found. {fix}", tuple(problems[:20]))
 
 
-def _dump(folder: Path, _: jobs.Report) -> jobs.Outcome:
+def _dump(folder: Path, report: jobs.Report) -> jobs.Outcome:
     place = tempfile.TemporaryDirectory(prefix="semsearch-")  # deleted with the message that offers the download
     file = Path(place.name, f"{folder.name}.dump")
     with Index.open(folder) as index:
-        index.dump(file)
+        index.dump(file, report)
     return jobs.Outcome(f"{size(file.stat().st_size)} are ready.", file=file, keep=place)
 
 

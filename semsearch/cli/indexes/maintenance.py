@@ -23,7 +23,7 @@ from semsearch.cli.options import (
     value,
 )
 from semsearch.cli.output import console, set_aside
-from semsearch.cli.output.progress import counter
+from semsearch.cli.output.progress import counter, step_progress
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
 from semsearch.stores import restored
 from semsearch.utils.quantities import count
@@ -117,7 +117,8 @@ def compact(ctx: typer.Context, name: NameArgument = None, named: NameOption = N
     """
     with open_index(ctx.obj, name, named) as index:
         before = index.info()["bytes"]
-        index.compact()
+        with step_progress(ctx.obj, f"compacting {index.name}") as report:
+            index.compact(report)
     with semsearch.Index.open(index.path) as index:  # closed in between: SQLite folds its log in
         after = index.info()["bytes"]
     found = {"index": index.name, "bytes_before": before, "bytes": after}
@@ -145,8 +146,8 @@ def verify(
         loss = semsearch.Index.accept_loss(folder)
         console.note(f"{loss} Accepted." if loss else f"{label}: no acknowledged change is missing.")
     try:
-        with semsearch.Index.open(folder) as index, counter(ctx.obj, f"verifying {label}", "checks") as show:
-            problems = index.verify(lambda step: show(step.done, step.total))
+        with semsearch.Index.open(folder) as index, step_progress(ctx.obj, f"verifying {label}") as report:
+            problems = index.verify(report)
     except Corrupt as error:  # too damaged to be opened, or to be read to the end
         problems = [error.message]
     if problems:
@@ -208,8 +209,8 @@ def dump(
         raise UsageError("dump needs an output file.", f"Pass -o FILE: semsearch dump {chosen} -o {chosen}.dump")
     if output.exists():
         console.confirm(f"{output} exists. Replace it?", f"replacing {output}", yes=yes)
-    with open_index(ctx.obj, chosen) as index:
-        index.dump(output)
+    with open_index(ctx.obj, chosen) as index, step_progress(ctx.obj, f"dumping {chosen}") as report:
+        index.dump(output, report)
     size = output.stat().st_size
     found = {"index": index.name, "file": str(output), "bytes": size}
     text = f"{index.name}: {console.size(size)} in {output}"
@@ -231,7 +232,9 @@ def restore(
     """
     [source] = existing_paths([file])
     chosen = name or source.name.split(".")[0]
-    with semsearch.Index.restore(source, chosen, home=ctx.obj.folder(), trust=trusted) as index:
+    with step_progress(ctx.obj, f"restoring {chosen}") as report:
+        restored_index = semsearch.Index.restore(source, chosen, home=ctx.obj.folder(), trust=trusted, progress=report)
+    with restored_index as index:
         documents = len(index)
         apart = index.info()["recipe"].get(restored.KEY, {})
     found = {"index": index.name, "documents": documents, **({restored.KEY: apart} if apart else {})}

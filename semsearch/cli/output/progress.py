@@ -31,6 +31,8 @@ def sync_progress(options: Options, job: str) -> Iterator[Callable[[Progress], N
             rate = step.passages / max(time.monotonic() - started, 1e-9)
             amount = console.size if step.unit == "bytes" else "{:,}".format
             total = f"{amount(step.done)} of {amount(step.total)}, " if step.total else ""
+            if step.unit == "files" and not step.total:  # before it is known which of them are to be read
+                total = f"{step.done:,} files looked up, "
             detail = f"{total}{step.passages:,} passages, {rate:,.0f} passages/s {step.item[-30:]}"
             show(job, step.done, step.total, detail.rstrip(), step.done >= step.total)
 
@@ -42,6 +44,18 @@ def counter(options: Options, job: str, unit: str) -> Iterator[Count]:
     """A callback for jobs that count how many `unit` are done."""
     with _display(options) as show:
         yield lambda done, total: show(job, done, total, f"{done:,} of {total:,} {unit}", done >= total)
+
+
+@contextmanager
+def step_progress(options: Options, job: str) -> Iterator[Callable[[Progress], None]]:
+    """A callback for jobs that report steps or checks by name."""
+    with _display(options) as show:
+
+        def report(step: Progress) -> None:
+            at = f"{min(step.done + 1, step.total)} of {step.total} {step.unit}"
+            show(job, step.done, step.total, f"{at}, {step.item}" if step.item else at, step.done >= step.total)
+
+        yield report
 
 
 @contextmanager

@@ -22,6 +22,7 @@ SUFFIXES = (".jsonl", ".ndjson", ".jsonlines")
 RECORDS = True
 ISOLATED = False
 _BOM = b"\xef\xbb\xbf"
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN and infinity cannot be stored
 
 
 class _Line(NamedTuple):
@@ -83,7 +84,7 @@ def _document(line: bytes, fields: Fields, number: int, file: str) -> Document |
     if has_too_many_values(line):
         return Skipped(f"{file}:{number}", f"more than {MOST_VALUES:,} values")
     try:
-        record = json.loads(line.decode("utf-8"), parse_constant=lambda _: None)
+        record = _DECODER.decode(line.decode("utf-8"))
         return to_document(record, fields, number, file) if isinstance(record, dict) else _no_object(file, number)
     except UnicodeDecodeError as error:
         return Skipped(f"{file}:{number}", f"invalid UTF-8 at byte {error.start + 1}")

@@ -76,7 +76,7 @@ def newlines(text: str) -> str:
 
 def storable(text: str) -> str:
     """`text`, of the same length, with U+FFFD for the characters that UTF-8 or SQLite cannot store."""
-    return _UNSTORABLE.sub("\ufffd", text)
+    return text if text.isascii() and "\0" not in text else _UNSTORABLE.sub("\ufffd", text)
 
 
 def storable_value(value: object, depth: int = MOST_NESTED) -> object:

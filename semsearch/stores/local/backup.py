@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import sqlite3
 import zipfile
 import zlib
@@ -24,8 +23,10 @@ from semsearch.stores.local import schema, sqlite
 from semsearch.stores.local.integrity.verify import verify
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.reader import LocalReader
+from semsearch.stores.local.steps import Steps, watched
 from semsearch.stores.local.writer import LocalWriter
 from semsearch.stores.protocol import StoreReader
+from semsearch.types import Progress
 from semsearch.utils.atomic_write import sync_file, sync_folder, workplace
 from semsearch.utils.writer_lock import LOCK, PID
 
@@ -41,30 +42,42 @@ _DAMAGE = (
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # other methods have errors of their own
 
 
-def dump(reader: StoreReader, file: Path) -> None:
+def dump(reader: StoreReader, file: Path, progress: Callable[[Progress], None] = lambda _: None) -> None:
     """Write the present content of a store to `file`, in place of a file with that name.
 
     The copy is verified first: raises Corrupt if it could not be restored, UsageError where `file` is a device or the
-    like. Needs disk space for the copy beside `file`.
+    like. Needs disk space for the copy beside `file`. Memory is bounded, also by the page caches. An exception of
+    `progress` ends it, and leaves nothing.
     """
+    steps = Steps(progress, "steps", "copying the database", "verifying the copy", "compacting the copy", "packing it")
     if not isinstance(reader, LocalReader):
         raise UsageError(f"{reader.name} is no local store ({type(reader).__name__}).", "Dump it with its own driver.")
     if file.exists() and not (file.is_file() or file.is_dir()):
         raise UsageError(f"{file} is a device, a pipe or a socket, and no file.", "Choose another name for the dump.")
     with _file_errors(file), workplace(file, "dumping") as place:
-        reader.connection.rows("VACUUM INTO ?", (str(place / DATABASE),))
+        steps.begin()
+        with reader.connection.exclusive() as connection, watched(connection, lambda: _copied(place / DATABASE, steps)):
+            reader.connection.rows("VACUUM INTO ?", (str(place / DATABASE),))
         with LocalWriter.open(place) as copy:
-            _prepare(copy, f"{reader.location} is damaged, and a dump of it could not be restored")
-            copy.compact()  # the full-text index has deleted words until it is merged
+            steps.begin()
+            _prepare(copy, f"{reader.location} is damaged, and a dump of it could not be restored", steps)
+            steps.begin()
+            copy.compact(steps.part)  # the full-text index has deleted words until it is merged
             header = {"format": FORMAT, "schema": schema.VERSION, "counts": copy.reader.counts()}
         packed = place / "dump.zip"
-        _pack(place / DATABASE, packed, header)
+        steps.begin()
+        _pack(place / DATABASE, packed, header, steps)
         sync_file(packed)
         packed.replace(file)
         sync_folder(file.absolute().parent)
 
 
-def restore(file: Path, folder: Path, prepare: Callable[[LocalWriter], None] | None = None) -> None:
+def restore(
+    file: Path,
+    folder: Path,
+    prepare: Callable[[LocalWriter], None] | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> None:
     """Make the new folder `folder` from a dump. It appears when everything in it has been verified and `prepare` ran.
 
     Raises NotFound without the file, UsageError where `folder` exists, Corrupt for a file that is not a whole dump.
@@ -75,10 +88,13 @@ def restore(file: Path, folder: Path, prepare: Callable[[LocalWriter], None] | N
         raise UsageError(f"{folder} exists already.", "Restore under another name, or remove it first.")
     with _file_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
+    steps = Steps(progress, "steps", "unpacking", "verifying")
     with _file_errors(folder), workplace(folder, "restoring") as place:
-        _unpack(file, place / DATABASE)
+        steps.begin()
+        _unpack(file, place / DATABASE, steps)
         with LocalWriter.open(place) as copy:
-            _prepare(copy, f"{file} is damaged")
+            steps.begin()
+            _prepare(copy, f"{file} is damaged", steps)
             if prepare is not None:
                 prepare(copy)
         for left in (LOCK, PID):
@@ -91,8 +107,12 @@ def restore(file: Path, folder: Path, prepare: Callable[[LocalWriter], None] | N
         sync_folder(folder.absolute().parent)
 
 
-def _prepare(copy: LocalWriter, complaint: str) -> None:
-    if problems := verify(copy.connection):
+def _copied(database: Path, steps: Steps) -> None:
+    steps.tell(f"{database.stat().st_size / 1e6:,.0f} MB" if database.exists() else "")
+
+
+def _prepare(copy: LocalWriter, complaint: str, steps: Steps) -> None:
+    if problems := verify(copy.connection, steps.part):
         if error := sqlite.unreadable(copy.connection.folder):
             raise error
         raise Corrupt(f"{complaint}: {' '.join(problems[:3])}", "Nothing was written.")
@@ -100,14 +120,25 @@ def _prepare(copy: LocalWriter, complaint: str) -> None:
         copy.connection.execute("DELETE FROM caches")
 
 
-def _pack(database: Path, packed: Path, header: dict[str, Any]) -> None:
+def _pack(database: Path, packed: Path, header: dict[str, Any], steps: Steps) -> None:
     with database.open("rb") as content:
         sha256 = hashlib.file_digest(content, "sha256").hexdigest()
-    header = {"semsearch": "dump", **header, "bytes": database.stat().st_size, "sha256": sha256}
+    size = database.stat().st_size
+    header = {"semsearch": "dump", **header, "bytes": size, "sha256": sha256}
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_member(HEADER), json.dumps(header, indent=1))
         with database.open("rb") as content, archive.open(_member(DATABASE), "w", force_zip64=True) as to:
-            shutil.copyfileobj(content, to, PIECE)
+            for piece in _reported(content, size, steps):
+                to.write(piece)
+
+
+def _reported(content: IO[bytes], size: int, steps: Steps) -> Iterator[bytes]:
+    """The pieces of a file of `size` bytes, reported as they pass."""
+    done = 0
+    for piece in iter(lambda: content.read(PIECE), b""):
+        done += len(piece)
+        steps.tell(f"{done / 1e6:,.0f} of {size / 1e6:,.0f} MB")
+        yield piece
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -116,7 +147,7 @@ def _member(name: str) -> zipfile.ZipInfo:
     return member
 
 
-def _unpack(file: Path, database: Path) -> None:
+def _unpack(file: Path, database: Path, steps: Steps) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
             packed = {member.compress_type for member in archive.infolist()}
@@ -129,15 +160,15 @@ def _unpack(file: Path, database: Path) -> None:
             if header["format"] > FORMAT or header["schema"] > schema.VERSION:
                 raise SemsearchError(f"{file} was made by a newer semsearch.", schema.UPGRADE)
             with archive.open(DATABASE) as member, database.open("xb") as to:
-                _copy_exactly(member, to, int(header["bytes"]), str(header["sha256"]))
+                _copy_exactly(member, to, int(header["bytes"]), str(header["sha256"]), steps)
     except _DAMAGE as error:
         raise Corrupt(f"{file} is damaged, or is not a dump of semsearch ({error}).", "Nothing was written.") from error
 
 
-def _copy_exactly(member: IO[bytes], to: IO[bytes], size: int, sha256: str) -> None:
+def _copy_exactly(member: IO[bytes], to: IO[bytes], size: int, sha256: str, steps: Steps) -> None:
     """Copy `size` bytes, and never more, even from a larger archive. Raises ValueError."""
     digest, done = hashlib.sha256(), 0
-    for piece in iter(lambda: member.read(PIECE), b""):
+    for piece in _reported(member, size, steps):
         done += len(piece)
         if done > size:
             break

@@ -60,10 +60,10 @@ class Connection:
                 self._reopen_if_changed()
             return self.raw.execute(sql, parameters).fetchall()
 
-    def rows_in(self, sql: str, values: Sequence[str]) -> Iterator[Row]:
-        """All rows of a SELECT that ends with `… IN`, for any number of values."""
+    def rows_in(self, sql: str, values: Sequence[str], *before: object) -> Iterator[Row]:
+        """All rows of a SELECT that ends with `… IN`, for any number of values, after the parameters `before`."""
         for piece in pieces(values, MOST_PARAMETERS):
-            yield from self.rows(f"{sql} ({','.join('?' * len(piece))})", piece)
+            yield from self.rows(f"{sql} ({','.join('?' * len(piece))})", (*before, *piece))
 
     def rows_for(self, sql: str, ids: Sequence[int]) -> Iterator[Row]:
         """All rows of a SELECT with one `json_each(?)`, for any number of ids."""

@@ -23,7 +23,7 @@ from semsearch.stores.local.full_text.segments import Damaged
 from semsearch.stores.local.integrity import verify
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.row_checksums import first_passage_crc, passage_crc
-from semsearch.stores.local.schema import CHECKSUMS, decompress
+from semsearch.stores.local.schema import CHECKSUMS, HASHES, TEXT, document_text
 from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
 from semsearch.stores.records import (
@@ -47,12 +47,14 @@ if TYPE_CHECKING:
     from semsearch.stores.filters import Filter
     from semsearch.types import Ids, Vectors
 
-PASSAGES_PER_QUERY = 10_000
+ROWS_PER_QUERY = 10_000
 
 BOOKMARK = "bookmark of "  # and the id of a source: a key of the table `meta`
 _SOURCE = f"""
     s.root, s.path, s.mtime_ns, s.size, s.sha256, s.loader, s.id,
     (SELECT value FROM meta WHERE key = '{BOOKMARK}' || s.id)"""
+_SOURCE_ID = 6  # its column
+_STAMP = f"uri, {HASHES}, source, title, id"
 _FROM_DOCUMENTS = "FROM documents d LEFT JOIN sources s ON s.id = d.source"
 _LISTING = f"""
     SELECT d.uri, d.title, d.size, d.mtime, d.loader, s.root, s.path,
@@ -158,11 +160,11 @@ class LocalReader:
     # ---- documents and their sources
 
     def document(self, uri: str) -> Document | None:
-        sql = "SELECT body, metadata, title, marks, lines, sha256, meta_sha256 FROM documents WHERE uri = ?"
+        sql = f"SELECT {TEXT}, metadata, title, marks, lines, {HASHES} FROM documents WHERE uri = ?"
         for body, packed, title, marks, lines, sha256, meta_sha256 in self._db.rows(sql, (uri,)):
             metadata = self._db.parsed(packed)
             try:
-                text = decompress(body)
+                text = document_text(body)
                 marked = tuple(Mark(*mark) for mark in self._db.parsed(marks))
                 sound = (text_hash(text), meta_hash(title, metadata)) == (sha256, meta_sha256)
             except (ValueError, TypeError) as error:
@@ -195,7 +197,7 @@ class LocalReader:
         return self._db.rows("SELECT uri, title FROM documents ORDER BY uri")
 
     def stamps(self, uris: Iterable[str]) -> dict[str, DocumentStamp]:
-        sql = "SELECT uri, sha256, meta_sha256, source, title FROM documents WHERE uri IN"
+        sql = f"SELECT {_STAMP} FROM documents WHERE uri IN"
         return {row[0]: DocumentStamp(*row) for row in self._db.rows_in(sql, list(uris))}
 
     def origins(self, uris: Sequence[str] | None = None) -> list[Origin]:
@@ -203,9 +205,20 @@ class LocalReader:
         rows = self._db.rows(sql) if uris is None else self._db.rows_in(f"{sql} WHERE d.uri IN", list(uris))
         return [Origin(*row) for row in rows]
 
-    def sources(self) -> dict[tuple[str, str], Source]:
-        sources = map(self._source, self._db.rows(f"SELECT {_SOURCE} FROM sources s"))
-        return {source.key: source for source in sources}
+    def highest_document(self) -> int:
+        return int(self._db.rows("SELECT coalesce(max(id), 0) FROM documents")[0][0])
+
+    def sources(self) -> Iterator[Source]:
+        sql = f"SELECT {_SOURCE} FROM sources s WHERE id > ? ORDER BY id LIMIT {ROWS_PER_QUERY}"
+        after = 0
+        while rows := self._db.rows(sql, (after,)):
+            yield from map(self._source, rows)
+            after = rows[-1][_SOURCE_ID]
+
+    def sources_at(self, root: str, paths: Sequence[str]) -> dict[str, Source]:
+        sql = f"SELECT {_SOURCE} FROM sources s WHERE root = ? AND path IN"
+        found = map(self._source, self._db.rows_in(sql, paths, root))
+        return {source.path: source for source in found}
 
     def _source(self, row: Row) -> Source:
         *recorded, bookmark = row
@@ -221,11 +234,16 @@ class LocalReader:
             raise NotFound(f"index {self.name} has no document {uri!r}.", "It may have been deleted.")
         return None if rows[0][0] is None else self._source(rows[0])
 
-    def documents_of(self, source: int) -> list[str]:
-        return [uri for (uri,) in self._db.rows("SELECT uri FROM documents WHERE source = ? ORDER BY id", (source,))]
+    def documents_of(self, source: int) -> Iterator[DocumentStamp]:
+        sql = f"SELECT {_STAMP} FROM documents WHERE source = ? AND id > ? ORDER BY id LIMIT {ROWS_PER_QUERY}"
+        after = 0
+        while rows := self._db.rows(sql, (source, after)):
+            yield from (DocumentStamp(*row) for row in rows)
+            after = rows[-1][-1]
 
-    def document_counts(self) -> dict[int, int]:
-        return dict(self._db.rows("SELECT source, count(*) FROM documents WHERE source IS NOT NULL GROUP BY source"))
+    def document_count(self, sources: Sequence[int]) -> int:
+        sql = "SELECT count(*) FROM documents WHERE source IN (SELECT value FROM json_each(?))"
+        return sum(count for (count,) in self._db.rows_for(sql, sources))
 
     # ---- passages and vectors
 
@@ -266,7 +284,7 @@ class LocalReader:
         sql = """SELECT id, document, start, "end", page, line, heading, text, crc FROM passages
                  WHERE id > ? ORDER BY id LIMIT ?"""
         after = 0
-        while rows := self._db.rows(sql, (after, PASSAGES_PER_QUERY)):
+        while rows := self._db.rows(sql, (after, ROWS_PER_QUERY)):
             for row in rows:
                 self._check_passage(*row)
                 yield row[7]
@@ -315,6 +333,10 @@ class LocalReader:
             if space not in self._searchers:
                 self._searchers[space] = VectorSearcher(SpaceVectors(self._db, space))
             return Dense(*self._searchers[space].search(queries, k, _ids(allowed), exact=exact))
+
+    def close_cache(self, space: int) -> None:
+        """Let go of the vector cache in memory; the next search opens the newest one."""
+        self._searchers.pop(space, None)
 
     def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
         with self.snapshot():

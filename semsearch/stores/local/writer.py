@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, astuple, replace
 from pathlib import Path
@@ -25,8 +25,9 @@ from semsearch.stores.local.full_text.segments import last_sealed
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.reader import BOOKMARK, LocalReader
 from semsearch.stores.local.row_checksums import COLUMNS, passage_crc
-from semsearch.stores.local.schema import FLOAT16, compress, vector_crc
+from semsearch.stores.local.schema import FLOAT16, body, vector_crc
 from semsearch.stores.local.space_vectors import SpaceVectors
+from semsearch.stores.local.steps import Steps, watched
 from semsearch.stores.records import (
     Bookmark,
     Entry,
@@ -34,11 +35,10 @@ from semsearch.stores.records import (
     Space,
     check_document,
     meta_hash,
-    stable_id,
     text_hash,
     to_json,
 )
-from semsearch.types import Document, Passage
+from semsearch.types import Document, Passage, Progress
 from semsearch.utils.atomic_write import sweep
 from semsearch.utils.passage_context import context, identifier_words
 from semsearch.utils.vectors import check_storable
@@ -127,11 +127,7 @@ class LocalWriter:
                 raise UsageError(f"{self._db.folder} already has a document {new_uri!r}.", "Delete it first.")
             self._db.execute("UPDATE documents SET uri = ? WHERE id = ?", (new_uri, known[old_uri]))
             self._db.renew_checksum("documents", "id = ?", known[old_uri])
-            rows = self._db.rows("SELECT position, text, id FROM passages WHERE document = ?", (known[old_uri],))
-            self._db.execute_many(
-                "UPDATE passages SET identity = ? WHERE id = ?",
-                [(stable_id(new_uri, position, text), passage) for position, text, passage in rows],
-            )
+            self._db.execute("UPDATE passages SET identity = '' WHERE document = ?", (known[old_uri],))
 
     def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
         check_document(Document(uri, "", metadata, title))
@@ -227,6 +223,7 @@ class LocalWriter:
         vectors = SpaceVectors(self._db, space)
         if not vectors.is_due(backend, when):
             return
+        self.reader.close_cache(space)  # beside the new one there would be two in memory
         with LocalReader.open(self._db.folder) as reader:  # threads that share this writer go on meanwhile
             built = SpaceVectors(reader.connection, space).build_cache(backend)
         with self.transaction():
@@ -268,15 +265,19 @@ class LocalWriter:
             self._db.renew_checksum("runs", "id = last_insert_rowid()")
             self._db.execute("DELETE FROM runs WHERE id <= (SELECT max(id) FROM runs) - ?", (MOST_RUNS,))
 
-    def compact(self) -> None:
+    def compact(self, progress: Callable[[Progress], None] = lambda _: None) -> None:
         """Needs as much disk space again for a moment."""
         from sqlite_utils import Database  # 0.2 s to import, and only maintenance needs it
 
-        with self.transaction():
+        steps = Steps(progress, "steps", "merging the full-text index", "rewriting the database")
+        steps.begin()
+        with self.transaction(), watched(self._db.raw, steps.repeat):
             for table, *_ in _FULL_TEXT:
                 self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        steps.begin()
         with self._db.exclusive() as connection:
-            Database(connection).vacuum()
+            with watched(connection, steps.repeat):
+                Database(connection).vacuum()
             connection.execute("PRAGMA busy_timeout=0")  # a reader at work is no reason to wait: close() does it
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             connection.execute(f"PRAGMA busy_timeout={sqlite.BUSY_MS}")
@@ -309,7 +310,7 @@ class LocalWriter:
         documents: list[tuple[object, ...]] = []
         passages: list[tuple[object, ...]] = []
         for number, entry in enumerate(entries, start=self._next_id("documents")):
-            documents.append(_document_row(number, entry.document, sources.get(entry.source)))
+            documents.append(_document_row(number, entry, sources.get(entry.source)))
             passages += _passage_rows(first + len(passages), number, entry)
         put = self._db.execute_many
         put(f"INSERT INTO documents ({_DOCUMENT_COLUMNS}, crc) VALUES ({_DOCUMENT_VALUES})", documents)
@@ -365,7 +366,8 @@ def _source_row(source: Source) -> tuple[object, ...]:
     return source.root, source.path, source.mtime_ns, source.size, source.sha256, source.loader
 
 
-def _document_row(number: int, document: Document, source: Source | None) -> tuple[object, ...]:
+def _document_row(number: int, entry: Entry, source: Source | None) -> tuple[object, ...]:
+    document = entry.document
     return (
         number,
         document.id,
@@ -379,7 +381,7 @@ def _document_row(number: int, document: Document, source: Source | None) -> tup
         document.title,
         to_json(dict(document.metadata)),
         to_json([[mark.start, mark.page, mark.heading] for mark in document.marks]),
-        compress(document.text),
+        body(document.text, entry.passages),
     )
 
 
@@ -404,7 +406,7 @@ def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[object,
             passage.line,
             passage.heading,
             _crc(first + position, document, passage),
-            stable_id(entry.document.id, position, passage.text),
+            "",
             int(_CJK.search(passage.text) is not None),
             passage.text,
             _keywords(entry.document, passage),

@@ -8,23 +8,28 @@ the size of the texts. The texts themselves are read in place, through a view. M
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from semsearch.stores.local import sqlite
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.location import DATABASE
+from semsearch.stores.local.steps import watched
 
 TABLES = {"passages_fts": "passages", "passages_cjk": "passages_cjk_text"}  # and where their texts are
 _PARTS = ("data", "idx", "docsize", "config")
 
 
-def problems(store: Connection) -> Iterator[str]:
-    """What is wrong with the full-text indexes, a sentence each. Raises sqlite3.Error, Locked."""
+def problems(store: Connection, report: Callable[[], None] = lambda: None) -> Iterator[str]:
+    """What is wrong with the full-text indexes, a sentence each. Raises sqlite3.Error, Locked, and what `report` does.
+
+    `report` is called from time to time.
+    """
     for table, content in TABLES.items():
         with closing(sqlite.connect_reader(store.folder / DATABASE)[0]) as connection:
             connection.execute("BEGIN")
-            yield from _problems(connection, table, content)
+            with watched(connection, report):
+                yield from _problems(connection, table, content)
 
 
 def _problems(connection: sqlite3.Connection, table: str, content: str) -> Iterator[str]:

@@ -13,15 +13,16 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from semsearch.errors import Corrupt
 from semsearch.stores.local import commit_record, schema, sqlite
+from semsearch.stores.local.integrity.ahead import Ahead
 from semsearch.stores.local.location import DATABASE, require_store
 from semsearch.stores.local.row_checksums import COLUMNS
-from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, decompress, vector_crc
+from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, HASHES, document_text, vector_crc
 from semsearch.stores.records import Salvaged, Source, Space, meta_hash, stable_id, text_hash
 from semsearch.types import Document, JsonObject, Mark, Passage, Skipped
 from semsearch.utils.vectors import unit_rows
@@ -33,7 +34,7 @@ STEP = 256  # rows that are read at once
 FARTHEST = 10_000_000  # row ids beyond the last readable one that are tried
 _UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 _MALFORMED = (ValueError, TypeError, AttributeError, KeyError, OverflowError)  # damage has any type
-_DOCUMENT = "uri, source, sha256, meta_sha256, lines, title, metadata, marks, body"
+_DOCUMENT = f"uri, source, body, {HASHES}, lines, title, metadata, marks"
 _PASSAGE = 'document, position, identity, start, "end", text, page, line, heading'
 _CRC = 'passage_crc(id, document, start, "end", page, line, heading, text)'
 _FIRST_CRC = 'first_passage_crc(id, document, start, "end", text)'
@@ -110,14 +111,16 @@ class Salvage:
         """Every document whose text, title and metadata are right, with what is right of its passages and vectors."""
         sources, names = self._sources(), self._names()
         missing, found = dict(names or {}), 0
-        passages, vectors = _Ahead(self._passages()), _Ahead(self._vectors(space))
-        for number, sound, uri, source, *row in self._rows("documents", _DOCUMENT, self._is_sound("documents")):
-            document = _document(uri, *row) if sound else None
+        passages, vectors = Ahead(self._passages()), Ahead(self._vectors(space))
+        for number, sound, uri, source, body, *row in self._rows("documents", _DOCUMENT, self._is_sound("documents")):
+            cut = [one for one in passages.at(number) if not one[2] or one[2] == stable_id(uri, one[1], one[3].text)]
+            if body == b"":  # a passage has all of its text
+                body = next((passage.text for _, position, _, passage in cut if position == 0), body)
+            document = _document(uri, body, *row) if sound else None
             if document is None or (names is not None and number not in names):
                 continue
             found += 1
             missing.pop(number, None)
-            cut = [one for one in passages.at(number) if one[2] == stable_id(uri, one[1], one[3].text)]
             rows = [next(iter(vectors.at(one[0])), None) for one in cut]
             known = sources.get(source)
             if source is not None and known is None:
@@ -190,32 +193,15 @@ class Salvage:
             return None
 
 
-class _Ahead(Generic[T]):
-    """Values by ascending key, for a reader who asks for ascending keys too; those in between are dropped."""
-
-    def __init__(self, items: Iterator[tuple[int, T]]) -> None:
-        self._items = items
-        self._next = next(items, None)
-
-    def at(self, key: int) -> list[T]:
-        """The values of a key."""
-        found = []
-        while self._next is not None and self._next[0] <= key:
-            if self._next[0] == key:
-                found.append(self._next[1])
-            self._next = next(self._items, None)
-        return found
-
-
 def _space(number: int, fingerprint: str, name: str, dim: int, info: str) -> Space:
     return Space(number, fingerprint, name, dim, json.loads(info))
 
 
-def _document(uri: str, sha256: str, meta_sha256: str, *row: Any) -> Document | None:
+def _document(uri: str, stored: bytes | str, sha256: str, meta_sha256: str, *row: Any) -> Document | None:
     """The document, if text, title and metadata are those that were stored."""
-    lines, title, metadata, marks, body = row
+    lines, title, metadata, marks = row
     try:
-        text, parsed = decompress(body), json.loads(metadata)
+        text, parsed = document_text(stored), json.loads(metadata)
         if (text_hash(text), meta_hash(title, parsed)) != (sha256, meta_sha256):
             return None
         return Document(uri, text, parsed, title, tuple(Mark(*mark) for mark in json.loads(marks)), bool(lines))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from itertools import islice
@@ -18,17 +18,19 @@ import numpy as np
 
 from semsearch.errors import Locked, SemsearchError
 from semsearch.stores.local import commit_record, schema, sqlite
-from semsearch.stores.local.connection import Connection
+from semsearch.stores.local.connection import Connection, Row
 from semsearch.stores.local.integrity import full_text_check, postings_check
+from semsearch.stores.local.integrity.ahead import Ahead
 from semsearch.stores.local.row_checksums import COLUMNS
-from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, decompress, vector_crc
+from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, HASHES, TEXT, document_text, vector_crc
+from semsearch.stores.local.steps import Steps, watched
 from semsearch.stores.records import meta_hash, stable_id, text_hash
 from semsearch.types import Progress
 
 MOST_OF_A_KIND = 5  # problems of one kind that are listed; more are counted
 _PASSAGES = [
-    f"""SELECT id, position, start, "end", text, crc = {rule}, identity
-        FROM passages WHERE document = ? ORDER BY position"""
+    f"""SELECT document, id, position, start, "end", text, crc = {rule}, identity
+        FROM passages ORDER BY document, position"""
     for rule in (
         'first_passage_crc(id, document, start, "end", text)',
         'passage_crc(id, document, start, "end", page, line, heading, text)',
@@ -36,22 +38,42 @@ _PASSAGES = [
 ]
 
 
+class _Ended(BaseException):
+    """An exception of `progress`, which no check may take for damage."""
+
+
 def verify(store: Connection, progress: Callable[[Progress], None] = lambda _: None) -> list[str]:
-    """Every problem, a sentence each; an empty list is good. Nothing is changed. Raises Locked."""
-    problems = list(_caught(_commits, "commits", store))
-    with store.snapshot():
-        for done, check in enumerate(_CHECKS):
-            name = check.__name__.strip("_").replace("_", " ")
-            progress(Progress(done, len(_CHECKS), "checks", name))
-            problems += _shortened(_caught(check, name, store))
+    """Every problem, a sentence each; an empty list is good. Nothing is changed. Raises Locked, and what progress does.
+
+    Memory is bounded: rows are read one after the other.
+    """
+
+    def report(step: Progress) -> None:
+        try:
+            progress(step)
+        except Exception as error:
+            raise _Ended from error
+
+    names = [check.__name__.strip("_").replace("_", " ") for check in _CHECKS]
+    steps = Steps(report, "checks", *names)
+    problems = list(_caught(_commits, "commits", store, steps))
+    try:
+        with store.snapshot(), watched(store.raw, steps.repeat):
+            for check, name in zip(_CHECKS, names, strict=True):
+                steps.begin()
+                problems += _shortened(_caught(check, name, store, steps))
+    except _Ended as ended:
+        raise ended.__cause__ or ended from None
     return problems
 
 
-def _caught(check: Callable[[Connection], Iterator[str]], name: str, store: Connection) -> Iterator[str]:
+def _caught(
+    check: Callable[[Connection, Steps], Iterator[str]], name: str, store: Connection, steps: Steps
+) -> Iterator[str]:
     """The problems that a check finds, and the one that stops it."""
     try:
         with sqlite.translated(store.folder):
-            yield from check(store)
+            yield from check(store, steps)
     except Locked:
         raise
     except (SemsearchError, TypeError, ValueError, AttributeError, OverflowError) as error:  # damage has any type
@@ -65,12 +87,12 @@ def _shortened(problems: Iterable[str]) -> Iterator[str]:
         yield f"… and {more} more like that."
 
 
-def _commits(store: Connection) -> Iterator[str]:
+def _commits(store: Connection, _: Steps) -> Iterator[str]:
     if loss := commit_record.loss(store.folder):
         yield loss
 
 
-def _schema(store: Connection) -> Iterator[str]:
+def _schema(store: Connection, _: Steps) -> Iterator[str]:
     found = _objects(store.raw)
     (version,) = store.raw.execute("PRAGMA user_version").fetchone()
     wanted = _expected(version)
@@ -95,13 +117,13 @@ def _objects(connection: sqlite3.Connection) -> dict[str, str | None]:
     return dict(rows.fetchall())
 
 
-def _pages(store: Connection) -> Iterator[str]:
+def _pages(store: Connection, _: Steps) -> Iterator[str]:
     for (message,) in store.raw.execute("PRAGMA integrity_check"):
         if message != "ok":
             yield f"SQLite finds: {message}."
 
 
-def _references(store: Connection) -> Iterator[str]:
+def _references(store: Connection, _: Steps) -> Iterator[str]:
     for table, row, parent, _ in store.raw.execute("PRAGMA foreign_key_check"):
         yield f"row {row} of {table} belongs to a row of {parent} that is not there."
     sql = "SELECT passage, space FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.id = v.passage)"
@@ -109,12 +131,15 @@ def _references(store: Connection) -> Iterator[str]:
         yield f"a vector in space {space} belongs to passage {passage}, which is not there."
 
 
-def _documents(store: Connection) -> Iterator[str]:
-    sql = "SELECT id, uri, sha256, meta_sha256, title, metadata, marks, body FROM documents ORDER BY id"
-    for number, uri, sha256, meta_sha256, title, metadata, marks, body in store.raw.execute(sql):
+def _documents(store: Connection, steps: Steps) -> Iterator[str]:
+    sql = f"SELECT id, uri, {HASHES}, title, metadata, marks, {TEXT} FROM documents ORDER BY id"
+    passages = store.raw.execute(_PASSAGES[store.schema() >= CHECKSUMS])
+    parts = Ahead((document, row) for document, *row in passages)
+    rows = steps.counted(store.raw.execute(sql), store.meta("documents"))
+    for number, uri, sha256, meta_sha256, title, metadata, marks, body in rows:
         text: str | None = None
         try:
-            text = decompress(body)
+            text = document_text(body)
             if text_hash(text) != sha256:
                 yield f"the text of {uri!r} is not the one that was stored."
             if meta_hash(title, json.loads(metadata)) != meta_sha256:
@@ -122,27 +147,30 @@ def _documents(store: Connection) -> Iterator[str]:
             json.loads(marks)
         except (ValueError, TypeError) as error:
             yield f"{uri!r} cannot be read: {error}."
-        yield from _passages(store, number, uri, text)
+        yield from _passages(parts.at(number), uri, text)
 
 
-def _passages(store: Connection, document: int, uri: str, text: str | None) -> Iterator[str]:
-    rows = store.raw.execute(_PASSAGES[store.schema() >= CHECKSUMS], (document,)).fetchall()
+def _passages(rows: Sequence[Row], uri: str, text: str | None) -> Iterator[str]:
+    before = 0
     for expected, (number, position, start, end, part, sound, name) in enumerate(rows):
         if position != expected:
             yield f"passage {number} of {uri!r} is number {position} where {expected} should be."
         if not sound:
             yield f"passage {number} of {uri!r} is damaged."
+        elif start < before:
+            yield f"passage {number} of {uri!r} begins before the one that it follows."
         elif text is not None and text[start:end] != part:
             yield f"passage {number} is not the text from {start} to {end} of {uri!r}."
-        elif stable_id(uri, position, part) != name:
+        elif name and stable_id(uri, position, part) != name:  # schema 5 stores none
             yield f"the identity of passage {number} of {uri!r} is wrong."
+        before = start
 
 
-def _vectors(store: Connection) -> Iterator[str]:
+def _vectors(store: Connection, steps: Steps) -> Iterator[str]:
     for space, name, dim in store.raw.execute("SELECT id, name, dim FROM spaces ORDER BY id"):
         width = dim * FLOAT16.itemsize
         sql = "SELECT passage, crc, vector FROM vectors WHERE space = ? ORDER BY passage"
-        for passage, crc, blob in store.raw.execute(sql, (space,)):
+        for passage, crc, blob in steps.counted(store.raw.execute(sql, (space,)), store.meta("passages")):
             if len(blob) != width:
                 yield f"the vector of passage {passage} has {len(blob)} bytes where {name} makes {width}."
             elif vector_crc(passage, blob) != crc:
@@ -153,7 +181,7 @@ def _vectors(store: Connection) -> Iterator[str]:
         yield f"passage {passage} has no vector."
 
 
-def _checksums(store: Connection) -> Iterator[str]:
+def _checksums(store: Connection, _: Steps) -> Iterator[str]:
     if store.schema() < CHECKSUMS:
         return
     for table, columns in COLUMNS.items():
@@ -166,7 +194,7 @@ def _checksums(store: Connection) -> Iterator[str]:
         yield f"time or loader of {uri!r} are not those of its file."
 
 
-def _counters(store: Connection) -> Iterator[str]:
+def _counters(store: Connection, _: Steps) -> Iterator[str]:
     for table in ("documents", "passages"):
         recorded = store.meta(table)
         (rows,) = store.raw.execute(f"SELECT count(*) FROM {table}").fetchone()
@@ -182,7 +210,7 @@ def _counters(store: Connection) -> Iterator[str]:
             yield f"{recorded} vectors of space {space} are on record, but {rows} are there."
 
 
-def _records(store: Connection) -> Iterator[str]:
+def _records(store: Connection, _: Steps) -> Iterator[str]:
     sql = """SELECT value FROM recipe UNION ALL SELECT info FROM spaces
              UNION ALL SELECT value FROM meta WHERE key LIKE 'bookmark %'"""
     for (value,) in store.raw.execute(sql):
@@ -199,11 +227,11 @@ def _records(store: Connection) -> Iterator[str]:
         yield f"the record of cache {file!r} cannot be true."
 
 
-def _full_text(store: Connection) -> Iterator[str]:
-    yield from full_text_check.problems(store)
+def _full_text(store: Connection, steps: Steps) -> Iterator[str]:
+    yield from full_text_check.problems(store, steps.repeat)
 
 
-def _postings(store: Connection) -> Iterator[str]:
+def _postings(store: Connection, _: Steps) -> Iterator[str]:
     yield from postings_check.problems(store)
 
 
