@@ -13,30 +13,30 @@ import logging
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from semsearch.documents import loaders
 from semsearch.documents.loaders import Exceeded, Limits
 from semsearch.errors import Unreadable, UsageError
 from semsearch.indexing import reading
 from semsearch.indexing.file_status import UNFINISHED, UNSURE
-from semsearch.indexing.found_files import File, below, in_scope, walked
 from semsearch.indexing.ingest import BATCH, BATCH_CHARACTERS, Ingest, already_used
 from semsearch.indexing.reading import Content, Reading, reason
 from semsearch.indexing.refusals import Refusals
 from semsearch.indexing.run_report import Outcome
 from semsearch.indexing.seen import NumberSet
-from semsearch.indexing.sources import Roots, SyncOptions
+from semsearch.indexing.sources import File, Roots, SyncOptions, below, in_scope, walked
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.records import Bookmark, DocumentStamp, Source
 from semsearch.types import Document, Progress, Skipped
-from semsearch.utils.batches import batches
 
 LOG = logging.getLogger(__name__)
 MOST_COMPARED = 500  # files or documents that are looked up in the store together: 3 µs each, alone 35
 JUST_WRITTEN_NS = 2 * 10**9  # a second write within the clock's tick would leave time and size as they are
+T = TypeVar("T")
 _NUMBERED = re.compile(r"(?P<file>.*)#(?P<number>\d+)", re.DOTALL)
 
 
@@ -300,3 +300,44 @@ def _id(item: Document | Skipped) -> str | None:
 
 def _weight(item: Document | Skipped) -> int:
     return 0 if isinstance(item, Skipped) else len(item.text)
+
+
+def batches(
+    items: Iterable[T],
+    most: int,
+    *,
+    weight: Callable[[T], int] = lambda _: 0,
+    heaviest: int = 1,
+    key: Callable[[T], str | None] = lambda _: None,
+) -> Iterator[list[T]]:
+    """The items in lists of at most `most`; a list ends once its weight is `heaviest`, and before a key comes again.
+
+    What was read before an exception is in a list too.
+
+    >>> list(batches("abcad", 2)), list(batches("abcad", 9, key=str))
+    ([['a', 'b'], ['c', 'a'], ['d']], [['a', 'b', 'c'], ['a', 'd']])
+    >>> list(batches([1, 4, 2, 9, 1], 9, weight=int, heaviest=5))
+    [[1, 4], [2, 9], [1]]
+    """
+    batch: list[T] = []
+    keys: set[str] = set()
+    heavy = 0
+    try:
+        for item in items:
+            name = key(item)
+            if name in keys:
+                yield batch
+                batch, keys, heavy = [], set(), 0
+            batch.append(item)
+            heavy += weight(item)
+            if name is not None:
+                keys.add(name)
+            if len(batch) >= most or heavy >= heaviest:  # at once: the next item is not read before
+                yield batch
+                batch, keys, heavy = [], set(), 0
+    except Exception:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
