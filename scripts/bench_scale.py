@@ -144,12 +144,11 @@ def parts(results: Sequence[Any]) -> list[str]:
 def plot(results: Sequence[Any], file: Path) -> None:
     """Processor time of a query against the number of passages, one line for each system."""
     import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "semsearch"
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 4.2))
+    figure = Figure(figsize=(7, 4.2))
+    axes = figure.subplots()
     for system in dict.fromkeys(one["system"] for one in results):
         points = [(one["count"], one["filters"]["all"]["cpu"]) for one in results if one["system"] == system]
         axes.plot(*zip(*points, strict=True), marker="o", label=system, linewidth=2 if "semsearch" in system else 1)

@@ -17,7 +17,7 @@ from semsearch.cli import main as program
 COMMANDS = [
     *("index", "watch", "query", "similar", "embed", "sts"),
     *("list", "info", "get", "delete", "rm", "rename", "compact", "verify", "salvage", "dump", "restore", "trust"),
-    *("audit", "bench", "eval", "doctor", "config", "models", "ui", "train", "export", "templates"),
+    *("bench", "audit", "eval", "doctor", "config", "models", "ui", "train", "export", "templates"),
 ]
 CONTRACT = {
     "index": "-n -m --template --include --exclude --no-ignore --max-file-size --from --text-field --id-field "

@@ -87,7 +87,7 @@ def test_a_file_counts_as_read_with_its_last_document(
     found: list[tuple[int, bool]] = []
 
     def look(reader: LocalReader, _: int) -> None:
-        for source in reader.sources().values():
+        for source in reader.sources():
             found.append((reader.counts()["documents"], source.size == UNFINISHED))
 
     with Index.create(folder, encoder="hashing") as index:

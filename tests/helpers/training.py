@@ -75,9 +75,9 @@ def said(folder: Path) -> list[dict[str, Any]]:
 
 
 def outcome(folder: Path) -> tuple[Any, ...]:
-    """All that has to be the same of two runs: weights and manifest bit for bit, metrics and result but for time."""
+    """All that has to be the same of two runs: weights and manifest bit for bit, metrics and result but for time and name."""
     result = json.loads((folder / "run" / "result.json").read_text())
     manifest = json.loads((folder / "encoder.json").read_text())
     weights = {file.name: file.read_bytes() for file in sorted(folder.glob("*.safetensors"))}
     same = {key: value for key, value in result.items() if key != "seconds"}
-    return weights, said(folder), same, {**manifest, "name": ""}
+    return weights, said(folder), same, {**manifest, "name": "", "sha256": ""}
