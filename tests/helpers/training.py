@@ -75,7 +75,7 @@ def said(folder: Path) -> list[dict[str, Any]]:
 
 
 def outcome(folder: Path) -> tuple[Any, ...]:
-    """All that has to be the same of two runs: weights and manifest bit for bit, metrics and result but for time and name."""
+    """All that has to be the same of two runs: weights and manifest bit for bit, metrics and result but for time."""
     result = json.loads((folder / "run" / "result.json").read_text())
     manifest = json.loads((folder / "encoder.json").read_text())
     weights = {file.name: file.read_bytes() for file in sorted(folder.glob("*.safetensors"))}

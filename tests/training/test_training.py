@@ -476,8 +476,11 @@ def test_a_run_that_was_stopped_is_never_taken_for_done(
     assert steps == [3, 4] and result.steps == 4
 
 
-def test_the_picture_shows_loss_and_score(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_picture_shows_loss_and_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     pytest.importorskip("matplotlib")
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)  # of another test
     for step in (10, 20):
         runs.append_metrics(tmp_path, {"step": step, "loss": 3.0 / step, "rate": 1e-5, "seconds": 1.0})
         runs.append_metrics(tmp_path, {"step": step, "dev": 60.0 + step, "measure": "Spearman on STS-B dev"})
