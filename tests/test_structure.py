@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from helpers.scripts import loaded
 
 from semsearch.utils import plugins
 
@@ -18,12 +17,7 @@ MOST = {"entries": 20, "files in a folder": 17, "hidden": 60, "hidden outside cl
 
 @pytest.fixture(scope="module")
 def measuring() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("measure_structure", CHECKOUT / "scripts" / "measure_structure.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where a dataclass looks up its annotations
-    spec.loader.exec_module(module)
-    return module
+    return loaded("measure_structure")
 
 
 def test_the_code_stays_within_its_limits(measuring: ModuleType) -> None:

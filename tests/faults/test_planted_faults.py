@@ -5,14 +5,13 @@ That these tests fail then is shown by `scripts/planted_faults.py`.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from helpers.scripts import loaded
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PATCHES = sorted((CHECKOUT / "tests" / "faults" / "planted").glob("*.patch"))
@@ -20,12 +19,7 @@ PATCHES = sorted((CHECKOUT / "tests" / "faults" / "planted").glob("*.patch"))
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("planted_faults", CHECKOUT / "scripts" / "planted_faults.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where a dataclass looks up its annotations
-    spec.loader.exec_module(module)
-    return module
+    return loaded("planted_faults")
 
 
 def test_there_are_ten_at_least(script: ModuleType) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 import tomllib
@@ -10,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from helpers.scripts import loaded
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -20,12 +20,7 @@ SUITE = (CHECKOUT / "scripts" / "test").read_text(encoding="utf-8")
 
 @pytest.fixture
 def licences() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("licences", CHECKOUT / "scripts" / "licences.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return loaded("licences")
 
 
 def locked() -> dict[str, list[str]]:
