@@ -16,7 +16,6 @@ from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import StoredPassage
 from semsearch.types import Query
 
-AT_ONCE = 2  # times k passages are read from the store at a time; most answers need no more
 SHINGLE = 5
 SHARED = 0.9  # one word changed in a passage of 100 leaves 91 of 96 shingles
 _WORD = re.compile(r"\w+")
@@ -57,8 +56,8 @@ def collapse(
     collapsed = Collapsed()
     presence = FilePresence()
     firsts = list(members)
-    for start in range(0, len(firsts), AT_ONCE * query.k):
-        for passage in reader.passages(firsts[start : start + AT_ONCE * query.k]):
+    for start in range(0, len(firsts), query.k):  # most answers need no more than the first k
+        for passage in reader.passages(firsts[start : start + query.k]):
             if passage.root is not None and passage.path is not None and presence.is_gone(passage.root, passage.path):
                 collapsed.gone += len(members[passage.id])
             elif query.group == "passage" or not _folded(passage, collapsed.hits):

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import floor, log
 from typing import TYPE_CHECKING
 
@@ -52,18 +53,10 @@ class NullDistribution:
 
     def strengths(self, cosines: NDArray[np.floating], *, words: int, passages: int) -> NDArray[np.float64]:
         """The strength in 0 … 1 of each cosine (n,) for a query of so many words in an index of so many passages."""
-        location, scale = self._tail(words)
+        locations, scale = _tail(self.quantiles)
+        location = float(np.interp(log(max(1, words)), np.log(LENGTHS), locations))
         location += scale * log(max(1, passages) / max(1, self.passages))
         return np.asarray(np.exp(-np.exp(-(np.asarray(cosines, dtype=np.float64) - location) / scale)))
-
-    def _tail(self, words: int) -> tuple[float, float]:
-        """Location and scale of the Gumbel distribution: the scale from all lengths together."""
-        rows = np.asarray(self.quantiles).reshape(len(LENGTHS), QUANTILES)
-        low, middle = (rows[:, round(p * (QUANTILES - 1))] for p in (LOW, (LOW + HIGH) / 2))
-        spread = np.subtract(*np.quantile(rows - low[:, None], (HIGH, LOW)))
-        scale = max(float(spread) / (_reduced(HIGH / FOREIGN) - _reduced(LOW / FOREIGN)), LEAST_SCALE)
-        locations = middle - _reduced((LOW + HIGH) / 2 / FOREIGN) * scale
-        return float(np.interp(log(max(1, words)), np.log(LENGTHS), locations)), scale
 
 
 def null_distribution(best: Sequence[NDArray[np.floating]], passages: int) -> NullDistribution:
@@ -82,6 +75,17 @@ def match(strength: float | None) -> Match:
 def rounded(strength: float, digits: int = 2) -> float:
     """A strength for display, rounded down: what looks like 0.90 is a likely match."""
     return floor(strength * 10.0**digits + 1e-9) / 10.0**digits
+
+
+@lru_cache(maxsize=64)  # an index asks for its own at every search
+def _tail(quantiles: tuple[float, ...]) -> tuple[tuple[float, ...], float]:
+    """Locations of the Gumbel distribution, one for each of LENGTHS, and its scale, from all lengths together."""
+    rows = np.asarray(quantiles).reshape(len(LENGTHS), QUANTILES)
+    low, middle = (rows[:, round(p * (QUANTILES - 1))] for p in (LOW, (LOW + HIGH) / 2))
+    spread = np.subtract(*np.quantile(rows - low[:, None], (HIGH, LOW)))
+    scale = max(float(spread) / (_reduced(HIGH / FOREIGN) - _reduced(LOW / FOREIGN)), LEAST_SCALE)
+    locations = middle - _reduced((LOW + HIGH) / 2 / FOREIGN) * scale
+    return tuple(locations.tolist()), scale
 
 
 def _reduced(p: float) -> float:

@@ -3,15 +3,16 @@
 RaBitQ: Gao and Long 2024, https://arxiv.org/abs/2405.12497; FAISS scans 32 codes at a time. A random rotation (RR)
 first spreads the information in a vector over all dimensions.
 
-The number of cells to search is found while the index is built, among all vectors and among every twentieth. A filter
-asks for more cells, but not for twenty times as many: the ten nearest of a twentieth are about the two hundred nearest
-of all, and most of these are in the same cells.
+How many cells are searched and how many candidates are compared again is found while the index is built: the cheapest
+pair that reaches the target recall among all vectors, and, with more cells, among every twentieth. A filter asks for
+more cells, but not for twenty times as many: the ten nearest of a twentieth are about the two hundred nearest of all,
+and most of these are in the same cells.
 """
 
 from __future__ import annotations
 
 from math import isqrt, log
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import faiss
 
@@ -23,16 +24,19 @@ from semsearch.vector_index.backends._tuning import FILTERED, Truth
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
-TARGET = 0.985  # recall@10 among the candidates
-FILTERED_TARGET = 0.96  # with a filter; at a million vectors 0.985 asked for 768 of 1,000 cells, four times as many
-CANDIDATES = (150, 200, 300, 400, 600, 1_000)  # of the one-bit codes
+TARGET = 0.965  # recall@10 among the candidates of the queries to tune with; others had 0.97 to 0.98
+FILTERED_TARGET = 0.95  # the same with a filter
+CANDIDATES = (100, 150, 200, 300, 400, 600, 1_000)  # of the one-bit codes
 CELLS = tuple(sorted({step << power for step in (4, 6) for power in range(15)}))  # 4, 6, 8, 12, 16, 24 …
-POINTS_PER_CELL = 60  # to train with; FAISS wants at least 39
+CELLS_PER_ROOT = 2  # cells for each sqrt(n): half as many scan a third more codes, twice as many train for long
+POINTS_PER_CELL = 40  # to train with; FAISS wants at least 39
 ROUNDS = 8  # of k-means
 
 
 class RabitqBackend(FaissBackend):
     """An IVF index behind a rotation, which a subclass may put below a refinement of the candidates."""
+
+    per_candidate: ClassVar[int]  # the codes that are compared in the time that a candidate takes afterwards
 
     @classmethod
     def factory(cls, dim: int, count: int) -> str:
@@ -57,18 +61,26 @@ class RabitqBackend(FaissBackend):
         return super().read(buffer)
 
     def tune(self, truth: Truth) -> dict[str, int]:
-        """The fewest cells with the most candidates, then the fewest candidates; cells for every twentieth vector."""
-        most, every = min(CANDIDATES[-1], len(self)), self._every()
+        """The number of candidates that costs least, and the cells with which it reaches both targets."""
         some, _ = self._bitmap(truth.filtered())
-        steps = [*(step for step in CELLS if step < every), every]
-        cells = truth.least(steps, TARGET, lambda n: self.probed(truth.queries, most, n)[1])
-        wider = [step for step in steps if step >= cells]
-        filtered = truth.least(
-            wider, FILTERED_TARGET, lambda n: self.probed(truth.queries, most, n, some)[1], filtered=True
-        )
-        enough = [n for n in CANDIDATES if n < most] + [most]
-        few = truth.least(enough, TARGET - 0.005, lambda n: self.probed(truth.queries, n, cells)[1])
-        return {"cells": cells, "filtered_cells": filtered, "candidates": few}
+        cells, filtered = self._fewest(truth, TARGET), self._fewest(truth, FILTERED_TARGET, some)
+        codes = len(self) / self._every()
+        cost = {count: (cells[count] + filtered[count]) * codes + 2 * count * self.per_candidate for count in cells}
+        best = min(cost, key=cost.__getitem__)
+        return {"cells": cells[best], "filtered_cells": max(cells[best], filtered[best]), "candidates": best}
+
+    def _fewest(self, truth: Truth, target: float, selected: Any = None) -> dict[int, int]:
+        """For each number of candidates, the fewest cells that reach the recall `target`; all cells if none do."""
+        counts, every = sorted({min(count, len(self)) for count in CANDIDATES}), self._every()
+        fewest = dict.fromkeys(counts, every)
+        for cells in [step for step in reversed(CELLS) if step < every]:
+            positions = self.probed(truth.queries, counts[-1], cells, selected)[1]
+            recalls = {count: truth.recall(positions[:, :count], filtered=selected is not None) for count in counts}
+            reached = [count for count in counts if recalls[count] >= target]
+            if not reached:
+                break
+            fewest |= dict.fromkeys(reached, cells)
+        return fewest
 
     def candidates(self, k: int) -> int:
         return max(self.settings.get("candidates", CANDIDATES[-1]), 2 * k)
@@ -114,5 +126,5 @@ def parameters(probes: int, selected: Any) -> Any:
 
 
 def _cells(count: int) -> int:
-    """sqrt(n), but no more than there are training points for."""
-    return max(1, min(isqrt(count), count // POINTS_PER_CELL))
+    """A multiple of sqrt(n), but no more than there are training points for."""
+    return max(1, min(CELLS_PER_ROOT * isqrt(count), count // POINTS_PER_CELL))

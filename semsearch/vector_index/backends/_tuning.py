@@ -1,8 +1,7 @@
-"""Queries with exact answers, found while an index is built, and the least effort that finds these answers."""
+"""Queries with exact answers, found while an index is built, to measure recall with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,17 +44,11 @@ class Truth:
         """The positions of the smaller set."""
         return np.arange(0, self.seen, FILTERED)
 
-    def least(
-        self, values: Sequence[int], target: float, search: Callable[[int], Ids], *, filtered: bool = False
-    ) -> int:
-        """The first of `values` for which search(value), positions (q, c), reaches the recall `target`; else the last.
+    def recall(self, found: Ids, *, filtered: bool = False) -> float:
+        """The share of the right answers that are in `found`, positions (q, c) in any order.
 
-        filtered: the answers are those of the smaller set.
+        filtered: the right answers are those of the smaller set.
         """
         right = self._some[0] if filtered else self._all[0]
-        for value in values[:-1]:
-            found = search(value)
-            hits = sum(int(np.isin(row[row >= 0], here).sum()) for row, here in zip(right, found, strict=True))
-            if hits >= target * (right >= 0).sum():
-                return value
-        return values[-1]
+        hits = sum(int(np.isin(row[row >= 0], here).sum()) for row, here in zip(right, found, strict=True))
+        return hits / max(1, int((right >= 0).sum()))

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 FEW = 1_000  # vectors; fewer do not show the range of a dimension
 RANGE = 3.0  # standard deviations to each side; what is outside is cut off
-SPARE = 20  # hits beyond those wanted, which exact cosines order
+SPARE = 10  # hits beyond those wanted, which exact cosines order
 
 
 class Backend(RabitqBackend):
     """An IndexRefine: one-bit codes find candidates, four-bit codes (SQ4) order them."""
 
     name: ClassVar[str] = "ivf"
+    per_candidate: ClassVar[int] = 200  # 2 µs
     rounding: ClassVar[float] = 0.2  # 0.01 at 384 dimensions
 
     @classmethod
