@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from functools import lru_cache, partial
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -38,6 +38,8 @@ from semsearch.search.query_check import make_query, written
 from semsearch.search.searcher import Searcher, parse_filter
 from semsearch.search.snippets import Snippet, snippets
 from semsearch.stores import drivers, restored
+from semsearch.stores.other_spaces import KEY as OTHER_SPACES
+from semsearch.stores.other_spaces import other_spaces
 from semsearch.stores.protocol import SalvageReader, StoreReader, StoreWriter
 from semsearch.stores.records import Space, StoredPassage
 from semsearch.types import (
@@ -52,6 +54,7 @@ from semsearch.types import (
     Progress,
     Query,
     QueryFields,
+    ReembedReport,
     Results,
     SalvageReport,
     Skipped,
@@ -80,6 +83,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class _InUse(NamedTuple):
+    """The current space, its encoder, and the searcher of both."""
+
+    space: Space
+    encoder: LazyEncoder
+    searcher: Searcher
+
+
 def _silent(_: Progress) -> None:
     """The default progress callback: nothing."""
 
@@ -99,24 +110,60 @@ class Index:
         owns_encoder: bool = False,
     ) -> None:
         """Use `Index.open` or `Index.create`."""
-        space = reader.spaces()[0]
         self.name, self.path = reader.name, reader.location
         self._reader = reader
-        self._space = space
-        recorded = reader.recipe().get("encoder", "default")
-        self._encoder = LazyEncoder(
+        self._wanted, self._owns_encoder = encoder, owns_encoder
+        self._query_cache_size = query_cache_size
+        self._writers: list[IndexWriter] = []  # the one writer, from the first write on
+        self._turn = threading.RLock()  # of the threads that write
+        self._following = threading.Lock()
+        self._retired: list[LazyEncoder] = []  # of spaces before; a thread may still use one
+        self._seen_version = reader.version()
+        self._in_use = self._using(reader.spaces()[0])
+
+    def _using(self, space: Space) -> _InUse:
+        """What a space is searched with."""
+        recipe = self._reader.recipe()
+        encoder = LazyEncoder(
             self.name,
             space.name,
             space.fingerprint,
             space.dim,
-            recorded=recorded,
-            wanted=encoder,
-            owned=owns_encoder,
-            fetch=not restored.encoder(reader.recipe()),
+            recorded=recipe.get("encoder", "default"),
+            wanted=self._wanted,
+            owned=self._owns_encoder,
+            fetch=not restored.encoder(recipe),
         )
-        self._searcher = Searcher(reader, space, QueryCache(self._encoder, query_cache_size))
-        self._writers: list[IndexWriter] = []  # the one writer, from the first write on
-        self._turn = threading.RLock()  # of the threads that write
+        return _InUse(space, encoder, Searcher(self._reader, space, QueryCache(encoder, self._query_cache_size)))
+
+    def _current(self) -> _InUse:
+        """What the current space is searched with: after `reembed`, in any process, another one is."""
+        if self._seen_version != self._reader.version():
+            with self._reader.snapshot(), self._following:
+                space = self._reader.spaces()[0]
+                if space.id != self._in_use.space.id:
+                    self._retired.append(self._in_use.encoder)
+                    self._in_use = self._using(space)
+                self._seen_version = self._reader.version()
+        return self._in_use
+
+    @property
+    def _space(self) -> Space:
+        return self._current().space
+
+    @property
+    def _encoder(self) -> LazyEncoder:
+        return self._current().encoder
+
+    def _searched(self, search: Callable[[Searcher], T]) -> T:
+        """The answer in the current space; again in the next, if the index has switched while a query was encoded."""
+        while True:
+            used = self._current()
+            try:
+                return search(used.searcher)
+            except NotFound:
+                if self._current() is used:
+                    raise
 
     # ---- creating and opening
 
@@ -167,10 +214,11 @@ class Index:
 
     def _checked(self, encoder: EncoderLike | str | None, dimensions: int | None) -> Self:
         """Itself. Raises UsageError where vectors of your own were wanted, and it has an encoder or another width."""
-        if encoder is None and (self._space.has_encoder or dimensions != self._space.dim):
+        space = self._space
+        if encoder is None and (space.has_encoder or dimensions != space.dim):
             self.close()
-            found = f"encoder {self._space.name} and " if self._space.has_encoder else ""
-            raise UsageError(f"index {self.name} has {found}vectors of width {self._space.dim}.", "Use another name.")
+            found = f"encoder {space.name} and " if space.has_encoder else ""
+            raise UsageError(f"index {self.name} has {found}vectors of width {space.dim}.", "Use another name.")
         return self
 
     @classmethod
@@ -248,6 +296,7 @@ class Index:
             likely = "default" if space is None else space.name if space.has_encoder else None
             usual = {"encoder": likely, "splitter": asdict(Splitter()), "context": True, "backend": "auto"}
             recipe: JsonObject = {**usual, **source.recipe()}
+            recipe.pop(OTHER_SPACES, None)  # the new one has only the current space
             if any(item.path.startswith("recipe") for item in source.lost):  # that it was a stranger's may be lost
                 recipe = restored.set_aside(recipe)
             if space is None and encoder is None and restored.encoder(recipe):
@@ -336,7 +385,8 @@ class Index:
         self._reader.close()
         for writer in self._writers:  # last: it folds the log into the file
             writer.close()
-        self._encoder.close()
+        for encoder in (*self._retired, self._in_use.encoder):
+            encoder.close()
 
     def __enter__(self) -> Self:
         return self
@@ -377,12 +427,14 @@ class Index:
         """
         if isinstance(query, (str, Query)):
             own = None if vector is None else own_rows(vector, 1, self._space.dim)
-            return self._searcher.search(make_query(query, fields), own)
+            one = make_query(query, fields)
+            return self._searched(lambda searcher: searcher.search(one, own))
         if vector is not None:
             raise UsageError("a vector belongs to one query.", "Search for each query by itself.")
         if not isinstance(query, Iterable):
             raise UsageError(f"a query is a text or a Query, not {query!r}.", 'For example: search("how do I …").')
-        return self._searcher.search_all([make_query(one, fields) for one in query])
+        several_queries = [make_query(one, fields) for one in query]
+        return self._searched(lambda searcher: searcher.search_all(several_queries))
 
     async def asearch(
         self, query: str | Query = "", *, vector: ArrayLike | None = None, **fields: Unpack[QueryFields]
@@ -404,7 +456,7 @@ class Index:
 
     def snippets(self, results: Results) -> list[Snippet]:
         """For each hit its sentence closest to the query, and the words that match."""
-        return snippets(results, self._reader, self._searcher.queries)
+        return snippets(results, self._reader, self._current().searcher.queries)
 
     def snippet(self, hit: Hit, query: Query) -> Snippet:
         """The sentence of `hit` closest to the query, and the words that match."""
@@ -423,8 +475,16 @@ class Index:
         return self._reader.counts()["documents"]
 
     def info(self) -> JsonObject:
-        """Counts, recipe, spaces, and which backend serves the index and why."""
-        return self._reader.info()
+        """Counts, recipe, spaces, and which backend serves the index and why.
+
+        Of the `spaces` the first is the current one; the `state` of the others is "unfinished", after an interrupted
+        `reembed`, or "kept".
+        """
+        with self._reader.snapshot():
+            found = self._reader.info()
+            states = {one.space.id: "kept" if one.complete else "unfinished" for one in other_spaces(self._reader)}
+        spaces = [{**space, "state": states.get(space["id"], "current")} for space in found["spaces"]]
+        return {**found, "spaces": spaces}
 
     @overload
     def get(self, target: int | str) -> JsonObject: ...
@@ -851,6 +911,57 @@ class Index:
         with self._turn:
             self._writer().rebuild(backend)
 
+    def reembed(
+        self,
+        encoder: EncoderLike | str | None = None,
+        *,
+        keep_old: bool = False,
+        progress: Callable[[Progress], None] = _silent,
+    ) -> ReembedReport:
+        """Encode every passage again, with another encoder, and use that from now on. Files are not read.
+
+        The vectors go into a space of their own. Until all are there, with their vector index, every search of any
+        process uses the present ones; then one commit switches to the new ones, and open indexes follow. What an
+        interrupted call has encoded stays, and the next one goes on. An unfinished one of another encoder is given up:
+        `replaced` in the report. Without `encoder` it is the one of an unfinished call, else "default". The vectors
+        until now are removed, or with `keep_old` kept, to compare encoders. The encoder that the index has already
+        encodes nothing and removes the other spaces.
+
+        An exception of `progress` ends the call, and the next one goes on. Raises UsageError for an index without an
+        encoder, EncodingFailed, naming the documents, if the encoder fails at some texts: the index then stays as it
+        was. Raises Locked.
+        """
+        with self._turn:
+            before = self._space
+            if not before.has_encoder:
+                raise UsageError(
+                    f"index {self.name} has no encoder: its vectors are your own, and cannot be made from the texts.",
+                    "Make a new index with an encoder, and add the documents to it.",
+                )
+            begun = next((one.encoder for one in other_spaces(self._reader) if not one.complete), "")
+            wanted = encoder if encoder is not None else begun or "default"
+            writer = self._writer(needs_encoder=False)
+            model = load(wanted) if isinstance(wanted, str) else as_encoder(wanted)
+            owned = isinstance(wanted, str)
+            checked = LazyEncoder(
+                self.name, model.name, model.fingerprint, model.dim, recorded=model.reference, wanted=model
+            )
+            try:
+                report = writer.reembed(checked, progress, keep_old=keep_old)
+            except BaseException:
+                if owned:
+                    model.close()
+                raise
+            self._wanted, self._owns_encoder = model, owned
+            self._retired.append(self._in_use.encoder)
+            self._in_use = self._using(self._reader.spaces()[0])
+            self._writers[0] = writer.using(self._in_use.space, self._in_use.encoder)
+            return report
+
+    async def areembed(self, encoder: EncoderLike | str | None = None, *, keep_old: bool = False) -> ReembedReport:
+        """`reembed` in a thread of the pool of `asearch`."""
+        return await _in_a_thread(partial(self.reembed, encoder, keep_old=keep_old))
+
     def bench(
         self,
         *,
@@ -911,9 +1022,9 @@ class Index:
             self._reader.version()  # raises where the index is closed
             if needs_encoder:
                 _ = self._encoder.model
-            self._writers.append(
-                _index_writer(drivers.find(self.path).open_writer(self.path), self._space, self._encoder)
-            )
+            store = drivers.find(self.path).open_writer(self.path)
+            used = self._current()  # from now on, no other process can switch to another space
+            self._writers.append(_index_writer(store, used.space, used.encoder))
         return self._writers[0]
 
 

@@ -374,6 +374,29 @@ class SalvageReport:
 
 
 @dataclass(frozen=True, slots=True)
+class ReembedReport:
+    """What one call of `reembed` did: the index was encoded with `before`, and is with `encoder`.
+
+    Of its `passages`, `present` had a vector in the new space already, from an interrupted call, and `encoded` got
+    one now. `replaced` is the encoder of an unfinished space that was given up for this one. `removed` and `kept` are
+    the encoders of the other spaces. `cut_tokens` exceeded the encoder's maximum length.
+    """
+
+    index: str
+    encoder: str
+    before: str
+    passages: int
+    encoded: int
+    present: int
+    replaced: str | None = None
+    removed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    cut_tokens: int = 0
+    took_s: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SyncReport:
     """The changes by one run of `index`, and the size of the index afterwards.
 

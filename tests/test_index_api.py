@@ -212,16 +212,16 @@ def test_a_document_that_cannot_be_stored_is_named(index: Index) -> None:
 
 def test_closed_locked_and_foreign_indexes_are_plain_words(index: Index, tmp_path: Path) -> None:
     class Mine(HashingEncoder):
-        name, fingerprint = "mine", "mine-1"
+        name = "mine"
 
-    with Index.create(tmp_path / "custom", encoder=Mine()) as custom:
+    with Index.create(tmp_path / "custom", encoder=Mine(64)) as custom:
         custom.add([Document("a", "b")])
     with (
         Index.open(tmp_path / "custom") as again,
         pytest.raises(NotFound, match=r"Pass its encoder: .*encoder=ENCODER"),
     ):
         again.search("b")
-    with Index.open(tmp_path / "custom", encoder=Mine()) as again:
+    with Index.open(tmp_path / "custom", encoder=Mine(64)) as again:
         assert again.search("b")[0].document == "a"
     with Index.open(index.path) as second, pytest.raises(Locked, match="is being written to by another"):
         second.add([Document("x", "y")])

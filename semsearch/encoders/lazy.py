@@ -127,14 +127,19 @@ class LazyEncoder(BaseEncoder):
         except NotFound as error:
             if self._wanted is not None:
                 raise
+            if found := _with_fingerprint(self.fingerprint):
+                return found
             raise NotFound(
                 f"index {self._index} was built with the encoder {running!r}, which cannot be loaded by name: "
                 f"{error.message}",
-                "Pass its encoder: Index.open(NAME, encoder=ENCODER).",
-                "Search with --mode keyword, or open the index in Python with its encoder.",
+                f"Pass its encoder: Index.open(NAME, encoder=ENCODER). Or encode it again: {self._command('MODEL')}",
+                f"Encode it again with another: {self._command('MODEL')} (until then, search with --mode keyword).",
             ) from error
         if model.fingerprint == self.fingerprint:
             return model
+        if self._wanted is None and (found := _with_fingerprint(self.fingerprint)):
+            model.close()
+            return found
         if self.fingerprint == OWN_VECTORS:
             raise UsageError(
                 f"index {self._index} was built without an encoder, from vectors of your own.",
@@ -143,21 +148,23 @@ class LazyEncoder(BaseEncoder):
             )
         changed = isinstance(running, str) and running == self._recorded
         first = f"{running} has changed since then: restore it" if changed else f"Use the encoder {self.name}"
+        move = f"or encode the index again with {model.name}: {self._command(model.reference)}"
         raise EncoderMismatch(
             self._index,
             built_with=f"{self.name}@{self.fingerprint[:8]}",
             got=f"{model.name}@{model.fingerprint[:8]}",
-            fix=f'{first}, search with mode="keyword", or build the index anew.',
-            command=f"{first}, search with --mode keyword, or build the index anew "
-            f"(semsearch rm {self._index}, then semsearch index).",
+            fix=f'{first}, search with mode="keyword", {move}',
+            command=f"{first}, search with --mode keyword, {move}",
         )
+
+    def _command(self, model: str) -> str:
+        """The command that moves the index to another encoder."""
+        return f"semsearch reembed {self._index} -m {model}"
 
 
 def require_local(index: str, name: str) -> None:
     """Raise NotFound if the encoder `name`, which a restored `index` names, would have to be downloaded."""
-    from semsearch.encoders.encoder import Encoder  # as in `load`
-
-    if not Encoder.is_local(name):
+    if not _encoders().is_local(name):
         raise NotFound(
             f"index {index} was restored from a dump with the encoder {name!r}, which is not on this machine.",
             "If you trust the dump, allow the download with Index.trust().",
@@ -167,6 +174,16 @@ def require_local(index: str, name: str) -> None:
 
 def load(name: str) -> Encoder:
     """The encoder called `name`, run as in the settings. Raises NotFound, UsageError, DeviceUnavailable."""
+    return _encoders().from_settings(name)
+
+
+def _with_fingerprint(fingerprint: str) -> Encoder | None:
+    """An encoder of this machine with the fingerprint, under whatever name: `default` may be another one by now."""
+    name = _encoders().find_local(fingerprint)
+    return None if name is None else load(name)
+
+
+def _encoders() -> type[Encoder]:
     from semsearch.encoders.encoder import Encoder  # 20 ms that a keyword search does not need
 
-    return Encoder.from_settings(name)
+    return Encoder

@@ -16,12 +16,22 @@ from semsearch.errors import SemsearchError, Unreadable, UsageError
 from semsearch.indexing import sources, streams, sync
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.ingest import Ingest
+from semsearch.indexing.reembedding import Reembedder
 from semsearch.indexing.salvage import Salvager
 from semsearch.indexing.sources import SyncOptions
 from semsearch.stores import restored
 from semsearch.stores.protocol import SalvageReader, StoreWriter
 from semsearch.stores.records import Space
-from semsearch.types import Document, EncoderProtocol, JsonObject, Progress, SalvageReport, Skipped, SyncReport
+from semsearch.types import (
+    Document,
+    EncoderProtocol,
+    JsonObject,
+    Progress,
+    ReembedReport,
+    SalvageReport,
+    Skipped,
+    SyncReport,
+)
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -152,6 +162,16 @@ class IndexWriter:
         self._writer.update_vector_index(self._space.id, measured, when="always")
         count = self._reader.counts()["vectors"][self._space.id]
         self._record({**self._reader.recipe(), "backend": "auto", "measured": {"backend": measured, "vectors": count}})
+
+    def reembed(
+        self, encoder: EncoderProtocol, progress: Callable[[Progress], None], *, keep_old: bool
+    ) -> ReembedReport:
+        backend = str(self._reader.recipe().get("backend", "auto"))  # not the one measured for the present vectors
+        return Reembedder(self._writer, encoder, progress).run(backend, keep_old=keep_old)
+
+    def using(self, space: Space, encoder: EncoderProtocol) -> IndexWriter:
+        """The same writer, for another space and its encoder."""
+        return IndexWriter(self._writer, space, encoder)
 
     def trust(self) -> None:
         self._record(restored.adopted(self._reader.recipe()))

@@ -16,9 +16,8 @@ import numpy as np
 
 from semsearch.errors import SemsearchError
 from semsearch.stores.protocol import Dense, StoreReader
-from semsearch.stores.records import Space, StoredPassage
-from semsearch.types import Document, EncoderProtocol, JsonObject, Passage
-from semsearch.utils.passage_context import embedded
+from semsearch.stores.records import Space
+from semsearch.types import EncoderProtocol, JsonObject
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,7 +173,7 @@ def _encoded_again(
     try:
         passages = {found.id: found for found in reader.passages(ids)}  # not those of orphans
         here = [at for at, id_ in enumerate(ids.tolist()) if id_ in passages]
-        texts = [_embedded(passages[id_], context) for id_ in ids[here].tolist()]
+        texts = [passages[id_].embedded(with_context=context) for id_ in ids[here].tolist()]
         before = encoder.truncation.passages
         now = (encoder.backend or encoder).encode(texts, role="passage")
         cut = encoder.truncation.passages - before
@@ -185,9 +184,3 @@ def _encoded_again(
     lowest = round(float(cosines.min(initial=1.0)), 4)
     drift = {"passages": len(texts), "changed": len(moved), "lowest_cosine": lowest, "documents": sorted(set(moved))}
     return {"drift": drift, "truncation": {"passages": len(texts), "truncated": cut}}
-
-
-def _embedded(found: StoredPassage, context: bool) -> str:
-    """The text that is embedded for a stored passage."""
-    passage = Passage(found.start, found.end, found.text, found.page, found.line, found.heading)
-    return embedded(Document(found.document, found.text, title=found.title), passage, with_context=context)

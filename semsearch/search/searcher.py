@@ -139,7 +139,9 @@ class Searcher:
     def _current_state(self) -> _State:
         version, state = self._reader.version(), self._state
         if state is None or state.version != version:
-            space = next(space for space in self._reader.spaces() if space.id == self._space.id)
+            space = next((space for space in self._reader.spaces() if space.id == self._space.id), None)
+            if space is None:
+                raise NotFound(f"index {self._reader.name} has no space {self._space.id} any more.", "Search again.")
             passages = self._reader.counts()["vectors"].get(space.id, 0)
             prefixes = self._reader.recipe().get("bases", {})
             state = self._state = _State(version, space, passages, self._reader.is_updating(), prefixes)

@@ -130,7 +130,7 @@ class StoreReader(Protocol):
         """The reports of the latest runs of `index`, newest first."""
 
     def spaces(self) -> list[Space]:
-        """The spaces of the index, oldest first."""
+        """The spaces of the index: the current one, which searches use, then the others, oldest first."""
 
     # ---- documents and their sources
     def document(self, uri: str) -> Document | None:
@@ -191,6 +191,9 @@ class StoreReader(Protocol):
 
     def vector_ids(self, space: int) -> Ids:
         """The passages that have a vector in this space, ascending."""
+
+    def without_vector(self, space: int, *, after: int = 0, limit: int = -1) -> Ids:
+        """The first `limit` passages above the id `after` that have no vector in this space, ascending."""
 
     def highest_id(self, space: int) -> int:
         """The newest passage that has a vector in this space; 0 for none."""
@@ -279,7 +282,19 @@ class StoreWriter(Protocol):
         """Record how this index is built, in place of the recipe before."""
 
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
-        """The space of an encoder; a new one for an unknown fingerprint."""
+        """The space of an encoder; a new one for an unknown fingerprint. The first one is the current space."""
+
+    def use_space(self, space: int) -> None:
+        """Make a space the current one. Raises NotFound."""
+
+    def drop_space(self, space: int) -> None:
+        """Remove a space with its vectors. Raises NotFound, and UsageError for the current one."""
+
+    def put_vectors(self, space: int, ids: Ids, vectors: Vectors) -> None:
+        """Store vectors (n, d) of n passages in a space, in place of those that they have there.
+
+        Passages that are gone are left out. Raises NotFound, SemsearchError for vectors that do not fit.
+        """
 
     def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
         """Record the null distribution of a space."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, JsonObject, Passage
+from semsearch.utils.passage_context import embedded
 from semsearch.utils.strength import NullDistribution
 from semsearch.utils.vectors import OWN_VECTORS
 
@@ -146,6 +147,11 @@ class StoredPassage:
     title: str | None
     root: str | None
     path: str | None
+
+    def embedded(self, *, with_context: bool) -> str:
+        """The text that is embedded for it, as when it was stored."""
+        passage = Passage(self.start, self.end, self.text, self.page, self.line, self.heading)
+        return embedded(Document(self.document, self.text, title=self.title), passage, with_context=with_context)
 
 
 def text_hash(text: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from semsearch.errors import Corrupt
+from semsearch.stores.other_spaces import KEY as OTHER_SPACES
 from semsearch.types import JsonMapping, JsonObject
 
 KEY = "set_aside"
@@ -24,11 +25,22 @@ def set_aside(recipe: JsonMapping) -> JsonObject:
         raise Corrupt("the dump is damaged: the name of a folder is no text.")
     if not (encoder is None or isinstance(encoder, str)):
         raise Corrupt("the dump is damaged: its encoder is not named by a text.")
-    if encoder is not None and encoder not in SHIPPED and not Path(encoder).is_absolute():
+    if encoder is not None and _is_foreign(encoder):
         apart["encoder"] = encoder
     apart = {key: value for key, value in apart.items() if value}
-    others = {key: value for key, value in recipe.items() if key not in (KEY, "roots")}
-    return {**others, **({KEY: apart} if apart else {})}
+    others = {key: value for key, value in recipe.items() if key not in (KEY, "roots", OTHER_SPACES)}
+    beside = {key: _unnamed(entry) for key, entry in _mapping(recipe, OTHER_SPACES).items() if isinstance(entry, dict)}
+    return {**others, **({OTHER_SPACES: beside} if beside else {}), **({KEY: apart} if apart else {})}
+
+
+def _is_foreign(encoder: object) -> bool:
+    """Whether an encoder might be downloaded."""
+    return not isinstance(encoder, str) or (encoder not in SHIPPED and not Path(encoder).is_absolute())
+
+
+def _unnamed(entry: JsonObject) -> JsonObject:
+    """The entry of a space beside the current one, without the name of an encoder that might be downloaded."""
+    return {**entry, "encoder": ""} if _is_foreign(entry.get("encoder")) else entry
 
 
 def adopted(recipe: JsonMapping) -> JsonObject:
@@ -37,6 +49,13 @@ def adopted(recipe: JsonMapping) -> JsonObject:
     followed = [Path(root["path"]) for root in roots]
     back = [root for root in folders(recipe) if not any(Path(root["path"]).is_relative_to(one) for one in followed)]
     return {**{key: value for key, value in recipe.items() if key != KEY}, "roots": [*roots, *back]}
+
+
+def with_encoder(recipe: JsonMapping, encoder: str) -> JsonObject:
+    """The recipe with an encoder that its owner has chosen, in place of the dump's."""
+    apart = {key: value for key, value in _mapping(recipe, KEY).items() if key != "encoder"}
+    others = {key: value for key, value in recipe.items() if key != KEY}
+    return {**others, "encoder": encoder, **({KEY: apart} if apart else {})}
 
 
 def folders(recipe: JsonMapping) -> list[JsonObject]:

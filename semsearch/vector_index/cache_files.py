@@ -162,9 +162,9 @@ def write(folder: Path, space: int, index: VectorIndex, why: str) -> CacheFile:
     )
 
 
-def sweep(folder: Path, space: int, named: Collection[str]) -> None:
-    """Remove files of a space that are not in `named`: old and unfinished ones, but none that was set aside."""
-    for path in folder.glob(f"vectors-{space}-*"):
+def sweep(folder: Path, named: Collection[str]) -> None:
+    """Remove the files that are not in `named`: old and unfinished ones, but none that was set aside."""
+    for path in folder.glob(FILES):
         if path.name not in named and path.name.endswith((".cache", ".cache.tmp")):
             with suppress(OSError):  # on some systems while a reader has it open: removed the next time
                 path.unlink()

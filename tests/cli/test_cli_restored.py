@@ -104,7 +104,7 @@ def test_the_encoder_of_a_dump_is_not_downloaded_until_it_is_trusted(
     assert "Ships" in cli.ok("query", "ships", "--mode", "keyword", "-n", "copy", "--format", "csv").out
     assert asked == []
     cli.ok("trust", "copy")
-    assert cli("query", "ships", "-n", "copy").code == 3
+    assert "Ships" in cli.ok("query", "ships", "-n", "copy").out  # one of the same fingerprint is on this machine
     assert asked == ["a-stranger/model"]
 
 

@@ -802,6 +802,116 @@ def test_a_space_is_known_by_its_fingerprint(made: tuple[StoreWriter, Space]) ->
     assert writer.reader.highest_id(other.id) == 0 and len(writer.reader.vector_ids(other.id)) == 0
 
 
+def second_space(writer: StoreWriter) -> Space:
+    return writer.add_space("other", "second", 3, {})
+
+
+def test_passages_without_a_vector_in_a_space_are_found_by_asking_for_them(made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    reader, other = writer.reader, second_space(writer)
+    ids = reader.vector_ids(space.id)
+    assert reader.without_vector(space.id).tolist() == []
+    assert reader.without_vector(other.id).tolist() == ids.tolist()
+    writer.put_vectors(other.id, ids[[1, 4]], vectors_of(["a", "b"], 3))
+    left = [key for key in ids.tolist() if key not in ids[[1, 4]]]
+    assert reader.without_vector(other.id).tolist() == left
+    assert reader.without_vector(other.id, after=left[1], limit=2).tolist() == left[2:4]
+    assert reader.counts()["vectors"] == {space.id: 8, other.id: 2}
+    writer.replace([entry("new", "New text")], space.id)
+    assert reader.without_vector(other.id).tolist() == [*left, reader.highest_id(space.id)]
+    with pytest.raises(NotFound):
+        reader.without_vector(99)
+
+
+def test_vectors_put_twice_are_there_once_and_those_of_deleted_passages_not_at_all(
+    made: tuple[StoreWriter, Space],
+) -> None:
+    writer, space = made
+    reader, other = writer.reader, second_space(writer)
+    ids, gone = reader.vector_ids(space.id), reader.passage_ids("d1")
+    writer.delete(["d1"])
+    writer.put_vectors(other.id, ids, vectors_of(["x"] * len(ids), 3))
+    rows = vectors_of([str(key) for key in ids], 3)
+    writer.put_vectors(other.id, ids, rows)
+    there = ~np.isin(ids, gone)
+    found, stored = matrix(reader, other.id)
+    assert found.tolist() == ids[there].tolist()
+    np.testing.assert_allclose(stored, rows[there], atol=1e-3)
+    assert reader.counts()["vectors"] == {space.id: 6, other.id: 6}
+    writer.put_vectors(other.id, gone, vectors_of(["x", "y"], 3))
+    assert reader.counts()["vectors"][other.id] == 6
+    for bad in (vectors_of(["x"], 4), np.full((1, 3), np.nan, np.float32)):
+        with pytest.raises(SemsearchError):
+            writer.put_vectors(other.id, ids[-1:], bad)
+    writer.delete(["d0", "d2", "d3"])
+    assert reader.counts()["vectors"] == {space.id: 0, other.id: 0}
+
+
+def test_search_finds_vectors_that_older_passages_were_given_later(
+    place: Place, made: tuple[StoreWriter, Space]
+) -> None:
+    """Also an open reader that has searched before, and in spite of a vector index without them."""
+    writer, space = made
+    other = second_space(writer)
+    ids = writer.reader.vector_ids(space.id)
+    rows = vectors_of([str(key) for key in ids], 3)
+    with place.driver.open_reader(writer.reader.location) as reader:
+        for step in ([5, 6, 7], [0, 2], [1, 3, 4]):  # the newest first
+            writer.put_vectors(other.id, ids[step], rows[step])
+            there = reader.vector_ids(other.id)
+            for _ in range(2):
+                found = reader.dense(other.id, rows[step], 1).ids[:, 0]
+                assert found.tolist() == ids[step].tolist()
+                assert sorted(reader.dense(other.id, rows[:1], 9).ids[0].tolist()) == [*[-1] * (9 - len(there)), *there]
+                writer.update_vector_index(other.id, "auto", when="always")
+
+
+def test_the_current_space_comes_first_and_cannot_be_dropped(place: Place, made: tuple[StoreWriter, Space]) -> None:
+    writer, space = made
+    other = second_space(writer)
+    third = writer.add_space("third", "third", 2, {})
+    for chosen, order in ((third, [third, space, other]), (other, [other, space, third])):
+        writer.use_space(chosen.id)
+        assert writer.reader.spaces() == order
+        assert [one["id"] for one in writer.reader.info()["spaces"]] == [one.id for one in order]
+        with pytest.raises(UsageError):
+            writer.drop_space(chosen.id)
+    ids = writer.reader.vector_ids(space.id)
+    writer.put_vectors(other.id, ids, vectors_of(["x"] * len(ids), 3))
+    writer.update_vector_index(space.id, "auto", when="always")
+    with place.driver.open_reader(writer.reader.location) as reader:
+        reader.dense(space.id, vectors_of(["x"]), 1)
+        writer.drop_space(space.id)
+        with pytest.raises(NotFound):
+            reader.dense(space.id, vectors_of(["x"]), 1)
+        assert reader.spaces() == [other, third]
+        assert reader.counts()["vectors"] == {other.id: 8, third.id: 0}
+    again = writer.add_space("fingerprint", "stand-in", DIM, {})
+    assert again.id not in (space.id, other.id, third.id)
+    assert writer.reader.verify(silent) == []
+    for missing in (writer.use_space, writer.drop_space):
+        with pytest.raises(NotFound):
+            missing(space.id)
+
+
+def test_a_dump_has_every_space_and_which_is_current(
+    place: Place, made: tuple[StoreWriter, Space], tmp_path: Path
+) -> None:
+    writer, space = made
+    other, third = second_space(writer), writer.add_space("third", "third", 3, {})
+    ids = writer.reader.vector_ids(space.id)
+    writer.put_vectors(other.id, ids, vectors_of(["a"] * len(ids), 3))
+    writer.put_vectors(third.id, ids[2:5], vectors_of(["a", "b", "c"], 3))
+    writer.use_space(other.id)
+    place.driver.dump(writer.reader, tmp_path / "dump", silent)
+    target = place.folder / f"copy-{tmp_path.name}"
+    place.driver.restore(tmp_path / "dump", target, None, silent)
+    with place.driver.open_reader(target) as copy:
+        assert copy.spaces() == [other, space, third]
+        assert copy.without_vector(third.id).tolist() == [*ids[:2], *ids[5:]]
+        assert matrix(copy, space.id)[0].tolist() == ids.tolist()
+
+
 def test_info_has_what_an_index_reports(made: tuple[StoreWriter, Space]) -> None:
     writer, space = made
     writer.set_recipe({"encoder": "x"})

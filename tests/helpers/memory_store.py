@@ -54,15 +54,14 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Stored:
-    """A document with its passages; `number` says when it was stored, row i of `vectors` belongs to `ids[i]`."""
+    """A document with its passages; `number` says when it was stored. `vectors` (d,) are by space and passage."""
 
     number: int
     document: Document
     source: int | None
     ids: tuple[int, ...]
     passages: tuple[Passage, ...]
-    space: int
-    vectors: Vectors
+    vectors: Mapping[tuple[int, int], Vectors]
 
 
 @dataclass
@@ -71,13 +70,14 @@ class State:
 
     documents: dict[str, Stored] = field(default_factory=dict)
     sources: dict[int, Source] = field(default_factory=dict)
-    spaces: dict[int, Space] = field(default_factory=dict)
+    spaces: dict[int, Space] = field(default_factory=dict)  # the current one first
     recipe: JsonObject = field(default_factory=dict)
     runs: list[JsonObject] = field(default_factory=list)
     updating: bool = False
     version: int = 0
     last_number: int = 0  # of documents and sources
     last_passage: int = 0
+    last_space: int = 0
 
     def copy(self) -> State:
         return State(**{name: copy(value) for name, value in vars(self).items()})
@@ -177,9 +177,9 @@ class MemoryReader:
     def counts(self) -> Counts:
         state = self._state()
         vectors = dict.fromkeys(state.spaces, 0)
-        for stored in state.documents.values():
-            vectors[stored.space] += len(stored.ids)
-        return {"documents": len(state.documents), "passages": sum(vectors.values()), "vectors": vectors}
+        for space, _ in (key for stored in state.documents.values() for key in stored.vectors):
+            vectors[space] += 1
+        return {"documents": len(state.documents), "passages": len(state.passages()), "vectors": vectors}
 
     def info(self) -> JsonObject:
         with self.snapshot():
@@ -293,6 +293,11 @@ class MemoryReader:
     def vector_ids(self, space: int) -> Ids:
         return self._matrix(space)[0]
 
+    def without_vector(self, space: int, *, after: int = 0, limit: int = -1) -> Ids:
+        have = set(self._matrix(space)[0].tolist())
+        missing = [key for key in self._state().passages() if key > after and key not in have]
+        return np.array(missing[: None if limit < 0 else limit], dtype=np.int64)
+
     def highest_id(self, space: int) -> int:
         return int(self._matrix(space)[0].max(initial=0))
 
@@ -301,12 +306,10 @@ class MemoryReader:
         state = self._state()
         if space not in state.spaces:
             raise NotFound(f"index {self.name} has no space {space}.")
-        here = [stored for stored in state.documents.values() if stored.space == space]
-        ids = np.array([key for stored in here for key in stored.ids], dtype=np.int64)
-        none = np.zeros((0, state.spaces[space].dim), np.float32)
-        rows = np.concatenate([none, *(stored.vectors for stored in here)])
-        order = np.argsort(ids)
-        return ids[order], rows[order]
+        every = (item for stored in state.documents.values() for item in stored.vectors.items())
+        here = dict(sorted((key, row) for (of, key), row in every if of == space))
+        rows = [np.zeros((0, state.spaces[space].dim), np.float32), *(row[None] for row in here.values())]
+        return np.array(list(here), dtype=np.int64), np.concatenate(rows)
 
     # ---- search
 
@@ -476,8 +479,7 @@ class MemoryWriter:
 
     def replace(self, entries: Sequence[Entry], space: int) -> None:
         with self._change() as state:
-            if space not in state.spaces:
-                raise NotFound(f"index {self._reader.name} has no space {space}.")
+            self._known_space(state, space)
             for entry in {entry.document.id: entry for entry in entries}.values():
                 state.documents.pop(entry.document.id, None)
                 state.last_number += 1
@@ -542,9 +544,41 @@ class MemoryWriter:
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
         with self._change() as state:
             known = [space for space in state.spaces.values() if space.fingerprint == fingerprint]
-            space = known[0] if known else Space(len(state.spaces) + 1, fingerprint, name, dim, _as_json(info))
+            if known:
+                return known[0]
+            state.last_space += 1
+            space = Space(state.last_space, fingerprint, name, dim, _as_json(info))
             state.spaces[space.id] = space
             return space
+
+    def use_space(self, space: int) -> None:
+        with self._change() as state:
+            self._known_space(state, space)
+            others = {key: one for key, one in state.spaces.items() if key != space}
+            state.spaces = {space: state.spaces[space], **dict(sorted(others.items()))}
+
+    def drop_space(self, space: int) -> None:
+        with self._change() as state:
+            self._known_space(state, space)
+            if next(iter(state.spaces)) == space:
+                raise UsageError(f"space {space} is in use.", "Use another one first.")
+            del state.spaces[space]
+            for uri, stored in state.documents.items():
+                others = {key: row for key, row in stored.vectors.items() if key[0] != space}
+                state.documents[uri] = replace(stored, vectors=others)
+
+    def put_vectors(self, space: int, ids: Ids, vectors: Vectors) -> None:
+        with self._change() as state:
+            self._known_space(state, space)
+            rows = vector_checks.check_storable(vectors, len(ids), state.spaces[space].dim, what="a passage")
+            given = dict(zip(np.asarray(ids).tolist(), rows, strict=True))
+            for uri, stored in state.documents.items():
+                here = {(space, key): given[key] for key in stored.ids if key in given}
+                state.documents[uri] = replace(stored, vectors={**stored.vectors, **here})
+
+    def _known_space(self, state: State, space: int) -> None:
+        if space not in state.spaces:
+            raise NotFound(f"index {self._reader.name} has no space {space}.")
 
     def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
         with self._change() as state:
@@ -679,7 +713,8 @@ def _stored(entry: Entry, state: State, space: int) -> Stored:
         raise NotFound(f"there is no source {entry.source}.")
     ids = tuple(range(state.last_passage + 1, state.last_passage + 1 + len(passages)))
     kept = replace(document, metadata=_as_json(document.metadata), marks=tuple(document.marks))
-    return Stored(state.last_number, kept, entry.source, ids, passages, space, vectors.copy())
+    rows = {(space, key): row for key, row in zip(ids, vectors.copy(), strict=True)}
+    return Stored(state.last_number, kept, entry.source, ids, passages, rows)
 
 
 def _as_json(value: Mapping[str, object]) -> JsonObject:
@@ -736,6 +771,7 @@ def _passage(key: int, stored: Stored, passage: Passage, state: State) -> Stored
 def _space_info(space: Space, vectors: int) -> JsonObject:
     encoder = {key: value for key, value in space.info.items() if key != "background"}
     return {
+        "id": space.id,
         "encoder": {**encoder, "name": space.name, "fingerprint": space.fingerprint},
         "dim": space.dim,
         "vectors": vectors,
@@ -748,7 +784,8 @@ def _space_info(space: Space, vectors: int) -> JsonObject:
 
 def _packed(state: State) -> JsonObject:
     documents = [{**vars(one), "document": asdict(one.document), "passages": [asdict(part) for part in one.passages],
-                  "vectors": one.vectors.tolist()} for one in state.documents.values()]  # fmt: skip
+                  "vectors": [[*key, row.tolist()] for key, row in one.vectors.items()]}
+                 for one in state.documents.values()]  # fmt: skip
     sources, spaces = map(asdict, state.sources.values()), map(asdict, state.spaces.values())
     return {**vars(state), "documents": documents, "sources": list(sources), "spaces": list(spaces)}
 
@@ -759,7 +796,7 @@ def _unpacked(packed: JsonObject) -> State:
         marks = tuple(Mark(**mark) for mark in one["document"]["marks"])
         document = Document(**{**one["document"], "marks": marks})
         passages = tuple(Passage(**part) for part in one["passages"])
-        vectors = np.array(one["vectors"], dtype=np.float32).reshape(len(passages), -1)
+        vectors = {(space, key): np.array(row, dtype=np.float32) for space, key, row in one["vectors"]}
         ids = tuple(one["ids"])
         documents[document.id] = Stored(
             **{**one, "document": document, "passages": passages, "ids": ids, "vectors": vectors}

@@ -42,6 +42,7 @@ def size(store: LocalWriter) -> int:
 def test_a_passage_of_one_sentence_takes_at_most_1_3_kb_with_its_vector(folder: Path) -> None:
     store, _ = made(folder)
     space = store.add_space("wide", "wide", WIDTH, {})
+    store.use_space(space.id)
     store.replace(sentences(250, 1), space.id)
     before = size(store)
     count = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.opened import opened, verify
-from helpers.stores import entry, made, source
+from helpers.stores import entry, made, source, vectors_of
 
 from semsearch.stores.local import LocalWriter, open_reader, open_writer, row_checksums, schema
 from semsearch.stores.records import Bookmark
@@ -242,5 +242,13 @@ def test_many_problems_of_a_kind_are_counted_rather_than_listed(store: LocalWrit
 
 def test_a_space_that_is_only_partly_filled_is_no_damage(store: LocalWriter) -> None:
     other = store.add_space("other", "second", 16, {})
-    store.replace([entry("elsewhere", "x")], other.id)
+    ids = store.reader.without_vector(other.id)
+    store.put_vectors(other.id, ids[1:], vectors_of(["x"] * (len(ids) - 1)))
     assert verify(store) == []
+    store.use_space(other.id)
+    assert verify(store) == [f"passage {ids[0]} has no vector."]
+
+
+def test_a_current_space_that_is_not_there_is_found(store: LocalWriter) -> None:
+    store.connection.raw.execute("INSERT INTO meta VALUES ('space', 7)")
+    assert verify(store) == ["the current space, 7, is not there."]

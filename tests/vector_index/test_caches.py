@@ -149,7 +149,8 @@ def test_the_newest_two_files_are_kept_and_no_name_comes_twice(notes: tuple[Loca
 def test_what_a_killed_process_left_is_removed_by_the_next_build(notes: tuple[LocalWriter, Space]) -> None:
     store, space = notes
     left = ["vectors-1-77-aaaaaaaa.cache", "vectors-1-77-bbbbbbbb.cache.tmp"]
-    kept = ["vectors-1-77-cccccccc.cache.corrupt-20250101T000000", "vectors-2-5-dddddddd.cache", "other.cache"]
+    left += ["vectors-2-5-dddddddd.cache"]  # of a space that is gone
+    kept = ["vectors-1-77-cccccccc.cache.corrupt-20250101T000000", "other.cache"]
     for name in left + kept:
         (store.connection.folder / name).write_bytes(b"x")
     row = rebuild(store, space)

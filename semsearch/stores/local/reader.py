@@ -23,7 +23,7 @@ from semsearch.stores.local.full_text.segments import Damaged
 from semsearch.stores.local.integrity import verify
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.row_checksums import first_passage_crc, passage_crc
-from semsearch.stores.local.schema import CHECKSUMS, HASHES, TEXT, document_text
+from semsearch.stores.local.schema import CHECKSUMS, HASHES, SPACES, TEXT, document_text
 from semsearch.stores.local.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
 from semsearch.stores.records import (
@@ -129,7 +129,7 @@ class LocalReader:
                 yield self._db.parsed(report)
 
     def spaces(self) -> list[Space]:
-        sql = "SELECT id, fingerprint, name, dim, info, background, background_count FROM spaces ORDER BY id"
+        sql = f"SELECT id, fingerprint, name, dim, info, background, background_count {SPACES}"
         return [
             Space(row_id, fingerprint, name, dim, self._db.parsed(info), self._null_distribution(packed, count))
             for row_id, fingerprint, name, dim, info, packed, count in self._db.rows(sql)
@@ -297,6 +297,9 @@ class LocalReader:
 
     def vector_ids(self, space: int) -> Ids:
         return SpaceVectors(self._db, space).ids()
+
+    def without_vector(self, space: int, *, after: int = 0, limit: int = -1) -> Ids:
+        return SpaceVectors(self._db, space).missing(after, limit)
 
     def highest_id(self, space: int) -> int:
         return SpaceVectors(self._db, space).highest_id()

@@ -156,6 +156,7 @@ VERSION = len(MIGRATIONS)
 OLDEST = 1  # that is read as it is
 TEXT = """CASE length(body) WHEN 0 THEN
     (SELECT text FROM passages WHERE document = documents.id AND position = 0) ELSE body END"""
+SPACES = "FROM spaces ORDER BY id = (SELECT value FROM meta WHERE key = 'space') DESC, id"  # the current one is first
 HASHES = f"substr(sha256, 1, {HASH}), substr(meta_sha256, 1, {HASH})"
 
 

@@ -32,6 +32,11 @@ PROBES = 32  # stored vectors that `problems` searches for
 SAME = 0.95  # score at which a stored vector has found itself or one with the same text
 
 
+def sweep(connection: Connection) -> None:
+    """Remove the cache files of all spaces that no row names."""
+    cache_files.sweep(connection.folder, {file for (file,) in connection.rows("SELECT file FROM caches")})
+
+
 class SpaceVectors:
     """The vectors of one space, as `VectorSearcher` reads them. Raises NotFound for an unknown space."""
 
@@ -39,10 +44,7 @@ class SpaceVectors:
         self._db = connection
         self._folder = connection.folder
         self._space = space
-        rows = connection.rows("SELECT dim FROM spaces WHERE id = ?", (space,))
-        if not rows:
-            raise NotFound(f"{self._folder} has no space {space}.")
-        self.dim = int(rows[0][0])
+        self.dim = self._recorded("dim")
 
     def version(self) -> int:
         """A counter that every commit raises."""
@@ -50,7 +52,7 @@ class SpaceVectors:
 
     def count(self) -> int:
         """The number of vectors, from a counter."""
-        return int(self._db.rows("SELECT vectors FROM spaces WHERE id = ?", (self._space,))[0][0])
+        return self._recorded("vectors")
 
     def count_after(self, passage: int) -> int:
         """How many of them belong to passages newer than `passage`."""
@@ -64,6 +66,12 @@ class SpaceVectors:
         while rows := self._db.rows(sql, (self._space, int(parts[-1][-1]), IDS_PER_QUERY)):
             parts.append(np.array(rows, dtype=np.int64)[:, 0])
         return np.concatenate(parts)[1:]
+
+    def missing(self, after: int = 0, limit: int = -1) -> Ids:
+        """The first `limit` passages above `after` without a vector, ascending."""
+        sql = """SELECT id FROM passages p WHERE id > ? AND NOT EXISTS
+                 (SELECT 1 FROM vectors v WHERE v.space = ? AND v.passage = p.id) ORDER BY id LIMIT ?"""
+        return np.array([row[0] for row in self._db.rows(sql, (after, self._space, limit))], dtype=np.int64)
 
     def highest_id(self) -> int:
         """The newest passage with a vector; 0 for none."""
@@ -140,10 +148,6 @@ class SpaceVectors:
         complete = [record for record in records if cache_files.is_complete(self._folder, record)]
         return [record for record in records if record not in complete[: CACHES - 1]]
 
-    def sweep(self) -> None:
-        """Remove the cache files that no row names."""
-        cache_files.sweep(self._folder, self._space, {record.file for record in self.caches()})
-
     def problems(self) -> list[str]:
         """Every difference between the caches and the store; empty is good."""
         problems: list[str] = []
@@ -162,6 +166,7 @@ class SpaceVectors:
         newest = next(iter(self.caches()), None)
         encoder = {key: value for key, value in space.info.items() if key != "background"}
         return {
+            "id": space.id,
             "encoder": {**encoder, "name": space.name, "fingerprint": space.fingerprint},
             "dim": space.dim,
             "vectors": self.count(),
@@ -188,6 +193,12 @@ class SpaceVectors:
             yield f"{missing:,} stored vectors are not in it."
         if blind > probed * 0.1:
             yield f"{blind} of {probed} stored vectors do not find themselves."
+
+    def _recorded(self, column: str) -> int:
+        """A number of the space's record. Raises NotFound where there is no such space any more."""
+        for (value,) in self._db.rows(f"SELECT {column} FROM spaces WHERE id = ?", (self._space,)):
+            return int(value)
+        raise NotFound(f"{self._folder} has no space {self._space}.")
 
     def _rows(self, condition: str, *parameters: object) -> list[Row]:
         sql = f"SELECT passage, crc, vector FROM vectors WHERE space = ? AND {condition}"

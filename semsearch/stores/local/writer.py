@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -25,8 +25,9 @@ from semsearch.stores.local.full_text.segments import last_sealed
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.reader import BOOKMARK, LocalReader
 from semsearch.stores.local.row_checksums import COLUMNS, passage_crc
-from semsearch.stores.local.schema import FLOAT16, body, vector_crc
+from semsearch.stores.local.schema import FLOAT16, SPACES, body, vector_crc
 from semsearch.stores.local.space_vectors import SpaceVectors
+from semsearch.stores.local.space_vectors import sweep as sweep_caches
 from semsearch.stores.local.steps import Steps, watched
 from semsearch.stores.records import (
     Bookmark,
@@ -48,7 +49,7 @@ from semsearch.vector_index.cache_files import CacheFile
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import Rebuild
-    from semsearch.types import Metadata, Vectors
+    from semsearch.types import Ids, Metadata, Vectors
     from semsearch.utils.strength import NullDistribution
 
 MOST_RUNS = 100
@@ -86,7 +87,10 @@ class LocalWriter:
         sweep(folder.parent)
         lock = WriterLock(folder)
         with sqlite.on_error(lock.release):
-            return cls(Connection(folder, write=True), lock)
+            connection = Connection(folder, write=True)
+            with suppress(SemsearchError):  # what a run left that was killed; damage is told where it matters
+                sweep_caches(connection)
+            return cls(connection, lock)
 
     def close(self) -> None:
         """Fold the log into the file, close the files and release the lock. Every later call raises SemsearchError."""
@@ -207,6 +211,42 @@ class LocalWriter:
             self._db.renew_checksum("spaces", "fingerprint = ?", fingerprint)
             return next(space for space in self.reader.spaces() if space.fingerprint == fingerprint)
 
+    def use_space(self, space: int) -> None:
+        with self.transaction():
+            self._known_spaces(space)
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('space', ?)", (space,))
+
+    def drop_space(self, space: int) -> None:
+        with self.transaction():
+            if self._known_spaces(space)[0] == space:
+                raise UsageError(f"space {space} of {self._db.folder} is in use.", "Use another one first.")
+            for table, key in (("vectors", "space"), ("caches", "space"), ("spaces", "id")):
+                self._db.execute(f"DELETE FROM {table} WHERE {key} = ?", (space,))
+        self.reader.close_cache(space)
+        if not self._db.is_writing:  # else the cache files stay until the next writer is opened
+            sweep_caches(self._db)
+
+    def _known_spaces(self, space: int) -> list[int]:
+        """The ids of all spaces, the current one first. Raises NotFound unless `space` is among them."""
+        known = [each for (each,) in self._db.rows(f"SELECT id {SPACES}")]
+        if space not in known:
+            raise NotFound(f"{self._db.folder} has no space {space}.")
+        return known
+
+    def put_vectors(self, space: int, ids: Ids, vectors: Vectors) -> None:
+        here = SpaceVectors(self._db, space)
+        rows = check_storable(vectors, len(ids), here.dim, what="a passage")
+        with self.transaction():
+            there = here.existing(ids)
+            passages = np.asarray(ids, dtype=np.int64)[there].tolist()
+            before = f"DELETE FROM vectors WHERE space = ? AND passage {_THESE}"
+            replaced = self._db.execute(before, (space, json.dumps(passages)))
+            self._insert_vectors(space, passages, rows[there])
+            self._count_vectors(space, len(passages) - replaced)
+            for record in here.caches():
+                if record.highest_id >= min(passages, default=record.highest_id + 1):  # it would never find them
+                    self.drop_cache(record.id)
+
     def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
         packed = np.asarray(measured.quantiles, dtype="<f8").tobytes()
         with self.transaction():
@@ -230,7 +270,7 @@ class LocalWriter:
             for record in vectors.outdated_caches():
                 self.drop_cache(record.id)
             self.add_cache(built)
-        vectors.sweep()
+        sweep_caches(self._db)
 
     def _seal(self) -> None:
         """Bring the postings of frequent words up to date, a segment in each transaction."""

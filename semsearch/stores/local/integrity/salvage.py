@@ -82,10 +82,11 @@ class Salvage:
         return dict(self._parsed("recipe", rows or (), lambda key, value: (key, json.loads(value))))
 
     def space(self) -> Space | None:
-        """The space of the index; None where its record is damaged."""
+        """The current space of the index; None where its record is damaged."""
         rows = self._rows("spaces", "id, fingerprint, name, dim, info", self._is_sound("spaces"))
-        made = self._parsed("spaces", rows, _space)
-        return next(made, None)
+        made = {space.id: space for space in self._parsed("spaces", rows, _space)}
+        current = self._read("SELECT value FROM meta WHERE key = 'space'")
+        return made.get(current[0][0]) if current else next(iter(made.values()), None)
 
     def _sources(self) -> dict[int, Source]:
         rows = self._rows("sources", "root, path, mtime_ns, size, sha256, loader, id", self._is_sound("sources"))

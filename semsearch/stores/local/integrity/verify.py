@@ -22,7 +22,7 @@ from semsearch.stores.local.connection import Connection, Row
 from semsearch.stores.local.integrity import full_text_check, postings_check
 from semsearch.stores.local.integrity.ahead import Ahead
 from semsearch.stores.local.row_checksums import COLUMNS
-from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, HASHES, TEXT, document_text, vector_crc
+from semsearch.stores.local.schema import CHECKSUMS, FLOAT16, HASHES, SPACES, TEXT, document_text, vector_crc
 from semsearch.stores.local.steps import Steps, watched
 from semsearch.stores.records import meta_hash, stable_id, text_hash
 from semsearch.types import Progress
@@ -175,9 +175,10 @@ def _vectors(store: Connection, steps: Steps) -> Iterator[str]:
                 yield f"the vector of passage {passage} has {len(blob)} bytes where {name} makes {width}."
             elif vector_crc(passage, blob) != crc:
                 yield f"the vector of passage {passage} in the space of {name} is damaged."
+    current = store.raw.execute(f"SELECT id {SPACES} LIMIT 1").fetchone() or (None,)
     sql = """SELECT id FROM passages p WHERE NOT EXISTS
-             (SELECT 1 FROM vectors v WHERE v.space IN (SELECT id FROM spaces) AND v.passage = p.id)"""
-    for (passage,) in store.raw.execute(sql):
+             (SELECT 1 FROM vectors v WHERE v.space = ? AND v.passage = p.id)"""
+    for (passage,) in store.raw.execute(sql, current):
         yield f"passage {passage} has no vector."
 
 
@@ -221,6 +222,9 @@ def _records(store: Connection, _: Steps) -> Iterator[str]:
         quantiles = np.frombuffer(packed[: len(packed) // 8 * 8], "<f8")
         if len(packed) % 8 or not (np.abs(quantiles) <= 1.01).all():
             yield f"the null distribution of {name} is damaged."
+    sql = "SELECT value FROM meta WHERE key = 'space' AND value NOT IN (SELECT id FROM spaces)"
+    for (space,) in store.raw.execute(sql):
+        yield f"the current space, {space}, is not there."
     sql = """SELECT file FROM caches WHERE instr(file, '/') OR instr(file, char(92))
              OR highest_id > (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'passages')"""
     for (file,) in store.raw.execute(sql):

@@ -1,0 +1,210 @@
+"""Re-encoding of an index: every passage gets a vector of another encoder, in a space beside the current one.
+
+passages without a vector in the new space → encoder.encode(role="passage") → writer.put_vectors(…), a batch a commit
+→ vector index and null distribution of the new space → one commit that switches to it → the other spaces are removed
+
+Until the switch nothing that a search reads has changed. A run that was interrupted is continued by the next one with
+the same encoder: what lacks a vector is found by asking the store for it, so that documents which other runs add,
+change or delete in between are right too. The recipe names the spaces beside the current one under `KEY`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from semsearch.errors import EncodingFailed
+from semsearch.indexing import halving, null_distribution
+from semsearch.indexing.ahead import Ahead, Encoded
+from semsearch.indexing.ingest import AHEAD_CHARACTERS, BATCH
+from semsearch.stores import restored
+from semsearch.stores.other_spaces import KEY, OtherSpace, other_spaces, recorded
+from semsearch.stores.protocol import StoreReader, StoreWriter
+from semsearch.stores.records import Space
+from semsearch.types import EncoderProtocol, JsonObject, Progress, ReembedReport
+
+if TYPE_CHECKING:
+    from semsearch.types import Ids
+
+READ_AT_ONCE = 16  # passages: without splitting, each may be a document of megabytes
+LISTED = 20  # documents that an error names
+
+
+class _Batch(NamedTuple):
+    """Passages that one transaction gives their vectors."""
+
+    ids: Sequence[int]
+    documents: Sequence[str]
+    texts: Sequence[str]
+    encoding: Future[Encoded] | None  # in another thread
+
+
+class Reembedder:
+    """Re-encodes the index of `writer` with `encoder`. Memory is bounded by two batches of AHEAD_CHARACTERS."""
+
+    def __init__(self, writer: StoreWriter, encoder: EncoderProtocol, progress: Callable[[Progress], None]) -> None:
+        self._writer, self._reader, self._encoder = writer, writer.reader, encoder
+        self._progress = progress
+        self._encoded = 0
+        self._failed: dict[str, str] = {}  # document -> the reason
+
+    def run(self, backend: str, *, keep_old: bool) -> ReembedReport:
+        """Encode what lacks a vector, switch, and remove the other spaces unless `keep_old`.
+
+        Raises EncodingFailed, before the switch, if the encoder fails at some of the texts.
+        """
+        began, truncated = time.monotonic(), self._encoder.truncation.tokens
+        before, replaced = self._reader.spaces()[0], self._replaced()
+        space = self._begun(before)
+        present = self._reader.counts()["vectors"][space.id]
+        self._encode_missing(space)
+        if self._failed:
+            self._refuse(before)
+        warnings = self._derive(space, backend)
+        self._switch(before, space)
+        removed = [] if keep_old else self._drop([one for one in self._reader.spaces() if one.id != space.id])
+        return ReembedReport(
+            self._reader.name,
+            encoder=space.name,
+            before=before.name,
+            passages=self._reader.counts()["passages"],
+            encoded=self._encoded,
+            present=present,
+            replaced=replaced,
+            removed=tuple(removed),
+            kept=tuple(one.name for one in self._reader.spaces()[1:]),
+            cut_tokens=self._encoder.truncation.tokens - truncated,
+            took_s=round(time.monotonic() - began, 3),
+            warnings=tuple(warnings),
+        )
+
+    def _replaced(self) -> str | None:
+        """Remove the space that a run with another encoder has begun; the name of its encoder, None for none."""
+        beside = other_spaces(self._reader)
+        unfinished = [one.space for one in beside if not one.complete]
+        gone = self._drop([one for one in unfinished if one.fingerprint != self._encoder.fingerprint])
+        return gone[0] if gone else None
+
+    def _begun(self, current: Space) -> Space:
+        """The space to fill, on record as unfinished unless it is there already."""
+        model = self._encoder
+        with self._writer.transaction():
+            space = self._writer.add_space(model.fingerprint, model.name, model.dim, dict(model.info))
+            if space.id != current.id:
+                recipe = self._reader.recipe()
+                entry = {"encoder": model.reference, "complete": False}
+                self._record({**recipe, KEY: {**recorded(recipe), str(space.id): entry}})
+        return space
+
+    def _record(self, recipe: JsonObject) -> None:
+        if not recipe.get(KEY):
+            recipe = {key: value for key, value in recipe.items() if key != KEY}
+        if recipe != self._reader.recipe():
+            self._writer.set_recipe(recipe)
+
+    # ---- the vectors
+
+    def _encode_missing(self, space: Space) -> None:
+        """Encode a batch in another thread, where that is possible, while the one before is committed."""
+        ahead, waiting = Ahead(self._encoder), list[_Batch]()
+        self._report(space)
+        try:
+            for ids, documents, texts in self._missing(space):
+                waiting.append(_Batch(ids, documents, texts, ahead.start(texts) if ahead.possible() else None))
+                if len(waiting) > 1:
+                    self._commit(space, waiting.pop(0))
+            for batch in waiting:
+                self._commit(space, batch)
+        finally:
+            ahead.close()
+
+    def _missing(self, space: Space) -> Iterator[tuple[list[int], list[str], list[str]]]:
+        """Ids, documents and texts of the passages without a vector, a batch at a time."""
+        context = bool(self._reader.recipe().get("context", False))
+        ids, documents, texts, characters = list[int](), list[str](), list[str](), 0
+        for piece in _pieces(self._reader, space):
+            for found in self._reader.passages(piece):
+                ids.append(found.id)
+                documents.append(found.document)
+                texts.append(found.embedded(with_context=context))
+                characters += len(texts[-1])
+            if len(ids) >= BATCH or characters >= AHEAD_CHARACTERS:
+                yield ids, documents, texts
+                ids, documents, texts, characters = [], [], [], 0
+        if ids:
+            yield ids, documents, texts
+
+    def _commit(self, space: Space, batch: _Batch) -> None:
+        rows, failed = batch.encoding.result() if batch.encoding else halving.encode(self._encoder, batch.texts)
+        self._failed |= {batch.documents[at]: reason for at, reason in failed.items()}
+        good = [at for at in range(len(batch.ids)) if at not in failed]
+        if good:
+            self._writer.put_vectors(space.id, np.array(batch.ids, dtype=np.int64)[good], rows[good])
+        self._encoded += len(good)
+        self._report(space, batch.documents[-1])
+
+    def _report(self, space: Space, item: str = "") -> None:
+        counts = self._reader.counts()
+        self._progress(Progress(counts["vectors"][space.id], counts["passages"], "passages", item, self._encoded))
+
+    def _refuse(self, before: Space) -> None:
+        """Raise the error for documents at which the encoder fails. Their passages are tried again by the next run."""
+        some = "; ".join(f"{name} ({reason.rstrip('.')})" for name, reason in list(self._failed.items())[:LISTED])
+        more = f"; and {len(self._failed) - LISTED:,} more" if len(self._failed) > LISTED else ""
+        raise EncodingFailed(
+            f"the encoder {self._encoder.name} fails at {len(self._failed):,} documents of {self._reader.name}, so the "
+            f"index still uses {before.name}, with all of its documents: {some}{more}.",
+            "Change or delete these documents, or choose another encoder, and run this again: "
+            "the other passages are encoded and stay so.",
+        )
+
+    # ---- the switch
+
+    def _derive(self, space: Space, backend: str) -> list[str]:
+        """Build the vector index and measure the null distribution, where that is due; warnings."""
+        self._report(space, "building the vector index")
+        self._writer.update_vector_index(space.id, backend)
+        if null_distribution.is_due(self._reader, space):
+            try:
+                null_distribution.measure(self._writer, space, self._encoder)
+            except EncodingFailed as error:
+                return [f"hits have no strength, because it could not be measured: {error}"]
+        return []
+
+    def _switch(self, before: Space, space: Space) -> None:
+        """Make the space the current one, and the one before a complete one beside it, in one commit."""
+        with self._writer.transaction():
+            recipe = restored.with_encoder(self._reader.recipe(), self._encoder.reference)
+            beside = {key: entry for key, entry in recorded(recipe).items() if key != str(space.id)}
+            if space.id != before.id:
+                old = self._reader.recipe().get("encoder", "default")
+                beside[str(before.id)] = {"encoder": old, "complete": True}
+                recipe.pop("measured", None)  # the fastest vector index for other vectors
+                self._writer.use_space(space.id)
+            self._record({**recipe, KEY: beside})
+
+    def _drop(self, spaces: Sequence[Space]) -> list[str]:
+        """Remove spaces, and what the recipe says of them; the names of their encoders."""
+        for space in spaces:
+            self._writer.drop_space(space.id)
+            recipe = self._reader.recipe()
+            left = {key: entry for key, entry in recorded(recipe).items() if key != str(space.id)}
+            self._record({**recipe, KEY: left})
+        return [space.name for space in spaces]
+
+
+def unfinished(reader: StoreReader) -> OtherSpace | None:
+    """The space that an interrupted run has begun."""
+    return next((one for one in other_spaces(reader) if not one.complete), None)
+
+
+def _pieces(reader: StoreReader, space: Space) -> Iterator[Ids]:
+    """The passages without a vector in a space, a few at a time."""
+    after = 0
+    while len(ids := reader.without_vector(space.id, after=after, limit=BATCH)):
+        after = int(ids[-1])
+        yield from (ids[at : at + READ_AT_ONCE] for at in range(0, len(ids), READ_AT_ONCE))
