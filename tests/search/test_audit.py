@@ -40,7 +40,7 @@ def test_recall_is_that_of_searches_with_filters_and_without(many: Path) -> None
         found = index.audit(sample=40)
     assert not found["exact"] and found["plan"]["backend"].startswith("compressed")
     assert (found["queries"], found["k"]) == (40, 10)
-    assert 0.97 <= found["recall_filtered"] <= 1 and 0.97 <= found["recall"] <= 1
+    assert 0.95 <= found["recall_filtered"] <= 1 and 0.95 <= found["recall"] <= 1
     assert [(one["share"], one["exact"]) for one in found["filters"]] == [(0.5, False), (0.05, True), (0.001, True)]
     assert found["filters"][0]["recall"] == found["recall_filtered"]
     assert [one["recall"] for one in found["filters"][1:]] == [None, None]

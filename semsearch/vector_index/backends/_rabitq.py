@@ -15,6 +15,7 @@ from math import isqrt, log
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import faiss
+import numpy as np
 
 from semsearch.errors import SemsearchError
 from semsearch.vector_index.backends import _file
@@ -24,13 +25,14 @@ from semsearch.vector_index.backends._tuning import FILTERED, Truth
 if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
-TARGET = 0.965  # recall@10 among the candidates of the queries to tune with; others had 0.97 to 0.98
-FILTERED_TARGET = 0.95  # the same with a filter
+TARGET = 0.975  # recall@10 among the candidates, of the queries to tune with
+FILTERED_TARGET = 0.955  # the same with a filter
 CANDIDATES = (100, 150, 200, 300, 400, 600, 1_000)  # of the one-bit codes
 CELLS = tuple(sorted({step << power for step in (4, 6) for power in range(15)}))  # 4, 6, 8, 12, 16, 24 …
 CELLS_PER_ROOT = 2  # cells for each sqrt(n): half as many scan a third more codes, twice as many train for long
 POINTS_PER_CELL = 40  # to train with; FAISS wants at least 39
 ROUNDS = 8  # of k-means
+AT_ONCE = 20  # queries of tuning; with every cell each takes 4 d bytes a cell, 3 MB at a million vectors
 
 
 class RabitqBackend(FaissBackend):
@@ -65,16 +67,18 @@ class RabitqBackend(FaissBackend):
         some, _ = self._bitmap(truth.filtered())
         cells, filtered = self._fewest(truth, TARGET), self._fewest(truth, FILTERED_TARGET, some)
         codes = len(self) / self._every()
-        cost = {count: (cells[count] + filtered[count]) * codes + 2 * count * self.per_candidate for count in cells}
+        both = cells.keys() & filtered.keys()
+        cost = {count: (cells[count] + filtered[count]) * codes + 2 * count * self.per_candidate for count in both}
         best = min(cost, key=cost.__getitem__)
         return {"cells": cells[best], "filtered_cells": max(cells[best], filtered[best]), "candidates": best}
 
     def _fewest(self, truth: Truth, target: float, selected: Any = None) -> dict[int, int]:
-        """For each number of candidates, the fewest cells that reach the recall `target`; all cells if none do."""
+        """For each number of candidates that reaches the recall `target`, the fewest cells; all cells for the most."""
         counts, every = sorted({min(count, len(self)) for count in CANDIDATES}), self._every()
-        fewest = dict.fromkeys(counts, every)
-        for cells in [step for step in reversed(CELLS) if step < every]:
-            positions = self.probed(truth.queries, counts[-1], cells, selected)[1]
+        fewest = {counts[-1]: every}
+        for cells in (every, *(step for step in reversed(CELLS) if step < every)):
+            blocks = np.array_split(truth.queries, len(truth.queries) // AT_ONCE)
+            positions = np.concatenate([self.probed(block, counts[-1], cells, selected)[1] for block in blocks])
             recalls = {count: truth.recall(positions[:, :count], filtered=selected is not None) for count in counts}
             reached = [count for count in counts if recalls[count] >= target]
             if not reached:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
 SEED = 20240  # any fixed number: the same vectors give the same index
-QUERIES = 100
+QUERIES = 200
 NEIGHBOURS = 10
 FILTERED = 20  # every so many-th vector is in the smaller set
 

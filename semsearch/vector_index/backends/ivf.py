@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FEW = 1_000  # vectors; fewer do not show the range of a dimension
 RANGE = 3.0  # standard deviations to each side; what is outside is cut off
-SPARE = 10  # hits beyond those wanted, which exact cosines order
+SPARE = 20  # hits beyond those wanted, which exact cosines order
 
 
 class Backend(RabitqBackend):
