@@ -22,7 +22,7 @@ PACKAGES = ("semsearch", "semsearch.prompts", "semsearch.evaluation", "semsearch
 TYPES = {
     "semsearch.types": (
         *("Passage", "Mark", "Skipped", "Facet", "VectorSample", "TruncationStats", "QueryFields"),
-        *("EncoderLike", "EncoderProtocol"),
+        *("EncoderLike", "EncoderProtocol", "RerankerLike"),
     ),
     "semsearch.encoders.encoder": ("OutputOptions",),
     "semsearch.search.snippets": ("Snippet",),
@@ -34,8 +34,20 @@ TYPES = {
     "semsearch.evaluation.templates.greedy_search": ("Candidate",),
     "semsearch.evaluation.templates.grids": ("TemplateGrid",),
     "semsearch.models.bundle": ("Bundle",),
+    "semsearch.models.rerankers.manifest": ("RerankerBundle", "Calibration"),
+    "semsearch.encoders.rerankers.runtime": ("Logits",),
 }
-WITH_METHODS = ("Index", "Encoder", "Results", "EncoderLike", "EncoderProtocol", "Prompt", "Template")
+WITH_METHODS = (
+    "Index",
+    "Encoder",
+    "Reranker",
+    "Results",
+    "EncoderLike",
+    "EncoderProtocol",
+    "RerankerLike",
+    "Prompt",
+    "Template",
+)
 INTRODUCTION = """# Python API
 
 Written by `scripts/api_reference.py`: change the docstrings or `docs/api/`, not this page. Letters in shapes: `n` texts

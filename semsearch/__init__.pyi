@@ -7,6 +7,7 @@ from .chunking.splitter import Splitter as Splitter
 from .documents.loaders import Fields as Fields
 from .documents.walk import Rules as Rules
 from .encoders.encoder import Encoder as Encoder
+from .encoders.rerankers.reranker import Reranker as Reranker
 from .errors import BadFilter as BadFilter
 from .errors import Corrupt as Corrupt
 from .errors import DeviceUnavailable as DeviceUnavailable

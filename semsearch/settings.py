@@ -4,8 +4,9 @@ Order: flag > environment (SEMSEARCH_HOME, SEMSEARCH_MODEL …) > ./semsearch.to
 default. An unknown key or a value of the wrong type is an error that names the file.
 
 A ./semsearch.toml may have come with a folder from somebody else, so it cannot affect anything outside that folder:
-`home` must be below it, `model` must be a plain name (or NAME#TEMPLATE, with a template of the library), `offline` can
-only be switched on, the limits on reading a file (`read_…`) can only be lowered, and the embedding cache cannot be set.
+`home` must be below it, `model` and `reranker` must be plain names (or NAME#TEMPLATE, with a template of the library),
+`offline` can only be switched on, the limits on reading a file (`read_…`) can only be lowered, and the embedding cache
+cannot be set.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Settings:
     mode: str = "hybrid"
     cache: Path | None = None
     embedding_cache_mb: int = 1024
+    reranker: str = "default"
     offline: bool = False
     read_seconds: int = 30
     read_memory_mb: int = 1024
@@ -177,7 +179,7 @@ def _check_project(key: str, value: object, file: Path) -> None:
     refused = (
         key in ("cache", "embedding_cache_mb")
         or (key == "home" and not (folder / str(value)).resolve().is_relative_to(folder))
-        or (key == "model" and re.fullmatch(r"\w[\w.-]*(#\w[\w-]*)?", str(value)) is None)
+        or (key in ("model", "reranker") and re.fullmatch(r"\w[\w.-]*(#\w[\w-]*)?", str(value)) is None)
         or (key == "offline" and value is False)
         or (key.startswith("read_") and isinstance(value, int) and value > getattr(Settings(), key))
     )
@@ -232,6 +234,7 @@ def _matching(pattern: str) -> Callable[[object], str]:
 _CHECKS: dict[str, tuple[str, Callable[[object], object]]] = {
     "home": ("a folder", _path),
     "model": ("the name or the folder of a model, or MODEL#TEMPLATE", _matching(r".+")),
+    "reranker": ("the name or the folder of a reranker", _matching(r".+")),
     "device": ("auto, cpu, cuda or cuda:N", _matching(r"auto|cpu|cuda(:\d+)?")),
     "threads": ("an integer, or 0 for all cores", _integer(0)),
     "k": ("an integer of 1 or more", _integer(1)),

@@ -98,6 +98,9 @@ class Query:
     `more`, `less`: (text, weight) pairs that pull the query towards or away from a meaning. `like`: passage
     ids, or document ids. `must`: words that a passage has to contain. `offset` hits are left out: a second
     page of ten has offset 10.
+
+    `rerank` is a reranker, or the name of one as for `Reranker.load`: it reads the first `rerank_depth` hits again,
+    each together with `text`. Its judgement counts `rerank_weight`, 1 to order them by it alone.
     """
 
     text: str = ""
@@ -114,6 +117,9 @@ class Query:
     group: Group = "document"
     exact: bool = False
     offset: int = 0
+    rerank: str | RerankerLike | None = None
+    rerank_depth: int = 30
+    rerank_weight: float = 0.4
 
 
 class QueryFields(TypedDict, total=False):
@@ -136,6 +142,9 @@ class QueryFields(TypedDict, total=False):
     group: Group
     exact: bool
     offset: int
+    rerank: str | RerankerLike | None
+    rerank_depth: int
+    rerank_weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +155,8 @@ class Hit:
     `strength` in 0..1 is the chance that the hit is better than the best hit of a question that this index cannot
     answer; None where no cosine was computed, and in an index without an encoder. `match` is the word for it: strong
     (at least 0.99), likely (0.9), weak; none in an answer without a good match. `text` is the passage,
-    `document_text[start:end]`.
+    `document_text[start:end]`. `rerank` in 0..1 is the chance that it answers the query, as a reranker that has read
+    both says; None for a hit that was not read again.
     """
 
     rank: int
@@ -167,6 +177,7 @@ class Hit:
     near_copies: tuple[str, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
     match: Match = "none"
+    rerank: float | None = None
 
 
 class Pair(NamedTuple, Generic[T]):
@@ -300,6 +311,19 @@ class EncoderProtocol(EncoderLike, Protocol):
 
     def close(self) -> None:
         """Close the files that are open."""
+
+
+class RerankerLike(Protocol):
+    """A reranker: `semsearch.Reranker`, or one of your own."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same query and passage would get another score."""
+
+    def score(self, query: str, passages: Sequence[str], /) -> Sequence[float] | NDArray[np.float64]:
+        """n passages -> (n,) in 0 … 1, in their order: the chance that each answers `query`."""
 
 
 class VectorIndex(Protocol):

@@ -44,6 +44,7 @@ PLUGINS = {
     "Vector index back ends do not know each other": "semsearch.vector_index.backends",
     "Training objectives do not know each other": "semsearch.training.objectives",
     "Encoder methods do not know each other": "semsearch.models.methods",
+    "Runtimes of rerankers do not know each other": "semsearch.encoders.rerankers.runtimes",
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typer.utils import get_params_from_function
 
 from semsearch.cli.output import console
 
+OPTIONAL = {"--rerank": "default"}  # options whose value may be left out, and the value that they then have
 GLOBAL = ("home", "offline", "quiet", "verbose")  # global options that may also follow the command
 TABLE = {  # name: (module.function, or module.group, the first line of its help)
     "index": ("indexes.index_command.index", "Index files, or update an index."),
@@ -47,7 +48,7 @@ TABLE = {  # name: (module.function, or module.group, the first line of its help
     "eval": ("evaluate.index_measures.eval_", "Measure an index on your own queries and relevance judgements."),
     "doctor": ("doctor.doctor.doctor", "Check this installation. Exit 1 if something is broken."),
     "config": ("config_command.config", "Show every setting, its value and its origin."),
-    "models": ("encoders.models_command.models", "List, inspect, download and remove encoders."),
+    "models": ("encoders.models_command.models", "List, inspect, download and remove encoders and rerankers."),
     "ui": ("ui_command.ui", "Open the browser pages: search, compare sentences, inspect indexes."),
     "train": ("train.train_command.train", "Train an encoder on your own text."),
     "export": ("encoders.export_command.export", "Export MODEL for ONNX Runtime, which needs no PyTorch."),
@@ -61,6 +62,19 @@ EVAL = {  # what may follow `eval`, as above
     "tokens": ("evaluate.layer_commands.tokens", "Show how much each token contributes to a sentence's vector."),
     "table": ("evaluate.table_command.table", "Make Markdown tables from the runs that --report wrote."),
 }
+
+
+def with_values(args: Sequence[str]) -> Iterator[str]:
+    """The arguments with the value of each option of OPTIONAL that has none: it is last, or an option follows.
+
+    >>> list(with_values(["kettle", "--rerank", "-k", "3"]))
+    ['kettle', '--rerank=default', '-k', '3']
+    """
+    plain = False
+    for at, argument in enumerate(args):
+        plain = plain or argument == "--"
+        alone = args[at + 1 : at + 2] == [] or args[at + 1].startswith("-")
+        yield f"{argument}={OPTIONAL[argument]}" if argument in OPTIONAL and alone and not plain else argument
 
 
 class Root(TyperGroup):
@@ -90,6 +104,10 @@ class Command(TyperCommand):
                 hidden.hidden = True
                 own = [*own, hidden]
         return own
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Options whose value is left out get it here, as typer has none of that kind."""
+        return super().parse_args(ctx, list(with_values(args)))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Typer declares the help of an argument before click, from 8.5 on, sets it to None."""

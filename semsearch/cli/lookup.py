@@ -124,6 +124,12 @@ def load_encoder(options: Options, model: str | None, encoder: EncoderOptions) -
     )
 
 
+def load_reranker(name: str, device: str | None) -> semsearch.Reranker:
+    """The reranker of a name and the settings."""
+    chosen = settings.load({"device": device})
+    return semsearch.Reranker.load(name, device=chosen.device, threads=chosen.threads)
+
+
 def load_encoders(
     options: Options, models: Sequence[str] | None, encoder: EncoderOptions
 ) -> Iterator[tuple[str, semsearch.Encoder]]:

@@ -52,6 +52,7 @@ def flag(name: str, text: str, *more: str) -> Any:
 WHICH_INDEX = "Name or path of the index; optional where only one exists."
 PATHS = "Only documents whose path matches this glob, as 'notes/**/*.md': * stops at /, ** does not."
 ENCODERS = "a name from `models list`, a folder or hf:owner/name, each also with #TEMPLATE."
+RERANKERS = "a name from `models list`, a folder or hf:owner/name."
 TEMPLATES = "a name from `templates list`, a TOML file, or a text that contains [X]."
 NameOption = Annotated[str | None, value("NAME", WHICH_INDEX, "-n", "--name", autocompletion=complete_index)]
 NameArgument = Annotated[

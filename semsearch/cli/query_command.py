@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from semsearch import settings
 from semsearch.cli.lookup import open_index, parse_id, use_device
 from semsearch.cli.options import (
     PATHS,
+    RERANKERS,
     DeviceOption,
     JsonFlag,
     NameOption,
@@ -25,7 +27,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console, hit_formats
 from semsearch.errors import UsageError
-from semsearch.types import Group, Mode, Query, Results
+from semsearch.types import Group, JsonObject, Mode, Query, Results
 
 MOST_READ = 10_000_000  # characters from stdin, which is more than a query may have: the rest is left
 BATCH_SIZE = 64  # queries of a batch file that are searched together; the first answers need not wait for all
@@ -92,6 +94,29 @@ class HitOptions:
             raise typer.Exit(1)
 
 
+PLAIN = Query()
+
+
+@dataclass(frozen=True, slots=True)
+class RerankOptions:
+    """The options of reading the first hits again."""
+
+    rerank: Annotated[
+        str | None,
+        value("[MODEL]", f"Read the first hits again with a reranker: {RERANKERS}  [default: of the settings]"),
+    ] = None
+    depth: Annotated[int, value("N", "Hits that the reranker reads.", "--rerank-depth")] = PLAIN.rerank_depth
+    weight: Annotated[
+        float, value("W", "Weight of its judgement: 1 orders by it alone, 0 not at all.", "--rerank-weight")
+    ] = PLAIN.rerank_weight
+
+    def fields(self) -> JsonObject:
+        """The fields of a query. Raises UsageError for a depth or a weight without a reranker."""
+        if self.rerank is None and (self.depth, self.weight) != (PLAIN.rerank_depth, PLAIN.rerank_weight):
+            raise UsageError("--rerank-depth and --rerank-weight are options of --rerank.", "Pass --rerank [MODEL].")
+        return {"rerank": self.rerank, "rerank_depth": self.depth, "rerank_weight": self.weight}
+
+
 @option_groups
 def query(
     ctx: typer.Context,
@@ -108,6 +133,7 @@ def query(
     must: Annotated[list[str] | None, value("WORD", "Only passages that contain this word; repeatable.")] = None,
     like: Annotated[list[str] | None, value("ID|FILE", "Search for text like this passage, document or file.")] = None,
     batch: Annotated[str | None, value("FILE", "File of queries: one per line, id<TAB>text, or JSON lines.")] = None,
+    again: RerankOptions,
     hits: HitOptions,
 ) -> None:
     """Find the passages closest in meaning to TEXT."""
@@ -118,6 +144,7 @@ def query(
         less=tuple(_weighted(one, "--less") for one in less or ()),
         must=tuple(map(_word, must or ())),
         like=tuple(parse_id(one) for one in like or ()),
+        **again.fields(),
     )
     hits.answer(ctx.obj, _queries(text, batch, plain), batch=batch is not None)
 
@@ -154,6 +181,11 @@ def _queries(text: str | None, batch: str | None, plain: Query) -> Sequence[tupl
     if text == "-":
         text = sys.stdin.read(MOST_READ)
     if text is None and not (plain.like or plain.more):
+        if plain.rerank is not None and not Path(str(plain.rerank)).exists():
+            raise UsageError(
+                f"there is no TEXT to search for: --rerank took {plain.rerank!r} as the name of its model.",
+                'Write the text first: semsearch query "how do I …" --rerank',
+            )
         raise UsageError(
             "there is no TEXT to search for.", 'For example: semsearch query "how do I …"; or pass --like ID.'
         )

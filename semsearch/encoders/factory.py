@@ -21,6 +21,7 @@ from semsearch.models import bundle as bundles
 from semsearch.models import hub, kept_engine, model_folders
 from semsearch.models.bundle import Bundle
 from semsearch.models.model_ref import HUB, Reference
+from semsearch.models.rerankers import manifest
 from semsearch.prompts import SLOT
 from semsearch.utils import plugins
 
@@ -105,6 +106,12 @@ def describe(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Refe
     folder = model_folders.find(reference.model, reference.revision)
     if (folder / bundles.MANIFEST).is_file():
         return _saved(folder, reference), _resolved(reference, folder)
+    if manifest.is_saved(folder):
+        raise UsageError(
+            f"{reference.model} is a reranker, not an encoder.",
+            "Search with rerank= and its name.",
+            "Use it with: semsearch query TEXT --rerank MODEL",
+        )
     model, entry = reference.model, model_folders.catalogue().get(reference.model, {})
     if entry.get("template") and not reference.template:
         reference = reference.with_(template=entry["template"])

@@ -9,6 +9,7 @@ from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import hub, model_folders
 from semsearch.models.model_ref import HUB, Reference
+from semsearch.models.rerankers import manifest
 from semsearch.types import JsonObject
 
 DEPTH = ("*", "*/onnx", "*/seed-*", "*/seed-*/onnx")  # the folders made by `train`, with exports
@@ -20,6 +21,17 @@ def catalogue() -> list[JsonObject]:
     Nothing is downloaded or loaded.
     """
     return [{"name": name, **_on_disk(entry), **entry} for name, entry in model_folders.catalogue().items()]
+
+
+def rerankers() -> list[JsonObject]:
+    """The rerankers with a name, as `catalogue` has encoders."""
+    return [{"name": name, **_on_disk(entry), **entry} for name, entry in model_folders.rerankers().items()]
+
+
+def saved_rerankers(folder: str | Path) -> list[Path]:
+    """The folders of exported rerankers below `folder`, by path. Nothing is loaded or checked."""
+    folder = Path(folder).expanduser()
+    return sorted({file.parent for each in DEPTH for file in folder.glob(f"{each}/{manifest.MANIFEST}")})
 
 
 def _on_disk(entry: JsonObject) -> JsonObject:
@@ -49,7 +61,7 @@ def list_local(folder: str | Path) -> list[JsonObject]:
 def is_local(model: str) -> bool:
     """Whether `load` would download nothing. A local folder may still be no encoder."""
     named, reference = hub_name(model)
-    revision = reference.revision or model_folders.catalogue().get(reference.model, {}).get("revision", "")
+    revision = reference.revision or _entries().get(reference.model, {}).get("revision", "")
     return named is None or model_folders.local(named, revision) is not None
 
 
@@ -88,7 +100,7 @@ def check_local(model: str) -> tuple[str, str]:
 def on_hub(model: str) -> tuple[str | None, Reference]:
     """The hub name of `model`, None if it is a part of semsearch. Raises UsageError for anything else."""
     named, reference = hub_name(model)
-    if named is None and reference.model not in model_folders.catalogue():
+    if named is None and reference.model not in _entries():
         raise UsageError(
             f"{model} is not a model of the hub.",
             "Use hf:owner/name, or see Encoder.catalogue().",
@@ -102,7 +114,12 @@ def hub_name(model: str) -> tuple[str | None, Reference]:
     reference = Reference.parse(model)
     if reference.model.startswith(HUB):
         return reference.model.removeprefix(HUB), reference
-    return model_folders.catalogue().get(reference.model, {}).get("hub"), reference
+    return _entries().get(reference.model, {}).get("hub"), reference
+
+
+def _entries() -> dict[str, JsonObject]:
+    """Everything with a name."""
+    return {**model_folders.rerankers(), **model_folders.catalogue()}
 
 
 def size(folder: Path) -> int:

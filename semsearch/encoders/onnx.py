@@ -11,7 +11,8 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import onnxruntime as ort
@@ -28,7 +29,7 @@ from semsearch.models.postprocessing import TRUNCATE
 from semsearch.models.tokenization import Tokenizer
 from semsearch.models.workers import each
 from semsearch.prompts import Prompt
-from semsearch.types import JsonObject
+from semsearch.types import JsonMapping, JsonObject
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -39,8 +40,22 @@ CPU_TOKENS = 512
 GPU_TEXTS = 256
 GPU_TOKENS = 32_768
 QUIET = 3  # log severity: errors only
-AGAIN = "Copy the encoder's folder again, or export it again."
+AGAIN = "Copy its folder again, or export it again."
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+
+class OnnxFiles(Protocol):
+    """What a session needs to know of a saved model: an encoder's bundle, or a reranker's."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def precision(self) -> str: ...
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def origin(self) -> JsonMapping: ...
+    def path(self, which: str, /) -> Path: ...
 
 
 class OnnxBackend(BundleBackend):
@@ -55,7 +70,7 @@ class OnnxBackend(BundleBackend):
         self.max_tokens, self.prompts = bundle.max_tokens, bundle.prompts
         self._cut = bundle.post[-1].dim if bundle.post and bundle.post[-1].kind == TRUNCATE else None
         self._threads = threads or _device.cores()
-        self._session = _session(bundle, _device.parse(device))
+        self._session = new_session(bundle, _device.parse(device))
         self.provider: str = self._session.get_providers()[0]
         self.device = "cpu"
         if self.provider == CUDA:
@@ -122,7 +137,7 @@ def available() -> list[str]:
     return list(ort.get_available_providers())
 
 
-def _session(bundle: Bundle, device: str) -> Any:
+def new_session(bundle: OnnxFiles, device: str) -> Any:
     """A session, on the GPU only if it really started there.
 
     If the GPU cannot be used, auto takes the CPU with a warning; cuda and cuda:N raise DeviceUnavailable.
@@ -149,7 +164,7 @@ def _session(bundle: Bundle, device: str) -> Any:
     return on_cpu
 
 
-def _open_session(bundle: Bundle, providers: Sequence[Any]) -> Any:
+def _open_session(bundle: OnnxFiles, providers: Sequence[Any]) -> Any:
     options = ort.SessionOptions()
     options.log_severity_level = QUIET
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # the workers are the threads
@@ -161,20 +176,20 @@ def _open_session(bundle: Bundle, providers: Sequence[Any]) -> Any:
     try:
         return ort.InferenceSession(weights, options, providers, enable_fallback=0)
     except Exception as error:  # onnxruntime raises a class of its own for every status code
-        raise Corrupt(f"ONNX Runtime {ort.__version__} cannot load encoder {bundle.name}: {error}") from error
+        raise Corrupt(f"ONNX Runtime {ort.__version__} cannot load the model {bundle.name}: {error}") from error
 
 
-def _check_files(bundle: Bundle) -> None:
+def _check_files(bundle: OnnxFiles) -> None:
     """Check the weights beside a large model.onnx. Raises NotFound, Corrupt."""
     for name, wanted in bundle.origin.get("files", {}).items():
         path = bundle.folder / name
         if not path.is_file():
-            raise NotFound(f"the encoder {bundle.name} lacks a part of its weights: {path}.", AGAIN)
+            raise NotFound(f"the model {bundle.name} lacks a part of its weights: {path}.", AGAIN)
         if bundles.sha256(path) != wanted:
-            raise Corrupt(f"the weights of encoder {bundle.name} are not what was written: {path}.", AGAIN)
+            raise Corrupt(f"the weights of the model {bundle.name} are not what was written: {path}.", AGAIN)
 
 
-def _providers(bundle: Bundle, device: str) -> list[Any]:
+def _providers(bundle: OnnxFiles, device: str) -> list[Any]:
     """The providers to request. int8 has kernels for the CPU only."""
     has_cuda = CUDA in available()
     unfit = not has_cuda or bundle.precision == "int8"
@@ -184,7 +199,7 @@ def _providers(bundle: Bundle, device: str) -> list[Any]:
         raise _device.absent(device, "this ONNX Runtime has no CUDA (semsearch[gpu] has, in place of semsearch[cpu])")
     if bundle.precision == "int8":
         raise _device.absent(
-            device, f"encoder {bundle.name} is int8, which runs on a CPU only (an fp32 export runs on both)"
+            device, f"the model {bundle.name} is int8, which runs on a CPU only (an fp32 export runs on both)"
         )
     card = {
         "device_id": _device.number(device),

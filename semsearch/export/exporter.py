@@ -25,6 +25,7 @@ from semsearch.export import requirements
 from semsearch.models import bundle as bundles
 from semsearch.models import model_folders
 from semsearch.models.model_ref import Reference
+from semsearch.models.rerankers import manifest
 from semsearch.utils.atomic_write import sync_file, sync_folder
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def export(
     where the model cannot be exported.
     """
     _check_options(dtype, to)
-    _check_folder(Path(out), force=force)  # before a model is loaded
+    check_folder(Path(out), force=force)  # before a model is loaded
     if isinstance(model, str | Path):
         report(f"loading {model}")
         reference = Reference.parse(model).with_(template=template, layer=layer, dim=dim)
@@ -95,7 +96,7 @@ def export_backend(
             "Leave dtype out of its name, and choose the precision of the export.",
             "Leave dtype out of its name; --dtype fp16 and int8 choose the precision of the export.",
         )
-    with _replaced(Path(out), force=force, source=backend.bundle.folder) as place:
+    with replaced_folder(Path(out), force=force, source=backend.bundle.folder) as place:
         from semsearch.export import onnx_folder, torch_folder  # torch, onnx and onnxruntime: seconds
 
         if to == "torch":
@@ -142,13 +143,13 @@ def _check_options(dtype: str, to: str) -> None:
 
 
 @contextmanager
-def _replaced(out: Path, *, force: bool = False, source: Path | None = None) -> Iterator[Path]:
+def replaced_folder(out: Path, *, force: bool = False, source: Path | None = None) -> Iterator[Path]:
     """A new folder to write into, which becomes `out` if the block ends without an error, else is removed.
 
     Raises UsageError at once where `out` is not empty: only a bundle is replaced, with `force`.
     """
     out = out.expanduser().resolve()
-    _check_folder(out, force=force, source=source)
+    check_folder(out, force=force, source=source)
     beside = next(folder for folder in out.parents if folder.is_dir())
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", suffix=".partial", dir=beside) as scratch:
         new = Path(scratch) / "new"
@@ -168,7 +169,7 @@ def _replaced(out: Path, *, force: bool = False, source: Path | None = None) -> 
         sync_folder(out.parent)
 
 
-def _check_folder(out: Path, *, force: bool = False, source: Path | None = None) -> None:
+def check_folder(out: Path, *, force: bool = False, source: Path | None = None) -> None:
     """Raises UsageError where `out` cannot be created or replaced, or is `source`, the folder of the model."""
     out = out.expanduser().resolve()
     if out.exists() and not out.is_dir():
@@ -177,13 +178,14 @@ def _check_folder(out: Path, *, force: bool = False, source: Path | None = None)
         return
     if source is not None and out in (source.resolve(), *source.resolve().parents):
         raise UsageError(f"{out} is the folder of the model itself.", *ANOTHER)
+    is_bundle = (out / bundles.MANIFEST).is_file() or manifest.is_saved(out)
     if not force:
-        if not (out / bundles.MANIFEST).is_file():
+        if not is_bundle:
             raise UsageError(f"{out} is not empty.", "Name another folder.")
         raise UsageError(
             f"{out} is not empty.",
             "Name another folder, or use force=True to replace the bundle in it.",
             "Name another folder, or use --force to replace the bundle in it.",
         )
-    if not (out / bundles.MANIFEST).is_file():
+    if not is_bundle:
         raise UsageError(f"{out} contains no bundle (no {bundles.MANIFEST}), and only bundles are replaced.", *ANOTHER)

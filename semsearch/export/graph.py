@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -28,6 +28,9 @@ EXTERNAL_SUFFIX = ".data"  # of that file's name
 BIAS = "bias_of_the_prompt"
 BIAS_ROWS = 64  # rows of a prompt's bias computed at once
 PROMPT_FIELDS = ("before", "after")  # attributes of a frame that differ between prompts
+
+ENCODER_INPUTS = ("input_ids", "attention_mask")
+TRACED = "vectors"  # the name of the result while tracing: a node inside is called "embedding" already
 
 Inputs = tuple[Tensor, Tensor]
 
@@ -77,10 +80,20 @@ def depends_on_prompt(graph: Graph, example: Inputs) -> bool:
     return recording.was_read
 
 
-def trace(network: nn.Module, example: Inputs, path: Path, longest: int, *, most_bytes: int = MOST_BYTES) -> Path:
+def trace(
+    network: nn.Module,
+    example: tuple[Tensor, ...],
+    path: Path,
+    longest: int,
+    *,
+    inputs: Sequence[str] = ENCODER_INPUTS,
+    output: str = "embedding",
+    most_bytes: int = MOST_BYTES,
+) -> Path:
     """Write `network` as an ONNX file with dynamic batch and length, without metadata about this machine.
 
-    Weights of more than `most_bytes` go to a file beside it. Raises UsageError where torch cannot trace the network.
+    `inputs` are the parameters of its forward(), each (n, t), and `output` is the name of its result. Weights of more
+    than `most_bytes` go to a file beside it. Raises UsageError where torch cannot trace the network.
     """
     shape = {0: torch.export.Dim("n"), 1: torch.export.Dim("t", max=longest)}
     try:
@@ -88,9 +101,9 @@ def trace(network: nn.Module, example: Inputs, path: Path, longest: int, *, most
             program = torch.onnx.export(
                 network,
                 example,
-                input_names=["input_ids", "attention_mask"],
-                output_names=["vectors"],  # a node inside is called "embedding" already
-                dynamic_shapes={"input_ids": shape, "attention_mask": shape},
+                input_names=list(inputs),
+                output_names=[TRACED],
+                dynamic_shapes=dict.fromkeys(inputs, shape),
                 opset_version=OPSET,
                 dynamo=True,
                 verbose=False,
@@ -108,7 +121,7 @@ def trace(network: nn.Module, example: Inputs, path: Path, longest: int, *, most
     else:
         model = program.model_proto
     _strip_metadata(model)
-    _rename(model, {"embedding": "word_embedding", "vectors": "embedding"})
+    _rename(model, {output: f"word_{output}", TRACED: output})
     onnx.save(model, path)
     return path
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence, Sized
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from semsearch.errors import SemsearchError
 
+Row = TypeVar("Row", bound=Sized)
 Rows: TypeAlias = Sequence[Sequence[int]]  # token ids of each text
 FULL = (  # in messages about full memory of torch and ONNX Runtime, on a CPU or a GPU
     "out of memory",
@@ -71,9 +72,12 @@ def check_smaller_batch_helps(error: Exception, device: str, *, texts: int, toke
 
 
 def halve_when_full(
-    run: Callable[[Rows], NDArray[np.float32]], rows: Rows, device: str, release: Callable[[], None] = lambda: None
+    run: Callable[[Sequence[Row]], NDArray[np.float32]],
+    rows: Sequence[Row],
+    device: str,
+    release: Callable[[], None] = lambda: None,
 ) -> NDArray[np.float32]:
-    """`run` of the n rows, (n, d); if memory is full, of their halves, after `release`.
+    """`run` of the n rows, (n, d) or (n,); if memory is full, of their halves, after `release`.
 
     Raises SemsearchError if one row is too long.
     """

@@ -152,7 +152,7 @@ def read(folder: Path) -> Bundle:
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         recorded = content.pop(CHECKSUM, None)
-        found = _checksum(content)
+        found = checksum(content)
         bundle = _parse(content, folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"{folder / MANIFEST} cannot be read: {error}.", AGAIN) from error
@@ -170,13 +170,13 @@ def write(bundle: Bundle, folder: Path) -> Bundle:
     complete = replace(bundle, folder=folder).with_fingerprint()
     content = {"format": FORMAT, **{key: value for key, value in asdict(complete).items() if key != "folder"}}
     content["prompts"] = {role: prompt.as_dict() for role, prompt in complete.prompts.items()}
-    content[CHECKSUM] = _checksum(content)
+    content[CHECKSUM] = checksum(content)
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
     return complete
 
 
-def _checksum(content: JsonMapping) -> str:
+def checksum(content: JsonMapping) -> str:
     """The sha256 of all that a manifest has beside it: the fingerprint leaves out figures, names and the licence."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

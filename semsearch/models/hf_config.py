@@ -40,7 +40,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Model:
+class ModelConfig:
     """`folder` is that of the model itself, `below` its path relative to the pipeline; `causal`: it is a decoder."""
 
     folder: Path
@@ -69,7 +69,7 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
 
     Raises NotFound if a file is missing, UsageError if template, options and model are incompatible.
     """
-    model = _model(folder, trust)
+    model = read_model(folder, trust=trust)
     pipeline = st_config.read(folder) if st_config.is_pipeline(folder) and not reference.template else None
     found = safetensors_files.find(model.folder)
     sizes = st_config.sizes(model.folder) if st_config.is_pipeline(folder) else {}
@@ -78,7 +78,7 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         name=name or folder.resolve().name,
         method="sentence_transformer",
         dim=0,
-        max_tokens=_max_tokens(model, words, reference, sizes.get("max_seq_length") if pipeline else None),
+        max_tokens=longest(model, words, reference.max_tokens, sizes.get("max_seq_length") if pipeline else None),
         precision=_precision(model, found, reference),
         pooling="",
         layer=-1,
@@ -88,10 +88,10 @@ def describe(folder: Path, reference: Reference, *, name: str = "", source: str 
         weights_sha256="",
         tokenizer=str(PurePosixPath(model.below, words.file)),
         tokenizer_sha256=words.sha256,
-        licence=_licence(folder),
+        licence=licence(folder),
         source=source,
         tokens=words.tokens,
-        config_sha256=_config_hash(model),
+        config_sha256=config_hash(model),
         folder=folder.resolve(),
     )
     complete = _piped(base, pipeline, reference) if pipeline else _prompted(base, model, reference)
@@ -104,15 +104,16 @@ def with_template(folder: Path, reference: Reference, *, trust: bool = False) ->
     """`reference` with the default template if it names none."""
     if reference.template or st_config.is_pipeline(folder):
         return reference
-    return replace(reference, template="prompteol" if _model(folder, trust).causal else "mean")
+    return replace(reference, template="prompteol" if read_model(folder, trust=trust).causal else "mean")
 
 
 def is_causal(folder: Path, *, trust: bool = False) -> bool:
     """Whether the model in `folder` is a decoder. Raises NotFound if there is no model, UsageError if it needs code."""
-    return _model(folder, trust).causal
+    return read_model(folder, trust=trust).causal
 
 
-def _model(folder: Path, trust: bool) -> _Model:
+def read_model(folder: Path, *, trust: bool = False) -> ModelConfig:
+    """The configuration of the model in `folder`. Raises NotFound, UsageError if it needs code or is not supported."""
     below = st_config.transformer(folder)
     inner = folder / below
     config = read_object(inner / CONFIG)
@@ -132,7 +133,7 @@ def _model(folder: Path, trust: bool) -> _Model:
             f"{folder} is not supported: {config.get('model_type')} is an encoder-decoder or shortens its sequence.",
             "Use an encoder such as BERT, or a decoder such as OPT.",
         )
-    return _Model(inner, below, config, _decodes(inner, config, trust))
+    return ModelConfig(inner, below, config, _decodes(inner, config, trust))
 
 
 def _decodes(folder: Path, config: JsonObject, trust: bool) -> bool:
@@ -149,7 +150,7 @@ def _decodes(folder: Path, config: JsonObject, trust: bool) -> bool:
     return loading.architecture(folder, trust=trust)[1]
 
 
-def _prompted(base: Bundle, model: _Model, reference: Reference) -> Bundle:
+def _prompted(base: Bundle, model: ModelConfig, reference: Reference) -> Bundle:
     """`base` under the template that `reference` names, or the default one."""
     template = library.resolve(reference.template or ("prompteol" if model.causal else "mean"), causal=model.causal)
     methods.check_name(template.method)
@@ -170,7 +171,7 @@ def _piped(base: Bundle, pipeline: Pipeline, reference: Reference) -> Bundle:
     return replace(base, options=pipeline.options)
 
 
-def _check_template(template: Template, base: Bundle, model: _Model) -> None:
+def _check_template(template: Template, base: Bundle, model: ModelConfig) -> None:
     """UsageError if the template does not fit the model; a warning if it was made for another kind of encoder."""
     label = f"the template {template.name or template.text['passage']!r}"
     if template.masks and model.causal:
@@ -193,13 +194,12 @@ def _check_template(template: Template, base: Bundle, model: _Model) -> None:
         LOG.warning("%s is not for %s, and %s is one.", label, model.kind, base.name)
 
 
-def _max_tokens(model: _Model, words: Vocabulary, reference: Reference, configured: int | None) -> int:
-    """The longest input in tokens. Raises UsageError if the reference has more than the model has positions."""
+def longest(model: ModelConfig, words: Vocabulary, wanted: int | None = None, configured: int | None = None) -> int:
+    """The longest input in tokens. Raises UsageError if more are `wanted` than the model has positions."""
     inner = model.config.get("text_config") or {}
     places = next((int(each[key]) for each in (model.config, inner) for key in POSITIONS if each.get(key)), None)
     if places and model.kind in OFFSET:
         places -= int(model.config.get("pad_token_id") or 1) + 1  # rows up to the padding's are not positions
-    wanted = reference.max_tokens
     if wanted and places and wanted > places:
         raise UsageError(
             f"max_tokens is {wanted}, and {model.folder} has {places} positions.", "Choose a smaller max_tokens."
@@ -208,7 +208,7 @@ def _max_tokens(model: _Model, words: Vocabulary, reference: Reference, configur
     return wanted or min(int(each) for each in limits if each)
 
 
-def _precision(model: _Model, found: str, reference: Reference) -> str:
+def _precision(model: ModelConfig, found: str, reference: Reference) -> str:
     """The requested precision; else fp32 for encoders, and the saved precision for decoders, which are large."""
     if reference.dtype == "int8":
         raise UsageError(
@@ -221,7 +221,7 @@ def _precision(model: _Model, found: str, reference: Reference) -> str:
     return reference.dtype or (safetensors_files.precision(model.folder, found) if model.causal else "fp32")
 
 
-def _config_hash(model: _Model) -> str:
+def config_hash(model: ModelConfig) -> str:
     """The hash of all that decides how the weights are run: the configuration, and the code in the folder."""
     settings = {key: value for key, value in model.config.items() if key not in NEUTRAL.split() and key[0] != "_"}
     code = sorted(model.folder.glob("*.py")) if "auto_map" in model.config else []
@@ -229,7 +229,7 @@ def _config_hash(model: _Model) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _licence(folder: Path) -> str:
+def licence(folder: Path) -> str:
     """The licence named in the front matter of README.md, or ""."""
     try:
         text = (folder / "README.md").read_text(encoding="utf-8", errors="replace")[:20_000]

@@ -1,7 +1,7 @@
 """Models of the Hugging Face hub: its cache, shared with every other program, and downloads into it.
 
-Configuration, tokenizer and safetensors are downloaded, and ONNX if encoder.json marks an exported encoder; never code
-or pickles. HF_ENDPOINT sets the address of the hub and HF_HOME the place of the cache, as usual.
+Configuration, tokenizer and safetensors are downloaded, and ONNX if encoder.json or reranker.json marks an export;
+never code or pickles. HF_ENDPOINT sets the address of the hub and HF_HOME the place of the cache, as usual.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def download(name: str, revision: str = "") -> Path:
     )
     with _explained(name, revision):
         folder = Path(fetch(allow_patterns=WANTED))
-        if (folder / "encoder.json").is_file():
+        if any((folder / name).is_file() for name in ("encoder.json", "reranker.json")):
             fetch(allow_patterns=WANTED + EXPORTED)
         return folder
 

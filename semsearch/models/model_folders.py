@@ -13,6 +13,7 @@ from pathlib import Path
 from semsearch.errors import NotFound, SemsearchError
 from semsearch.models import bundle, hub
 from semsearch.models.model_ref import HUB
+from semsearch.models.rerankers import manifest
 from semsearch.types import JsonObject
 
 ASSETS = Path(__file__).parent / "assets"
@@ -24,12 +25,26 @@ def catalogue() -> dict[str, JsonObject]:
     return content
 
 
+def rerankers() -> dict[str, JsonObject]:
+    """Every reranker with a name, as in `catalogue`."""
+    content: dict[str, JsonObject] = json.loads((ASSETS / "rerankers.json").read_text(encoding="utf-8"))
+    return content
+
+
 def find(name: str | Path, revision: str = "") -> Path:
     """The folder of the model called `name`: a name of the catalogue, hf:owner/name, or a path.
 
     A model of the hub is downloaded if necessary. Raises NotFound, which suggests similar names.
     """
-    name, known = str(name), catalogue()
+    return _find(str(name), catalogue(), "encoder", revision)
+
+
+def find_reranker(name: str | Path, revision: str = "") -> Path:
+    """The folder of the reranker called `name`, as `find` does. Raises NotFound."""
+    return _find(str(name), rerankers(), "reranker", revision)
+
+
+def _find(name: str, known: dict[str, JsonObject], kind: str, revision: str) -> Path:
     entry = known.get(name, {})
     if entry.get("folder"):
         return ASSETS / str(entry["folder"])
@@ -41,7 +56,7 @@ def find(name: str | Path, revision: str = "") -> Path:
     if "/" in name or name.startswith((".", "~")):
         raise _no_folder(name, folder)
     raise NotFound(
-        f"no encoder is called {name!r}.",
+        f"no {kind} is called {name!r}.",
         f"{_similar(name, [*known, *_beside(folder)])}Choose from: {', '.join(sorted(known))}, "
         "a folder, or hf:owner/name.",
     )
@@ -88,6 +103,16 @@ def fetch(name: str, revision: str = "") -> Path:
     return pull(name, revision)
 
 
+def on_this_machine(name: str, revision: str = "") -> Path | None:
+    """The folder of a reranker by its name, or of a model by its hub id or path; None where it is not here."""
+    if name.startswith(HUB):
+        return local(name.removeprefix(HUB), revision)
+    if on_hub := rerankers().get(name, {}).get("hub"):
+        return local(on_hub, revision)
+    folder = Path(name).expanduser()
+    return folder if folder.is_dir() and name not in catalogue() else None
+
+
 def local(name: str, revision: str = "") -> Path | None:
     """The folder of a model of the hub that is on this machine and complete, else None. Never uses the network."""
     folder = hub.snapshot(name, revision)
@@ -112,9 +137,11 @@ def pull(name: str, revision: str = "") -> Path:
 
 def check_complete(folder: Path) -> None:
     """Raises NotFound if a required file is missing, as after an interrupted download, Corrupt if one is damaged."""
-    if (folder / bundle.MANIFEST).is_file():
-        if missing := [file for file in bundle.read(folder).files() if not file.is_file()]:
-            raise NotFound(f"{folder} lacks {missing[0].relative_to(folder)}.", "Copy or download the whole encoder.")
+    saved = (folder / bundle.MANIFEST).is_file()
+    if saved or manifest.is_saved(folder):
+        files = bundle.read(folder).files() if saved else manifest.read(folder).files()
+        if missing := [file for file in files if not file.is_file()]:
+            raise NotFound(f"{folder} lacks {missing[0].relative_to(folder)}.", "Copy or download the whole model.")
         return
     from semsearch.models import hf_config  # the template library, which the default encoder does not need
 

@@ -82,6 +82,7 @@ def check(query: Query, *, has_vector: bool = False) -> None:
         between("alpha", query.alpha, 0, 1, "1 uses only the cosine, 0 only the words.")
     between("the minimum strength", query.min_strength, 0, 1, "Try 0.9.")
     _check_parts(query)
+    _check_reranking(query)
     letters = len(query.text) + sum(map(len, query.must)) + sum(len(text) for text, _ in (*query.more, *query.less))
     if letters > LONGEST:
         raise UsageError(
@@ -108,6 +109,26 @@ def _check_parts(query: Query) -> None:
     for example in query.like:
         if not isinstance(example, str | int) or isinstance(example, bool):
             raise UsageError(f"like takes ids of passages or documents, or paths of files, not {example!r}.")
+
+
+def _check_reranking(query: Query) -> None:
+    """Raise UsageError for a reranker, a depth or a weight that cannot be, and for a query without a text to read."""
+    whole_number("rerank_depth", query.rerank_depth, command="For example: --rerank-depth 30")
+    between("the weight of the reranker", query.rerank_weight, 0, 1, "1 orders by the reranker alone.")
+    if query.rerank is None:
+        return
+    if isinstance(query.rerank, str):
+        known = bool(query.rerank.strip())
+    else:
+        known = all(hasattr(query.rerank, member) for member in ("name", "fingerprint", "score"))
+    if not known:
+        raise UsageError(f"rerank takes a reranker or its name, not {query.rerank!r}.", 'Write rerank="default".')
+    if not query.text.strip():
+        raise UsageError(
+            "a reranker reads the hits together with the text of the query, and this query has none.",
+            "Pass a text, or leave out rerank.",
+            "Pass TEXT, or leave out --rerank.",
+        )
 
 
 def _is_weighted(part: object) -> bool:

@@ -1,8 +1,8 @@
 """The read path, one straight line:
 
-    encode the query → dense ∪ lexical → fuse → passages → group → hits
+    encode the query → dense ∪ lexical → fuse → passages → group → hits (→ read again by a reranker)
 
-Everything happens inside one snapshot of the store, so a hit never mixes two states of the index.
+All but the last happens inside one snapshot of the store, so a hit never mixes two states of the index.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from semsearch.chunking.splitter import Splitter, passages
 from semsearch.encoders.no_encoder import refuse
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import EncodingFailed, NotFound, UsageError
-from semsearch.search import fusion
+from semsearch.search import fusion, reranking
 from semsearch.search.grouping import CollapsedHit, collapse
 from semsearch.search.query_check import check, texts_to_encode
 from semsearch.stores import foreign_questions
@@ -100,6 +100,7 @@ class Searcher:
         return [replace(one, took_ms={**one.took_ms, "encode": share}) for one in found]
 
     def _search(self, query: Query, queries: QueryCache, own_vector: Vectors | None = None) -> Results:
+        reranker = reranking.chosen(query)
         began = time.perf_counter()
         weighted = self._to_encode(query, has_vector=own_vector is not None)
         encoded = queries.encode_queries([text for text, _ in weighted]) if weighted else None
@@ -114,12 +115,19 @@ class Searcher:
         with self._reader.snapshot():
             state = self._current_state()
             target = self._target(query, vector, state, warnings)
-            wide = replace(query, k=query.k + query.offset)
-            hits, plan = self._ranked(wide, target, state, warnings)
-            good = self._verdict(query, hits, state, warnings)
+            wanted = query.k + query.offset
+            depth = query.rerank_depth if reranker else 0
+            hits, plan = self._ranked(replace(query, k=max(wanted, depth)), target, state, warnings)
+            texts = reranking.passages(self._reader, hits[:depth])
         done = time.perf_counter()
         took = {"encode": round((started - began) * 1000, 2), "search": round((done - started) * 1000, 2)}
         plan["encoded"] = encoded.encoded if encoded else 0
+        if reranker:  # outside the snapshot: it takes a while
+            read = reranking.rerank(reranker, query, hits, texts)
+            hits, plan["rerank"], took["rerank"] = read.hits, read.plan, read.took_ms
+            warnings += read.warnings
+        hits = hits[:wanted]
+        good = self._verdict(query, hits, state, warnings)
         shown = hits[query.offset :] if good else [replace(hit, match="none") for hit in hits[query.offset :]]
         return Results(query, tuple(shown), took, tuple(warnings), plan, good)
 

@@ -51,7 +51,7 @@ def test_a_flag_beats_the_environment_beats_the_project_beats_the_user(monkeypat
 def test_every_setting_has_a_variable_and_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
     good = {
         "home": "/h", "model": "m", "device": "cuda:1", "threads": "2", "k": "3", "mode": "keyword", "cache": "/c",
-        "embedding_cache_mb": "0", "offline": "yes",
+        "embedding_cache_mb": "0", "offline": "yes", "reranker": "r",
         "read_seconds": "4", "read_memory_mb": "65", "read_output_mb": "5",
     }  # fmt: skip
     assert set(good) == set(settings.Settings.__dataclass_fields__)
@@ -59,7 +59,7 @@ def test_every_setting_has_a_variable_and_a_check(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setenv(f"SEMSEARCH_{key.upper()}", value)
     loaded = settings.load()
     assert (loaded.home, loaded.cache) == (Path("/h"), Path("/c"))
-    assert (loaded.model, loaded.device, loaded.mode) == ("m", "cuda:1", "keyword")
+    assert (loaded.model, loaded.device, loaded.mode, loaded.reranker) == ("m", "cuda:1", "keyword", "r")
     assert (loaded.threads, loaded.k, loaded.embedding_cache_mb, loaded.offline) == (2, 3, 0, True)
     assert (loaded.read_seconds, loaded.read_memory_mb, loaded.read_output_mb) == (4, 65, 5)
 
@@ -99,7 +99,8 @@ def test_an_unknown_key_names_the_file_and_the_closest_key() -> None:
     "text",
     [
         "home = '/tmp/elsewhere'", "home = '../elsewhere'", "home = '~/elsewhere'", "model = './weights'",
-        "model = 'hf:someone/something'", "model = '/weights'", "offline = false", "cache = 'c.db'",
+        "model = 'hf:someone/something'", "model = '/weights'", "reranker = './weights'",
+        "offline = false", "cache = 'c.db'",
         "embedding_cache_mb = 999999",
         "read_seconds = 31",
         "read_memory_mb = 1025",

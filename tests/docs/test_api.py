@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from helpers import rerankers
 from helpers.checkpoints import shallow
 from helpers.scripts import loaded
 
@@ -45,7 +46,7 @@ def test_an_example_uses_every_public_name(reference: ModuleType) -> None:
         assert names - used == set(), package
 
 
-@pytest.mark.parametrize("name", ["Index", "Encoder"])
+@pytest.mark.parametrize("name", ["Index", "Encoder", "Reranker"])
 def test_every_public_method_is_on_the_page(name: str) -> None:
     import semsearch
 
@@ -72,6 +73,7 @@ def test_every_example_with_a_network_runs(
 ) -> None:
     pytest.importorskip("torch")
     shallow(golden, "tiny-bert", tmp_path / "bert", layers=1)
+    rerankers.checkpoint(tmp_path / "cross", layers=1)
     monkeypatch.chdir(tmp_path)
     run(CHECKOUT / "docs" / "api" / f"{name}.txt")
 

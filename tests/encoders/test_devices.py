@@ -303,7 +303,7 @@ def test_a_broken_file_is_not_blamed_on_the_device(onnx_gpus: Any, fp32: Bundle,
     file.write_bytes(b"no graph")
     broken = replace(fp32, folder=tmp_path, weights=file.name, weights_sha256=bundles.sha256(file))
     with pytest.raises(Corrupt, match="cannot load"):
-        onnx_encoder._session(broken, "cuda")
+        onnx_encoder.new_session(broken, "cuda")
 
 
 # ---- memory that is full

@@ -16,8 +16,8 @@ from ..shared import messages, pool, tables, widgets
 from . import filters, hits, results
 from .results import Answer, Found
 
-FIELDS = ("id", "document", "path", "line", "page", "heading", "strength", "score", "text")
-COLUMNS = ("rank", "index", "id", "title", *FIELDS[1:8], "cosine", "bm25", "text")
+FIELDS = ("id", "document", "path", "line", "page", "heading", "strength", "score", "rerank", "text")
+COLUMNS = ("rank", "index", "id", "title", *FIELDS[1:8], "cosine", "bm25", "rerank", "text")
 
 LOOSER: dict[str, tuple[JsonObject, JsonObject]] = {  # fields of the query, and values of its widgets
     "the minimum strength": ({"min_strength": 0.0}, {"min": 0.0}),
@@ -57,13 +57,20 @@ def show(answer: Answer) -> None:
     """Number of hits, times and device; the hits as files."""
     hit_count, took = count(len(answer.found), "hit"), _took(answer, "search")
     row = widgets.row()
-    row.caption(" · ".join([hit_count, _encoding(answer), f"searched in {took:.1f} ms", *_devices(answer)]))
+    times = [_encoding(answer), f"searched in {took:.1f} ms", *_second_reading(answer)]
+    row.caption(" · ".join([hit_count, *times, *_devices(answer)]))
     rows = [record(rank, each) for rank, each in enumerate(answer.found, 1)]
     tables.downloads("hits", rows, rows, COLUMNS, row)
 
 
 def _took(answer: Answer, part: str) -> float:
     return sum(each.took_ms.get(part, 0.0) for each in answer.results.values())
+
+
+def _second_reading(answer: Answer) -> list[str]:
+    """The time that the reranker took, and what it read."""
+    pairs = sum(each.plan["rerank"]["pairs"] for each in answer.results.values() if "rerank" in each.plan)
+    return [f"{count(pairs, 'hit')} read again in {_took(answer, 'rerank'):.1f} ms"] if pairs else []
 
 
 def _encoding(answer: Answer) -> str:

@@ -21,7 +21,11 @@ LONGEST_TITLE = 120  # characters
 COLOURS: dict[str, Literal["green", "blue"]] = {"strong": "green", "likely": "blue"}  # of the strength; others grey
 UNFOLDED = "unfolded hit"
 MOST_UNFOLDED = 30
-CHANNELS = {"cosine": ("meaning", "#0072B2"), "bm25": ("words", "#E69F00")}  # Okabe & Ito 2008: colour-blind safe
+CHANNELS = {  # Okabe & Ito 2008: colour-blind safe
+    "cosine": ("meaning", "#0072B2"),
+    "bm25": ("words", "#E69F00"),
+    "rerank": ("second reading", "#009E73"),
+}
 SCORES = {"bm25": "BM25"}  # labels where they differ from the name
 POOR = "no good match"
 
@@ -52,6 +56,8 @@ def card(each: Found, query: Query, lead: str, *, several: bool) -> None:
         messages.caption(f"{f'{each.index} · ' if several else ''}{source}{_place(hit)}", row)
         if hit.strength is not None:
             row.badge(_strength(hit), color=COLOURS.get(hit.match, "gray"), width="content")
+        if hit.rerank is not None:
+            row.badge(f"read again · {floor(100 * hit.rerank) / 100:.2f}", color="gray", width="content")
         st.html(results.html(each, query))
         _actions(each)
         document_view.show(each)

@@ -17,7 +17,7 @@ from semsearch.utils.quantities import count
 from ..shared import index_picker, messages, pool, scripts, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
-from . import document_view, filters, footer, hits, results
+from . import document_view, filters, footer, hits, results, second_reading
 
 MODES = ("hybrid", "semantic", "keyword")
 GROUPS = ("document", "passage")
@@ -43,6 +43,7 @@ def page() -> None:
         chosen = names if alone else index_picker.several(names, all_of_them=True, placeholder="All of them")
         query = _options(text)
         query = replace(query, where=filters.controls(chosen, query.where))
+        rerank = second_reading.switch(query)
     if not chosen:
         widgets.button("Search all indexes", "select_all", index_picker.choose, ([],))
         return
@@ -50,13 +51,18 @@ def page() -> None:
     if not (query.text.strip() or query.more or query.like):
         st.caption(_summary(chosen))
         return
+    asked = replace(query, rerank=rerank.rerank, rerank_depth=rerank.rerank_depth)
     with messages.errors():
-        answer = results.answer(query, chosen)
+        place = st.empty()
+        read = second_reading.done(asked, chosen)
+        answer = read or results.answer(query, chosen)
         hits.show(query, answer)
         if not answer.found:
             footer.nothing_found(query, chosen)
         footer.show(answer)
         document_view.draw_page()
+        if asked.rerank is not None and read is None and answer.found and asked.text.strip():
+            second_reading.read(asked, chosen, place)
 
 
 def _no_index() -> None:

@@ -66,8 +66,15 @@ def search(query: Query, names: Sequence[str]) -> Answer:
         raise next(iter(errors.values()))
     found = [each for name in results for each in _found(name, results[name], several=len(names) > 1)]
     if len(names) > 1:
-        found.sort(key=lambda each: (-(each.hit.strength or 0), each.hit.rank))
+        found.sort(key=lambda each: (-_standing(each.hit, query), each.hit.rank))
     return Answer(tuple(found[: query.k]), results, {name: str(error) for name, error in errors.items()})
+
+
+def _standing(hit: Hit, query: Query) -> float:
+    """What the hits of several indexes are ordered by: the strength, and what a reranker says of those it has read."""
+    strength = hit.strength or 0.0
+    weight = 0.0 if query.rerank is None else query.rerank_weight
+    return (1 - weight) * strength + weight * (hit.rerank or 0.0)
 
 
 def _found(name: str, results: Results, *, several: bool) -> list[Found]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -16,17 +17,18 @@ from semsearch.cli.options import ENCODERS, JsonFlag, LayerOption, Options, Temp
 from semsearch.cli.output import console
 from semsearch.encoders import local_models
 from semsearch.errors import NotFound, UsageError
+from semsearch.models.bundle import Bundle
 from semsearch.settings import DATA
 from semsearch.types import JsonObject
 
 if TYPE_CHECKING:
     from semsearch.evaluation.papers.fitting import Fit
-    from semsearch.models.bundle import Bundle
+    from semsearch.models.rerankers.manifest import RerankerBundle
 
 
 def export(
     ctx: typer.Context,
-    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"Encoder: {ENCODERS}")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"Encoder or reranker: {ENCODERS}")],
     out: Annotated[Path, value("DIR", "Folder to create.", "-o", "--output")],
     dtype: Annotated[
         Literal["fp32", "fp16", "int8"],
@@ -49,6 +51,10 @@ def export(
     data: Annotated[
         Path | None, value("DIR", f"Folder of STS test sets; int8 is checked on STS-B dev.  [default: {DATA}]")
     ] = None,
+    kind: Annotated[
+        Literal["auto", "encoder", "reranker"],
+        typer.Option("--as", help="auto: a classifier with one label, or a positive one of two, is a reranker."),
+    ] = "auto",
     force: Annotated[bool, flag("--force", "Replace the bundle in DIR.")] = False,
     trust_remote_code: TrustFlag = False,
     as_json: JsonFlag = False,
@@ -60,6 +66,22 @@ def export(
 
     --post whitening and --post flow are fitted on unlabelled texts and become part of the export.
     """
+    of_encoders = {
+        "--template": template,
+        "--layer": layer,
+        "--dim": dim,
+        "--post": post,
+        "--to torch": to == "torch",
+        "--trust-remote-code": trust_remote_code,
+    }
+    given = [name for name, value in of_encoders.items() if value not in (None, False)]
+    if kind == "reranker" or (kind == "auto" and not given and exporting.is_reranker(model)):
+        if given:
+            raise UsageError(f"{given[0]} is an option of encoders, and {model} is exported as a reranker.")
+        reporter = _reporter(ctx.obj, as_json=as_json)
+        described = _description(exporting.export_reranker(model, out, dtype, force=force, report=reporter))
+        console.result({"export": described}, _readable(described), as_json=as_json)
+        return
     if power != 1.0 and post != "whitening":
         raise UsageError("--power is an option of whitening.", "Pass --post whitening.")
     post_processing = _fit(ctx.obj, post, fit, fit_index, max_samples, dim)
@@ -77,7 +99,7 @@ def export(
         data=sts_folder(data, dtype),
         force=force,
         trust_remote_code=trust_remote_code,
-        report=(lambda step: None) if ctx.obj.quiet else console.note if as_json else _note,
+        report=_reporter(ctx.obj, as_json=as_json),
     )
     found = _description(bundle)
     console.result({"export": found}, _readable(found), as_json=as_json)
@@ -132,6 +154,11 @@ def _readable(found: JsonObject) -> dict[str, str]:
     return lines
 
 
+def _reporter(options: Options, *, as_json: bool) -> Callable[[str], None]:
+    """What prints the steps of an export to stderr."""
+    return (lambda step: None) if options.quiet else console.note if as_json else _note
+
+
 def _note(step: str) -> None:
     """Print a step to stderr; the measurements, a JSON object, as lines."""
     if not step.startswith("{"):
@@ -142,11 +169,12 @@ def _note(step: str) -> None:
         console.note(f"{name.replace('_', ' ')} {rounded}")
 
 
-def _description(bundle: Bundle) -> JsonObject:
+def _description(bundle: Bundle | RerankerBundle) -> JsonObject:
     """The properties of a bundle, and the measurements of its export."""
     found: JsonObject = {"folder": str(bundle.folder)}
-    found |= {key: getattr(bundle, key) for key in ("name", "fingerprint", "method", "dim", "precision")}
-    if bundle.post:
+    shown = ("name", "fingerprint", "method", "dim", "max_tokens", "precision")
+    found |= {key: getattr(bundle, key) for key in shown if hasattr(bundle, key)}
+    if isinstance(bundle, Bundle) and bundle.post:
         found["post"] = [{"kind": step.kind, "dim": step.dim, **step.fitted} for step in bundle.post]
     found["size"] = local_models.size(bundle.folder)
     if bundle.parity:

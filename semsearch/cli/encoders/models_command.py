@@ -1,4 +1,4 @@
-"""`models`: list, inspect, download and remove encoders."""
+"""`models`: list, inspect, download and remove encoders and rerankers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from semsearch import export as exporting
 from semsearch import settings
 from semsearch.cli.commands import Command
-from semsearch.cli.lookup import load_encoder
+from semsearch.cli.lookup import load_encoder, load_reranker
 from semsearch.cli.options import ENCODERS, EncoderOptions, JsonFlag, ModelOption, YesFlag, option_groups
 from semsearch.cli.output import console
 from semsearch.encoders import local_models
@@ -20,15 +21,19 @@ from semsearch.types import JsonObject
 
 HUB_NAMES = "A name from `models list`, or hf:owner/name[@revision]."
 SHOWN = ("size", "licence", "description")
-models = typer.Typer(help="List, inspect, download and remove encoders.", add_completion=False, rich_markup_mode=None)
+models = typer.Typer(
+    help="List, inspect, download and remove encoders and rerankers.", add_completion=False, rich_markup_mode=None
+)
 
 
 @models.command("list", cls=Command)
 def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
-    """List the encoders of the catalogue, and which of them are on this machine."""
-    found = local_models.catalogue()
-    rows = [[one["name"], "yes" if one["local"] else "", *(str(one.get(key, "")) for key in SHOWN)] for one in found]
-    console.result({"models": found}, lambda: console.table(rows, ("name", "local", *SHOWN)), as_json=as_json)
+    """List the encoders and rerankers of the catalogue, and which of them are on this machine."""
+    kinds = {"encoder": local_models.catalogue(), "reranker": local_models.rerankers()}
+    found = [{**one, "kind": kind} for kind, some in kinds.items() for one in some]
+    columns = ("name", "kind", "local", *SHOWN)
+    rows = [[str({True: "yes", False: ""}.get(one.get(key, ""), one.get(key, ""))) for key in columns] for one in found]
+    console.result({"models": found}, lambda: console.table(rows, columns), as_json=as_json)
 
 
 @models.command("info", cls=Command)
@@ -36,18 +41,21 @@ def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
 def models_info(
     ctx: typer.Context,
     *,
-    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help=f"Encoder: {ENCODERS}")] = None,
+    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help=f"Encoder or reranker: {ENCODERS}")] = None,
     named: ModelOption = None,
     options: EncoderOptions,
     as_json: JsonFlag = False,
 ) -> None:
-    """Load an encoder and show its method, prompts, dimensions, precision and actual device.
+    """Load an encoder or a reranker and show its dimensions, precision and actual device.
 
     A model that is not on this machine is not downloaded; its catalogue entry is shown.
     """
     name = model or named or settings.load().model
     local = local_models.is_local(name)
-    if local:
+    if local and exporting.is_reranker(name) and options == EncoderOptions(device=options.device):
+        reranker = load_reranker(name, options.device)
+        known = {**reranker.info, "reference": reranker.reference}
+    elif local:
         encoder = load_encoder(ctx.obj, name, options)
         known = {**encoder.info, "reference": encoder.reference}
     else:
@@ -63,7 +71,7 @@ def models_pull(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=HUB_NAMES)],
     as_json: JsonFlag = False,
 ) -> None:
-    """Download a model from the hub, or update one that is on this machine.
+    """Download an encoder or a reranker from the hub, or update one that is on this machine.
 
     Only configuration, tokenizer and safetensors files; never code or pickled files.
     """
@@ -101,7 +109,7 @@ def _readable(known: JsonObject) -> dict[str, str]:
 
 def _catalogue_entry(name: str) -> JsonObject:
     """The catalogue entry of a model that is not on this machine. Raises NotFound if there is none."""
-    entry = model_folders.catalogue().get(name)
+    entry = {**model_folders.rerankers(), **model_folders.catalogue()}.get(name)
     if entry is None:
         raise NotFound(f"{name} is not on this machine.", f"Download it: semsearch models pull {name}")
     return {"name": name, "local": False, **entry}

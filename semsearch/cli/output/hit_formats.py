@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Format: TypeAlias = Literal["auto", "table", "json", "jsonl", "csv", "tsv", "md", "paths", "trec"]
 COLUMNS = ("query", "rank", "match", "strength", "score", "path", "line", "page", "heading", "document", "id", "text")
 BOLD, DIM, WORD, PLACE, OFF = "\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[36m", "\x1b[0m"
+READ_AGAIN = "rerank"  # the column after the strength where a reranker was asked for
 HEADER = "  #  match   strength    score  (ranked by score)"
 SNIPPET = 320  # characters of a snippet: three or four lines of a terminal
 
@@ -62,7 +63,9 @@ def hit_object(hit: Hit) -> JsonObject:
     shown["score"] = round(hit.score, 6)
     shown["strength"] = None if hit.strength is None else _rounded(hit.strength, 4)
     shown["scores"] = {name: round(value, 6) for name, value in hit.scores.items()}
-    near_copies = shown.pop("near_copies")
+    near_copies, read_again = shown.pop("near_copies"), shown.pop("rerank")
+    if read_again is not None:
+        shown["rerank"] = round(read_again, 4)
     return {**shown, "near_copies": near_copies} if near_copies else shown
 
 
@@ -104,11 +107,20 @@ def _jsonl(answer: Answer, batch: bool) -> None:
 def _cells(
     answers: Iterable[Answer], columns: Sequence[str], writerow: Callable[[Sequence[str]], object], *, raw: bool
 ) -> None:
-    writerow(columns)
+    named: Sequence[str] = ()
     for answer in answers:
+        if not named:
+            named = _with_reranking(columns, answer.results)
+            writerow(named)
         for hit in answer.results:
-            row = {**hit_object(hit), "query": answer.id}
-            writerow([_cell(row[name], raw) for name in columns])
+            row = {READ_AGAIN: None, **hit_object(hit), "query": answer.id}
+            writerow([_cell(row[name], raw) for name in named])
+
+
+def _with_reranking(columns: Sequence[str], results: Results) -> list[str]:
+    """The columns, with the one for a reranker's scores if the query asks for one."""
+    at = columns.index("strength") + 1
+    return [*columns[:at], *([READ_AGAIN] if results.query.rerank is not None else []), *columns[at:]]
 
 
 def _cell(value: object, raw: bool) -> str:
@@ -135,6 +147,7 @@ def _md(answer: Answer, batch: bool) -> None:
     for hit in answer.results:
         heading = f" — {_markdown(hit.heading)}" if hit.heading else ""
         strength = "" if hit.strength is None else f", strength {_rounded(hit.strength):.2f}"
+        strength += "" if hit.rerank is None else f", rerank {_rounded(hit.rerank):.2f}"
         print(f"{hit.rank}. **{_markdown(place(hit))}**{heading} ({hit.match}{strength})\n   > {_markdown(hit.text)}\n")
 
 
@@ -159,9 +172,9 @@ def _table(answers: Iterable[Answer], batch: bool, explain: bool) -> None:
         if batch:
             print(_styled(f"{console.safe(answer.id)}: {console.safe(answer.results.query.text)}", BOLD, colour))
         if answer.results.hits:
-            print(_styled(HEADER, DIM, colour))
+            print(_styled(_header(answer.results), DIM, colour))
         for hit, found in zip(answer.results, answer.snippets(answer.results), strict=True):
-            print(_headline(hit, colour))
+            print(_headline(hit, colour, reranked=answer.results.query.rerank is not None))
             if explain:
                 print(_styled("     " + "  ".join(f"{name} {v:.4f}" for name, v in hit.scores.items()), DIM, colour))
             for line in _snippet_lines(hit, found, width - 5, colour):
@@ -170,7 +183,12 @@ def _table(answers: Iterable[Answer], batch: bool, explain: bool) -> None:
             console.note("no hits")
 
 
-def _headline(hit: Hit, colour: bool) -> str:
+def _header(results: Results) -> str:
+    return HEADER if results.query.rerank is None else HEADER.replace("strength", "strength  rerank", 1)
+
+
+def _headline(hit: Hit, colour: bool, *, reranked: bool) -> str:
+    again = "-" if hit.rerank is None else f"{_rounded(hit.rerank):.2f}"
     strength = "-" if hit.strength is None else f"{_rounded(hit.strength):.2f}"
     heading = f"  {console.safe(hit.heading)}" if hit.heading else ""
     more = [f"+{hit.more_in_document} more in this document"] if hit.more_in_document else []
@@ -178,7 +196,8 @@ def _headline(hit: Hit, colour: bool) -> str:
         more.append(f"+{len(hit.near_copies)} near copies: {', '.join(map(console.safe, hit.near_copies[:3]))}")
     where = _styled(console.safe(place(hit)), PLACE, colour)
     rest = _styled(f"  ({'; '.join(more)})" if more else "", DIM, colour)
-    return f"{hit.rank:>3}  {hit.match:<6}  {strength:>8}  {hit.score:7.4f}  {where}{heading}{rest}"
+    judged = f"{strength:>8}  {again:>6}" if reranked else f"{strength:>8}"
+    return f"{hit.rank:>3}  {hit.match:<6}  {judged}  {hit.score:7.4f}  {where}{heading}{rest}"
 
 
 def _snippet_lines(hit: Hit, found: Snippet, width: int, colour: bool) -> Iterator[str]:

@@ -81,7 +81,7 @@ def architecture(folder: Path, *, trust: bool = False) -> tuple[str, bool]:
     """The model type of `folder`, and whether it is a decoder: a causal language model and no masked one."""
     try:
         config = transformers.AutoConfig.from_pretrained(folder / transformer(folder), trust_remote_code=trust)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise _unreadable(folder, error) from error
     kind = type(config)
     decodes = kind in transformers.MODEL_FOR_CAUSAL_LM_MAPPING and kind not in transformers.MODEL_FOR_MASKED_LM_MAPPING
@@ -134,7 +134,7 @@ def load_pretrained(
                 ignore_mismatched_sizes=True,  # reported below, in one line
                 **options,
             )
-        except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, ImportError) as error:
             raise _unreadable(folder, error) from error
     if wrong := sorted(report["mismatched_keys"]):
         name, saved, wanted = wrong[0]

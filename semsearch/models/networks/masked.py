@@ -23,12 +23,16 @@ LIKE_BERT = ("bert", "roberta", "xlm-roberta", "camembert")  # model types whose
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """ids and mask (n, t); optionally position ids (n, t) and word vectors (n, t, h) in place of the model's own."""
+    """ids and mask (n, t); optionally position ids (n, t) and word vectors (n, t, h) in place of the model's own.
+
+    `types` (n, t) are the segments of the tokens, 0 by default.
+    """
 
     ids: Tensor
     mask: Tensor
     positions: Tensor | None = None
     words: Tensor | None = None
+    types: Tensor | None = None
 
 
 class Network(nn.Module):
@@ -114,7 +118,7 @@ class MaskedNetwork(Network):
         """Hidden states 0 … highest; nothing above is computed."""
         if self.model.config.model_type not in LIKE_BERT:
             return list(self.run_whole(inputs))
-        types = torch.zeros_like(inputs.ids)
+        types = torch.zeros_like(inputs.ids) if inputs.types is None else inputs.types
         hidden = self.model.embeddings(
             input_ids=None if inputs.words is not None else inputs.ids,
             token_type_ids=types,
