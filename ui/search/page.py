@@ -43,15 +43,15 @@ def page() -> None:
         chosen = names if alone else index_picker.several(names, all_of_them=True, placeholder="All of them")
         query = _options(text)
         query = replace(query, where=filters.controls(chosen, query.where))
-        rerank = second_reading.switch(query)
+        read_again = second_reading.switch(query)
     if not chosen:
         widgets.button("Search all indexes", "select_all", index_picker.choose, ([],))
         return
     query = _with_chips(query, chosen)
+    asked = replace(query, **{name: getattr(read_again, name) for name in second_reading.FIELDS})
     if not (query.text.strip() or query.more or query.like):
         st.caption(_summary(chosen))
         return
-    asked = replace(query, rerank=rerank.rerank, rerank_depth=rerank.rerank_depth)
     with messages.errors():
         place = st.empty()
         read = second_reading.done(asked, chosen)

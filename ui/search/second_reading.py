@@ -19,6 +19,7 @@ from . import results
 from .results import Answer, State
 
 DONE = "second reading"
+FIELDS = ("rerank", "rerank_depth", "rerank_weight")  # of a query, that the switch decides
 HINT = (
     "A reranker reads the first hits again, each together with the query. The hits of the search are shown meanwhile."
 )
@@ -39,7 +40,9 @@ def switch(query: Query) -> Query:
     if len(known) > 1:
         model = st.selectbox("Reranker", known, key="reranker", bind=URL) or model
     depth = st.number_input("Hits to read again", 1, 200, query.rerank_depth, key="depth", bind=URL)
-    return replace(query, rerank=model, rerank_depth=int(depth))
+    label, hint = "Order of the search ↔ reranker", "0 keeps the order of the search, 1 replaces it."
+    weight = st.slider(label, 0.0, 1.0, query.rerank_weight, 0.05, key="reweigh", bind=URL, help=hint)
+    return replace(query, rerank=model, rerank_depth=int(depth), rerank_weight=weight)
 
 
 def done(query: Query, names: Sequence[str]) -> Answer | None:
