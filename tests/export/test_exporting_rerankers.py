@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from semsearch.models.rerankers import manifest
 pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
 
+from helpers.tracing import tracing_once
+
 from semsearch.export import calibrate, export_reranker, is_reranker, reranker_parity
 
 QUERY = "how is the fuel ignited?"
@@ -25,6 +29,14 @@ PASSAGES = ["A diesel engine ignites fuel by compression.", "Tea needs water.", 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return rerankers.checkpoint(tmp_path_factory.mktemp("models") / "tiny", layers=1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The graph of the tiny one, traced once for all tests of this file; a few pairs are compared."""
+    kept = tmp_path_factory.mktemp("graphs") / "tiny.onnx"
+    with tracing_once(kept), patch.object(reranker_parity, "QUERIES", 6):
+        yield kept
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +86,11 @@ def test_the_gate_of_int8_refuses_another_order(figure: str, value: float) -> No
         reranker_parity.check_gate({**good, figure: value}, "int8")
 
 
+@pytest.mark.slow
 def test_a_kind_with_other_inputs_is_exported_too(tmp_path: Path) -> None:
     source = rerankers.checkpoint(tmp_path / "distilbert", "distilbert", labels=["no", "yes"], layers=1)
-    made = export_reranker(source, tmp_path / "out")
+    with tracing_once(tmp_path / "graph.onnx"):
+        made = export_reranker(source, tmp_path / "out")
     assert not made.segments
     ours, theirs = (Reranker.load(each, device="cpu").logits(QUERY, PASSAGES).values for each in (made.folder, source))
     assert np.abs(ours - theirs).max() < 1e-4
