@@ -108,8 +108,9 @@ class Index:
         encoder: EncoderLike | str | None = None,
         query_cache_size: int = 0,
         owns_encoder: bool = False,
+        space: int | None = None,
     ) -> None:
-        """Use `Index.open` or `Index.create`."""
+        """Use `Index.open` or `Index.create`. `space`: the one to search, whichever is the current one."""
         self.name, self.path = reader.name, reader.location
         self._reader = reader
         self._wanted, self._owns_encoder = encoder, owns_encoder
@@ -119,17 +120,27 @@ class Index:
         self._following = threading.Lock()
         self._retired: list[LazyEncoder] = []  # of spaces before; a thread may still use one
         self._seen_version = reader.version()
-        self._in_use = self._using(reader.spaces()[0])
+        self._chosen = space
+        self._in_use = self._using(self._space_to_use())
+
+    def _space_to_use(self) -> Space:
+        """The current space, or the chosen one. Raises NotFound."""
+        spaces = self._reader.spaces()
+        found = spaces[0] if self._chosen is None else next((one for one in spaces if one.id == self._chosen), None)
+        if found is None:
+            raise NotFound(f"index {self.name} has no space {self._chosen}.", "See the spaces of info().")
+        return found
 
     def _using(self, space: Space) -> _InUse:
         """What a space is searched with."""
         recipe = self._reader.recipe()
+        references = {one.space.id: one.encoder for one in other_spaces(self._reader)}
         encoder = LazyEncoder(
             self.name,
             space.name,
             space.fingerprint,
             space.dim,
-            recorded=recipe.get("encoder", "default"),
+            recorded=references.get(space.id, recipe.get("encoder", "default")),
             wanted=self._wanted,
             owned=self._owns_encoder,
             fetch=not restored.encoder(recipe),
@@ -140,7 +151,7 @@ class Index:
         """What the current space is searched with: after `reembed`, in any process, another one is."""
         if self._seen_version != self._reader.version():
             with self._reader.snapshot(), self._following:
-                space = self._reader.spaces()[0]
+                space = self._space_to_use()
                 if space.id != self._in_use.space.id:
                     self._retired.append(self._in_use.encoder)
                     self._in_use = self._using(space)
@@ -240,6 +251,13 @@ class Index:
         """
         folder = settings.index_folder(name, home)
         return cls(drivers.find(folder).open_reader(folder), encoder, query_cache_size)
+
+    def in_space(self, space: int) -> Index:
+        """This index opened once more, for reading, over one of the spaces of `info()`: to compare encoders.
+
+        Each space is searched with its own encoder. Raises NotFound.
+        """
+        return type(self)(drivers.find(self.path).open_reader(self.path), space=space)
 
     @classmethod
     def restore(
@@ -478,13 +496,16 @@ class Index:
         """Counts, recipe, spaces, and which backend serves the index and why.
 
         Of the `spaces` the first is the current one; the `state` of the others is "unfinished", after an interrupted
-        `reembed`, or "kept".
+        `reembed`, or "kept". `reference` loads the encoder of a space; "" where it is not known.
         """
         with self._reader.snapshot():
             found = self._reader.info()
-            states = {one.space.id: "kept" if one.complete else "unfinished" for one in other_spaces(self._reader)}
-        spaces = [{**space, "state": states.get(space["id"], "current")} for space in found["spaces"]]
-        return {**found, "spaces": spaces}
+            more = {
+                one.space.id: {"state": "kept" if one.complete else "unfinished", "reference": one.encoder}
+                for one in other_spaces(self._reader)
+            }
+        current = {"state": "current", "reference": found["recipe"].get("encoder", "default") or ""}
+        return {**found, "spaces": [{**space, **more.get(space["id"], current)} for space in found["spaces"]]}
 
     @overload
     def get(self, target: int | str) -> JsonObject: ...
@@ -1018,6 +1039,8 @@ class Index:
         """The writer; the first call takes the lock. Raises Locked, and EncoderMismatch before anything is written."""
         if dry_run:
             return _index_writer(DryRunWriter(self._reader), self._space, self._encoder)
+        if self._chosen is not None:
+            raise UsageError(f"index {self.name} is open over one of its spaces, for reading.", "Open it by its name.")
         if not self._writers:
             self._reader.version()  # raises where the index is closed
             if needs_encoder:

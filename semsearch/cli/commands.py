@@ -35,6 +35,10 @@ TABLE = {  # name: (module.function, or module.group, the first line of its help
     "rm": ("indexes.maintenance.rm", "Remove a whole index; the indexed files remain."),
     "rename": ("indexes.maintenance.rename", "Rename an index."),
     "compact": ("indexes.maintenance.compact", "Free the disk space of deleted documents."),
+    "reembed": (
+        "indexes.reembed_command.reembed",
+        "Encode an index again, in place, with another encoder.",
+    ),
     "verify": ("indexes.maintenance.verify", "Check an index against its checksums. Exit 5 if it has a problem."),
     "salvage": (
         "indexes.maintenance.salvage",

@@ -15,7 +15,7 @@ import numpy as np
 
 from semsearch import settings
 from semsearch.encoders import background as unrelated_texts
-from semsearch.encoders import by_fingerprint, factory, local_models
+from semsearch.encoders import factory, local_models
 from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.errors import MissingExtra, UnknownName, UsageError
 from semsearch.models.model_ref import Reference
@@ -70,7 +70,7 @@ class Encoder(BaseEncoder):
     models_dir = staticmethod(local_models.models_dir)
     list_local = staticmethod(local_models.list_local)
     is_local = staticmethod(local_models.is_local)
-    find_local = staticmethod(by_fingerprint.find_local)
+    find_local = staticmethod(factory.find_local)
     pull = staticmethod(local_models.pull)
     remove = staticmethod(local_models.remove)
 

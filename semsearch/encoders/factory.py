@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.encoders import device as _device
+from semsearch.encoders import local_models
 from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.errors import MissingExtra, UnknownName, UsageError
+from semsearch.errors import MissingExtra, SemsearchError, UnknownName, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models import hub, kept_engine, model_folders
 from semsearch.models.bundle import Bundle
@@ -123,6 +124,30 @@ def describe(reference: Reference, *, trust: bool = False) -> tuple[Bundle, Refe
     if chosen != reference:
         LOG.warning("no template was named: %s is read with %s.", model, chosen.template)
     return replace(bundle, licence=bundle.licence or entry.get("licence", "")), resolved
+
+
+def find_local(fingerprint: str) -> str | None:
+    """The name or folder of an encoder of this machine with this fingerprint; None where there is none.
+
+    `default` may be another encoder by now, and a folder have moved. Looks at the encoders that are part of semsearch,
+    and at those saved in `models_dir`. Nothing is loaded.
+    """
+    shipped = [HASHING, *(name for name, entry in model_folders.catalogue().items() if "folder" in entry)]
+    known = {name: shipped_fingerprint(name) for name in shipped}
+    known |= {str(one["path"]): one.get("fingerprint") for one in local_models.list_local(local_models.models_dir())}
+    return next((name for name, found in known.items() if found == fingerprint), None)
+
+
+def shipped_fingerprint(name: str) -> str | None:
+    """The fingerprint of an encoder that is part of semsearch; None for any other, and where it is damaged."""
+    if name == HASHING:
+        return HashingEncoder().fingerprint
+    if "folder" not in model_folders.catalogue().get(name, {}):
+        return None
+    try:
+        return bundles.read(model_folders.find(name)).fingerprint
+    except SemsearchError:
+        return None
 
 
 def _saved(folder: Path, reference: Reference) -> Bundle:

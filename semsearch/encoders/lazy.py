@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -26,8 +26,8 @@ class LazyEncoder(BaseEncoder):
     """The encoder `wanted`, which has to have the fingerprint of the index `index`.
 
     Name, fingerprint and width are those of the index. `recorded` is the reference in the index of its encoder;
-    it is loaded if `wanted` is None, and downloaded only with `fetch`; None for an index without an encoder. owned:
-    `wanted` was loaded for this object, which then closes it. Threads may share one.
+    it is loaded if `wanted` is None, and downloaded only with `fetch`; None for an index without an encoder, "" where
+    it is not known. owned: `wanted` was loaded for this object, which then closes it. Threads may share one.
     """
 
     def __init__(
@@ -123,6 +123,8 @@ class LazyEncoder(BaseEncoder):
             return NoEncoder(self._index, self.dim)
         if self._wanted is None and not self.fetch:
             require_local(self._index, str(running))
+        if not running:
+            return _with_fingerprint(self.fingerprint) or self._unknown()
         try:
             model = load(running) if isinstance(running, str) else as_encoder(running)
         except NotFound as error:
@@ -156,6 +158,13 @@ class LazyEncoder(BaseEncoder):
             got=f"{model.name}@{model.fingerprint[:8]}",
             fix=f'{first}, search with mode="keyword", {move}',
             command=f"{first}, search with --mode keyword, {move}",
+        )
+
+    def _unknown(self) -> NoReturn:
+        raise NotFound(
+            f"index {self._index} has vectors of the encoder {self.name}@{self.fingerprint[:8]}, and does not know "
+            "where that is.",
+            f"Encode the index with an encoder of yours: {self._command('MODEL')}",
         )
 
     def _command(self, model: str) -> str:

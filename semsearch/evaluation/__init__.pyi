@@ -16,6 +16,9 @@ from .retrieval import evaluate as evaluate
 from .saved_runs import delete_run as delete_run
 from .saved_runs import list_runs as list_runs
 from .saved_runs import save_run as save_run
+from .space_comparison import PairedDifference as PairedDifference
+from .space_comparison import evaluate_known_items as evaluate_known_items
+from .space_comparison import paired_difference as paired_difference
 from .sts import pearson as pearson
 from .sts import rankdata as rankdata
 from .sts import spearman as spearman

@@ -16,7 +16,21 @@ from semsearch.cli import main as program
 
 COMMANDS = [
     *("index", "watch", "query", "similar", "embed", "sts"),
-    *("list", "info", "get", "delete", "rm", "rename", "compact", "verify", "salvage", "dump", "restore", "trust"),
+    *(
+        "list",
+        "info",
+        "get",
+        "delete",
+        "rm",
+        "rename",
+        "compact",
+        "reembed",
+        "verify",
+        "salvage",
+        "dump",
+        "restore",
+        "trust",
+    ),
     *("bench", "audit", "eval", "doctor", "config", "models", "ui", "train", "export", "templates"),
 ]
 CONTRACT = {
@@ -28,7 +42,7 @@ CONTRACT = {
     "similar": "-n -k --json",
     "embed": "--role --format -o -m",
     "sts": "--pairs --matrix --task --data -m --json",
-    "eval": "-n --queries --qrels --json",
+    "eval": "-n --queries --qrels --spaces --json",
     "audit": "-n --json",
     "bench": "-n -m --keep --json",
     "info": "-n --json",
@@ -37,6 +51,7 @@ CONTRACT = {
     "rm": "-n -y --json",
     "rename": "--json",
     "compact": "-n --json",
+    "reembed": "-n -m --keep-old --template --dtype --layer --device --json",
     "verify": "-n --accept-loss --json",
     "salvage": "-n -o -m --json",
     "dump": "-n -o --json",
@@ -142,9 +157,9 @@ def test_json_after_two_dashes_is_text(cli: CommandLine) -> None:
         ["query", "x"], ["query", "x", "-n", "no"], ["similar", "1", "-n", "no"], ["info", "no"],
         ["get", "1", "-n", "no"],
         ["delete", "no", "--id", "x"], ["rm", "no", "-y"], ["compact", "no"], ["verify", "no"], ["audit", "no"],
-        ["dump", "no", "-o", "x"], ["restore", "no.dump", "-n", "x"], ["watch", "no"], ["index", "no"],
-        ["index", "no", "-n", "x"], ["query", "--batch", "no.txt"], ["info"], ["embed", "a", "-m", "no-such-model"],
-        ["models", "info", "no-such-model"], ["info", "./no"],
+        ["dump", "no", "-o", "x"], ["restore", "no.dump", "-n", "x"], ["watch", "no"], ["reembed", "no"],
+        ["index", "no"], ["index", "no", "-n", "x"], ["query", "--batch", "no.txt"], ["info"],
+        ["embed", "a", "-m", "no-such-model"], ["models", "info", "no-such-model"], ["info", "./no"],
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 import tarfile
 import tempfile
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,8 @@ import forks
 from child import STDIN
 from helpers.commandline import CommandLine
 
-from semsearch import Index
+from semsearch import Document, Index, Progress
+from semsearch.encoders.hashing import HashingEncoder
 
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "indexes"
 MADE_FROM = "/srv/semsearch"  # the folder of the files of the stored index
@@ -55,6 +57,8 @@ OPERATIONS = (
     Operation("deleting", "notes", "delete -n notes --path sub/* -y"),
     Operation("building a cache", "notes", "index -n notes --backend-type flat"),
     Operation("compacting", "changed", "compact notes"),
+    Operation("encoding again", "foreign", "reembed notes -m hashing"),
+    Operation("encoding on", "begun", "reembed notes"),
     Operation("dumping", "dumped", "dump notes -o notes.dump -y"),
     Operation("restoring", "dumped", "restore notes.dump -n copy --trust", "copy", (0, 2), "index -n copy", False),
     Operation("salvaging", "damaged", "salvage notes -o copy", "copy", (0, 2), "index -n copy", False, "notes"),
@@ -138,6 +142,7 @@ class Stage:
         with closing(sqlite3.connect(self.home / "notes" / "store.db")) as database, database:
             database.execute("UPDATE vectors SET crc = crc + 1 WHERE passage % 50 = 7")
         self._keep("damaged")
+        self._make_foreign()
         self.begin("notes")
         for _ in range(2):
             self.ok("compact notes")  # makes a second cache, so that the next one drops the first
@@ -146,6 +151,22 @@ class Stage:
         self.begin("files")
         self._take_old()
         self._keep("old")
+
+    def _make_foreign(self) -> None:
+        """An index of another encoder; one that was half encoded again when more documents were added and deleted."""
+        self.begin("files")
+        own = [Document(f"own{n}", f"My own note {n} on the harbour at night.") for n in range(30)]
+        folder = self.home / "notes"
+        with Index.create(folder, encoder=HashingEncoder(64)) as index:
+            index.add(own[:20])
+            index.sync(self.place / "files")
+        self._keep("foreign")
+        with Index.open(folder, encoder=HashingEncoder(64)) as index:
+            with contextlib.suppress(InterruptedError):
+                index.reembed("hashing", progress=_interrupting(200))
+            index.delete(["own3", "own4"])
+            index.add(own[20:])
+        self._keep("begun")
 
     def _take_old(self) -> None:
         """The index of schema 1 that is stored beside these tests, with its files."""
@@ -159,10 +180,21 @@ class Stage:
                 database.execute(f"UPDATE {table} SET {column} = replace({column}, ?, ?)", (MADE_FROM, new))
 
 
+def _interrupting(passages: int) -> Callable[[Progress], None]:
+    """A progress callback that ends a run after so many passages."""
+
+    def report(step: Progress) -> None:
+        if step.done >= passages:
+            raise InterruptedError
+
+    return report
+
+
 def contents(folder: Path) -> Contents:
-    """What an index has, read from its tables."""
+    """What an index has, read from its tables: with the vectors that searches use."""
     sql = """SELECT uri, position, start, "end", page, line, heading, text, vector
              FROM documents d JOIN passages p ON p.document = d.id JOIN vectors v ON v.passage = p.id
+             WHERE v.space = coalesce((SELECT value FROM meta WHERE key = 'space'), (SELECT min(id) FROM spaces))
              ORDER BY uri, position"""
     with closing(_reading(folder)) as database:
         documents = database.execute("SELECT uri, sha256, title, metadata FROM documents")

@@ -12,7 +12,7 @@ from semsearch.cli.commands import EVAL
 from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOption, check_report, index_run, save
 from semsearch.cli.input_files import read_qrels, read_queries
 from semsearch.cli.lookup import choose_index, open_index, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, complete_index
+from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, complete_index, flag
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.evaluation.report import Measurement
@@ -46,6 +46,7 @@ def eval_(
     ] = None,
     k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of hits per query.")] = 100,
     mode: ModeOption = None,
+    spaces: Annotated[bool, flag("--spaces", "Compare the encoders of an index, after `reembed --keep-old`.")] = False,
     device: DeviceOption = None,
     report: ReportOption = None,
     as_json: JsonFlag = False,
@@ -53,14 +54,25 @@ def eval_(
     """Measure an index on your own queries and relevance judgements.
 
     nDCG@10, recall, MRR@10 and MAP, for each search mode.
+
+    With --spaces each encoder that the index has vectors of, with their difference query by query. It needs no
+    judgements: without them, 200 sentences of the index have to find their passages.
     """
     if name in EVAL:
         fix = f"Write: semsearch eval {name} …; for an index of this name: semsearch eval -n {name} …"
         raise UsageError(f"{name} is a task and has to follow eval directly.", fix)
-    if not queries or not qrels:
+    if (not queries or not qrels) and not (spaces and not queries and not qrels):
         raise UsageError("eval needs --queries and --qrels.", "See: semsearch eval --help")
     use_device(device)
-    texts, judgements = dict(read_queries(queries)), read_qrels(qrels)
+    texts = dict(read_queries(queries)) if queries else {}
+    judgements = read_qrels(qrels) if qrels else {}
+    files = [Path(file) for file in (queries, qrels) if file and file != "-"]
+    if spaces:
+        from semsearch.cli.evaluate.compared_spaces import Comparison  # numpy, which --help does without
+
+        with open_index(ctx.obj, name, named) as index:
+            Comparison(texts, judgements, files, k, mode, report, as_json).run(index)
+        return
     modes = (mode,) if mode else MODES
     check_report(report, len(modes))
     chosen, runs = choose_index(ctx.obj, name, named), []
@@ -75,7 +87,7 @@ def eval_(
                 table={key: found[one][key] for key in found[one] if key not in ("queries", "per_query")},
                 row={"mode": one},
                 settings={"index": chosen, "recipe": index.info()["recipe"], "mode": one, "k": k},
-                files=[Path(file) for file in (queries, qrels) if file != "-"],
+                files=files,
             )
             runs.append(index_run("index", index, measured, perf_counter() - began))
     save(runs, report)

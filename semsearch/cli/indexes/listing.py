@@ -89,7 +89,7 @@ def _listed(options: Options, name: str) -> JsonObject:
     except SemsearchError as error:
         return {"index": name, "problem": str(error)}
     found = {"index": name, **{key: known[key] for key in ("path", "documents", "passages", "vectors", "bytes")}}
-    encoders = [space["encoder"]["name"] for space in known["spaces"]]
+    encoders = [space["encoder"]["name"] for space in known["spaces"] if space["state"] == "current"]
     return {**found, "encoders": encoders, "indexed": (known["last_run"] or {}).get("at")}
 
 
@@ -105,9 +105,7 @@ def _readable(known: JsonObject) -> dict[str, str]:
     recipe, last = known["recipe"], known["last_run"] or {}
     lines = {"index": known["index"], "path": known["path"], "size": console.size(known["bytes"])}
     lines |= {key: f"{known[key]:,}" for key in ("documents", "passages", "vectors")}
-    for space in known["spaces"]:
-        encoder = space["encoder"]
-        lines["encoder"] = f"{encoder['name']} ({encoder['fingerprint'][:12]}), width {space['dim']}"
+    lines |= _encoders(known)
     exact = known["backend"].split()[0] in ("flat", "exact")
     lines["backend"] = f"{'exact search' if exact else known['backend']}: {known['why']}"
     lines["sources"] = ", ".join(root["path"] for root in recipe.get("roots", ())) or "none"
@@ -120,3 +118,35 @@ def _readable(known: JsonObject) -> dict[str, str]:
         counts = ", ".join(f"{last.get(k, 0):,} {k}" for k in ("added", "changed", "unchanged", "moved", "deleted"))
         lines["last run"] = f"{last.get('at', '')}: {counts}, {len(last.get('skipped', ())):,} skipped"
     return lines
+
+
+def _encoders(known: JsonObject) -> dict[str, str]:
+    """The lines about the encoder: what built the index, which others there are, and how to move."""
+    current, *others = known["spaces"]
+    lines = {"encoder": f"{_called(current)}, width {current['dim']}"}
+    command = f"semsearch reembed {known['index']} -m"
+    if reference := current["reference"]:
+        found = _renamed(reference, current["encoder"]["fingerprint"])
+        move = f"{found}; to the present one: {command} {reference}" if found else f"to another: {command} MODEL"
+        lines["encoder"] += f"; {move}"
+    for space in others:
+        kind, way = ("not finished", "go on") if space["state"] == "unfinished" else ("also kept", "back to it")
+        there = f"{space['vectors']:,} of {count(known['passages'], 'passage')}"
+        line = f"{_called(space)}, {there}; {way}: {command} {space['reference'] or 'MODEL'}"
+        lines[kind] = f"{lines[kind]}; {line}" if kind in lines else line
+    return lines
+
+
+def _called(space: JsonObject) -> str:
+    return f"{space['encoder']['name']} ({space['encoder']['fingerprint'][:12]})"
+
+
+def _renamed(reference: str, fingerprint: str) -> str:
+    """What became of an encoder of semsearch whose name belongs to another one by now; "" where it is the same."""
+    from semsearch.encoders import factory  # numpy, which --help does without
+
+    now = factory.shipped_fingerprint(reference)
+    if now is None or now == fingerprint:
+        return ""
+    elsewhere = factory.find_local(fingerprint)
+    return f"found as {elsewhere}" if elsewhere else f"{reference} is another one now, so only keyword search works"
