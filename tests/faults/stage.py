@@ -119,7 +119,9 @@ class Stage:
 
     def left(self) -> list[str]:
         """The files and folders of the place, without caches in use and what SQLite needs to read."""
+        engine = (self.scratch[0] / ".ses", self.scratch[1] / "Microsoft")  # ONNX Runtime makes them after a while
         found = [path for path in self.place.rglob("*") if not path.name.endswith(("-wal", "-shm"))]
+        found = [path for path in found if not {path, *path.parents} & {*engine}]
         used = {self.home / name / file for name in Index.names(self.home) for file in caches(self.home / name)}
         return sorted(str(path.relative_to(self.place)) for path in found if path not in used)
 

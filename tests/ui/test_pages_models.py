@@ -15,7 +15,8 @@ pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document, Encoder, Index
+from semsearch import Document, Encoder, Index, Progress
+from semsearch.encoders.hashing import HashingEncoder
 
 PAGE = "from semsearch_ui.models import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
 HOSTILE = "<b>x"
@@ -48,6 +49,55 @@ def rows(page: AppTest, column: str) -> list[dict[str, Any]]:
 def said(page: AppTest) -> str:
     alerts = (*page.error, *page.warning, *page.success, *page.info)
     return "\n".join(each.value.replace("\\", "") for each in alerts)
+
+
+def reembed(page: AppTest, encoder: str, *, keep: bool = False) -> AppTest:
+    """The page after the form was sent."""
+    page.selectbox(key="reembed.encoder notes").set_value(encoder)
+    page.checkbox(key="reembed.keep notes").set_value(keep)
+    return click(page, "Encode it again")
+
+
+def test_an_index_is_encoded_again_with_another_encoder(home: Path) -> None:
+    with Index.create("notes", encoder=HashingEncoder(64)) as index:
+        index.add([Document("a.txt", "A diesel engine."), Document("b.txt", "Bread and salt.")])
+    page = reembed(shown(n="notes"), "hashing", keep=True)
+    assert ended("notes") == "done"
+    page = again(page)
+    assert "2 passages are encoded with hashing, 2 of them just now. Kept: hashing." in said(page)
+    captions = "\n".join(each.value.replace("\\", "") for each in page.caption)
+    assert "hashing, 256 dimensions" in captions
+    assert "Kept to compare: hashing, 64 dimensions" in captions and "vectors of 2 of 2 passages" in captions
+    with Index.open("notes") as index:
+        assert index.search("diesel", mode="semantic")[0].document == "a.txt"
+
+
+def test_an_unfinished_encoding_is_shown_and_goes_on(home: Path) -> None:
+    def stop(step: Progress) -> None:
+        raise InterruptedError
+
+    with Index.create("notes", encoder=HashingEncoder(64)) as index:
+        index.add([Document("a.txt", "A diesel engine.")])
+        with pytest.raises(InterruptedError):
+            index.reembed("hashing", progress=stop)
+    page = shown(n="notes")
+    assert any("Not finished: hashing" in each.value for each in page.markdown)
+    assert page.selectbox(key="reembed.encoder notes").value == "hashing"
+    click(page, "Encode it again")
+    assert ended("notes") == "done"
+    with Index.open("notes") as index:
+        assert [space["state"] for space in index.info()["spaces"]] == ["current"]
+
+
+def test_an_encoder_that_is_not_here_is_not_downloaded_by_the_way(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("semsearch_ui.shared.encoder_picker.local_names", lambda: ["hf:owner/name"])  # a typed name
+    page = reembed(shown(n="notes"), "hf:owner/name")
+    assert "hf:owner/name is not on this machine" in said(page)
+
+
+def test_an_index_of_own_vectors_has_no_such_form(home: Path) -> None:
+    Index.create("notes", encoder=None, dimensions=3).close()
+    assert [each for each in shown(n="notes").selectbox if each.key == "reembed.encoder notes"] == []
 
 
 def created(name: str) -> AppTest:

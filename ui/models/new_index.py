@@ -26,7 +26,7 @@ def create() -> None:
         left.text_input("Name", key="new.name", placeholder="notes")
         hint = (
             "Or the folder of a model, hf:owner/name, or MODEL#TEMPLATE, such as ~/bert#cot-bert. All documents of an "
-            "index share it; another encoder needs another index."
+            "index share it. The index can be encoded again with another one later."
         )
         encoder_picker.box("Encoder", names, "new.encoder", hint, place=right, index=0)
         with st.expander("Options", icon=":material/tune:"):

@@ -14,7 +14,7 @@ from semsearch.utils.quantities import count
 
 from ..shared import index_picker, jobs, messages, pool, tables, widgets
 from ..shared.messages import plain, size
-from . import catalogue, export, new_index, train
+from . import catalogue, export, new_index, reembed, train
 
 Work = Callable[[Path, jobs.Report], jobs.Outcome]
 
@@ -52,14 +52,14 @@ def _row(name: str) -> JsonObject:
     except SemsearchError as error:
         empty = dict.fromkeys(("documents", "passages", "encoder", "size", "backend", "last run"))
         return {"index": name, **empty, "encoder": f"cannot be read: {messages.sentence(error)}"}
-    spaces = info["spaces"]
+    current = info["spaces"][0]
     return {
         "index": name,
         "documents": info["documents"],
         "passages": info["passages"],
-        "encoder": ", ".join(space["encoder"]["name"] for space in spaces),
+        "encoder": current["encoder"]["name"],
         "size": info["bytes"],
-        "backend": ", ".join(map(_backend, spaces)),
+        "backend": _backend(current),
         "last run": (info["last_run"] or {}).get("at", "")[:16].replace("T", " "),
     }
 
@@ -78,11 +78,16 @@ def _index(name: str, info: JsonObject) -> None:
     for space in info["spaces"]:
         encoder = space["encoder"]
         encoded = f"{encoder['name']}, {space['dim']} dimensions, fingerprint {encoder['fingerprint'][:12]}"
-        messages.caption(f"{encoded} · {_backend(space)}: {space['why']} · {split}")
+        if space["state"] == "current":
+            messages.caption(f"{encoded} · {_backend(space)}: {space['why']} · {split}")
+        else:
+            there = f"vectors of {space['vectors']:,} of {count(info['passages'], 'passage')}"
+            messages.caption(f"{STATES[space['state']]}: {encoded} · {there}")
     row = widgets.row()
     for label, (icon, work, hint, unstoppable) in ACTIONS.items():
         args = (name, label, work, unstoppable)
         widgets.button(label, icon, _begin, args, place=row, key=label, hint=hint, off=jobs.busy(name))
+    reembed.form(name, info)
     _rename_or_remove(name, info)
 
 
@@ -159,6 +164,7 @@ def _dump(folder: Path, report: jobs.Report) -> jobs.Outcome:
     return jobs.Outcome(f"{size(file.stat().st_size)} are ready.", file=file, keep=place)
 
 
+STATES = {"kept": "Kept to compare", "unfinished": "Not finished"}
 PARTS = {"Indexes": _indexes, "Encoders": catalogue.show, "Export": export.show, "Train": train.show}
 ACTIONS: dict[str, tuple[str, Work, str, str]] = {  # icon, work, hint, why it cannot be stopped
     "Compact": (
