@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from semsearch.training.loop import Teacher
 
 
+TABLES = ("embeddings", "embeddings.word_embeddings.weight")  # of model2vec's folders, and of ../teachers.py
+
+
 class Static:
     """A model2vec encoder: the mean of the rows that a table has for the tokens."""
 
     def __init__(self, folder: Path) -> None:
-        (self._table,) = load_file(folder / "model.safetensors").values()
+        self._table = next(each for name, each in load_file(folder / "model.safetensors").items() if name in TABLES)
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._unknown = self._tokenizer.token_to_id("[UNK]")
         self._tokenizer.no_padding()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import lzma
 import os
 import random
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from semsearch.training import Dataset
 
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 WHITENED = 5_000  # sentences that whitening is fitted on
+HELD_OUT = 20  # one question of MedQuAD in so many is kept for choices
 SHORT = 12  # characters, of letters and figures alone: a text below it may be in an STS set by chance
 
 Pair = tuple[str, str]
@@ -130,6 +133,11 @@ def answers() -> list[Pair]:
     return [(each["question"], each["answer"]) for each in records("medquad/medquad_qa.jsonl.xz") if each["answer"]]
 
 
+def is_held_out(question: str) -> bool:
+    """Whether a question of MedQuAD, with its answer, is kept for choices."""
+    return int(hashlib.sha256(question.encode()).hexdigest(), 16) % HELD_OUT == 0
+
+
 def nli(allowed: Allowed) -> list[tuple[str, str, str]]:
     """Premise, hypothesis and label of SNLI's dev and test parts; its train part is not at hand."""
     rows = []
@@ -139,6 +147,12 @@ def nli(allowed: Allowed) -> list[tuple[str, str, str]]:
         ]
         rows += list(zip(*(column.splitlines() for column in columns), strict=True))
     return [(a, b, label) for a, b, label in rows if allowed(a) and allowed(b)]
+
+
+def table(name: str) -> Iterator[list[str]]:
+    """The rows of a file of comma-separated values, without its head."""
+    with (DATA / name).open(encoding="utf-8", newline="") as file:
+        yield from islice(csv.reader(file), 1, None)
 
 
 def records(name: str) -> Iterator[dict[str, Any]]:

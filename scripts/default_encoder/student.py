@@ -1,0 +1,138 @@
+"""A student: a BERT read by CoT-BERT's method, and a linear map of what it reads to the space of its teachers.
+
+The word vectors stay as they are, but for that of [MASK], which stands in no text: it is the learned part of the
+prompt. As an encoder the student is a folder of `semsearch`, and the linear map its post-processing.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import BertModel
+
+from default_encoder.rounding import round_layers, round_words
+from semsearch import Encoder
+from semsearch.encoders import factory
+from semsearch.models import bundle as bundles
+from semsearch.models import hf_config, pooling
+from semsearch.models.batching import batches_by_length, pad
+from semsearch.models.model_ref import Reference
+from semsearch.models.networks import post, saving
+from semsearch.models.networks.masked import Inputs
+from semsearch.models.networks.post import Whitening
+from semsearch.training.model import READING
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.types import Vectors
+
+MAX_TOKENS = 256
+TOKENS = 2_048  # in a forward pass, padding included
+PREFIX = "embeddings."
+
+
+class Student(nn.Module):
+    """The network in `folder` under `template`, with a map to `width` numbers. Dropout is off."""
+
+    def __init__(self, folder: Path, template: str, width: int) -> None:
+        super().__init__()
+        encoder = Encoder.load(f"{folder}#max_tokens={MAX_TOKENS},template={template}", device="cpu", backend="torch")
+        self.backend = factory.torch_backend(encoder, "training")
+        self.network: Any = self.backend.network.train(False)
+        self.prompt = self.backend.prompts["passage"]
+        self.tokenizer = self.backend.new_tokenizer()
+        self.frame = self.tokenizer.frame(self.prompt)
+        words = self.network.model.get_input_embeddings()
+        round_words(words)
+        self.mask_word = nn.Parameter(words.weight[self.frame.mask].detach().clone())
+        self.head = nn.Linear(self.network.width, width)
+        for name, value in self.network.named_parameters():
+            value.requires_grad_(not name.removeprefix("model.").startswith(PREFIX))
+
+    @property
+    def trained(self) -> dict[str, nn.Parameter]:
+        """The parameters that are trained, by name."""
+        return {name: value for name, value in self.named_parameters() if value.requires_grad}
+
+    def round_layers(self) -> None:
+        """Compute as the int8 export does from now on; the parameters stay the same."""
+        round_layers(self.network.model.encoder)
+
+    def rows(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids under the template."""
+        return list(self.tokenizer.ids(texts, self.prompt))
+
+    def read(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        """The hidden state of the last [MASK] of every row: (n, h), with gradients where they are on."""
+        found: list[Tensor] = []
+        order: list[NDArray[np.int64]] = []
+        for batch in batches_by_length([len(row) for row in rows], max_texts=len(rows), max_tokens=TOKENS):
+            ids, mask = (torch.from_numpy(each) for each in pad([rows[at] for at in batch]))
+            words = torch.where((ids == self.frame.mask)[..., None], self.mask_word, self.network.words(ids))
+            at = pooling.positions_of(ids, self.frame.mask, 1)
+            found.append(self.network.read(Inputs(ids, mask, words=words), at)[:, 0])
+            order.append(batch)
+        return torch.cat(found)[torch.from_numpy(np.argsort(np.concatenate(order)))]
+
+    def forward(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        """Unit vectors (n, width)."""
+        return nn.functional.normalize(self.head(self.read(rows)), dim=1)
+
+    @torch.no_grad()
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors (n, width); equal texts are read once."""
+        known = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+        found = self(self.rows(list(known)))
+        return np.asarray(found[[known[text] for text in texts]].numpy(), np.float32)
+
+    @torch.no_grad()
+    def fit_head(self, texts: Sequence[str], targets: NDArray[np.float32], ridge: float = 1e-3) -> None:
+        """Set the map by ridge regression of `targets` (n, width) on what the network reads of `texts`."""
+        hidden = self.read(self.rows(texts)).double()
+        wanted, centre = torch.from_numpy(targets).double(), hidden.mean(0)
+        away = hidden - centre
+        gram = away.T @ away
+        gram += ridge * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
+        kernel = torch.linalg.solve(gram, away.T @ (wanted - wanted.mean(0)))
+        self.head.weight.copy_(kernel.T)
+        self.head.bias.copy_(wanted.mean(0) - centre @ kernel)
+
+    @torch.no_grad()
+    def save(self, out: Path, name: str, fitted: dict[str, Any]) -> bundles.Bundle:
+        """Write the current weights as an encoder with the map as its post-processing; `fitted` says how it was made.
+
+        (u − mean) kernel is the map where mean · kernel = −bias, which a square map has a solution for.
+        """
+        self.network.model.get_input_embeddings().weight[self.frame.mask] = self.mask_word
+        kernel = self.head.weight.T.double().numpy()
+        linear = Whitening.of(-np.linalg.solve(kernel.T, self.head.bias.double().numpy()), kernel)
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        read = self.backend.bundle
+        (out / bundles.TOKENIZER).write_bytes(read.path("tokenizer").read_bytes())
+        saving.save(self.network, read, out)
+        post.save(nn.Sequential(linear), out)
+        written = hf_config.describe(out, Reference(str(out)), name=name, source=read.source)
+        known = {key: getattr(read, key) for key in READING} | {"post": (post.step(linear, fitted),)}
+        known |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
+        return bundles.write(replace(written, dim=linear.dim, **known), out)
+
+
+def every_second(source: Path, folder: Path) -> Path:
+    """A folder with layers 2, 4, 6 … of the BERT in `source`, made if it is missing."""
+    if not (folder / "config.json").is_file():
+        network = BertModel.from_pretrained(source, add_pooling_layer=False)
+        network.encoder.layer = nn.ModuleList(network.encoder.layer[1::2])
+        network.config.num_hidden_layers = len(network.encoder.layer)
+        network.save_pretrained(folder)
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (folder / name).write_bytes((source / name).read_bytes())
+    return folder

@@ -1,0 +1,160 @@
+"""Train a CoT-BERT encoder on the vectors of better encoders, for hours, in a run that can be stopped at any time.
+
+    python scripts/teachers.py                                  once: the teachers
+    python scripts/train_student.py -o DIR                      train, or go on; DIR/metrics.jsonl has the figures
+    python scripts/train_student.py -o DIR --steps 20000        the same, to end there: the rate falls before the end
+    python scripts/train_student.py -o DIR --export             the averaged weights: DIR/torch, DIR/fp32, DIR/int8
+    python scripts/train_student.py -o DIR --start              how good a start is: a linear map is fitted, no training
+    python scripts/train_student.py -o DIR --vectors            the teachers' vectors of the shards, ahead of the run
+
+Texts and teachers' vectors are kept in ~/.cache/semsearch-training (--cache). Choices are made on STS-B dev, on train
+queries of SciFact and on questions of MedQuAD, none of which is trained on: docs/default-encoder.md has the trials.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import teachers
+import torch
+from default_encoder import corpus, student, targets
+from default_encoder.choice import figures
+from default_encoder.distillation import Distillation, Settings, Shards
+from default_encoder.student import Student
+from default_encoder.targets import Encode, Part, Target, Vectors
+from default_encoder.teachers import Static
+from default_encoder.texts import DATA
+
+from semsearch import Encoder
+from semsearch.encoders import factory
+from semsearch.encoders.torch_backend import TorchBackend
+from semsearch.errors import SemsearchError
+from semsearch.export import export_backend
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "semsearch-training"
+BASES = ("minilm", "bge-small", "bge-small-6")
+HEAD_TEXTS = 4_096  # that the map to the teachers' space is first fitted on
+MAX_TOKENS = 256  # of a teacher's text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the run")
+    parser.add_argument("--base", choices=BASES, default="minilm", help="the weights to start from")
+    parser.add_argument("--template", default=TEMPLATE, help=f"of {TEMPLATES.name} ({TEMPLATE})")
+    parser.add_argument("--parts", type=targets.parsed, default=PARTS, help="JSON: weight and power of each teacher")
+    parser.add_argument(
+        "--shards", type=int, default=40, help=f"of {corpus.SHARD:,} texts, of those that there are (40)"
+    )
+    parser.add_argument("--cache", type=Path, default=CACHE, help="folder of texts and teachers' vectors")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--settings", type=json.loads, default={}, help="JSON: fields of Settings")
+    parser.add_argument("--steps", type=int, help="to end after so many")
+    for mode in ("export", "start", "vectors"):
+        parser.add_argument(f"--{mode}", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    try:
+        run(options)
+    except SemsearchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def run(options: argparse.Namespace) -> None:
+    used = Teachers(options.cache, options.parts, options.shards)
+    if options.vectors:
+        for shard in used.shards:
+            used.vectors.of(shard)
+            print(shard.stem, file=sys.stderr, flush=True)
+        return
+    first = used.shards[0]
+    known = used.vectors.of(first)
+    target = Target(options.parts, known)
+    learner = Student(base(options.base, options.cache), f"{TEMPLATES}:{options.template}", targets.WIDTH)
+    settings = replace(Settings(), **options.settings, **({"steps": options.steps} if options.steps else {}))
+    training = Distillation(
+        learner,
+        Shards(used.shards, used.vectors, target, settings),
+        settings,
+        options.out,
+        lambda it: figures(it.encode),
+    )
+    if not training.at.step:
+        learner.fit_head(corpus.read(first)[:HEAD_TEXTS], target(known)[:HEAD_TEXTS])
+    if options.start:
+        print(json.dumps({"base": options.base, "template": options.template} | figures(learner.encode)))
+    elif options.export:
+        export(training, options)
+    else:
+        training.run()
+
+
+def export(training: Distillation, options: argparse.Namespace) -> None:
+    """Write the averaged weights as an encoder in PyTorch, and its exports."""
+    with training.average.applied():
+        fitted = {"source": f"distilled from {', '.join(options.parts)}", "steps": training.at.step}
+        training.student.save(options.out / "torch", options.out.name, fitted)
+    backend = in_torch(options.out / "torch")
+    for dtype in ("fp32", "int8"):
+        made = export_backend(backend, options.out / dtype, dtype, data=DATA, force=True)
+        print(json.dumps({"dtype": dtype, "fingerprint": made.fingerprint} | dict(made.parity)), flush=True)
+
+
+def in_torch(name: str | Path) -> TorchBackend:
+    return factory.torch_backend(Encoder.load(name, device="cpu", backend="torch"), "export")
+
+
+def base(name: str, folder: Path) -> Path:
+    """The folder of the weights that a student starts from."""
+    if name == "bge-small-6":
+        return student.every_second(teachers.fetch("bge-small"), folder / "bge-small-6")
+    return teachers.fetch(name)
+
+
+class Teachers:
+    """The texts, and the vectors of the teachers named in `parts`."""
+
+    def __init__(self, folder: Path, parts: Mapping[str, Part], shards: int) -> None:
+        static = Static(teachers.fetch("potion")).encode
+        self.shards = corpus.shards(folder / "texts", static)[:shards]
+        known: Mapping[str, Encode] = {"potion": static} | {
+            name: loaded(name, folder) for name in parts if name != "potion"
+        }
+        self.vectors = Vectors(folder / "vectors", {name: known[name] for name in parts})
+
+
+def loaded(name: str, folder: Path) -> Encode:
+    """A teacher as an int8 graph, made and loaded when the first text is encoded: five times as fast as PyTorch."""
+
+    @cache
+    def encoder() -> Encoder:
+        place = folder / "teachers" / name
+        if not place.is_dir():
+            export_backend(in_torch(f"{teachers.fetch(name)}#max_tokens={MAX_TOKENS}"), place, "int8", data=DATA)
+        return Encoder.load(place, device="cpu", cache=None)
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        return encoder().encode(texts, role="passage")
+
+    return encode
+
+
+TEMPLATES = Path(__file__).parent / "default_encoder" / "templates.toml"
+TEMPLATE = "short"
+PARTS = {"bge-small": Part(0.6, 0.2), "minilm": Part(0.3, 0.2), "potion": Part(0.1, 0.5)}
+
+if __name__ == "__main__":
+    sys.exit(main())

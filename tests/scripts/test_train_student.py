@@ -1,0 +1,159 @@
+"""scripts/train_student.py: targets, losses, the rounding of int8, and a run that goes on where it stopped."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from semsearch import Encoder
+
+torch = pytest.importorskip("torch")
+ort = pytest.importorskip("onnxruntime")
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+WORDS = ("red", "green", "blue", "cat", "dog", "house", "tree", "runs", "sleeps", "small", "large", "old")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def scripts() -> Iterator[None]:
+    sys.path.insert(0, str(SCRIPTS))
+    yield
+    sys.path.remove(str(SCRIPTS))
+
+
+def module(name: str) -> ModuleType:
+    return importlib.import_module(f"default_encoder.{name}")
+
+
+def unit(vectors: Any) -> Any:
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_every_cluster_gives_a_sentence_before_one_gives_two() -> None:
+    labels = np.array([7, 7, 7, 1, 1, 4])
+    assert module("corpus").evenly(labels, 4) == [0, 3, 5, 1]
+
+
+def test_the_cosine_of_targets_is_the_weighted_mean_of_the_teachers() -> None:
+    targets, chance = module("targets"), np.random.default_rng(0)
+    vectors = {"one": unit(chance.normal(size=(50, 12))), "other": unit(chance.normal(size=(50, 8)))}
+    target = targets.Target({"one": targets.Part(0.7, 0), "other": targets.Part(0.3, 0)}, vectors)(vectors)
+    expected = 0.7 * vectors["one"] @ vectors["one"].T + 0.3 * vectors["other"] @ vectors["other"].T
+    np.testing.assert_allclose(target @ target.T, expected, atol=1e-5)
+
+
+def test_neighbours_are_the_nearest_without_the_text_itself() -> None:
+    vectors = unit(np.random.default_rng(1).normal(size=(30, 4)))
+    found = module("targets").neighbours(vectors, 5)
+    cosines = vectors @ vectors.T - 2 * np.eye(30)
+    np.testing.assert_array_equal(found, np.argsort(-cosines, axis=1)[:, :5])
+
+
+def test_vectors_are_computed_once(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def teacher(texts: Any) -> Any:
+        asked.append(len(texts))
+        return np.full((len(texts), 3), 0.5, np.float32)
+
+    shard = tmp_path / "000.jsonl"
+    shard.write_text('"a"\n"b"\n', encoding="utf-8")
+    for _ in range(2):
+        found = module("targets").Vectors(tmp_path / "vectors", {"some": teacher}).of(shard)
+    assert asked == [2]
+    np.testing.assert_array_equal(found["some"], np.full((2, 3), 0.5))
+
+
+def test_a_perfect_student_has_no_loss_and_a_wrong_order_has_one() -> None:
+    distillation, chance = module("distillation"), np.random.default_rng(2)
+    wanted, bank = (torch.from_numpy(unit(chance.normal(size=(size, 6)))) for size in (4, 9))
+    own = torch.zeros(4, 9, dtype=torch.bool)
+    wrong = torch.from_numpy(unit(chance.normal(size=(4, 6))))
+    assert [float(each) for each in distillation.losses(wanted, wanted, bank, own, 0.05)] == pytest.approx([0, 0, 0])
+    assert all(float(each) > 0.1 for each in distillation.losses(wrong, wanted, bank, own, 0.05))
+
+
+def test_the_learning_rate_falls_at_the_end_alone() -> None:
+    found = module("distillation").Settings(steps=100, warmup=10, decay=0.5, learning_rate=1.0)
+    assert [found.rate(step) for step in (0, 9, 10, 50, 75, 99)] == pytest.approx([0.1, 1, 1, 1, 0.5, 0.02])
+
+
+def test_rounding_in_training_is_that_of_the_exported_graph(tmp_path: Path) -> None:
+    onnx, quantization = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime.quantization")
+    from semsearch.export.precision import QUANTIZATION
+
+    torch.manual_seed(0)
+    linear, inputs = torch.nn.Linear(16, 8, bias=False), torch.randn(1, 5, 16)
+    torch.onnx.export(linear, (inputs,), tmp_path / "full.onnx", input_names=["x"], dynamo=False)
+    quantization.quantize_dynamic(
+        tmp_path / "full.onnx",
+        tmp_path / "int8.onnx",
+        op_types_to_quantize=["MatMul"],
+        per_channel=True,
+        **QUANTIZATION,
+    )
+    assert "MatMulInteger" in {node.op_type for node in onnx.load(tmp_path / "int8.onnx").graph.node}
+    (graph,) = ort.InferenceSession(tmp_path / "int8.onnx").run(None, {"x": inputs.numpy()})
+    rounded = module("rounding").RoundedLinear(linear)(inputs).detach().numpy()
+    np.testing.assert_allclose(rounded, graph, atol=1e-5)
+    assert np.abs(linear(inputs).detach().numpy() - graph).max() > 1e-3  # so that the comparison can fail
+
+
+class Tiny:
+    """A student of a golden BERT, and shards of random texts, all in a folder."""
+
+    def __init__(self, model: Path, folder: Path) -> None:
+        self.model, self.folder, chance = model, folder, np.random.default_rng(3)
+        module("corpus").SHARD = 24
+        for name in ("a", "b"):
+            rows = (f'"{" ".join(chance.choice(WORDS, 5))}"\n' for _ in range(24))
+            (folder / f"{name}.jsonl").write_text("".join(rows), encoding="utf-8")
+        self.table = chance.normal(size=(256, 32)).astype(np.float32)
+
+    def encode(self, texts: Any) -> Any:
+        return np.stack([np.sum([self.table[ord(letter) % 256] for letter in text], axis=0) for text in texts])
+
+    def run(self, name: str, steps: int, stop: int | None = None) -> Any:
+        targets, distillation, student = (module(each) for each in ("targets", "distillation", "student"))
+        targets.WIDTH = 32
+        torch.manual_seed(0)
+        learner = student.Student(self.model, str(SCRIPTS / "default_encoder" / "templates.toml") + ":short", 32)
+        vectors = targets.Vectors(self.folder / "vectors", {"some": self.encode})
+        shards = sorted(self.folder.glob("*.jsonl"))
+        target = targets.Target({"some": targets.Part(1, 0)}, vectors.of(shards[0]))
+        settings = distillation.Settings(steps=steps, anchors=4, warmup=2, ema=0.5, learning_rate=1e-3)
+        order = distillation.Shards(shards, vectors, target, settings)
+        made = distillation.Distillation(learner, order, settings, self.folder / name, lambda it: {"stsb_dev": 0.0})
+        for _, _ in zip(range((stop or steps) - made.at.step), made._steps(), strict=False):
+            pass
+        made.save()
+        return made
+
+
+@pytest.fixture(scope="module")
+def tiny(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    return Tiny(golden / "models" / "tiny-bert", tmp_path_factory.mktemp("student"))
+
+
+def test_a_run_that_was_stopped_ends_as_one_that_was_not(tiny: Tiny) -> None:
+    whole = tiny.run("whole", 8)
+    tiny.run("parts", 8, stop=3)
+    parts = tiny.run("parts", 8)
+    assert parts.at.step == 8
+    for name, value in whole.student.trained.items():
+        torch.testing.assert_close(parts.student.trained[name], value)
+
+
+def test_a_saved_student_gives_its_own_vectors(tiny: Tiny, tmp_path: Path) -> None:
+    student = tiny.run("saved", 3).student
+    texts = ["red cat", "a small house runs", "tree"]
+    student.save(tmp_path / "out", "tiny", {"source": "a test"})
+    encoder = Encoder.load(tmp_path / "out", device="cpu")
+    np.testing.assert_allclose(encoder.encode(texts), student.encode(texts), atol=1e-4)
+    assert encoder.backend is not None and encoder.backend.bundle.method == "cot_bert"
