@@ -41,7 +41,7 @@ from semsearch.export import export_backend
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "semsearch-training"
 BASES = ("minilm", "bge-small", "bge-small-6")
-HEAD_TEXTS = 4_096  # that the map to the teachers' space is first fitted on
+HEAD_TEXTS = 2_048  # that the map to the teachers' space is first fitted on
 MAX_TOKENS = 256  # of a teacher's text
 
 

@@ -89,7 +89,7 @@ class Shard:
 
 
 class Shards:
-    """The shards of a run in the order of its epochs; the current one stays in memory."""
+    """The shards of a run in the order of their names, then in a new one in every epoch; one at a time is in memory."""
 
     def __init__(self, paths: Sequence[Path], vectors: Vectors, target: Target, settings: Settings) -> None:
         self._paths, self._vectors, self._target, self._settings = paths, vectors, target, settings
@@ -101,7 +101,7 @@ class Shards:
         turn, at = divmod(step, self.per_shard)
         epoch, number = divmod(turn, len(self._paths))
         seed = self._settings.seed
-        order = np.random.default_rng([seed, epoch]).permutation(len(self._paths))
+        order = np.random.default_rng([seed, epoch]).permutation(len(self._paths)) if epoch else range(len(self._paths))
         shard = self._read(self._paths[order[number]])
         texts = np.random.default_rng([seed, epoch, number]).permutation(len(shard.texts))
         anchors = texts[at * self._settings.anchors : (at + 1) * self._settings.anchors]
