@@ -4,6 +4,7 @@
     python scripts/train_student.py -o DIR                      train, or go on; DIR/metrics.jsonl has the figures
     python scripts/train_student.py -o DIR --steps 20000        the same, to end there: the rate falls before the end
     python scripts/train_student.py -o DIR --export             the averaged weights: DIR/torch, DIR/fp32, DIR/int8
+    python scripts/train_student.py -o DIR --score              the figures of choice of the state that was saved last
     python scripts/train_student.py -o DIR --start              how good a start is: a linear map is fitted, no training
     python scripts/train_student.py -o DIR --vectors            the teachers' vectors of the shards, ahead of the run
 
@@ -58,7 +59,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--settings", type=json.loads, default={}, help="JSON: fields of Settings")
     parser.add_argument("--steps", type=int, help="to end after so many")
-    for mode in ("export", "start", "vectors"):
+    for mode in ("export", "score", "start", "vectors"):
         parser.add_argument(f"--{mode}", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -96,6 +97,8 @@ def run(options: argparse.Namespace) -> None:
         learner.fit_head(corpus.read(first)[:HEAD_TEXTS], target(known)[:HEAD_TEXTS])
     if options.start:
         print(json.dumps({"base": options.base, "template": options.template} | figures(learner.encode)))
+    elif options.score:
+        print(json.dumps({"step": training.at.step} | training.measured()))
     elif options.export:
         export(training, options)
     else:

@@ -15,6 +15,7 @@ the average of the weights is what is measured and saved. The state is saved as 
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from torch import Tensor, nn
 from default_encoder import corpus
 from default_encoder.student import Student
 from default_encoder.targets import Target, Vectors, neighbours
+from semsearch.errors import SemsearchError
 from semsearch.training import signals
 from semsearch.training.averaging import WeightAverage
 from semsearch.training.run_folder import state
@@ -197,7 +199,11 @@ class Distillation:
         weights = (self.settings.vectors, self.settings.ranking, self.settings.pairs)
         self.optimiser.zero_grad(set_to_none=True)
         torch.autograd.backward(torch.stack([weight * part for weight, part in zip(weights, parts, strict=True)]).sum())
-        nn.utils.clip_grad_norm_(self.student.trained.values(), 1.0)
+        norm = float(nn.utils.clip_grad_norm_(self.student.trained.values(), 1.0))
+        if not math.isfinite(norm):
+            raise SemsearchError(
+                f"the gradient is {norm} at step {step + 1}.", "Start anew with a lower learning rate."
+            )
         for group in self.optimiser.param_groups:
             group["lr"] = self.settings.rate(step)
         self.optimiser.step()
