@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 NEAR = 8  # texts near an anchor, of the same shard
 RANDOM = 512  # of the bank
-METRICS = "metrics.jsonl"
+METRICS, NOTED = "metrics.jsonl", 20  # one line in so many steps
+LOSSES = ("vectors", "ranking", "pairs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ class Distillation:
             trained.values(), settings.learning_rate, betas=(0.9, 0.98), weight_decay=settings.weight_decay, fused=True
         )
         self.at = RunState()
+        self._recent: list[dict[str, float]] = []
         home.mkdir(parents=True, exist_ok=True)
         if (home / state.FILE).is_file():
             self.at = state.load(home, self.average, trained, self.optimiser)
@@ -207,7 +209,7 @@ class Distillation:
         for group in self.optimiser.param_groups:
             group["lr"] = self.settings.rate(step)
         self.optimiser.step()
-        return dict(zip(("vectors", "ranking", "pairs"), (float(part.detach()) for part in parts), strict=True))
+        return dict(zip(LOSSES, (float(part.detach()) for part in parts), strict=True))
 
     def measured(self) -> dict[str, float]:
         """The figures of choice of the averaged weights."""
@@ -220,7 +222,11 @@ class Distillation:
         (self.home / "settings.json").write_text(json.dumps(asdict(self.settings), indent=1), encoding="utf-8")
 
     def _note(self, line: dict[str, float]) -> None:
-        if int(line["step"]) % 20 == 0 or "stsb_dev" in line:
+        """Write a line every NOTED steps, with the means of the losses since the one before, and every measurement."""
+        self._recent.append(line)
+        if int(line["step"]) % NOTED == 0 or "stsb_dev" in line:
+            line = line | {name: round(float(np.mean([one[name] for one in self._recent])), 5) for name in LOSSES}
+            self._recent.clear()
             with (self.home / METRICS).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
             left = self.at.seconds / self.at.step * (self.settings.steps - self.at.step)
