@@ -31,9 +31,12 @@ def sync_progress(options: Options, job: str) -> Iterator[Callable[[Progress], N
             rate = step.passages / max(time.monotonic() - started, 1e-9)
             amount = console.size if step.unit == "bytes" else "{:,}".format
             total = f"{amount(step.done)} of {amount(step.total)}, " if step.total else ""
+            if step.unit == "passages":
+                total = f"{step.done:,} of {step.total:,} passages, "
             if step.unit == "files" and not step.total:  # before it is known which of them are to be read
                 total = f"{step.done:,} files looked up, "
-            detail = f"{total}{step.passages:,} passages, {rate:,.0f} passages/s {step.item[-30:]}"
+            so_far = "" if step.unit == "passages" else f"{step.passages:,} passages, "
+            detail = f"{total}{so_far}{rate:,.0f} passages/s {step.item[-30:]}"
             show(job, step.done, step.total, detail.rstrip(), step.done >= step.total)
 
         yield report
