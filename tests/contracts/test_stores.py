@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index, Query, Splitter, stores
+from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import Corrupt, Locked, NotFound, SemsearchError, UnknownName, Unreadable, UsageError
 from semsearch.search.searcher import parse_filter
 from semsearch.stores import drivers
@@ -1069,6 +1070,14 @@ def used(driver: StoreDriver, monkeypatch: pytest.MonkeyPatch, home: Path, folde
         index.compact()
         index.rebuild("exact")
         note("tea", mode="semantic", k=2)
+        report = index.reembed(HashingEncoder(64), keep_old=True)
+        said.append((report.passages, report.encoded, report.kept, index.verify()))
+        note("tea", mode="semantic", k=2)
+        with index.in_space(index.info()["spaces"][1]["id"]) as kept:
+            said.append([hit.document for hit in kept.search("tea", mode="semantic", k=2)])
+        report = index.reembed(HashingEncoder())
+        said.append((report.present, report.encoded, report.removed))
+        said.append([(space["state"], space["vectors"]) for space in index.info()["spaces"]])
         index.dump(home / "dump")
     with Index.create("notes", encoder="hashing", home=home, exist_ok=True) as again:
         said.append(len(again))

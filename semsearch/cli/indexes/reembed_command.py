@@ -64,12 +64,8 @@ def _reference(spaces: list[JsonObject], model: str | None, options: EncoderOpti
 
 
 def _in_words(report: ReembedReport) -> str:
-    passages = count(report.passages, "passage")
-    if not report.encoded and not report.present:
-        done = f"{report.index}: encoded with {report.encoder}"
-    elif report.encoded:
-        before = f", {report.present:,} before" if report.present else ""
-        done = f"{report.index}: {passages} encoded with {report.encoder}; {report.encoded:,} now{before}"
-    else:
-        done = f"{report.index}: its {passages} are encoded with {report.encoder} already"
-    return done + (f"; kept: {', '.join(report.kept)}" if report.kept else f" in {report.took_s:.1f} s")
+    text = f"{report.index}: {count(report.passages, 'passage')} encoded with {report.encoder}"
+    if report.present:
+        text += f", {report.encoded:,} of them now" if report.encoded else ", all of them before"
+    kept = f"; kept: {', '.join(report.kept)}" if report.kept else ""
+    return f"{text}, in {report.took_s:.1f} s{kept}"
