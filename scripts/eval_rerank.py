@@ -6,8 +6,9 @@
     python scripts/eval_rerank.py MODEL --against OTHER    two forms of one model: for instance int8 and fp32
 
 Each collection goes into an index (--home keeps them), and the first hits of a sample of its queries are read again:
-title, heading and passage together with the query, as `query --rerank` does. `replaced` is their order by the reranker
-alone, `fused` by both with the weight of `Query`. With --scores, what a model said is kept for the next run.
+title, heading and passage together with the query, as `query --rerank` does, or another text with --read. `replaced`
+is their order by the reranker alone, `fused` by both with the weight of `Query`. With --scores, what a model said is
+kept for the next run.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ TEST = ("scifact test", "cranfield test", "cacm test")
 CHOICE = ("scifact train", "medquad test")  # the only ones that anything is chosen on
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
 SEED = 15
-CHARACTERS = 1000  # of a passage, with --short: about 256 tokens
+READ = ("passage", "bare", "start", "document")  # with title and heading, without; its first 1,000 letters; all of it
+CHARACTERS = 1000  # about 256 tokens
 
 
 @dataclass
@@ -64,15 +66,16 @@ class Scores:
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._known: dict[str, float] = json.loads(file.read_text()) if file and file.is_file() else {}
-        self.ms: list[float] = []  # of each pair that was read in this run
+        self.ms: list[tuple[float, float]] = []  # of a pair of each query of this run: elapsed, and of processor time
 
     def logits(self, reranker: Reranker, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """(n,), from the file where all of them are there."""
         keys = [hashlib.sha256(f"{reranker.fingerprint}\n{query}\n{text}".encode()).hexdigest()[:24] for text in texts]
         if not all(key in self._known for key in keys):
-            began = time.perf_counter()
+            began, used = time.perf_counter(), time.process_time()
             found = reranker.logits(query, texts).values
-            self.ms.append((time.perf_counter() - began) * 1000 / len(texts))
+            ms = 1000 / len(texts)
+            self.ms.append(((time.perf_counter() - began) * ms, (time.process_time() - used) * ms))
             self._known.update(zip(keys, map(float, found), strict=True))
         return np.array([self._known[key] for key in keys])
 
@@ -90,10 +93,14 @@ def indexed(name: str, encoder: Encoder, home: Path) -> Index:
     return made
 
 
-def texts_of(index: Index, hits: Sequence[Hit]) -> list[str]:
+def texts_of(index: Index, hits: Sequence[Hit], read: str) -> list[str]:
     """What the reranker reads of each hit."""
+    if read == "bare":
+        return [hit.text for hit in hits]
+    if read == "document":
+        return [index.get(hit.document)["text"] for hit in hits]
     with closing(drivers.find(index.path).open_reader(index.path)) as reader, reader.snapshot():
-        return reranking.passages(reader, hits)
+        return [text[: CHARACTERS if read == "start" else None] for text in reranking.passages(reader, hits)]
 
 
 def first_stage(what: str, encoder: Encoder, chosen: argparse.Namespace, home: Path) -> Iterator[Read]:
@@ -106,7 +113,7 @@ def first_stage(what: str, encoder: Encoder, chosen: argparse.Namespace, home: P
         for query in queries[: chosen.queries]:
             text = collection.queries[query]
             hits = index.search(Query(text, k=100, group="document"))
-            yield Read(collection.qrels[query], text, hits[:], texts_of(index, hits[: chosen.depth]))
+            yield Read(collection.qrels[query], text, hits[:], texts_of(index, hits[: chosen.depth], chosen.read))
 
 
 def read_again(
@@ -115,8 +122,7 @@ def read_again(
     """`first_stage` with the logits of the reranker."""
     found = []
     for each in first_stage(what, encoder, chosen, chosen.home):
-        texts = [text[:CHARACTERS] for text in each.texts] if chosen.short else each.texts
-        found.append(replace(each, logits=scores.logits(reranker, each.query, texts)))
+        found.append(replace(each, logits=scores.logits(reranker, each.query, each.texts)))
         if len(found) % 10 == 0:
             scores.save()
             print(f"{what}: {len(found)} queries", file=sys.stderr)
@@ -187,9 +193,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("-m", "--encoder", default="default", help="encoder of the first stage")
     parser.add_argument("--queries", type=int, default=100, metavar="N", help="sample of each collection")
     parser.add_argument("--depth", type=int, default=Query().rerank_depth, metavar="N", help="hits that are read again")
-    parser.add_argument(
-        "--short", action="store_true", help=f"read the first {CHARACTERS} characters of a passage only"
-    )
+    parser.add_argument("--read", choices=READ, default=READ[0], help="what is read of a hit (passage)")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file between runs")
     parser.add_argument("--home", type=Path, help="keep the indexes in this folder between runs")
     parser.add_argument("--scores", type=Path, help="keep what the models said in this file between runs")
@@ -215,7 +219,10 @@ def main() -> None:
         else:
             print(weights(found) if chosen.choose else quality(found, Query().rerank_weight))
     pairs: dict[str, Any] = {"queries": {name: len(reads) for name, reads in found.items()}, "depth": chosen.depth}
-    speed = f"{median(scores.ms):.1f} ms a pair (median)" if scores.ms else "all pairs were read in an earlier run"
+    speed = "all pairs were read in an earlier run"
+    if scores.ms:
+        elapsed, used = (median(column) for column in zip(*scores.ms, strict=True))
+        speed = f"{elapsed:.1f} ms a pair, {used:.1f} ms of processor time (medians)"
     print(f"\nReranker {reranker.name} ({reranker.fingerprint}), {pairs}; {speed}.")
     print(f"Encoder {encoder.name} ({encoder.fingerprint}). {machine.caption()}.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,12 @@ def test_offline_names_what_is_missing(notes: CommandLine) -> None:
     assert (ran.code, "models pull" in ran.err) == (3, True), ran.err
     ran = notes("--offline", "models", "pull", "ms-marco-MiniLM-L6-v2")
     assert (ran.code, "cannot be downloaded in offline mode" in ran.err) == (3, True), ran.err
+
+
+def test_every_option_that_the_page_names_is_one(cli: CommandLine) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reranking.md").read_text(encoding="utf-8")
+    options = cli.ok("query", "--help").out + cli.ok("export", "--help").out
+    script = (Path(__file__).parents[2] / "scripts" / "eval_rerank.py").read_text(encoding="utf-8")
+    named = set(re.findall(r"--[a-z][a-z-]+", page))
+    assert {"--rerank", "--rerank-depth", "--rerank-weight", "--choose"} <= named
+    assert {name for name in named if name not in options and f'"{name}"' not in script} == set()
