@@ -156,7 +156,7 @@ def loaded(name: str, folder: Path) -> Encode:
 
 
 TEMPLATES = Path(__file__).parent / "default_encoder" / "templates.toml"
-TEMPLATE = "short"
+TEMPLATE = "front"
 PARTS = {"bge-small": Part(0.6, 0.2), "minilm": Part(0.3, 0.2), "potion": Part(0.1, 0.5)}
 
 if __name__ == "__main__":

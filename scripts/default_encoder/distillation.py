@@ -8,8 +8,8 @@ answer as often as it is a hard negative. Three losses are added:
               from the target's own
     pairs     the same among the student's vectors of the step, whose errors may go together
 
-The learning rate is constant after its warm-up, and falls in a last part of the run that can be asked for at any time;
-the average of the weights is what is measured and saved. The state is saved as `semsearch train` saves its own.
+The learning rate is constant after its warm-up, and falls in a last part of the run, whose length can be changed; the
+average of the weights is what is measured and saved. The state is saved as `semsearch train` saves its own.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Settings:
     student computes as its int8 export will.
     """
 
-    steps: int = 30_000
+    steps: int = 24_000
     anchors: int = 32
-    learning_rate: float = 2e-4
+    learning_rate: float = 1.5e-4
     warmup: int = 100
-    decay: float = 0.15
+    decay: float = 0.6
     rounding: float = 0.15
     ema: float = 0.998
     weight_decay: float = 0.01
@@ -67,7 +67,7 @@ class Settings:
     vectors: float = 1.0
     ranking: float = 1.0
     pairs: float = 1.0
-    eval_every: int = 500
+    eval_every: int = 1_000
     save_seconds: float = 300.0
     seed: int = 0
 
