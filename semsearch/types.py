@@ -443,3 +443,8 @@ class SyncReport:
     took_s: float = 0.0
     dry_run: bool = False
     warnings: tuple[str, ...] = ()
+
+    def document_counts(self) -> dict[str, int]:
+        """The number of documents that the run added, changed, skipped, …"""
+        kinds = ("added", "changed", "unchanged", "moved", "deleted")
+        return {kind: getattr(self, kind) for kind in kinds} | {"skipped": len(self.skipped)}

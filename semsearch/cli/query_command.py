@@ -27,6 +27,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console, hit_formats
 from semsearch.errors import UsageError
+from semsearch.search.results_json import explanation
 from semsearch.types import Group, JsonObject, Mode, Query, Results
 
 MOST_READ = 10_000_000  # characters from stdin, which is more than a query may have: the rest is left
@@ -84,7 +85,7 @@ class HitOptions:
                 found += len(results)
                 yield hit_formats.Answer(id_, results, head, index.snippets)
                 console.warn(results.warnings)
-                for part, shown in hit_formats.explanation(results).items() if self.explain and shape != "json" else ():
+                for part, shown in explanation(results).items() if self.explain and shape != "json" else ():
                     console.note(f"{part}: {console.dumps(shown)}")
 
         with open_index(options, self.name, trust=self.trust) as index:

@@ -28,6 +28,7 @@ from semsearch.stores.records import Space
 from semsearch.types import Document, Hit, JsonObject, Query, Results
 from semsearch.utils import strength
 from semsearch.utils.passage_context import embedded
+from semsearch.utils.quantities import rounded_down
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -340,7 +341,7 @@ class Searcher:
         best = max(strengths)
         if best < strength.LIKELY:
             warnings.append(
-                f"no good match: the best strength is {strength.rounded(best):.2f}, "
+                f"no good match: the best strength is {rounded_down(best):.2f}, "
                 f"and a likely match has {strength.LIKELY} or more."
             )
         return best >= strength.LIKELY

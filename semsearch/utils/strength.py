@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import floor, log
+from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,11 +70,6 @@ def match(strength: float | None) -> Match:
     if strength is None or strength < LIKELY:
         return "weak"
     return "strong" if strength >= STRONG else "likely"
-
-
-def rounded(strength: float, digits: int = 2) -> float:
-    """A strength for display, rounded down: what looks like 0.90 is a likely match."""
-    return floor(strength * 10.0**digits + 1e-9) / 10.0**digits
 
 
 @lru_cache(maxsize=64)  # an index asks for its own at every search

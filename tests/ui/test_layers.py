@@ -16,6 +16,7 @@ SHARED = {
     "semsearch.utils.quantities.count",  # the one wording of numbers that commands and pages have in common
     "semsearch.utils.untrusted.cell",  # and what makes the texts of others harmless
     "semsearch.utils.untrusted.visible",
+    *(f"semsearch.utils.web.visitors.{name}" for name in ("HERE", "Visitors", "among", "here")),  # as `serve` does
 }
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.utils import strength
+from semsearch.utils.quantities import rounded_down
 
 COSINES = st.lists(st.floats(-1, 1), min_size=2, max_size=30)
 
@@ -64,7 +65,7 @@ def test_an_index_whose_best_hits_are_all_alike_has_strengths() -> None:
 @given(st.floats(0, 1))
 def test_a_strength_on_screen_never_contradicts_its_word(value: float) -> None:
     for digits in (2, 4):
-        shown = strength.rounded(value, digits)
+        shown = rounded_down(value, digits)
         assert shown <= value + 1e-9
         assert strength.match(shown) == strength.match(value) or value < shown + 2e-9
 

@@ -1,8 +1,4 @@
-"""What tells this server from every other, and a browser that was let in from one that was not.
-
-A browser counts neither `localhost:9000` as another site than `localhost:8501`, nor keeps cookies apart by port. So a
-cookie alone shows nothing about the page that a request comes from; `Host`, `Origin` and `Sec-Fetch-Site` do.
-"""
+"""What tells this server from every other, and a browser that was let in from one that was not."""
 
 from __future__ import annotations
 
@@ -14,9 +10,9 @@ from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers
 
-HERE = "127.0.0.1"
-NAMES = (HERE, "localhost", "[::1]")  # what a browser on this machine may call the server
-ELSEWHERE = ("same-site", "cross-site")  # what Sec-Fetch-Site says of a request that another origin's page caused
+from semsearch.utils.web.visitors import HERE as HERE
+from semsearch.utils.web.visitors import Visitors, among, here
+
 NAVIGATION = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}  # a person follows a link into a tab
 
 
@@ -31,7 +27,7 @@ class Identity:
     @property
     def hosts(self) -> tuple[str, ...]:
         """Every `Host` that the server answers to."""
-        return tuple(f"{name}:{self.port}" for name in NAMES)
+        return here(self.port)
 
     @property
     def cookie(self) -> str:
@@ -45,11 +41,11 @@ class Identity:
 
     def is_token(self, texts: Iterable[str]) -> bool:
         """Whether one of the texts is the token, in a time that does not depend on what they have in common."""
-        return _among(texts, self.token)
+        return among(texts, self.token)
 
     def has_pass(self, headers: Headers) -> bool:
         """Whether a cookie of the request is the right one. Another port can add wrong ones, which do no harm."""
-        return _among(self._passes(headers), self.pass_value)
+        return among(self._passes(headers), self.pass_value)
 
     def without_pass(self, headers: Headers) -> str:
         """The other cookies."""
@@ -57,22 +53,17 @@ class Identity:
 
     def stranger(self, headers: Headers, *, websocket: bool) -> str:
         """Why the request does not come from a page of this server, or from a person; "" if it does."""
-        hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
-            return f"This server answers to http://{self.hosts[0]} only."
-        if origins != [f"http://{hosts[0].lower()}"] and (origins or websocket):
-            return "Pages of another address have no access."
-        if headers.get("sec-fetch-site") in ELSEWHERE and not (websocket or _has(headers, NAVIGATION)):
-            return "Pages of another address may link to this one, and nothing else."
-        return ""
+        return Visitors(self.hosts).refusal(
+            headers.getlist("host"),
+            headers.getlist("origin"),
+            headers.get("sec-fetch-site"),
+            origin_needed=websocket,
+            link_followed=websocket or _has(headers, NAVIGATION),
+        )
 
     def _passes(self, headers: Headers) -> list[str]:
         pairs = (each.partition("=") for each in _cookies(headers))
         return [value for name, _, value in pairs if name == self.cookie]
-
-
-def _among(texts: Iterable[str], secret: str) -> bool:
-    return sum(hmac.compare_digest(each.encode(), secret.encode()) for each in texts) > 0
 
 
 def _cookies(headers: Headers) -> list[str]:

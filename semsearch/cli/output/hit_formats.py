@@ -9,12 +9,14 @@ import csv
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from semsearch.cli.output import console
+from semsearch.search.results_json import hit_object, results_object
 from semsearch.types import Hit, JsonObject, Results
+from semsearch.utils.quantities import rounded_down
 from semsearch.utils.untrusted import cell
 
 if TYPE_CHECKING:
@@ -43,37 +45,7 @@ class Answer:
 
 def as_object(answer: Answer, *, explain: bool = False) -> JsonObject:
     """The JSON object of one query."""
-    results = answer.results
-    return {
-        "schema": 1,
-        "query": results.query.text,
-        **answer.head,
-        "mode": results.query.mode,
-        "took_ms": {name: round(ms, 3) for name, ms in results.took_ms.items()},
-        "hits": [hit_object(hit) for hit in results],
-        "good_match": results.good_match,
-        "warnings": list(results.warnings),
-        **({"explain": explanation(results)} if explain else {}),
-    }
-
-
-def hit_object(hit: Hit) -> JsonObject:
-    """The JSON object of one hit."""
-    shown = {field.name: getattr(hit, field.name) for field in fields(hit) if field.name != "parts"}
-    shown["score"] = round(hit.score, 6)
-    shown["strength"] = None if hit.strength is None else _rounded(hit.strength, 4)
-    shown["scores"] = {name: round(value, 6) for name, value in hit.scores.items()}
-    near_copies, read_again = shown.pop("near_copies"), shown.pop("rerank")
-    if read_again is not None:
-        shown["rerank"] = round(read_again, 4)
-    return {**shown, "near_copies": near_copies} if near_copies else shown
-
-
-def explanation(results: Results) -> JsonObject:
-    """The plan, the filters and the times of a search."""
-    names = ("where", "path", "must", "more", "less", "like")
-    filters = {name: value for name in names if (value := getattr(results.query, name))}
-    return {"plan": dict(results.plan), "filter": filters, "took_ms": dict(results.took_ms)}
+    return results_object(answer.results, answer.head, explain=explain)
 
 
 def write(answers: Iterable[Answer], shape: Format, *, batch: bool, explain: bool, raw: bool = False) -> None:
@@ -146,8 +118,8 @@ def _md(answer: Answer, batch: bool) -> None:
         print(f"## {_markdown(answer.results.query.text)}\n")
     for hit in answer.results:
         heading = f" — {_markdown(hit.heading)}" if hit.heading else ""
-        strength = "" if hit.strength is None else f", strength {_rounded(hit.strength):.2f}"
-        strength += "" if hit.rerank is None else f", rerank {_rounded(hit.rerank):.2f}"
+        strength = "" if hit.strength is None else f", strength {rounded_down(hit.strength):.2f}"
+        strength += "" if hit.rerank is None else f", rerank {rounded_down(hit.rerank):.2f}"
         print(f"{hit.rank}. **{_markdown(place(hit))}**{heading} ({hit.match}{strength})\n   > {_markdown(hit.text)}\n")
 
 
@@ -188,8 +160,8 @@ def _header(results: Results) -> str:
 
 
 def _headline(hit: Hit, colour: bool, *, reranked: bool) -> str:
-    again = "-" if hit.rerank is None else f"{_rounded(hit.rerank):.2f}"
-    strength = "-" if hit.strength is None else f"{_rounded(hit.strength):.2f}"
+    again = "-" if hit.rerank is None else f"{rounded_down(hit.rerank):.2f}"
+    strength = "-" if hit.strength is None else f"{rounded_down(hit.strength):.2f}"
     heading = f"  {console.safe(hit.heading)}" if hit.heading else ""
     more = [f"+{hit.more_in_document} more in this document"] if hit.more_in_document else []
     if hit.near_copies:
@@ -244,9 +216,3 @@ def _wrapped(pieces: Sequence[tuple[str, str]], width: int) -> Iterator[list[tup
 
 def _styled(text: str, style: str, colour: bool) -> str:
     return f"{style}{text}{OFF}" if colour and text else text
-
-
-def _rounded(strength: float, digits: int = 2) -> float:
-    from semsearch.utils.strength import rounded  # numpy, which --help and completion do without
-
-    return rounded(strength, digits)

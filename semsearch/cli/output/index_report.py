@@ -24,7 +24,7 @@ def show(
     `exists`: the index was not removed for want of documents. With `strict`, exit 5 if anything was skipped; else the
     command ends with `failed`, if any.
     """
-    counts, warnings = document_counts(report), _warnings(report, exists or failed is not None)
+    counts, warnings = report.document_counts(), _warnings(report, exists or failed is not None)
     console.warn(warnings)
     skipped = count(len(report.skipped), "item")
     if report.skipped:
@@ -61,15 +61,9 @@ def _warnings(report: SyncReport, exists: bool) -> list[str]:
     warnings = list(report.warnings)
     if not exists:
         warnings.append("no documents were found, so no index was created.")
-    elif not any(document_counts(report).values()):
+    elif not any(report.document_counts().values()):
         warnings.append("no documents were found.")
     if report.cut_tokens:
         cut, tokens = count(report.cut_passages, "passage"), count(report.cut_tokens, "token")
         warnings.append(f"{cut} exceeded the encoder's maximum length: {tokens} are not part of the vectors.")
     return warnings
-
-
-def document_counts(report: SyncReport) -> dict[str, int]:
-    """The number of documents that a run added, changed, skipped, …"""
-    kinds = ("added", "changed", "unchanged", "moved", "deleted")
-    return {kind: getattr(report, kind) for kind in kinds} | {"skipped": len(report.skipped)}

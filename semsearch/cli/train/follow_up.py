@@ -15,7 +15,6 @@ from semsearch.cli.encoders.export_command import sts_folder
 from semsearch.cli.lookup import encoder_of, existing_paths, index_of_files
 from semsearch.cli.options import Options
 from semsearch.cli.output import console
-from semsearch.cli.output.index_report import document_counts
 from semsearch.cli.output.progress import sync_progress
 from semsearch.errors import UsageError
 from semsearch.export import require_packages
@@ -91,7 +90,7 @@ class FollowUp:
             done: SyncReport = index.sync([path], None, report)
         if done.skipped and not options.quiet:
             console.note(f"skipped {count(len(done.skipped), 'item')}, see `semsearch info {self.name}`")
-        documents = document_counts(done)
+        documents = done.document_counts()
         return {"name": self.name, "documents": documents, "passages": done.passages, "vectors": done.vectors}
 
 

@@ -1,0 +1,42 @@
+"""The JSON of search results: the same from the command line and from the server."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from semsearch.types import Hit, JsonObject, Results
+from semsearch.utils.quantities import rounded_down
+
+
+def results_object(results: Results, head: JsonObject, *, explain: bool = False) -> JsonObject:
+    """The JSON object of one query. `head` are the fields about index and encoder."""
+    return {
+        "schema": 1,
+        "query": results.query.text,
+        **head,
+        "mode": results.query.mode,
+        "took_ms": {name: round(ms, 3) for name, ms in results.took_ms.items()},
+        "hits": [hit_object(hit) for hit in results],
+        "good_match": results.good_match,
+        "warnings": list(results.warnings),
+        **({"explain": explanation(results)} if explain else {}),
+    }
+
+
+def hit_object(hit: Hit) -> JsonObject:
+    """The JSON object of one hit."""
+    shown = {field.name: getattr(hit, field.name) for field in fields(hit) if field.name != "parts"}
+    shown["score"] = round(hit.score, 6)
+    shown["strength"] = None if hit.strength is None else rounded_down(hit.strength, 4)
+    shown["scores"] = {name: round(value, 6) for name, value in hit.scores.items()}
+    near_copies, read_again = shown.pop("near_copies"), shown.pop("rerank")
+    if read_again is not None:
+        shown["rerank"] = round(read_again, 4)
+    return {**shown, "near_copies": near_copies} if near_copies else shown
+
+
+def explanation(results: Results) -> JsonObject:
+    """The plan, the filters and the times of a search."""
+    names = ("where", "path", "must", "more", "less", "like")
+    filters = {name: value for name in names if (value := getattr(results.query, name))}
+    return {"plan": dict(results.plan), "filter": filters, "took_ms": dict(results.took_ms)}

@@ -1,0 +1,1 @@
+"""The HTTP server: indexes and encoders for other programs, behind `semsearch serve`."""

@@ -1,0 +1,50 @@
+"""The application: routes, errors, and the gate before them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from semsearch.serve import problems
+from semsearch.serve.access import Token
+from semsearch.serve.gate import Gate
+from semsearch.serve.options import ServeOptions
+from semsearch.serve.routes import documents, health, indexes, texts
+from semsearch.serve.service import Service
+from semsearch.utils.web.visitors import Visitors, here
+
+HEADERS = ["authorization", "content-type", "x-request-id"]
+
+
+def application(options: ServeOptions, tokens: tuple[Token, ...]) -> ASGIApp:
+    """The server of these options, as an ASGI application. Raises NotFound for a reranker that is not there."""
+    service = Service(options)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        yield
+        service.stop()
+
+    app = FastAPI(title="semsearch", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.state.service = service
+    problems.install(app)
+    for router in (indexes.router, documents.router, texts.router, health.router):
+        app.include_router(router)
+    if service.reranker is not None:
+        app.include_router(texts.reranking)
+    gate = Gate(app, _visitors(options), tokens, options.max_bytes)
+    if not options.cors:
+        return gate
+    methods = ["GET", "POST", "PATCH", "DELETE"]
+    return CORSMiddleware(gate, allow_origins=options.cors, allow_methods=methods, allow_headers=HEADERS)
+
+
+def _visitors(options: ServeOptions) -> Visitors:
+    bound = f"[{options.host}]" if ":" in options.host else options.host
+    hosts = dict.fromkeys([f"{bound}:{options.port}", *here(options.port), *map(str.lower, options.allow_hosts)])
+    return Visitors(tuple(hosts), options.cors, ("http", "https"))

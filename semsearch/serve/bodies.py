@@ -1,0 +1,125 @@
+"""The bodies of requests: their fields are those of the Python calls that answer them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from semsearch.types import Document, Group, JsonObject, Mode, Role
+
+MOST_HITS = 1000
+ONE, MANY = "one query", "many queries"
+Weighted = str | Annotated[tuple[str, float], Field(strict=False, description="A text and its weight.")]
+Text = Annotated[str, Field(max_length=1_000_000)]
+
+
+class Body(BaseModel):
+    """A body without unknown fields."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class HitFields(Body):
+    """The fields of a query that select hits."""
+
+    k: int = Field(10, ge=1, le=MOST_HITS, description="Number of hits.")
+    where: str | JsonObject | None = Field(None, description="A filter: text, or a structure (docs/filters.md).")
+    values: JsonObject | None = Field(None, description="Values of the names in the text of the filter.")
+    path: str | None = Field(None, description="Only documents whose path matches this glob.")
+    min_strength: float = Field(0.0, ge=0, le=1)
+    group: Group = "document"
+    exact: bool = False
+    offset: int = Field(0, ge=0, le=100_000, description="Hits to leave out: the second page of ten has offset 10.")
+
+
+class QueryBody(HitFields):
+    """A query."""
+
+    text: str = ""
+    mode: Mode = "hybrid"
+    alpha: float | None = Field(None, ge=0, le=1, description="Weight of meaning against words in hybrid search.")
+    more: Weighted | list[Weighted] = Field([], description="Texts that pull the query towards a meaning.")
+    less: Weighted | list[Weighted] = Field([], description="Texts that push it away.")
+    must: str | list[str] = Field([], description="Words that a passage has to contain.")
+    like: int | str | list[int | str] = Field([], description="Ids of passages or documents.")
+    rerank: str | None = Field(None, description="The reranker of the server, by its name or as default.")
+    rerank_depth: int = Field(30, ge=1, le=MOST_HITS)
+    rerank_weight: float = Field(0.4, ge=0, le=1)
+
+
+class ManyQueries(Body):
+    """Several queries at once."""
+
+    queries: list[QueryBody] = Field(min_length=1)
+
+
+def _number_of_queries(body: object) -> str:
+    """Which of the two bodies of a search this is, so that an error speaks of that one."""
+    return MANY if isinstance(body, ManyQueries) or (isinstance(body, dict) and "queries" in body) else ONE
+
+
+SearchBody = Annotated[
+    Annotated[QueryBody, Tag(ONE)] | Annotated[ManyQueries, Tag(MANY)], Discriminator(_number_of_queries)
+]
+
+
+class SimilarBody(HitFields):
+    """What is to be compared: the id of a passage (a number) or of a document (a text)."""
+
+    id: int | str
+
+
+class DocumentBody(Body):
+    """A document."""
+
+    id: str = Field(min_length=1, max_length=4096)
+    text: str
+    metadata: JsonObject = {}
+    title: str | None = None
+
+    def document(self) -> Document:
+        return Document(self.id, self.text, self.metadata, self.title)
+
+
+class AddBody(Body):
+    """Documents to add; those with the same id are replaced."""
+
+    documents: list[DocumentBody] = Field(min_length=1)
+
+
+class UpdateBody(Body):
+    """What changes: keys of the metadata (null removes one), and the text."""
+
+    metadata: JsonObject | None = None
+    text: str | None = None
+
+
+class DeleteBody(Body):
+    """Which documents are deleted: those of `ids`, or those that pass `where`."""
+
+    ids: list[str] | None = None
+    where: str | JsonObject | None = None
+    values: JsonObject | None = None
+
+
+class EmbedBody(Body):
+    """Texts to encode."""
+
+    texts: list[Text] = Field(min_length=1)
+    role: Role = "passage"
+    model: str | None = None
+
+
+class StsBody(Body):
+    """Pairs of texts to compare."""
+
+    pairs: list[Annotated[list[Text], Field(min_length=2, max_length=2)]] = Field(min_length=1)
+    model: str | None = None
+
+
+class RerankBody(Body):
+    """Passages to read together with a query."""
+
+    query: Text = Field(min_length=1)
+    passages: list[Text] = Field(min_length=1)

@@ -1,0 +1,134 @@
+"""The gate before every request: request id, Host and Origin, token, size of the body, and a line in the log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+import time
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from semsearch.errors import SemsearchError
+from semsearch.serve import access, problems
+from semsearch.serve.access import Caller, Token
+from semsearch.serve.problems import Refused
+from semsearch.utils.web.visitors import Visitors
+
+log = logging.getLogger(__name__)
+OPEN = ("/healthz", "/readyz", "/docs", "/openapi.json")  # need no token: they say nothing about indexes
+UPLOAD = re.compile(r"/indexes/[^/]+/documents/upload")  # read line by line, so of any size
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+FIXED = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """An ASGI application that lets through to `app` who comes from here and has a token, where tokens are asked for.
+
+    It adds `request_id` and `caller` to the scope.
+    """
+
+    app: ASGIApp
+    visitors: Visitors
+    tokens: tuple[Token, ...]
+    max_bytes: int
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close"})
+        else:
+            await self.app(scope, receive, send)
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        seen = {"request": request_id, "method": scope["method"], "path": scope["path"], "status": 500}
+
+        async def answered(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seen["status"] = message["status"]
+                own = MutableHeaders(raw=list(message.get("headers", ())))
+                own.update({**FIXED, "x-request-id": request_id})
+                message = {**message, "headers": own.raw}
+            await send(message)
+
+        try:
+            who = self._admitted(scope, headers)
+            inner = {**scope, "request_id": request_id, "caller": who}
+            seen["caller"] = who.name
+            await self.app(inner, self._limited(scope, receive), answered)
+        except SemsearchError as error:
+            await problems.answer(error, request_id)(scope, receive, answered)
+        except Exception as error:  # the framework has answered 500 already
+            log.error("unexpected %s: %s", type(error).__name__, error, exc_info=error)
+        finally:
+            client = scope.get("client") or ("", 0)
+            seen |= {"client": client[0], "ms": round(1000 * (time.perf_counter() - started), 1)}
+            log.info("request", extra={"fields": seen})
+
+    def _admitted(self, scope: Scope, headers: Headers) -> Caller:
+        """Who asks. Raises Refused."""
+        link = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if reason := self.visitors.refusal(hosts, origins, headers.get("sec-fetch-site"), link_followed=link):
+            raise Refused(403, reason)
+        length = headers.get("content-length", "0")
+        if not self._streamed(scope) and length.isascii() and length.isdigit() and int(length) > self.max_bytes:
+            raise self._too_large()
+        if scope["path"] in OPEN:
+            return access.NOBODY
+        return access.caller(self.tokens, headers.getlist("authorization"))
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        """`receive`, which fails once the body is too large, whatever its Content-Length said."""
+        if self._streamed(scope):
+            return receive
+        read = 0
+
+        async def counted() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self.max_bytes:
+                raise HTTPException(413, self._too_large().message)
+            return message
+
+        return counted
+
+    @staticmethod
+    def _streamed(scope: Scope) -> bool:
+        return scope["method"] == "POST" and UPLOAD.fullmatch(scope["path"]) is not None
+
+    def _too_large(self) -> Refused:
+        most = self.max_bytes // 2**20
+        return Refused(413, f"the body is larger than {most} MB.", "Send less at once, or upload JSON lines.")
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, and the fields of a request."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=True)

@@ -1,0 +1,38 @@
+"""What `semsearch serve` passes to the process that serves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from semsearch.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """The options of one start. `tokens` name variables of the environment: NAME[:RIGHT[:INDEX,INDEX…]]."""
+
+    home: str
+    host: str
+    port: int
+    tokens: tuple[str, ...]
+    allow_hosts: tuple[str, ...]
+    cors: tuple[str, ...]
+    models: tuple[str, ...]
+    reranker: str | None
+    max_body_mb: int
+    max_batch: int
+    seconds: int
+    most_open: int
+
+    @property
+    def max_bytes(self) -> int:
+        """The largest body of a request, and the longest line of an upload."""
+        return self.max_body_mb * 2**20
+
+    @classmethod
+    def read(cls, text: str) -> ServeOptions:
+        """Options from the JSON of their fields."""
+        found: JsonObject = json.loads(text)
+        given: JsonObject = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+        return cls(**given)

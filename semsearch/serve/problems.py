@@ -1,0 +1,121 @@
+"""Errors as problem details (RFC 9457), with the exit code that the command line has for them as `code`."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from semsearch.errors import (
+    DeviceUnavailable,
+    EncoderMismatch,
+    Locked,
+    MissingExtra,
+    NotFound,
+    SemsearchError,
+    UsageError,
+)
+from semsearch.serve.bodies import MANY, ONE
+
+log = logging.getLogger(__name__)
+NO_FIELDS = ("body", ONE, MANY)  # where an error is, besides the names of fields
+STATUS = {  # the first that fits counts
+    NotFound: 404,
+    UsageError: 400,
+    EncoderMismatch: 409,
+    Locked: 423,
+    DeviceUnavailable: 503,
+    MissingExtra: 503,
+}
+
+
+class Refused(SemsearchError):
+    """An answer that only a server gives, with its HTTP status."""
+
+    def __init__(self, status: int, message: str, fix: str = "") -> None:
+        super().__init__(message, fix)
+        self.status = status
+        self.exit_code = UsageError.exit_code if status < 500 else SemsearchError.exit_code
+
+
+def status_of(error: SemsearchError) -> int:
+    """The HTTP status for an error."""
+    if isinstance(error, Refused):
+        return error.status
+    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
+
+
+def answer(error: SemsearchError, request_id: str, **more: object) -> JSONResponse:
+    """The answer for an error. `more` are further members."""
+    status = status_of(error)
+    body = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": error.message,
+        "code": error.exit_code,
+        "fix": error.fix,
+        "request_id": request_id,
+        **more,
+    }
+    headers = {"retry-after": "1"} if status in (423, 503) else {}
+    if status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return JSONResponse(body, status, headers, media_type="application/problem+json")
+
+
+def install(app: FastAPI) -> None:
+    """Have `app` answer every error with a problem."""
+    app.add_exception_handler(SemsearchError, _expected)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(OSError, _of_the_system)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def _id(request: Request) -> str:
+    return str(request.scope.get("request_id", ""))
+
+
+def _expected(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, SemsearchError)
+    if status_of(error) >= 500:
+        log.error("%s", error)
+    return answer(error, _id(request))
+
+
+def _of_the_system(request: Request, error: Exception) -> JSONResponse:
+    """A full disk, a folder that may not be read: the reason, without the path."""
+    log.error("%s", error)
+    reason = getattr(error, "strerror", None) or type(error).__name__
+    return answer(SemsearchError(f"{reason}.", "The log of the server has the details."), _id(request))
+
+
+def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    """A fault of the server's own; the gate writes it to the log."""
+    return answer(SemsearchError("the server failed.", "The log of the server has the details."), _id(request))
+
+
+def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    found = [
+        {"field": ".".join(str(part) for part in one["loc"] if part not in NO_FIELDS), "problem": str(one["msg"])}
+        for one in error.errors()
+    ]
+    first = found[0] if found else {"field": "", "problem": "it is invalid"}
+    place = f"{first['field']}: " if first["field"] else "the body: "
+    wrong = Refused(422, f"{place}{first['problem']}.", "GET /docs describes the request.")
+    return answer(wrong, _id(request), errors=found)
+
+
+def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return answer(NotFound("there is no such address.", "GET /docs lists them."), _id(request))
+    found = answer(Refused(error.status_code, f"{error.detail}.".replace("..", ".")), _id(request))
+    found.headers.update(error.headers or {})
+    return found

@@ -1,0 +1,94 @@
+"""The indexes and searches in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from fastapi import APIRouter
+
+from semsearch.errors import NotFound
+from semsearch.index import Index
+from semsearch.search.query_check import make_query
+from semsearch.search.results_json import results_object
+from semsearch.serve.access import Caller
+from semsearch.serve.bodies import HitFields, ManyQueries, QueryBody, SearchBody, SimilarBody
+from semsearch.serve.service import CallerDep, Service, ServiceDep
+from semsearch.types import JsonObject, Query, QueryFields
+
+router = APIRouter(tags=["search"])
+
+
+@router.get("/indexes")
+async def list_indexes(service: ServiceDep, caller: CallerDep) -> JsonObject:
+    """The indexes that the token may know of, each with the number of its documents and passages."""
+
+    def listed() -> JsonObject:
+        names = [name for name in service.indexes.names() if caller.sees(name)]
+        return {"schema": 1, "indexes": [found for name in names if (found := _described(service, name))]}
+
+    return await service.read(listed)
+
+
+@router.post("/indexes/{name}/search")
+async def search(name: str, body: SearchBody, service: ServiceDep, caller: CallerDep) -> JsonObject:
+    """The hits for a query, as `semsearch query --json` prints them; for `queries`, a list of these."""
+    queries = body.queries if isinstance(body, ManyQueries) else [body]
+    service.check_batch(queries, "queries")
+    wanted = [_query(one, service) for one in queries]
+    found = await service.read(lambda: _found(service, caller, name, wanted))
+    return {"schema": 1, "queries": found} if isinstance(body, ManyQueries) else found[0]
+
+
+@router.post("/indexes/{name}/similar")
+async def similar(name: str, body: SimilarBody, service: ServiceDep, caller: CallerDep) -> JsonObject:
+    """The passages closest to a passage or a document, without its own."""
+    query = make_query(Query(like=(body.id,), mode="semantic"), cast(QueryFields, _hit_fields(body)))
+    return (await service.read(lambda: _found(service, caller, name, [query])))[0]
+
+
+def _described(service: Service, name: str) -> JsonObject | None:
+    """What a list says about an index; None for one that has been removed meanwhile."""
+    try:
+        with service.indexes.reading(name) as index:
+            return {**_head(index), "documents": len(index), "version": index.version}
+    except NotFound:
+        return None
+
+
+def _found(service: Service, caller: Caller, name: str, queries: Sequence[Query]) -> list[JsonObject]:
+    caller.require_index(name)
+    with service.indexes.reading(name) as index:
+        for query in queries:
+            _check_examples(index, query)
+        head = _head(index)
+        return [results_object(results, head) for results in index.search(queries)]
+
+
+def _head(index: Index) -> JsonObject:
+    encoder = index.info()["spaces"][0]["encoder"]
+    return {"index": index.name, "encoder": {key: encoder.get(key) for key in ("name", "fingerprint")}}
+
+
+def _check_examples(index: Index, query: Query) -> None:
+    """Raises NotFound for an example that is no document: the search would read a file of that name."""
+    documents = [one for one in query.like if isinstance(one, str)]
+    known = {one["document"] for one in index.get(ids=documents)} if documents else set()
+    for document in documents:
+        if document not in known:
+            raise NotFound(f"index {index.name} has no document {document!r}.", "Use the id of a hit.")
+
+
+def _hit_fields(body: HitFields) -> JsonObject:
+    return {field: getattr(body, field) for field in body.model_fields_set if field in HitFields.model_fields}
+
+
+def _query(body: QueryBody, service: Service) -> Query:
+    """The query of a body. Raises UsageError, BadFilter, and NotFound for another reranker than the server's."""
+    given = {field: getattr(body, field) for field in body.model_fields_set - {"text"}}
+    if body.rerank is not None:
+        given["rerank"] = service.reranker_called(body.rerank)
+    for name in ("more", "less"):
+        if isinstance(given.get(name), tuple):
+            given[name] = [given[name]]
+    return make_query(body.text, cast(QueryFields, given))

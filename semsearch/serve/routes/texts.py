@@ -1,0 +1,73 @@
+"""Texts without an index: encode them, compare them, read passages together with a query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+
+from semsearch.evaluation.sts import sts
+from semsearch.serve.bodies import EmbedBody, RerankBody, StsBody
+from semsearch.serve.service import ServiceDep
+from semsearch.types import JsonObject
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
+
+router = APIRouter(tags=["texts"])
+reranking = APIRouter(tags=["texts"])  # where the server has a reranker
+
+
+@router.post("/embed")
+async def embed(body: EmbedBody, service: ServiceDep) -> JsonObject:
+    """The vectors of texts, each of length 1."""
+    service.check_batch(body.texts, "texts")
+
+    def encoded() -> JsonObject:
+        encoder = service.encoder(body.model)
+        vectors = encoder.encode(body.texts, role=body.role)
+        return {"schema": 1, "model": encoder.name, "fingerprint": encoder.fingerprint, "vectors": numbers(vectors)}
+
+    return await service.read(encoded)
+
+
+@router.post("/sts")
+async def compare(body: StsBody, service: ServiceDep) -> JsonObject:
+    """Cosine and strength of pairs of texts, as `semsearch sts --json` prints them."""
+    service.check_batch(body.pairs, "pairs")
+    name = body.model or service.options.models[0]
+
+    def compared() -> JsonObject:
+        found = sts([(a, b) for a, b in body.pairs], service.encoder(name))
+        return {
+            "schema": 1,
+            "pairs": [
+                {"a": a, "b": b, "models": {name: figures(cosine, strength)}}
+                for (a, b), cosine, strength in zip(found.pairs, found.cosines, found.strengths, strict=True)
+            ],
+        }
+
+    return await service.read(compared)
+
+
+@reranking.post("/rerank")
+async def rerank(body: RerankBody, service: ServiceDep) -> JsonObject:
+    """For each passage the chance, 0 to 1, that it answers the query."""
+    service.check_batch(body.passages, "passages")
+
+    def judged() -> JsonObject:
+        reranker = service.reranker_called("default")
+        scores = reranker.score(body.query, body.passages)
+        return {"schema": 1, "model": reranker.name, "scores": [round(float(score), 4) for score in scores]}
+
+    return await service.read(judged)
+
+
+def figures(cosine: float, strength: float | None) -> JsonObject:
+    """Cosine and strength with the digits of `sts --json`."""
+    return {"cosine": round(cosine, 6), "strength": None if strength is None else round(strength, 4)}
+
+
+def numbers(vectors: Vectors) -> list[list[float]]:
+    """Vectors as the shortest decimals that give the same float32 again."""
+    return [[float(str(number)) for number in vector] for vector in vectors]

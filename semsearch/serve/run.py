@@ -1,0 +1,95 @@
+"""The process that serves: it listens, answers until a signal comes, and finishes what it has begun."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+
+import uvicorn
+
+from semsearch.errors import SemsearchError, UsageError
+from semsearch.serve import access
+from semsearch.serve.app import application
+from semsearch.serve.gate import JsonLines
+from semsearch.serve.options import ServeOptions
+
+STARTUP_FAILURE = 3  # uvicorn's exit code; ours means "not found"
+LOOPBACK = ("127.0.0.1", "::1")
+log = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve. Returns the exit code."""
+    try:
+        if len(arguments) != 1:
+            raise UsageError("the server is started by `semsearch serve`.", "Run that.")
+        options = ServeOptions.read(arguments[0])
+        tokens = access.parse(options.tokens, os.environ)
+        check(options)
+        app = application(options, tokens)
+        listening = _listen(options)
+    except SemsearchError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    _log_to_stderr()
+    config = uvicorn.Config(
+        app,
+        lifespan="on",
+        ws="none",
+        log_config=None,
+        proxy_headers=False,  # nobody in front is believed
+        server_header=False,
+        access_log=False,  # the gate logs requests, without their queries
+        timeout_graceful_shutdown=options.seconds,
+    )
+    with listening:
+        return _serve(uvicorn.Server(config), listening, options)
+
+
+def check(options: ServeOptions) -> None:
+    """Raises UsageError for an address of other machines without a token."""
+    if options.host not in LOOPBACK and not options.tokens:
+        raise UsageError(
+            f"{options.host} can be reached from other machines, so it needs a token.",
+            "Put one into an environment variable and name it: --token-env NAME",
+        )
+
+
+def _serve(server: uvicorn.Server, listening: socket.socket, options: ServeOptions) -> int:
+    signal.signal(signal.SIGTERM, _terminated)  # uvicorn raises a signal again once all is closed
+    log.info("listening", extra={"fields": {"address": f"http://{options.host}:{options.port}", "pid": os.getpid()}})
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except SystemExit as ended:
+        if server.started or ended.code != STARTUP_FAILURE:
+            raise
+        return 1
+    return 0
+
+
+def _terminated(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def _listen(options: ServeOptions) -> socket.socket:
+    """A socket at which the operating system already queues connections."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    try:
+        return socket.create_server((options.host, options.port), family=family)
+    except OSError as error:
+        problem = f"{options.host}, port {options.port} cannot be used: {error.strerror}."
+        raise SemsearchError(problem, "Choose another with --port.") from None
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    for name in ("semsearch", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.INFO)

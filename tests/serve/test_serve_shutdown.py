@@ -1,0 +1,70 @@
+"""SIGTERM in the middle of writes, and how many indexes stay open."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import threading
+from pathlib import Path
+
+from helpers.serving import serving
+
+from semsearch import Document, Index
+from semsearch.errors import SemsearchError
+from semsearch.serve.opened import OpenIndexes
+
+
+def test_sigterm_loses_no_acknowledged_write(tmp_path: Path) -> None:
+    Index.create("notes", encoder="hashing", home=tmp_path).close()
+    acknowledged: list[str] = []
+    begun = threading.Semaphore(0)
+
+    with serving(tmp_path, "-m", "hashing") as server:
+
+        def write(who: int) -> None:
+            for number in range(10_000):
+                name = f"{who}-{number}"
+                try:
+                    answer = server.ask("POST", "/indexes/notes/documents", {"documents": [{"id": name, "text": name}]})
+                except (OSError, http.client.HTTPException):
+                    return
+                if answer.status == 200:
+                    acknowledged.append(name)
+                    begun.release()
+
+        writers = [threading.Thread(target=write, args=(who,)) for who in range(3)]
+        for writer in writers:
+            writer.start()
+        for _ in range(10):
+            assert begun.acquire(timeout=60)
+        server.process.send_signal(signal.SIGTERM)
+        for writer in writers:
+            writer.join(60)
+        assert server.process.wait(60) == 128 + signal.SIGTERM
+    with Index.open("notes", home=tmp_path) as index:
+        assert set(acknowledged) - {one["id"] for one in index.documents()} == set()
+        assert index.verify() == []
+
+
+def closed(index: Index) -> bool:
+    try:
+        index.search("a")
+    except SemsearchError:
+        return True
+    return False
+
+
+def test_the_least_recently_used_index_is_closed_once_nobody_uses_it(tmp_path: Path) -> None:
+    for name in "abc":
+        with Index.create(name, encoder="hashing", home=tmp_path) as index:
+            index.add([Document("x", "y")])
+    opened = OpenIndexes(tmp_path, most=2)
+    with opened.reading("a") as first:
+        with opened.reading("b") as second, opened.reading("c"):
+            assert not closed(first)
+        assert not closed(second)
+        assert not closed(first)
+    assert closed(first)
+    with opened.reading("a"):
+        assert closed(second)
+    opened.close()
