@@ -13,7 +13,7 @@ from semsearch.serve import problems
 from semsearch.serve.access import Token
 from semsearch.serve.gate import Gate
 from semsearch.serve.options import ServeOptions
-from semsearch.serve.routes import documents, health, indexes, texts
+from semsearch.serve.routes import compatible, documents, health, indexes, texts
 from semsearch.serve.service import Service
 from semsearch.utils.web.visitors import Visitors, here
 
@@ -33,10 +33,11 @@ def application(options: ServeOptions, tokens: tuple[Token, ...]) -> ASGIApp:
     app = FastAPI(title="semsearch", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
     problems.install(app)
-    for router in (indexes.router, documents.router, texts.router, health.router):
+    for router in (indexes.router, documents.router, texts.router, compatible.router, health.router):
         app.include_router(router)
     if service.reranker is not None:
         app.include_router(texts.reranking)
+        app.include_router(compatible.reranking)
     gate = Gate(app, _visitors(options), tokens, options.max_bytes)
     if not options.cors:
         return gate

@@ -66,13 +66,13 @@ class Gate:
                 message = {**message, "headers": own.raw}
             await send(message)
 
+        inner = {**scope, "request_id": request_id}
         try:
-            who = self._admitted(scope, headers)
-            inner = {**scope, "request_id": request_id, "caller": who}
+            inner["caller"] = who = self._admitted(scope, headers)
             seen["caller"] = who.name
             await self.app(inner, self._limited(scope, receive), answered)
         except SemsearchError as error:
-            await problems.answer(error, request_id)(scope, receive, answered)
+            await problems.answer(error, inner)(scope, receive, answered)
         except Exception as error:  # the framework has answered 500 already
             log.error("unexpected %s: %s", type(error).__name__, error, exc_info=error)
         finally:

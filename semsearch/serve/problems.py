@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.types import Scope
 
 from semsearch.errors import (
     DeviceUnavailable,
@@ -49,8 +50,8 @@ def status_of(error: SemsearchError) -> int:
     return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
 
 
-def answer(error: SemsearchError, request_id: str, **more: object) -> JSONResponse:
-    """The answer for an error. `more` are further members."""
+def answer(error: SemsearchError, scope: Scope, **more: object) -> JSONResponse:
+    """The answer for an error. `more` are further members; below /v1, `error` is what OpenAI's clients read."""
     status = status_of(error)
     body = {
         "type": "about:blank",
@@ -59,9 +60,12 @@ def answer(error: SemsearchError, request_id: str, **more: object) -> JSONRespon
         "detail": error.message,
         "code": error.exit_code,
         "fix": error.fix,
-        "request_id": request_id,
+        "request_id": scope.get("request_id", ""),
         **more,
     }
+    if scope["path"].startswith("/v1/"):
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        body["error"] = {"message": str(error), "type": kind, "param": None, "code": error.exit_code}
     headers = {"retry-after": "1"} if status in (423, 503) else {}
     if status == 401:
         headers["www-authenticate"] = "Bearer"
@@ -77,27 +81,23 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
-def _id(request: Request) -> str:
-    return str(request.scope.get("request_id", ""))
-
-
 def _expected(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, SemsearchError)
     if status_of(error) >= 500:
         log.error("%s", error)
-    return answer(error, _id(request))
+    return answer(error, request.scope)
 
 
 def _of_the_system(request: Request, error: Exception) -> JSONResponse:
     """A full disk, a folder that may not be read: the reason, without the path."""
     log.error("%s", error)
     reason = getattr(error, "strerror", None) or type(error).__name__
-    return answer(SemsearchError(f"{reason}.", "The log of the server has the details."), _id(request))
+    return answer(SemsearchError(f"{reason}.", "The log of the server has the details."), request.scope)
 
 
 def _unexpected(request: Request, error: Exception) -> JSONResponse:
     """A fault of the server's own; the gate writes it to the log."""
-    return answer(SemsearchError("the server failed.", "The log of the server has the details."), _id(request))
+    return answer(SemsearchError("the server failed.", "The log of the server has the details."), request.scope)
 
 
 def _invalid(request: Request, error: Exception) -> JSONResponse:
@@ -109,13 +109,13 @@ def _invalid(request: Request, error: Exception) -> JSONResponse:
     first = found[0] if found else {"field": "", "problem": "it is invalid"}
     place = f"{first['field']}: " if first["field"] else "the body: "
     wrong = Refused(422, f"{place}{first['problem']}.", "GET /docs describes the request.")
-    return answer(wrong, _id(request), errors=found)
+    return answer(wrong, request.scope, errors=found)
 
 
 def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        return answer(NotFound("there is no such address.", "GET /docs lists them."), _id(request))
-    found = answer(Refused(error.status_code, f"{error.detail}.".replace("..", ".")), _id(request))
+        return answer(NotFound("there is no such address.", "GET /docs lists them."), request.scope)
+    found = answer(Refused(error.status_code, f"{error.detail}.".replace("..", ".")), request.scope)
     found.headers.update(error.headers or {})
     return found

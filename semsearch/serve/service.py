@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -36,6 +37,7 @@ class Service:
         self._readers = ThreadPoolExecutor(READERS, "reading")
         self._writers = ThreadPoolExecutor(WRITERS, "writing")
         self.ready = False
+        self.started = int(time.time())
 
     def start(self) -> None:
         """Load the encoders that are served. Raises NotFound, UsageError, DeviceUnavailable."""
@@ -55,13 +57,17 @@ class Service:
     def encoder(self, name: str | None) -> Encoder:
         """The encoder that is served as `name`, the first one without a name. Raises UnknownName."""
         chosen = self.options.models[0] if name is None else name
-        if chosen not in self.options.models:
-            raise UnknownName("model of this server", chosen, self.options.models)
+        self.check_model(chosen)
         with self._loading:
             if chosen not in self._encoders:
                 now = settings.load()  # without the cache of embeddings, which rounds vectors
                 self._encoders[chosen] = Encoder.load(chosen, device=now.device, threads=now.threads)
             return self._encoders[chosen]
+
+    def check_model(self, name: str) -> None:
+        """Raises UnknownName for an encoder that is not served: clients load no models."""
+        if name not in self.options.models:
+            raise UnknownName("model of this server", name, self.options.models)
 
     def reranker_called(self, name: str) -> Reranker:
         """The reranker of the server: "default", or by its name. Raises UnknownName: clients load no models."""

@@ -35,5 +35,11 @@ def test_every_request_of_the_page_is_answered_and_every_address_is_in_its_table
             assert ran.returncode == 0, f"{command}\n{ran.stdout}"
             assert json.loads(ran.stdout)["schema"] == 1
         paths = server.ok("GET", "/openapi.json")["paths"]
+        openai = pytest.importorskip("openai")
+        (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
+        names: dict[str, object] = {"server": f"http://127.0.0.1:{server.port}"}
+        exec(example.replace('"default"', '"hashing"'), names)  # noqa: S102  (of this repository)
+        assert [len(one) for one in names["vectors"]] == [128, 128]
+        assert isinstance(names["client"], openai.OpenAI)
     table = PAGE.replace("{id}", "{document}")
     assert [path for path in paths if path not in table] == []

@@ -1,0 +1,113 @@
+"""Addresses under which other services have embeddings, models and reranking, for the clients written for these.
+
+Sources: OpenAI's API reference, "Embeddings" and "Models"; Jina's and Cohere's, "Rerank". Of them are left out: input
+as numbers of tokens, which belong to another tokenizer; and the usage counts of a rerank request.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Annotated, Literal
+
+import numpy as np
+from fastapi import APIRouter
+from pydantic import ConfigDict, Field
+
+from semsearch.errors import UsageError
+from semsearch.serve.bodies import Body, Text
+from semsearch.serve.routes.texts import numbers
+from semsearch.serve.service import ServiceDep
+from semsearch.types import JsonObject, Role
+
+router = APIRouter(prefix="/v1", tags=["as OpenAI has them"])
+reranking = APIRouter(prefix="/v1", tags=["as Cohere and Jina have them"])  # where the server has a reranker
+
+
+class EmbeddingsBody(Body):
+    """Texts to encode. `role` is an addition: some encoders distinguish queries and passages."""
+
+    model: str
+    input: Text | Annotated[list[Text], Field(min_length=1)]
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = Field(None, ge=1, description="Leave the first numbers only, scaled to length 1.")
+    user: str | None = Field(None, description="Not used.")
+    role: Role = "passage"
+
+
+class TextDocument(Body):
+    """A document as an object; other fields are not read."""
+
+    model_config = ConfigDict(extra="ignore")
+    text: Text
+
+
+class RelevanceBody(Body):
+    """Documents to order by the chance that they answer the query."""
+
+    model: str
+    query: Annotated[Text, Field(min_length=1)]
+    documents: list[Text | TextDocument] = Field(min_length=1)
+    top_n: int | None = Field(None, ge=1)
+    return_documents: bool = False
+
+
+@router.post("/embeddings")
+async def embeddings(body: EmbeddingsBody, service: ServiceDep) -> JsonObject:
+    """The vectors of texts, each of length 1."""
+    texts = [body.input] if isinstance(body.input, str) else body.input
+    service.check_batch(texts, "texts")
+
+    def encoded() -> JsonObject:
+        encoder = service.encoder(body.model)
+        if body.dimensions is not None and body.dimensions > encoder.dim:
+            problem = f"{body.model} has {encoder.dim} dimensions, not {body.dimensions}."
+            raise UsageError(problem, f"Ask for {encoder.dim} or fewer.")
+        vectors = encoder.encode(texts, role=body.role, truncate_dim=body.dimensions, normalize_embeddings=True)
+        if body.encoding_format == "float":
+            shown: list[list[float]] | list[str] = numbers(vectors)
+        else:
+            shown = [base64.b64encode(np.asarray(row, "<f4").tobytes()).decode() for row in vectors]
+        tokens = sum(encoder.count_tokens(texts))
+        return {
+            "object": "list",
+            "data": [{"object": "embedding", "index": at, "embedding": one} for at, one in enumerate(shown)],
+            "model": body.model,
+            "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+        }
+
+    return await service.read(encoded)
+
+
+@router.get("/models")
+async def models(service: ServiceDep) -> JsonObject:
+    """The encoders that are served."""
+    return {"object": "list", "data": [_model(name, service) for name in service.options.models]}
+
+
+@router.get("/models/{model:path}")
+async def model(model: str, service: ServiceDep) -> JsonObject:
+    """One of the encoders that are served."""
+    return _model(model, service)
+
+
+@reranking.post("/rerank")
+async def rerank(body: RelevanceBody, service: ServiceDep) -> JsonObject:
+    """The documents in the order of their relevance, the chance in 0 to 1 that they answer the query."""
+    service.check_batch(body.documents, "documents")
+    texts = [one if isinstance(one, str) else one.text for one in body.documents]
+    reranker = service.reranker_called(body.model)
+
+    def judged() -> JsonObject:
+        scores = reranker.score(body.query, texts)
+        order = np.argsort(-np.asarray(scores), kind="stable").tolist()[: body.top_n]
+        results = [{"index": at, "relevance_score": round(float(scores[at]), 6)} for at in order]
+        if body.return_documents:
+            results = [{**one, "document": {"text": texts[at]}} for one, at in zip(results, order, strict=True)]
+        return {"object": "list", "model": reranker.name, "results": results}
+
+    return await service.read(judged)
+
+
+def _model(name: str, service: ServiceDep) -> JsonObject:
+    service.check_model(name)
+    return {"id": name, "object": "model", "created": service.started, "owned_by": "semsearch"}
