@@ -41,6 +41,7 @@ def serve(
     max_batch: Annotated[int, value("N", "Most queries, documents or texts of a request.", min=1)] = 1000,
     timeout: Annotated[int, value("S", "Seconds that an answer may take.", min=1)] = 60,
     most_open: Annotated[int, value("N", "Indexes that stay open; the least recently used is closed.", min=1)] = 16,
+    rate: Annotated[float, value("N", "Requests a second of each client (token or address); 0: any.", min=0)] = 0,
     device: DeviceOption = None,
 ) -> None:
     """Answer HTTP requests: search, write documents, encode and compare texts.
@@ -70,6 +71,7 @@ def serve(
         "max_batch": max_batch,
         "seconds": timeout,
         "most_open": most_open,
+        "rate": rate,
     }
     console.note(f"http://{host}:{port}/docs   (ready in a few seconds; Ctrl-C stops it)")
     arguments = [sys.executable, "-P", "-m", "semsearch.serve", json.dumps(wanted)]

@@ -13,6 +13,7 @@ from semsearch.serve import problems
 from semsearch.serve.access import Token
 from semsearch.serve.gate import Gate
 from semsearch.serve.options import ServeOptions
+from semsearch.serve.rates import Rates
 from semsearch.serve.routes import compatible, documents, health, indexes, texts
 from semsearch.serve.service import Service
 from semsearch.utils.web.visitors import Visitors, here
@@ -38,7 +39,7 @@ def application(options: ServeOptions, tokens: tuple[Token, ...]) -> ASGIApp:
     if service.reranker is not None:
         app.include_router(texts.reranking)
         app.include_router(compatible.reranking)
-    gate = Gate(app, _visitors(options), tokens, options.max_bytes)
+    gate = Gate(app, _visitors(options), tokens, options.max_bytes, Rates(options.rate))
     if not options.cors:
         return gate
     methods = ["GET", "POST", "PATCH", "DELETE"]

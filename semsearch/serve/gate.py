@@ -17,6 +17,7 @@ from semsearch.errors import SemsearchError
 from semsearch.serve import access, problems
 from semsearch.serve.access import Caller, Token
 from semsearch.serve.problems import Refused
+from semsearch.serve.rates import Rates
 from semsearch.utils.web.visitors import Visitors
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class Gate:
     visitors: Visitors
     tokens: tuple[Token, ...]
     max_bytes: int
+    rates: Rates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -91,7 +93,9 @@ class Gate:
             raise self._too_large()
         if scope["path"] in OPEN:
             return access.NOBODY
-        return access.caller(self.tokens, headers.getlist("authorization"))
+        who = access.caller(self.tokens, headers.getlist("authorization"))
+        self.rates.take(who.name if self.tokens else (scope.get("client") or ("",))[0])
+        return who
 
     def _limited(self, scope: Scope, receive: Receive) -> Receive:
         """`receive`, which fails once the body is too large, whatever its Content-Length said."""

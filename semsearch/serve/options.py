@@ -24,6 +24,7 @@ class ServeOptions:
     max_batch: int
     seconds: int
     most_open: int
+    rate: float
 
     @property
     def max_bytes(self) -> int:

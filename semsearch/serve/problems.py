@@ -40,6 +40,7 @@ class Refused(SemsearchError):
     def __init__(self, status: int, message: str, fix: str = "") -> None:
         super().__init__(message, fix)
         self.status = status
+        self.retry_after = 1  # seconds, where coming again helps
         self.exit_code = UsageError.exit_code if status < 500 else SemsearchError.exit_code
 
 
@@ -66,7 +67,8 @@ def answer(error: SemsearchError, scope: Scope, **more: object) -> JSONResponse:
     if scope["path"].startswith("/v1/"):
         kind = "invalid_request_error" if status < 500 else "server_error"
         body["error"] = {"message": str(error), "type": kind, "param": None, "code": error.exit_code}
-    headers = {"retry-after": "1"} if status in (423, 503) else {}
+    wait = error.retry_after if isinstance(error, Refused) else 1
+    headers = {"retry-after": str(wait)} if status in (423, 429, 503) else {}
     if status == 401:
         headers["www-authenticate"] = "Bearer"
     return JSONResponse(body, status, headers, media_type="application/problem+json")

@@ -90,7 +90,8 @@ class Service:
         work = asyncio.get_running_loop().run_in_executor(pool, call)
         done, _ = await asyncio.wait({work}, timeout=self.options.seconds)
         if not done:
-            work.add_done_callback(lambda late: late.exception())  # else its error is reported as never retrieved
+            # a late error is taken note of, as it would be logged as never retrieved
+            work.add_done_callback(lambda late: late.cancelled() or late.exception())
             raise Refused(504, f"the answer took longer than {self.options.seconds} seconds.", fix)
         return work.result()
 

@@ -10,6 +10,8 @@ from helpers.commandline import CommandLine
 from helpers.serving import Serving, serving
 
 from semsearch import Index
+from semsearch.serve.problems import Refused
+from semsearch.serve.rates import Rates
 
 READ, WRITE, ADMIN = "reader-0123456789", "writer-0123456789", "admin-01234567890"
 
@@ -148,11 +150,34 @@ def test_the_description_lists_every_address_and_loads_nothing(server: Serving) 
     assert "must: string or array" in page.replace("<code>", "").replace("</code>", "")
 
 
+def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
+    now = [0.0]
+    rates = Rates(0.5, clock=lambda: now[0])
+    for _ in range(5):  # ten seconds' worth
+        rates.take("a")
+    with pytest.raises(Refused) as refused:
+        rates.take("a")
+    assert (refused.value.status, refused.value.retry_after) == (429, 2)
+    rates.take("b")
+    now[0] += 2
+    rates.take("a")
+    with pytest.raises(Refused):
+        rates.take("a")
+
+
+def test_the_rate_counts_requests_that_need_a_token(tmp_path: Path) -> None:
+    with serving(tmp_path, "-m", "hashing", "--rate", "0.001") as slow:
+        assert [slow.ask("GET", "/indexes").status for _ in range(2)] == [200, 429]
+        answer = slow.ask("GET", "/indexes")
+        assert int(answer.headers["retry-after"]) > 500
+        assert slow.ask("GET", "/healthz").status == 200
+
+
 def test_an_address_of_others_needs_a_token_and_a_token_needs_a_value(cli: CommandLine, tmp_path: Path) -> None:
     from semsearch.serve import run
 
     options = '{"home": "x", "host": "0.0.0.0", "port": 1, "tokens": %s, "allow_hosts": [], "cors": [], "models": [], '
-    options += '"reranker": null, "max_body_mb": 1, "max_batch": 1, "seconds": 1, "most_open": 1}'
+    options += '"reranker": null, "max_body_mb": 1, "max_batch": 1, "seconds": 1, "most_open": 1, "rate": 0}'
     assert run.main([options % "[]"]) == 2
     assert run.main([options % '["SEMSEARCH_NO_SUCH_VARIABLE"]']) == 2
     assert run.main([options % '["HOME:owner"]']) == 2

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import signal
 import threading
 from pathlib import Path
 
+import pytest
 from helpers.serving import serving
 
 from semsearch import Document, Index
 from semsearch.errors import SemsearchError
 from semsearch.serve.opened import OpenIndexes
+from semsearch.serve.options import ServeOptions
+from semsearch.serve.problems import Refused
+from semsearch.serve.service import Service
 
 
 def test_sigterm_loses_no_acknowledged_write(tmp_path: Path) -> None:
@@ -68,3 +73,22 @@ def test_the_least_recently_used_index_is_closed_once_nobody_uses_it(tmp_path: P
     with opened.reading("a"):
         assert closed(second)
     opened.close()
+
+
+def test_a_write_that_takes_too_long_is_answered_and_goes_on(tmp_path: Path) -> None:
+    service = Service(ServeOptions(str(tmp_path), "127.0.0.1", 1, (), (), (), ("hashing",), None, 1, 1, 0, 1, 0))
+    go, written = threading.Event(), []
+
+    def slow() -> None:
+        assert go.wait(60)
+        written.append(True)
+
+    async def ask() -> None:
+        with pytest.raises(Refused, match=r"longer than 0 seconds\. It goes on") as refused:
+            await service.write(slow)
+        assert refused.value.status == 504
+        go.set()
+
+    asyncio.run(ask())
+    service.stop()
+    assert written == [True]

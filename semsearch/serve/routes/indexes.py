@@ -73,7 +73,7 @@ def _head(index: Index) -> JsonObject:
 def _check_examples(index: Index, query: Query) -> None:
     """Raises NotFound for an example that is no document: the search would read a file of that name."""
     documents = [one for one in query.like if isinstance(one, str)]
-    known = {one["document"] for one in index.get(ids=documents)} if documents else set()
+    known = {one["id"] for one in index.documents(ids=documents)} if documents else set()
     for document in documents:
         if document not in known:
             raise NotFound(f"index {index.name} has no document {document!r}.", "Use the id of a hit.")
