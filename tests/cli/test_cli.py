@@ -31,7 +31,7 @@ COMMANDS = [
         "restore",
         "trust",
     ),
-    *("bench", "audit", "eval", "doctor", "config", "models", "ui", "train", "export", "templates"),
+    *("bench", "audit", "eval", "doctor", "config", "models", "ui", "serve", "train", "export", "templates"),
 ]
 CONTRACT = {
     "index": "-n -m --template --include --exclude --no-ignore --max-file-size --from --text-field --id-field "
@@ -58,6 +58,8 @@ CONTRACT = {
     "restore": "-n --trust --json",
     "trust": "-n --json",
     "watch": "-n --json",
+    "serve": "--host --port --token-env --allow-host --cors -m --reranker --max-body --max-batch --timeout --most-open "
+    "--rate --device",
     "list": "--json",
     "train": "--method --base --data --from-index -o --seeds --export --index --json",
     "export": "-o --dtype --template --data --force --json",
