@@ -38,8 +38,9 @@ class PairedDifference:
 def paired_difference(scores: Sequence[float], others: Sequence[float]) -> PairedDifference:
     """Of n scores with the n of another encoder for the same queries.
 
-    >>> paired_difference([1.0, 0.5, 0.5], [0.5, 0.5, 0.75])
-    PairedDifference(mean=0.08333333333333333, standard_error=0.22047927592204922, better=1, worse=1, same=1)
+    >>> found = paired_difference([1.0, 0.5, 0.5], [0.5, 0.5, 0.75])
+    >>> f"{found.mean:.3f}, {found.standard_error:.3f}", found.better, found.worse, found.same
+    ('0.083, 0.220', 1, 1, 1)
     """
     each = [one - other for one, other in zip(scores, others, strict=True)]
     better, worse = sum(one > EQUAL for one in each), sum(one < -EQUAL for one in each)

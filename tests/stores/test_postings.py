@@ -192,6 +192,14 @@ def test_damaged_postings_are_told(store: LocalWriter, *, sound_checksum: bool) 
             reader.lexical("word1", 5)
 
 
+def test_an_update_that_meets_damaged_postings_tells_it(store: LocalWriter) -> None:
+    with pytest.raises(Corrupt, match=r"words.*damaged"):
+        for turn in range(LIMITS.merged + 1):  # segments of as many updates are merged
+            put(store, [Document(f"{turn} {n}", text) for n, text in enumerate(texts(LIMITS.segment, turn))])
+            with store.transaction():
+                store.connection.execute("UPDATE postings SET crc = crc + 1")
+
+
 @pytest.mark.parametrize(
     "damage",
     [
