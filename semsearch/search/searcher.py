@@ -119,7 +119,7 @@ class Searcher:
             wanted = query.k + query.offset
             depth = query.rerank_depth if reranker else 0
             hits, plan = self._ranked(replace(query, k=max(wanted, depth)), target, state, warnings)
-            texts = reranking.passages(self._reader, hits[:depth])
+            texts = reranking.passages(self._reader, hits[:depth]) if reranker else []
         done = time.perf_counter()
         took = {"encode": round((started - began) * 1000, 2), "search": round((done - started) * 1000, 2)}
         plan["encoded"] = encoded.encoded if encoded else 0
@@ -244,7 +244,7 @@ class Searcher:
         """The hits and how they were found; problems are added to `warnings`."""
         allowed = self._reader.allowed(parse_filter(query.where, query.path), query.must)
         own = self._own_passages(query, state)
-        depth = max(NEAREST, 3 * query.k) if query.mode == "semantic" else max(DEPTH, 4 * query.k)
+        depth = _depth(query)
         total = max(1, self._reader.counts()["passages"])
         most = total if allowed is None else len(allowed)
         while True:  # deeper only where grouping or filters leave fewer than k
@@ -345,6 +345,13 @@ class Searcher:
                 f"and a likely match has {strength.LIKELY} or more."
             )
         return best >= strength.LIKELY
+
+
+def _depth(query: Query) -> int:
+    """Candidates of each channel to begin with: more than k where some of them become one hit, or are fused."""
+    if query.mode != "semantic":
+        return max(DEPTH, 4 * query.k)
+    return query.k if query.group == "passage" else max(NEAREST, 3 * query.k)
 
 
 def _words(query: Query) -> str:
