@@ -63,7 +63,7 @@ def main() -> None:
         prepare(given.folder, max(given.count))
         for count in given.count:
             measure(given.folder, count, given.systems)
-    results = sorted(map(read, given.folder.glob("result-*.json")), key=lambda one: one["count"])
+    results = sorted(map(read, given.folder.glob("result-*.json")), key=lambda one: (one["count"], one["system"]))
     print("\n".join([machine.caption() + ".", provenance(given.folder), "", *table(results), "", *parts(results)]))
     plot(results, PLOT)
 

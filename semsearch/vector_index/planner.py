@@ -30,7 +30,7 @@ def choose(count: int, dim: int, *, recall: float = 0.98, memory: int | None = N
     """The backend for `count` vectors of width `dim` in `memory` bytes (None: enough)."""
     flat = count * (4 * dim + 8)  # float32 vectors and their ids
     smallest = count * (dim // 8 + LIST_BYTES)  # codes of one bit a dimension
-    refined = smallest + count * (dim // 2)  # and of four: at 384 dimensions 267 bytes a vector were measured
+    refined = smallest + count * (dim // 2)  # and of four: at 384 dimensions 269 bytes a vector were measured
     room = flat if memory is None else memory
     size = f"{count:,} vectors"
     if recall >= EXACT_RECALL and flat <= room:
