@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from semsearch.encoders import local_models
 from semsearch.encoders.base import BaseEncoder, EncoderBackend, as_encoder
 from semsearch.encoders.no_encoder import NoEncoder
 from semsearch.errors import EncoderMismatch, EncodingFailed, NotFound, SemsearchError, UsageError
@@ -174,7 +173,7 @@ class LazyEncoder(BaseEncoder):
 
 def require_local(index: str, name: str) -> None:
     """Raise NotFound if the encoder `name`, which a restored `index` names, would have to be downloaded."""
-    if not local_models.is_local(name):
+    if not _encoders().is_local(name):
         raise NotFound(
             f"index {index} was restored from a dump with the encoder {name!r}, which is not on this machine.",
             "If you trust the dump, allow the download with Index.trust().",
