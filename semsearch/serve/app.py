@@ -18,6 +18,7 @@ from semsearch.serve.routes import compatible, documents, health, indexes, texts
 from semsearch.serve.service import Service
 from semsearch.utils.web.visitors import Visitors, here
 
+GUESSES = 1.0  # wrong tokens a second of one address
 HEADERS = ["authorization", "content-type", "x-request-id"]
 
 
@@ -39,7 +40,8 @@ def application(options: ServeOptions, tokens: tuple[Token, ...]) -> ASGIApp:
     if service.reranker is not None:
         app.include_router(texts.reranking)
         app.include_router(compatible.reranking)
-    gate = Gate(app, _visitors(options), tokens, options.max_bytes, Rates(options.rate))
+    rates, guesses = Rates(options.rate), Rates(GUESSES, "wrong tokens")
+    gate = Gate(app, _visitors(options), tokens, options.max_bytes, options.seconds, rates, guesses)
     if not options.cors:
         return gate
     methods = ["GET", "POST", "PATCH", "DELETE"]

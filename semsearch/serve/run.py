@@ -15,6 +15,7 @@ from semsearch.serve import access
 from semsearch.serve.app import application
 from semsearch.serve.gate import JsonLines
 from semsearch.serve.options import ServeOptions
+from semsearch.serve.receiving import protocol
 from semsearch.utils.web import until_signal
 
 LOOPBACK = ("127.0.0.1", "::1")
@@ -38,9 +39,11 @@ def main(arguments: Sequence[str]) -> int:
     config = uvicorn.Config(
         app,
         lifespan="on",
+        http=protocol(options.seconds),
         ws="none",
         log_config=None,
-        proxy_headers=False,  # nobody in front is believed
+        proxy_headers=bool(options.proxies),  # nobody else is believed
+        forwarded_allow_ips=list(options.proxies),
         server_header=False,
         access_log=False,  # the gate logs requests, without their queries
         timeout_graceful_shutdown=options.seconds,

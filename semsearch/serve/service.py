@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +11,8 @@ from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 
-from semsearch import settings
 from semsearch.encoders.encoder import Encoder
+from semsearch.encoders.pool import EncoderPool
 from semsearch.encoders.rerankers.reranker import Reranker
 from semsearch.errors import UnknownName
 from semsearch.serve.access import Caller
@@ -30,10 +29,10 @@ class Service:
 
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
-        self.indexes = OpenIndexes(Path(options.home), options.most_open)
+        self._pool = EncoderPool()
+        self.indexes = OpenIndexes(Path(options.home), options.most_open, self._pool)
         self.reranker = None if options.reranker is None else Reranker.from_settings(options.reranker)
         self._encoders: dict[str, Encoder] = {}
-        self._loading = threading.Lock()
         self._readers = ThreadPoolExecutor(READERS, "reading")
         self._writers = ThreadPoolExecutor(WRITERS, "writing")
         self.ready = False
@@ -42,8 +41,16 @@ class Service:
     def start(self) -> None:
         """Load the encoders that are served. Raises NotFound, UsageError, DeviceUnavailable."""
         for name in self.options.models:
-            self.encoder(name)
+            self._encoders[name] = self._loaded(name)
         self.ready = True
+
+    def _loaded(self, name: str) -> Encoder:
+        """An encoder, which indexes share; without their cache of embeddings, which rounds vectors."""
+        loaded = Encoder.from_settings(name)
+        shared = self._pool.borrow(loaded.fingerprint, lambda: loaded)
+        if shared is not loaded:
+            loaded.close()
+        return Encoder(shared.backend or loaded.backend, reference=loaded.reference)
 
     def stop(self) -> None:
         """Let every call that has begun finish, then close what is open."""
@@ -52,17 +59,13 @@ class Service:
             pool.shutdown(wait=True, cancel_futures=False)
         self.indexes.close()
         for encoder in self._encoders.values():
-            encoder.close()
+            self._pool.give_back(encoder.fingerprint)
 
     def encoder(self, name: str | None) -> Encoder:
         """The encoder that is served as `name`, the first one without a name. Raises UnknownName."""
         chosen = self.options.models[0] if name is None else name
         self.check_model(chosen)
-        with self._loading:
-            if chosen not in self._encoders:
-                now = settings.load()  # without the cache of embeddings, which rounds vectors
-                self._encoders[chosen] = Encoder.load(chosen, device=now.device, threads=now.threads)
-            return self._encoders[chosen]
+        return self._encoders[chosen]
 
     def check_model(self, name: str) -> None:
         """Raises UnknownName for an encoder that is not served: clients load no models."""

@@ -59,8 +59,6 @@ def _described(service: Service, name: str) -> JsonObject | None:
 def _found(service: Service, caller: Caller, name: str, queries: Sequence[Query]) -> list[JsonObject]:
     caller.require_index(name)
     with service.indexes.reading(name) as index:
-        for query in queries:
-            _check_examples(index, query)
         head = _head(index)
         return [results_object(results, head) for results in index.search(queries)]
 
@@ -68,15 +66,6 @@ def _found(service: Service, caller: Caller, name: str, queries: Sequence[Query]
 def _head(index: Index) -> JsonObject:
     encoder = index.info()["spaces"][0]["encoder"]
     return {"index": index.name, "encoder": {key: encoder.get(key) for key in ("name", "fingerprint")}}
-
-
-def _check_examples(index: Index, query: Query) -> None:
-    """Raises NotFound for an example that is no document: the search would read a file of that name."""
-    documents = [one for one in query.like if isinstance(one, str)]
-    known = {one["id"] for one in index.documents(ids=documents)} if documents else set()
-    for document in documents:
-        if document not in known:
-            raise NotFound(f"index {index.name} has no document {document!r}.", "Use the id of a hit.")
 
 
 def _hit_fields(body: HitFields) -> JsonObject:
