@@ -18,7 +18,7 @@ from semsearch.errors import MissingExtra, UsageError
 
 HERE = "127.0.0.1"
 PORT = 8765
-NEEDED = ("fastapi", "uvicorn")
+NEEDED = ("fastapi", "prometheus_client", "uvicorn")
 TOKEN = (
     "Variable of the environment with a token, what it may do (read, write, admin) and in which indexes; repeatable."
 )

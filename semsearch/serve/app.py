@@ -22,13 +22,13 @@ GUESSES = 1.0  # wrong tokens a second of one address
 HEADERS = ["authorization", "content-type", "x-request-id"]
 
 
-def application(options: ServeOptions, tokens: tuple[Token, ...]) -> ASGIApp:
-    """The server of these options, as an ASGI application. Raises NotFound for a reranker that is not there."""
-    service = Service(options)
+def application(service: Service, tokens: tuple[Token, ...]) -> ASGIApp:
+    """The server as an ASGI application."""
+    options = service.options
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        service.start()
+        service.begin()
         yield
         service.stop()
 
@@ -41,7 +41,7 @@ def application(options: ServeOptions, tokens: tuple[Token, ...]) -> ASGIApp:
         app.include_router(texts.reranking)
         app.include_router(compatible.reranking)
     rates, guesses = Rates(options.rate), Rates(GUESSES, "wrong tokens")
-    gate = Gate(app, _visitors(options), tokens, options.max_bytes, options.seconds, rates, guesses)
+    gate = Gate(app, _visitors(options), tokens, options.max_bytes, options.seconds, rates, guesses, service.metrics)
     if not options.cors:
         return gate
     methods = ["GET", "POST", "PATCH", "DELETE"]

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from semsearch.errors import SemsearchError
 from semsearch.serve import access, problems
 from semsearch.serve.access import Caller, Token, WrongToken
+from semsearch.serve.metrics import Metrics
 from semsearch.serve.problems import Refused
 from semsearch.serve.rates import Rates
 from semsearch.serve.receiving import limited, streamed, too_large
@@ -46,6 +47,7 @@ class Gate:
     seconds: int
     rates: Rates
     guesses: Rates  # wrong tokens of an address
+    metrics: Metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -71,6 +73,7 @@ class Gate:
             await send(message)
 
         inner = {**scope, "request_id": request_id}
+        self.metrics.begun()
         try:
             inner["caller"] = who = self._admitted(scope, headers)
             seen["caller"] = who.name
@@ -81,7 +84,9 @@ class Gate:
             log.error("unexpected %s: %s", type(error).__name__, error, exc_info=error)
         finally:
             client = scope.get("client") or ("", 0)
-            seen |= {"client": client[0], "ms": round(1000 * (time.perf_counter() - started), 1)}
+            seconds = time.perf_counter() - started
+            self.metrics.answered(inner, seen["status"], seconds)
+            seen |= {"client": client[0], "ms": round(1000 * seconds, 1)}
             log.info("request", extra={"fields": seen})
 
     def _admitted(self, scope: Scope, headers: Headers) -> Caller:

@@ -12,6 +12,7 @@ from pathlib import Path
 from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import NotFound
 from semsearch.index import Index
+from semsearch.serve.batching import BatchedEncoder
 
 
 @dataclass(slots=True)
@@ -57,9 +58,19 @@ class OpenIndexes:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Index]:
-        """An index to write to. It has the writer's lock for no longer than this. Raises NotFound, Locked."""
-        with self.reading(name), self._turns[name], self._opened(name) as writer:
-            yield writer
+        """An index to write to. It has the writer's lock for no longer than this. Raises NotFound, Locked.
+
+        Its passages are encoded beside the queries of others, not in turn with them.
+        """
+        with self.reading(name) as index:
+            encoder = index.encoder
+            own = encoder.model if isinstance(encoder, BatchedEncoder) else None
+            with self._turns[name], Index.open(name, home=self.home, encoder=own) as writer:
+                yield writer
+
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
 
     def close(self) -> None:
         """Close all, those in use after their last request."""

@@ -16,6 +16,7 @@ from semsearch.serve.app import application
 from semsearch.serve.gate import JsonLines
 from semsearch.serve.options import ServeOptions
 from semsearch.serve.receiving import protocol
+from semsearch.serve.service import Service
 from semsearch.utils.web import until_signal
 
 LOOPBACK = ("127.0.0.1", "::1")
@@ -30,14 +31,14 @@ def main(arguments: Sequence[str]) -> int:
         options = ServeOptions.read(arguments[0])
         tokens = access.parse(options.tokens, os.environ)
         check(options)
-        app = application(options, tokens)
+        service = Service(options)
         listening = _listen(options)
     except SemsearchError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
     _log_to_stderr()
     config = uvicorn.Config(
-        app,
+        application(service, tokens),
         lifespan="on",
         http=protocol(options.seconds),
         ws="none",
@@ -49,8 +50,14 @@ def main(arguments: Sequence[str]) -> int:
         timeout_graceful_shutdown=options.seconds,
     )
     log.info("listening", extra={"fields": {"address": f"http://{options.host}:{options.port}", "pid": os.getpid()}})
+    server = uvicorn.Server(config)
+    service.give_up = lambda: setattr(server, "should_exit", True)
     with listening:
-        return until_signal.run(uvicorn.Server(config), listening)
+        code = until_signal.run(server, listening)
+    if service.failure is not None:
+        sys.stderr.write(f"error: {service.failure}\n")
+        return service.failure.exit_code
+    return code
 
 
 def check(options: ServeOptions) -> None:

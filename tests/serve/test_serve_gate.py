@@ -37,8 +37,8 @@ def bearer(token: str) -> str:
 
 def test_without_a_valid_token_nothing_about_indexes_is_said(guarded: Serving) -> None:
     for headers in ({}, {"authorization": bearer(READ[:-1])}, {"authorization": READ}, {"authorization": "Basic eDp5"}):
-        for method, path in (("GET", "/indexes"), ("POST", "/indexes/open/search"), ("POST", "/embed"), ("GET", "/x")):
-            answer = guarded.ask(method, path, **headers)
+        for path in ("/indexes", "/indexes/open/search", "/embed", "/x", "/metrics"):
+            answer = guarded.ask("GET", path, **headers)
             assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
     for path in ("/healthz", "/readyz", "/docs", "/openapi.json"):
         assert guarded.ask("GET", path).status == 200
@@ -68,6 +68,8 @@ def test_a_token_has_its_right_in_its_indexes_only(guarded: Serving) -> None:
     assert found == expected
     listed = guarded.ok("GET", "/indexes", authorization=bearer(READ))["indexes"]
     assert [one["index"] for one in listed] == ["open"]
+    assert 'index="open"' in guarded.ok("GET", "/metrics", authorization=bearer(READ))
+    assert 'index="closed"' not in guarded.ok("GET", "/metrics", authorization=bearer(READ))
 
 
 def test_hosts_and_origins_of_others_are_refused(guarded: Serving) -> None:

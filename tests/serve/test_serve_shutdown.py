@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import http.client
 import signal
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from helpers.served import PATIENCE, free_port
 from helpers.serving import serving
 
 from semsearch import Document, Index
@@ -51,6 +54,16 @@ def test_sigterm_loses_no_acknowledged_write(tmp_path: Path) -> None:
     with Index.open("notes", home=tmp_path) as index:
         assert set(acknowledged) - {one["id"] for one in index.documents()} == set()
         assert index.verify() == []
+
+
+def test_a_server_whose_encoder_is_not_there_ends_with_the_code_of_the_command_line(tmp_path: Path) -> None:
+    port, errors = free_port(), tmp_path / "stderr"
+    command = [sys.executable, "-m", "semsearch", "--home", str(tmp_path), "serve", "--port", str(port)]
+    with errors.open("wb") as file:
+        ended = subprocess.run([*command, "-m", "no-such-encoder"], stderr=file, timeout=PATIENCE, check=False)
+    assert ended.returncode == 3
+    assert "no encoder is called 'no-such-encoder'" in errors.read_text()
+    assert "Traceback" not in errors.read_text()
 
 
 def closed(index: Index) -> bool:
