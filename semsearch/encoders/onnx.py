@@ -24,7 +24,7 @@ from semsearch.encoders.base import BundleBackend
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models.batching import Rows, batches_by_length, halve_when_full, pad
-from semsearch.models.bundle import Bundle
+from semsearch.models.bundle import Bundle, Saved
 from semsearch.models.postprocessing import TRUNCATE
 from semsearch.models.tokenization import Tokenizer
 from semsearch.models.workers import each
@@ -44,15 +44,11 @@ AGAIN = "Copy its folder again, or export it again."
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 
-class OnnxFiles(Protocol):
+class OnnxFiles(Saved, Protocol):
     """What a session needs to know of a saved model: an encoder's bundle, or a reranker's."""
 
     @property
-    def name(self) -> str: ...
-    @property
     def precision(self) -> str: ...
-    @property
-    def folder(self) -> Path: ...
     @property
     def origin(self) -> JsonMapping: ...
     def path(self, which: str, /) -> Path: ...
