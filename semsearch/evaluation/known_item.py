@@ -6,11 +6,15 @@ in near copies. It says nothing about questions worded differently from the text
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median, quantiles
 
 import numpy as np
 
 from semsearch.chunking.sentences import sentences
+from semsearch.errors import UsageError
+from semsearch.types import Mode, Query, Results
 
 MIN_WORDS = 4  # shorter sentences are headings and names, which occur in many passages
 
@@ -35,6 +39,65 @@ def sample_sentences(texts: Iterable[str], sample: int = 200, seed: int = 0) -> 
             chosen = long[int(rng.integers(len(long)))]
             (partial if len(parts) > 1 else whole).setdefault(chosen)
     return [*partial, *whole][:sample]
+
+
+def own_sentences(name: str, texts: Iterable[str], sample: int = 200, seed: int = 0) -> list[str]:
+    """`sample_sentences` of the passages `texts` of the index called `name`. Raises UsageError if there are none."""
+    found = sample_sentences(texts, sample, seed)
+    if not found:
+        raise UsageError(f"index {name} has no sentence of four words or more.", "Index more text first.")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class KnownItems:
+    """The search for n sentences: the rank of the first passage with the sentence, None beyond the first k hits, and
+    the milliseconds that it took."""
+
+    sentences: tuple[str, ...]
+    ranks: tuple[int | None, ...]
+    ms: tuple[float, ...]
+
+    @property
+    def missed(self) -> list[str]:
+        """The sentences that were not found."""
+        return [text for text, rank in zip(self.sentences, self.ranks, strict=True) if rank is None]
+
+    def recall(self, k: int) -> float:
+        """Share of the sentences whose passage was among the first k, in 0 … 1."""
+        return known_item_recall(self.ranks, k)
+
+
+def search_known_items(
+    find: Callable[[Query], Results],
+    wanted: Sequence[str],
+    mode: Mode,
+    k: int = 10,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> KnownItems:
+    """Search each sentence with `find`, such as Index.search. `progress(done, total)` is called before each of them.
+
+    The first search is repeated, so that loading the encoder is not part of the times.
+    """
+    ranks: list[int | None] = []
+    took: list[float] = []
+    for at, sentence in enumerate(wanted):
+        progress(at, len(wanted))
+        query = Query(sentence, k=k, mode=mode, group="passage")
+        hits = find(query) if at else [find(query) for _ in range(2)][-1]
+        ranks.append(known_item_rank(sentence, [hit.text for hit in hits]))
+        took.append(sum(hits.took_ms.values()))
+    return KnownItems(tuple(wanted), tuple(ranks), tuple(took))
+
+
+def latency(took: Sequence[float]) -> dict[str, float]:
+    """Median and 95th percentile of the milliseconds of one query or more.
+
+    >>> latency([1.0, 3.0, 2.0])
+    {'ms': 2.0, 'ms, 95 %': 2.9}
+    """
+    slow = quantiles(took, n=20, method="inclusive")[-1] if len(took) > 1 else took[0]
+    return {"ms": median(took), "ms, 95 %": slow}
 
 
 def known_item_rank(sentence: str, passages: Sequence[str]) -> int | None:

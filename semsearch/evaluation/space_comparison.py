@@ -10,12 +10,12 @@ Twice its standard error is about half of a 95 % confidence interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from semsearch.evaluation.known_item import known_item_rank
-from semsearch.types import Hit, JsonObject, Mode, Query
+from semsearch.evaluation.known_item import search_known_items
+from semsearch.types import JsonObject, Mode, Query, Results
 
 EQUAL = 1e-9  # a difference of nDCG below is rounding
 
@@ -54,16 +54,14 @@ def difference(found: Mapping[str, JsonObject], others: Mapping[str, JsonObject]
 
 
 def evaluate_known_items(
-    find: Callable[[Query], Iterable[Hit]], sentences: Iterable[str], mode: Mode, k: int = 100
+    find: Callable[[Query], Results], sentences: Sequence[str], mode: Mode, k: int = 100
 ) -> JsonObject:
     """nDCG@10, recall@k and MRR@10 in 0 … 1 of `find`, such as Index.search, for sentences of the index.
 
     The result is as that of `retrieval.evaluate`, with the sentences as queries.
     """
-    per_query = {}
-    for sentence in sentences:
-        hits = find(Query(sentence, k=k, mode=mode, group="passage"))
-        per_query[sentence] = _scores(known_item_rank(sentence, [hit.text for hit in hits]), k)
+    found = search_known_items(find, sentences, mode, k)
+    per_query = {text: _scores(rank, k) for text, rank in zip(found.sentences, found.ranks, strict=True)}
     names = next(iter(per_query.values()), {})
     means = {name: fmean(values[name] for values in per_query.values()) for name in names}
     return {"queries": len(per_query), **means, "per_query": per_query}

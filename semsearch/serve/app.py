@@ -18,17 +18,16 @@ from semsearch.serve.routes import compatible, documents, health, indexes, texts
 from semsearch.serve.service import Service
 from semsearch.utils.web.visitors import Visitors, here
 
-GUESSES = 1.0  # wrong tokens a second of one address
 HEADERS = ["authorization", "content-type", "x-request-id"]
 
 
-def application(service: Service, tokens: tuple[Token, ...]) -> ASGIApp:
-    """The server as an ASGI application."""
-    options = service.options
+def application(options: ServeOptions, tokens: tuple[Token, ...]) -> ASGIApp:
+    """The server of these options, as an ASGI application. Raises NotFound for a reranker that is not there."""
+    service = Service(options)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        service.begin()
+        service.start()
         yield
         service.stop()
 
@@ -40,8 +39,7 @@ def application(service: Service, tokens: tuple[Token, ...]) -> ASGIApp:
     if service.reranker is not None:
         app.include_router(texts.reranking)
         app.include_router(compatible.reranking)
-    rates, guesses = Rates(options.rate), Rates(GUESSES, "wrong tokens")
-    gate = Gate(app, _visitors(options), tokens, options.max_bytes, options.seconds, rates, guesses, service.metrics)
+    gate = Gate(app, _visitors(options), tokens, options.max_bytes, Rates(options.rate))
     if not options.cors:
         return gate
     methods = ["GET", "POST", "PATCH", "DELETE"]

@@ -25,7 +25,6 @@ class ServeOptions:
     seconds: int
     most_open: int
     rate: float
-    proxies: tuple[str, ...] = ()
 
     @property
     def max_bytes(self) -> int:

@@ -35,5 +35,6 @@ def test_without_torch_only_the_names_that_need_it_fail_and_say_so() -> None:
         "    except SemsearchError as error: failed.append((name, 'train' in str(error)))\n"
         "print(sorted(failed))"
     )
-    needing = ("TokenAttribution", "fill_mask", "mask_vectors", "token_attribution")
+    masks = ("LikeliestWords", "MaskComparison", "TokenAttribution", "compare_masks", "fill_mask", "likeliest_words")
+    needing = (*masks, "mask_vectors", "token_attribution")
     assert run(script) == str([(name, True) for name in needing])

@@ -1,13 +1,10 @@
 """Agreement with human scores: Spearman and Pearson, and two charts per encoder. A point opens its pair.
 
-One chart groups the predictions by gold score, as figure 3 of CoT-BERT does (https://arxiv.org/abs/2309.11143): cosines
-are scaled to 0 … 1. On the scale of STS, 0 … 5, a box collects the scores nearest to a whole number; any other scale is
-divided into six even groups.
+One chart groups the predictions by gold score, as figure 3 of CoT-BERT does: semsearch.evaluation.papers.gold_groups.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -16,6 +13,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from semsearch.evaluation import group_gold_scores, scale_cosines
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
@@ -27,8 +25,6 @@ from .pair_scores import Scored
 DRAWN = 2_000  # points of one chart
 MEASURES = ("spearman", "pearson")
 CLICKED = "clicked"  # the encoder in whose chart the pair was chosen
-WHOLE = range(6)  # STS: 0 … 5
-STEPS = len(WHOLE) - 1
 
 
 def show(pairs: Sequence[Pair], found: Mapping[str, Scored]) -> None:
@@ -65,7 +61,7 @@ def _scatter(name: str, one: Scored, pairs: Sequence[Pair], shown: Sequence[int]
 
 def _by_gold(name: str, one: Scored, pairs: Sequence[Pair], known: Sequence[int], shown: Sequence[int]) -> charts.Chart:
     cosines, gold = [one.cosines[at] for at in known], [pairs[at].gold or 0.0 for at in known]
-    predictions = scaled(cosines)
+    predictions = scale_cosines(cosines)
     where = dict(zip(known, predictions, strict=True))
     dots = [{"gold": pairs[at].gold, "stretched": round(where[at], 4)} for at in shown]
     subtitle = f"predictions by gold score: cosines of {min(cosines):.2f} … {max(cosines):.2f} scaled to 0 … 1"
@@ -94,32 +90,9 @@ def _chosen(name: str, one: Scored, pairs: Sequence[Pair]) -> None:
         st.markdown("[Details](#one-pair)")
 
 
-def scaled(cosines: Sequence[float]) -> list[float]:
-    """Cosines as 0 (the lowest) … 1 (the highest).
-
-    >>> scaled([0.5, 0.75, 1.0])
-    [0.0, 0.5, 1.0]
-    """
-    low, high = min(cosines), max(cosines)
-    return [(cosine - low) / (high - low) if high > low else 0.0 for cosine in cosines]
-
-
-def group(scores: Sequence[float]) -> list[float]:
-    """The centre of the group of each score.
-
-    >>> group([0.2, 2.5, 4.8]), group([0, 0.1, 0.95, 1])
-    ([0.0, 3.0, 5.0], [0.0, 0.2, 1.0, 1.0])
-    """
-    low, high = min(scores), max(scores)
-    if low >= WHOLE[0] and high <= WHOLE[-1] and high - low > 1:
-        return [float(math.floor(score + 0.5)) for score in scores]
-    step = (high - low) / STEPS or 1.0
-    return [round(low + step * math.floor((score - low) / step + 0.5), 9) for score in scores]
-
-
 def boxes(scores: Sequence[float], predictions: Sequence[float]) -> list[JsonObject]:
     """A box for each group of scores, the lowest first: quartiles, and whiskers of 1.5 of their distance."""
-    of, values = np.asarray(group(scores)), np.asarray(predictions, dtype=np.float64)
+    of, values = np.asarray(group_gold_scores(scores)), np.asarray(predictions, dtype=np.float64)
     return [{"at": float(at), **_box(values[of == at])} for at in np.unique(of)]
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import median, quantiles
 
 from semsearch import Index, Progress, Query, Results, SemsearchError
 from semsearch.evaluation import (
     evaluate,
     index_geometry,
-    known_item_rank,
-    known_item_recall,
+    latency,
+    own_sentences,
     read_qrels,
     read_queries,
-    sample_sentences,
+    search_known_items,
 )
 from semsearch.types import Group, JsonObject, Mode
 
@@ -54,10 +53,10 @@ def on_queries(texts: Mapping[str, str], grades: Grades, index: Index, report: R
     """nDCG@10, recall@100, MRR@10 and MAP@100 of every mode, as `semsearch eval -n` gives them, and latency."""
     rows: list[JsonObject] = []
     per_query, queries = {}, {query: texts[query] for query in grades}
-    for mode, answers, latency in _answers(index, list(queries.values()), report, DEEP, "document"):
+    for mode, answers, times in _answers(index, list(queries.values()), report, DEEP, "document"):
         found = _graded(answers, texts, grades)
         per_query[mode] = found.pop("per_query")
-        rows.append({"mode": mode, **found, **latency})
+        rows.append({"mode": mode, **found, **times})
     settings = {"k": DEEP, "sha256": runs.digest([*sorted(texts.items()), *sorted(grades.items())])}
     run = _run(index, "queries", settings, rows, per_query=per_query, queries=queries)
     return run if any(row[f"recall@{DEEP}"] for row in rows) else run | {"warnings": [_nothing_found(grades, answers)]}
@@ -79,15 +78,13 @@ def _nothing_found(grades: Grades, answers: Sequence[Results]) -> str:
 def on_itself(source: Path, sample: int, seed: int, index: Index, report: Report) -> JsonObject:
     """recall@1 and recall@10 of every mode: a sentence of the index `source` must find a passage that contains it."""
     with Index.open(source) as drawn_from:
-        drawn = sample_sentences(drawn_from.texts(), sample, seed)
-    if not drawn:
-        raise SemsearchError(f"{source.name} contains no sentence of four words or more.", "Index more text first.")
+        drawn = own_sentences(source.name, drawn_from.texts(), sample, seed)
     rows, missed = [], {}
-    for mode, answers, latency in _answers(index, drawn, report, SHALLOW, "passage"):
-        ranks = [known_item_rank(text, [hit.text for hit in hits]) for text, hits in zip(drawn, answers, strict=True)]
-        shares = {f"recall@{k}": known_item_recall(ranks, k) for k in (1, SHALLOW)}
-        rows.append({"mode": mode, "queries": len(drawn), **shares, **latency})
-        missed[mode] = [text for text, rank in zip(drawn, ranks, strict=True) if rank is None]
+    for at, mode in enumerate(MODES):
+        found = search_known_items(index.search, drawn, mode, SHALLOW, _progress(report, at, mode))
+        shares = {f"recall@{k}": found.recall(k) for k in (1, SHALLOW)}
+        rows.append({"mode": mode, "queries": len(drawn), **shares, **latency(found.ms)})
+        missed[mode] = found.missed
     settings = {"sample": sample, "seed": seed, "k": SHALLOW, "sha256": runs.digest(drawn)}
     return _run(index, "without labels", settings, rows, missed=missed)
 
@@ -118,20 +115,23 @@ def _answers(
     index: Index, texts: Sequence[str], report: Report, k: int, group: Group
 ) -> Iterator[tuple[Mode, list[Results], dict[str, float]]]:
     """For every mode the results of every text, and the latency, after a warm-up."""
-    total = len(texts) * len(MODES)
     for at, mode in enumerate(MODES):
         index.search(Query(texts[0], mode=mode, k=k, group=group))
-        answers = []
+        answers, progress = [], _progress(report, at, mode)
         for number, text in enumerate(texts):
-            report(Progress(at * len(texts) + number, total, "queries", f"{mode}: query {number + 1} of {len(texts)}"))
+            progress(number, len(texts))
             answers.append(index.search(Query(text, mode=mode, k=k, group=group)))
-        yield mode, answers, _latency([sum(each.took_ms.values()) for each in answers])
+        yield mode, answers, latency([sum(each.took_ms.values()) for each in answers])
 
 
-def _latency(took: Sequence[float]) -> dict[str, float]:
-    """Median and 95th percentile in ms."""
-    slow = quantiles(took, n=20, method="inclusive")[-1] if len(took) > 1 else took[0]
-    return {"ms": median(took), "ms, 95 %": slow}
+def _progress(report: Report, at: int, mode: Mode) -> Callable[[int, int], None]:
+    """Reports the queries of one mode, the `at`-th, before each of them."""
+
+    def tell(done: int, queries: int) -> None:
+        text = f"{mode}: query {done + 1} of {queries}"
+        report(Progress(at * queries + done, queries * len(MODES), "queries", text))
+
+    return tell
 
 
 def _run(index: Index, measure: str, settings: JsonObject, rows: Sequence[JsonObject], **details: object) -> JsonObject:

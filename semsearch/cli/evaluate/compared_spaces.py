@@ -14,7 +14,7 @@ from semsearch.cli.evaluate.tasks import check_report, save
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.evaluation import report as reports
-from semsearch.evaluation.known_item import sample_sentences
+from semsearch.evaluation.known_item import own_sentences
 from semsearch.evaluation.report import Measurement, Run
 from semsearch.evaluation.retrieval import Qrels, evaluate, ranked
 from semsearch.evaluation.space_comparison import PairedDifference, difference, evaluate_known_items
@@ -67,11 +67,7 @@ class Comparison:
         return lambda index, mode: evaluate(ranked(index.search, mode, self.k), self.queries, self.qrels, self.k)
 
     def _own(self, index: semsearch.Index) -> Evaluate:
-        sentences = sample_sentences(index.texts(), SAMPLE)
-        if not sentences:
-            raise UsageError(
-                f"index {index.name} has no sentence of four words or more.", "Pass --queries and --qrels."
-            )
+        sentences = own_sentences(index.name, index.texts(), SAMPLE)
         return lambda index, mode: evaluate_known_items(index.search, sentences, mode, self.k)
 
     def _measure(

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Literal, get_args
 
+import numpy as np
 import typer
 
 import semsearch
-from semsearch.cli.evaluate import sts_benchmark
+from semsearch.cli.evaluate import mask_output, sts_benchmark
+from semsearch.cli.evaluate.mask_output import SeenMasks
 from semsearch.cli.evaluate.sts_benchmark import Benchmark
 from semsearch.cli.evaluate.tasks import Aggregation, DataOption, FigureOptions, Task
 from semsearch.cli.input_files import read_pairs, read_texts
 from semsearch.cli.lookup import load_encoder, model_names
-from semsearch.cli.options import EncoderOptions, ModelsOption, option_groups
+from semsearch.cli.options import EncoderOptions, ModelsOption, flag, option_groups
 from semsearch.cli.output import console
 from semsearch.errors import UnknownName, UsageError
+from semsearch.evaluation.papers import figures
 from semsearch.evaluation.sts import StsResult
 from semsearch.settings import data_folder
 from semsearch.utils import calibration
@@ -44,6 +48,9 @@ def sts(
     split: Annotated[
         Literal["train", "dev", "test"], typer.Option(help="Part of stsb or sickr; the other sets have only test.")
     ] = "test",
+    masks: Annotated[
+        bool, flag("--masks", "Also the cosines and likeliest words at each [MASK] of the template, for A B.")
+    ] = False,
     aggregate: Annotated[
         Aggregation,
         typer.Option(
@@ -57,17 +64,18 @@ def sts(
     """Compare texts: cosine, and strength against unrelated texts.
 
     For pairs with human scores, also the correlation of cosines and scores (Spearman and Pearson, in percent).
+    --figure draws the cosines over them.
     """
     inputs = {"A B": a is not None, "--pairs": bool(pairs), "--matrix": bool(matrix), "--task": bool(tasks)}
     if sum(inputs.values()) != 1 or (a is not None and b is None):
         problem = "sts needs two texts A B, or one of --pairs, --matrix and --task."
         raise UsageError(problem, "See: semsearch sts --help")
-    if not tasks and (output.report or output.figure):
-        raise UsageError("--report and --figure need a public test set.", "Name one, for example: --task stsb")
+    _check_options(tasks, pairs, output, masks=masks and a is None)
     triples = [(a, b, None)] if a is not None and b is not None else read_pairs(pairs) if pairs else []
+    gold = _gold(triples, output)
     texts = read_texts(matrix) if matrix else []
     chosen = _tasks(tasks or ())
-    if output.figure is not None and len(chosen) != 1:
+    if output.figure is not None and tasks and len(chosen) != 1:
         raise UsageError("a figure shows the pairs of one task.", "Pass --task once.")
     names = model_names(models)
     output.check(len(names))
@@ -78,8 +86,40 @@ def sts(
     encoders: Encoders = {name: load_encoder(ctx.obj, name, options) for name in names}
     if matrix:
         _print_matrix(texts, encoders, output.as_json)
-    else:
-        _print_pairs(triples, encoders, output.as_json)
+        return
+    found = {name: semsearch.sts([(a, b) for a, b, _ in triples], one, gold or None) for name, one in encoders.items()}
+    if output.figure is not None:
+        _draw(found, gold, output.figure, f"{Path(pairs or '').name}: {len(gold):,} pairs")
+    seen = mask_output.seen(encoders, triples[0][:2]) if masks else {}
+    _print_pairs(found, seen, whole=bool(gold), as_json=output.as_json)
+    if seen and not output.as_json:
+        mask_output.show(seen)
+
+
+def _check_options(tasks: Sequence[str] | None, pairs: str | None, output: FigureOptions, *, masks: bool) -> None:
+    """Raise for options that do not go with what is compared; `masks` without two texts."""
+    if masks:
+        raise UsageError("--masks needs two texts A B.", "For example: semsearch sts A B --masks -m MODEL#cot-bert")
+    if output.report and not tasks:
+        raise UsageError("--report needs a public test set.", "Name one, for example: --task stsb")
+    if output.figure and not tasks and not pairs:
+        raise UsageError("--figure needs pairs with human scores.", "Pass --pairs FILE, or --task stsb.")
+
+
+def _gold(triples: Sequence[tuple[str, str, float | None]], output: FigureOptions) -> list[float]:
+    """The scores of all pairs, or none. Raises UsageError if only some have one, or none has and a figure is wanted."""
+    gold = [score for _, _, score in triples if score is not None]
+    if gold and len(gold) < len(triples):
+        problem = f"{len(triples) - len(gold)} of {len(triples)} pairs have no score."
+        raise UsageError(problem, "Score either all pairs or none.")
+    if output.figure and triples and not gold:
+        raise UsageError("a figure shows cosines over human scores, and these pairs have none.", "Add a third column.")
+    return gold
+
+
+def _draw(found: Mapping[str, StsResult], gold: Sequence[float], file: Path, title: str) -> None:
+    figures.by_gold({name: np.asarray(one.cosines) for name, one in found.items()}, gold, file, title)
+    console.note(f"wrote {file}")
 
 
 def _tasks(names: Sequence[str]) -> tuple[str, ...]:
@@ -90,18 +130,16 @@ def _tasks(names: Sequence[str]) -> tuple[str, ...]:
     return get_args(Task) if "all" in names else tuple(dict.fromkeys(names))
 
 
-def _print_pairs(triples: Sequence[tuple[str, str, float | None]], encoders: Encoders, as_json: bool) -> None:
-    gold = [score for _, _, score in triples if score is not None]
-    if gold and len(gold) < len(triples):
-        problem = f"{len(triples) - len(gold)} of {len(triples)} pairs have no score."
-        raise UsageError(problem, "Score either all pairs or none.")
-    texts = [(a, b) for a, b, _ in triples]
-    found = {name: semsearch.sts(texts, encoder, gold or None) for name, encoder in encoders.items()}
+def _print_pairs(found: Mapping[str, StsResult], seen: Mapping[str, SeenMasks], *, whole: bool, as_json: bool) -> None:
+    """Print the cosine of every pair, and with the `whole` also the correlations with the human scores."""
+    texts = next(iter(found.values())).pairs
     compared = [{name: _compared(one, at) for name, one in found.items()} for at in range(len(texts))]
-    whole = {name: sts_benchmark.correlations(one.spearman, one.pearson) for name, one in found.items() if gold}
+    correlated = {name: sts_benchmark.correlations(one.spearman, one.pearson) for name, one in found.items() if whole}
     if as_json:
-        shown = [{"a": a, "b": b, "models": models} for (a, b), models in zip(texts, compared, strict=True)]
-        console.emit({"schema": 1, "pairs": shown, **({"models": whole} if gold else {})})
+        masks = {name: {"masks": one.as_json} for name, one in seen.items()}
+        whole_rows = [{name: {**one, **masks.get(name, {})} for name, one in each.items()} for each in compared]
+        shown = [{"a": a, "b": b, "models": models} for (a, b), models in zip(texts, whole_rows, strict=True)]
+        console.emit({"schema": 1, "pairs": shown, **({"models": correlated} if whole else {})})
         return
     several = len(texts) > 1
     lines = [
@@ -118,7 +156,7 @@ def _print_pairs(triples: Sequence[tuple[str, str, float | None]], encoders: Enc
     else:
         for _, figures, both in lines:
             console.out("  ".join([_figures(figures), *map(console.safe, both)]))
-    sts_benchmark.print_correlations(whole)
+    sts_benchmark.print_correlations(correlated)
 
 
 def _print_matrix(texts: Sequence[str], encoders: Encoders, as_json: bool) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import MissingExtra, UsageError
+from semsearch.evaluation.papers import gold_groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,29 +35,28 @@ DPI = 150
 PAGE = 15.0  # inches
 TITLE_CHARACTERS = 11  # per inch
 INK, PALE, CORE, REST = "#22303c", "#9aa7b1", "#b8332a", "#3f6f9f"
-GROUPS = (0, 1, 2, 3, 4, 5)  # each gold score counts to the nearest of these
 POOLINGS = {"cls": "[CLS]", "mask": "[MASK]"}  # on the axis
 
 
 def by_gold(models: Mapping[str, NDArray[np.float64]], gold: Sequence[float], file: Path, title: str = "") -> None:
-    """One panel per model: the cosine of every pair over its gold score, 0 … 5, and a box for each group of scores.
+    """One panel per model: the cosine of every pair over its gold score, and a box for each group of scores.
 
     As in the paper, the cosines of a model are scaled to 0 … 1; the axis label has their range.
     """
     check(file)
     scores = np.asarray(gold, dtype=np.float64)
-    nearest = np.floor(scores + 0.5)
+    centres = np.asarray(gold_groups.group_gold_scores(list(gold)))
+    groups = np.unique(centres)
+    step = float(np.diff(groups).min()) if len(groups) > 1 else 1.0
     figure, panels = _panels(len(models), width=4.6, height=3.9)
-    jitter = np.random.default_rng(0).uniform(-0.06, 0.06, size=len(scores))  # separates equal scores
+    jitter = step * np.random.default_rng(0).uniform(-0.06, 0.06, size=len(scores))  # separates equal scores
     for panel, (name, cosines) in zip(panels, models.items(), strict=True):
-        low, high = float(cosines.min()), float(cosines.max())
-        scaled = (cosines - low) / (high - low) if high > low else np.zeros_like(cosines)
-        panel.scatter(scores + jitter, scaled, s=5, color=REST, alpha=0.25, linewidths=0)
-        filled = [group for group in GROUPS if (nearest == group).any()]
+        values = np.asarray(gold_groups.scale_cosines(cosines.tolist()))
+        panel.scatter(scores + jitter, values, s=5, color=REST, alpha=0.25, linewidths=0)
         panel.boxplot(
-            [scaled[nearest == group] for group in filled],
-            positions=filled,
-            widths=0.34,
+            [values[centres == group] for group in groups],
+            positions=groups.tolist(),
+            widths=0.34 * step,
             showfliers=False,
             patch_artist=True,
             manage_ticks=False,
@@ -65,10 +65,11 @@ def by_gold(models: Mapping[str, NDArray[np.float64]], gold: Sequence[float], fi
             whiskerprops={"color": INK},
             capprops={"color": INK},
         )
-        panel.set(xlabel="gold score (boxes: nearest whole score)", xlim=(-0.45, 5.45), ylim=(-0.03, 1.03))
-        panel.set_ylabel(f"cosine, {low:.2f} … {high:.2f} drawn as 0 … 1")
+        low, high = min(float(groups[0]), float(scores.min())), max(float(groups[-1]), float(scores.max()))
+        panel.set(xlabel="gold score (boxes: the scores nearest to each)", xlim=(low - 0.45 * step, high + 0.45 * step))
+        panel.set(ylim=(-0.03, 1.03), ylabel=f"cosine, {cosines.min():.2f} … {cosines.max():.2f} drawn as 0 … 1")
         panel.set_title(_short(name), fontsize=10, parse_math=False)
-        panel.set_xticks(GROUPS)
+        panel.set_xticks(groups, [f"{group:.3g}" for group in groups])
     _save(figure, file, title)
 
 

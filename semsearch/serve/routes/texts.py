@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
-from pydantic_core import to_json
-from starlette.responses import Response
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
 
 from semsearch.evaluation.sts import sts
 from semsearch.serve.bodies import EmbedBody, RerankBody, StsBody
 from semsearch.serve.service import ServiceDep
 from semsearch.types import JsonObject
 
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
+
 router = APIRouter(tags=["texts"])
 reranking = APIRouter(tags=["texts"])  # where the server has a reranker
 
 
 @router.post("/embed")
-async def embed(body: EmbedBody, service: ServiceDep, request: Request) -> Response:
+async def embed(body: EmbedBody, service: ServiceDep) -> JsonObject:
     """The vectors of texts, each of length 1."""
     service.check_batch(body.texts, "texts")
-    encoder = service.encoder(body.model)
-    found = await service.encode(request, encoder, body.texts, body.role)
-    head = {"schema": 1, "model": encoder.name, "fingerprint": encoder.fingerprint}
-    return json_response({**head, "vectors": found.vectors.tolist()})
+
+    def encoded() -> JsonObject:
+        encoder = service.encoder(body.model)
+        vectors = encoder.encode(body.texts, role=body.role)
+        return {"schema": 1, "model": encoder.name, "fingerprint": encoder.fingerprint, "vectors": numbers(vectors)}
+
+    return await service.read(encoded)
 
 
 @router.post("/sts")
-async def compare(body: StsBody, service: ServiceDep, request: Request) -> JsonObject:
+async def compare(body: StsBody, service: ServiceDep) -> JsonObject:
     """Cosine and strength of pairs of texts, as `semsearch sts --json` prints them."""
     service.check_batch(body.pairs, "pairs")
     name = body.model or service.options.models[0]
@@ -41,11 +47,11 @@ async def compare(body: StsBody, service: ServiceDep, request: Request) -> JsonO
             ],
         }
 
-    return await service.read(compared, request)
+    return await service.read(compared)
 
 
 @reranking.post("/rerank")
-async def rerank(body: RerankBody, service: ServiceDep, request: Request) -> JsonObject:
+async def rerank(body: RerankBody, service: ServiceDep) -> JsonObject:
     """For each passage the chance, 0 to 1, that it answers the query."""
     service.check_batch(body.passages, "passages")
 
@@ -54,7 +60,7 @@ async def rerank(body: RerankBody, service: ServiceDep, request: Request) -> Jso
         scores = reranker.score(body.query, body.passages)
         return {"schema": 1, "model": reranker.name, "scores": [round(float(score), 4) for score in scores]}
 
-    return await service.read(judged, request)
+    return await service.read(judged)
 
 
 def figures(cosine: float, strength: float | None) -> JsonObject:
@@ -62,6 +68,6 @@ def figures(cosine: float, strength: float | None) -> JsonObject:
     return {"cosine": round(cosine, 6), "strength": None if strength is None else round(strength, 4)}
 
 
-def json_response(content: JsonObject) -> Response:
-    """An answer with many numbers, which pydantic writes several times as fast as the library of Python."""
-    return Response(to_json(content), media_type="application/json")
+def numbers(vectors: Vectors) -> list[list[float]]:
+    """Vectors as the shortest decimals that give the same float32 again."""
+    return [[float(str(number)) for number in vector] for vector in vectors]

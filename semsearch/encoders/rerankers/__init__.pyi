@@ -1,1 +1,0 @@
-from .reranker import Reranker as Reranker
