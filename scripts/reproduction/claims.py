@@ -2,7 +2,8 @@
 
 Runs of one seed see the same data in the same order and the same pairs, so differences are taken seed by seed. A
 difference whose mean is below the pooled sample deviation of the two is left undecided; with three seeds even a
-larger one is weak evidence.
+larger one is weak evidence. Two untrained models have no seeds: their pairs are drawn again with replacement, and the
+difference has to exceed half of the interval that holds 95 % of the drawn differences.
 """
 
 from __future__ import annotations
@@ -13,12 +14,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reproduction.tables import Cell, read
+import numpy as np
 
+from reproduction.tables import Cell, read
+from semsearch.evaluation import spearman
+
+DRAWS, DRAWN = 1000, 2024  # of the pairs, and the seed of the drawing
+MEASURED = {"stsb-dev": ("pairs", "STS-B dev"), "snli": ("labelled", "SNLI test")}
+REAL_HEAD = ("model", "run", "against", "published", "ours", "difference", "margin", "seeds above", "verdict")
 HEAD = ("run", "against", "its figure", "the other's", "difference", "pooled deviation", "seeds above", "verdict")
 
 Verdict = Literal["holds", "does not hold", "undecided", "not measured"]
 Scores = Callable[[Cell], Sequence[float]]  # one figure per seed; one in all without randomness; [] if there is none
+Margin = Callable[[Cell, Cell], float]  # of two untrained models; NaN for others
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +52,20 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
+    """`pairs` of runs on each of `bases`, and the `published` figures of each pair as text, "" where there are none."""
+
     name: str
     source: str
     measure: str
     pairs: tuple[tuple[str, str], ...]
+    published: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ("bert",)
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """One cell for each run that it compares."""
+        """One cell for each run that it compares, model by model."""
         runs = dict.fromkeys(run for pair in self.pairs for run in pair)
-        return tuple(Cell(run, "bert", self.measure) for run in runs)
+        return tuple(Cell(run, base, self.measure) for base in self.bases for run in runs)
 
 
 def claims() -> tuple[Claim, ...]:
@@ -64,8 +76,25 @@ def claims() -> tuple[Claim, ...]:
     )
 
 
-def compared(better: str, than: str, ours: Sequence[float], theirs: Sequence[float]) -> Comparison:
-    """The comparison of figures by seed.
+def real_claims() -> tuple[Claim, ...]:
+    """The claims of real.toml, what needs no training first."""
+    return tuple(
+        Claim(
+            one["name"],
+            one["source"],
+            one["measure"],
+            tuple((pair["better"], pair["than"]) for pair in one["pairs"]),
+            tuple(pair.get("published", "") for pair in one["pairs"]),
+            tuple(one["bases"]),
+        )
+        for one in read("real")["claims"]
+    )
+
+
+def compared(
+    better: str, than: str, ours: Sequence[float], theirs: Sequence[float], margin: float = math.nan
+) -> Comparison:
+    """The comparison of figures by seed. `margin` is that of two figures that do not depend on one.
 
     >>> compared("a", "b", [71.0, 72.0, 73.0], [70.0, 70.5, 71.0]).verdict
     'holds'
@@ -81,7 +110,7 @@ def compared(better: str, than: str, ours: Sequence[float], theirs: Sequence[flo
         than,
         (statistics.fmean(ours), statistics.fmean(theirs)),
         statistics.fmean(differences),
-        math.sqrt(statistics.fmean(spreads)) if spreads else math.nan,
+        math.sqrt(statistics.fmean(spreads)) if spreads else margin,
         sum(difference > 0 for difference in differences),
         len(differences),
     )
@@ -99,6 +128,45 @@ def markdown(scores: Scores) -> str:
             lines.append(f"| {better} | {than} | {_figures(one)} | **{one.verdict}** |")
         lines.append("")
     return "\n".join(lines)
+
+
+def real_markdown(scores: Scores, margin: Margin) -> str:
+    """Every claim about models with real weights, with the published figures beside ours."""
+    titles, sizes = read("real")["titles"], read("runs")["real"]
+    lines = []
+    for claim in real_claims():
+        size, of = MEASURED[claim.measure]
+        lines += [f"### {claim.name}", "", f"{claim.source}. Measured: Spearman, {sizes[size]} pairs of {of}.", ""]
+        lines += [f"| {' | '.join(REAL_HEAD)} |", f"|{'---|' * len(REAL_HEAD)}"]
+        for base in claim.bases:
+            for (better, than), published in zip(claim.pairs, claim.published, strict=True):
+                cells = Cell(better, base, claim.measure), Cell(than, base, claim.measure)
+                one = compared(better, than, scores(cells[0]), scores(cells[1]), margin(*cells))
+                named = f"{base} | {titles.get(better, better)} | {titles.get(than, than)} | {published or '–'}"
+                lines.append(f"| {named} | {_real_figures(one)} | **{one.verdict}** |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _real_figures(one: Comparison) -> str:
+    if one.means is None:
+        return "– | – | – | –"
+    seeds = f"{one.agree} of {one.seeds}" if one.seeds > 1 else "–"
+    spread = "–" if math.isnan(one.deviation) else f"{one.deviation:.2f}"
+    return f"{one.means[0]:.2f} / {one.means[1]:.2f} | {one.difference:+.2f} | {spread} | {seeds}"
+
+
+def margin_of(ours: Sequence[float], theirs: Sequence[float], gold: Sequence[float]) -> float:
+    """Half of the interval that holds 95 % of the differences of two Spearman correlations, in percent.
+
+    `ours` and `theirs` are the cosines of the same pairs, which are drawn with replacement.
+    """
+    rng, judged = np.random.default_rng(DRAWN), np.asarray(gold)
+    sides = np.asarray(ours), np.asarray(theirs)
+    drawn = [rng.integers(len(judged), size=len(judged)) for _ in range(DRAWS)]
+    differences = [spearman(sides[0][at], judged[at]) - spearman(sides[1][at], judged[at]) for at in drawn]
+    low, high = np.quantile(differences, (0.025, 0.975))
+    return float(100 * (high - low) / 2)
 
 
 def _figures(one: Comparison) -> str:

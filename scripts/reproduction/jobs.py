@@ -1,7 +1,8 @@
 """The job of a table's cell: the model, the method with all its settings, and the data.
 
 `full` is the paper's configuration; `small` has few steps on one small model, and shows which way a change goes, if
-any. Settings that are not in runs.toml are those of the objective's recipe.
+any; `real` is the same on the models of ../teachers.py. Settings that are not in runs.toml are those of the objective's
+recipe.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Literal
 
 from reproduction.tables import HERE, Cell, read
 
-Setting = Literal["full", "small"]
+Setting = Literal["full", "small", "real"]
 OWN = "@"  # before the name of a template of templates.toml
 
 
@@ -73,17 +74,18 @@ def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
     """The job of a cell. `models` replace those of runs.toml, by name. Raises Absent if there is none."""
     known = content()
     base = known["bases"][cell.base]
-    model = models.get(cell.base) or ("" if setting == "small" else base["model"])
+    model = models.get(cell.base) or (base["model"] if setting == "full" else "")
     if not model:
-        raise Absent(f"the small setting has one model, a BERT, and this is {base['model'].removeprefix('hf:')}")
+        has = ", ".join(models) if setting == "real" else "one model, a BERT"
+        raise Absent(f"the {setting} setting has {has}, and this is {base['model'].removeprefix('hf:')}")
     name, _, data = cell.run.partition("@") if not cell.run.startswith(OWN) else (cell.run, "", "")
     if name not in known["runs"]:
         return Job(cell.run, cell.base, model, setting, inference_template=cell.run)
     run = known["runs"][name]
     usual = dict(run.get("settings", {}))
-    if setting == "small":
+    if setting != "full":
         chosen = {key: value for key, value in usual.items() if key not in ("epochs", "eval_every")}
-        usual = {**chosen, **(known["small"]["settings"] if run.get("method") else {}), **run.get("small", {})}
+        usual = {**chosen, **(known[setting]["settings"] if run.get("method") else {}), **run.get("small", {})}
     settings = {key: _of(value, base["kind"]) for key, value in usual.items() if key != "data"}
     return Job(
         run=cell.run,

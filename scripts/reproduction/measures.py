@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -38,12 +38,8 @@ class Ruler:
 
     def measure(self, name: str, encoder: Encoder) -> float | str:
         """One figure; correlations in percent. Raises Absent if a file that it needs does not exist."""
-        if name in sts_benchmarks.TASKS or name == "stsb-dev":
-            return self._correlation(name, encoder)
-        if name == "snli" or name in sources.CHINESE:
-            pairs, labels = sources.labelled(name, self.data, "test")
-            chosen = self._drawn(len(pairs), self.labelled)
-            return 100 * sts.spearman(sts.cosines([pairs[at] for at in chosen], encoder), [labels[at] for at in chosen])
+        if compares(name):
+            return self.correlation(name, self.cosines(name, encoder))
         special: dict[str, Callable[[Encoder], float | str]] = {
             "alignment-4.0": lambda one: self._alignment(one, "> 4.0"),
             "alignment-4.5": lambda one: self._alignment(one, "> 4.5"),
@@ -60,16 +56,26 @@ class Ruler:
             return _words(encoder, name.partition(":")[2], self.device)
         raise Absent(f"semsearch has no measure {name}")
 
-    def _correlation(self, name: str, encoder: Encoder) -> float:
-        """Spearman over the joined subsets ('all')."""
-        task, split = ("stsb", "dev") if name == "stsb-dev" else (name, "test")
-        if not self.pairs:
-            return sts_benchmarks.sts_task(task, encoder, self.data, split).spearman.all
-        subsets = sts_benchmarks.sts_pairs(task, self.data, split).values()
-        pairs = [pair for subset in subsets for pair in subset.pairs]
-        gold = [score for subset in subsets for score in subset.gold]
-        chosen = self._drawn(len(pairs), self.pairs)
-        return 100 * sts.spearman(sts.cosines([pairs[at] for at in chosen], encoder), [gold[at] for at in chosen])
+    def cosines(self, name: str, encoder: Encoder) -> list[float]:
+        """The cosines of the pairs of a measure that `compares`."""
+        return [float(value) for value in sts.cosines(self.judged(name).pairs, encoder)]
+
+    def correlation(self, name: str, cosines: Sequence[float]) -> float:
+        """Their Spearman with the judgements, in percent."""
+        return 100 * sts.spearman(cosines, self.judged(name).gold)
+
+    def judged(self, name: str) -> sts_benchmarks.Subset:
+        """The pairs of a measure that `compares`, the subsets of a task joined ('all'). Raises Absent."""
+        if name in sts_benchmarks.TASKS or name == "stsb-dev":
+            task, split = ("stsb", "dev") if name == "stsb-dev" else (name, "test")
+            subsets = sts_benchmarks.sts_pairs(task, self.data, split).values()
+            pairs = [pair for subset in subsets for pair in subset.pairs]
+            gold, most = [score for subset in subsets for score in subset.gold], self.pairs
+        else:
+            pairs, gold = sources.labelled(name, self.data, "test")
+            most = self.labelled
+        chosen = self._drawn(len(pairs), most)
+        return sts_benchmarks.Subset(tuple(pairs[at] for at in chosen), tuple(gold[at] for at in chosen))
 
     def _drawn(self, count: int, most: int) -> list[int]:
         """`most` of `count` row numbers, the same ones every time; 0 is all."""
@@ -113,6 +119,11 @@ class Ruler:
         learning = replace(transfer.FULL, hidden=HIDDEN)
         task, (embed, _) = transfer_tasks.read(name, self.data), transfer.features_of(encoder)
         return transfer.run(task, embed, learning, device=torch_device(self.device)).accuracy
+
+
+def compares(name: str) -> bool:
+    """Whether a measure is the rank correlation of cosines with judgements of pairs."""
+    return name in sts_benchmarks.TASKS or name in ("stsb-dev", "snli") or name in sources.CHINESE
 
 
 def _token_anisotropy(encoder: Encoder) -> float:

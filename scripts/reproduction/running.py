@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,7 @@ import machine
 
 from reproduction import data as sources
 from reproduction.jobs import Absent, Job, Setting, content, reference, template
-from reproduction.measures import Ruler
+from reproduction.measures import Ruler, compares
 from reproduction.tables import MEANS, Figure
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import SemsearchError
@@ -63,15 +63,24 @@ class Workshop:
         scores = self._read(path, settings)
         if missing := [name for name in wanted if name not in scores]:
             try:
-                scores |= self._measured(job, seed, missing)
+                found, cosines = self._measured(job, seed, missing)
             except SemsearchError as error:
                 raise Absent(f"{error.message} {error.fix}".strip()) from error
-            self._write(path, job, seed, settings, scores)
+            scores |= found
+            self._write(path, job, seed, settings, scores, self._cosines(path, settings) | cosines)
         return whole(scores)
 
     def known(self, job: Job, seed: int) -> Scores:
         """The scores in the file of an earlier run."""
         return whole(self._read(self.path(job, seed if job.seeded else AS_IS), self._settings(job)))
+
+    def cosines(self, job: Job, measure: str) -> list[float]:
+        """The cosines of the pairs of `measure` of an untrained model, from the file of an earlier run; [] if none."""
+        return self._cosines(self.path(job, AS_IS), self._settings(job)).get(measure, [])
+
+    def _cosines(self, path: Path, settings: Mapping[str, Any]) -> dict[str, list[float]]:
+        found = read(path)
+        return dict(found.get("cosines", {})) if found.get("settings") == settings else {}
 
     def _read(self, path: Path, settings: Mapping[str, Any]) -> dict[str, Figure]:
         """The scores in a file, if its settings are the same."""
@@ -95,7 +104,10 @@ class Workshop:
         )
         return result
 
-    def _measured(self, job: Job, seed: int, names: Collection[str]) -> dict[str, Figure]:
+    def _measured(
+        self, job: Job, seed: int, names: Collection[str]
+    ) -> tuple[dict[str, Figure], dict[str, list[float]]]:
+        """The figures, and the cosines that those of an untrained model come from."""
         seconds = 0.0
         folder = self.path(job, seed).with_suffix("")
         if job.method:
@@ -106,12 +118,16 @@ class Workshop:
         if job.post:
             encoder, seconds = self._fitted(job, seed, encoder)
         found: dict[str, Figure] = {SECONDS: seconds} if job.method or job.post else {}
+        cosines: dict[str, list[float]] = {}
         for name in names:
-            if name != SECONDS:
+            if compares(name) and not job.seeded:
+                cosines[name] = [round(value, 6) for value in self.ruler.cosines(name, encoder)]
+                found[name] = self.ruler.correlation(name, cosines[name])
+            elif name != SECONDS:
                 found[name] = self.ruler.measure(name, encoder)
-        if job.method and self.setting == "small":
+        if job.method and self.setting != "full":
             shutil.rmtree(folder)  # 90 MB that one minute of training makes again
-        return found
+        return found, cosines
 
     def _trained(self, job: Job, seed: int, folder: Path) -> float:
         """Train into `folder`, resuming an interrupted run; returns the seconds it took."""
@@ -157,7 +173,15 @@ class Workshop:
             if not torch.cuda.is_available():
                 raise Absent("the full setting needs a GPU (or --device cpu, and days)")
 
-    def _write(self, path: Path, job: Job, seed: int, settings: Mapping[str, Any], scores: Scores) -> None:
+    def _write(
+        self,
+        path: Path,
+        job: Job,
+        seed: int,
+        settings: Mapping[str, Any],
+        scores: Scores,
+        cosines: Mapping[str, Sequence[float]],
+    ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         record: dict[str, Any] = {
             "run": job.run,
@@ -168,6 +192,7 @@ class Workshop:
             "commit": commit(),
             "machine": machine.caption(),
             "written": time.strftime("%Y-%m-%d %H:%M"),
+            **({"cosines": dict(cosines)} if cosines else {}),
         }
         new = path.with_suffix(".new")
         new.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -261,3 +263,95 @@ def test_a_mean_over_tasks_is_that_of_their_printed_figures(modules: SimpleNames
     scores = dict.fromkeys(tasks, 70.004) | {"stsb": 77.006}
     assert modules.running.whole(scores)["sts"] == pytest.approx((6 * 70.00 + 77.01) / 7)
     assert "sts" not in modules.running.whole({"stsb": 77.0})
+
+
+@pytest.fixture
+def real(tiny: SimpleNamespace, golden: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The real setting on tiny models of random weights, with two claims, and the script to run it by."""
+    tiny.jobs.content()["real"] |= {
+        "settings": {"steps": 2, "batch_size": 4, "max_length": 8},
+        "texts": 50,
+        "pairs": 12,
+        "labelled": 10,
+    }
+    kept = ("Pretended CoT and Knowledge Enhancement against PromptEOL", "Tuning without labels against none")
+    found = [claim for claim in tiny.claims.real_claims() if claim.name in kept]
+    chosen = [replace(claim, pairs=claim.pairs[-2:-1], published=claim.published[-2:-1]) for claim in found]
+    monkeypatch.setattr(tiny.claims, "real_claims", lambda: chosen)
+    models = golden / "models"
+    given = ["--base", f"smollm2={models / 'tiny-opt'}", "--base", f"minilm={models / 'tiny-bert'}"]
+
+    def run(*told: str) -> int:
+        usual = ["--setting", "real", *given, "--data", str(data), "--out", str(tiny.out), "--device", "cpu"]
+        result: int = tiny.script.main([*told, *usual])
+        return result
+
+    return SimpleNamespace(**{**vars(tiny), "run": run})
+
+
+def test_the_claims_on_real_weights_have_the_published_figures_and_go_on_where_they_stopped(
+    real: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert real.run("claims", "--seeds", "0,1") == 0
+    first, told = capsys.readouterr()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in first.splitlines() if line.startswith("| ")]
+    untrained = next(row for row in rows if row[:3] == ["smollm2", "Pretended CoT", "PromptEOL"])
+    assert "66.16 / 65.03 (OPT 350m)" in untrained[3] and untrained[7] == "–" and float(untrained[6]) > 0
+    trained = next(row for row in rows if row[:3] == ["minilm", "SimCSE", "[CLS], untrained"])
+    assert trained[7].endswith("of 2") and trained[8] in ("**holds**", "**does not hold**", "**undecided**")
+    assert next(row for row in rows if row[:2] == ["bge-small", "SimCSE"])[4:] == ["–"] * 4 + ["**not measured**"]
+    assert "the real setting has smollm2, minilm, and this is bge-small-en-v1.5" in told
+    monkeypatch.setattr(real.running.Workshop, "_measured", lambda *_: pytest.fail("it was run again"))
+    real.run("claims", "--seeds", "0,1")
+    assert capsys.readouterr().out == first
+
+
+def test_the_margin_of_two_untrained_models_is_that_of_their_pairs(modules: SimpleNamespace) -> None:
+    gold = [at / 40 for at in range(40)]
+    exact, noisy = gold, [gold[(7 * at) % 40] for at in range(40)]
+    margin = modules.claims.margin_of(exact, noisy, gold)
+    assert modules.claims.margin_of(exact, exact, gold) == 0 and 10 < margin < 100
+    one = modules.claims.compared("a", "b", [100.0], [0.0], margin)
+    assert (one.verdict, one.deviation) == ("holds", margin)
+
+
+def test_every_claim_about_real_weights_names_runs_and_models_that_there_are(modules: SimpleNamespace) -> None:
+    from semsearch.prompts import library
+
+    content, told = modules.jobs.content(), modules.tables.read("real")
+    for claim in modules.claims.real_claims():
+        assert set(claim.bases) <= set(content["bases"]) and len(claim.published) == len(claim.pairs)
+        for cell in claim.cells:
+            job = modules.jobs.job(cell, "real", dict.fromkeys(claim.bases, "model"))
+            name = job.inference_template.partition("template=")[2] or job.inference_template
+            assert job.method or library.resolve(modules.jobs.template(name)).text
+            assert cell.run in told["titles"]
+
+
+def test_an_interrupted_run_ends_without_a_traceback(
+    real: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(real.running.Workshop, "_measured", interrupted)
+    assert real.run("claims", "--seeds", "0") == 130
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.splitlines()[-1] == "interrupted: the same command goes on from here"
+
+
+def test_the_threads_of_a_run_can_be_limited(tiny: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    limited: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", limited.append)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+        monkeypatch.setenv(name, "7")
+    monkeypatch.setattr(tiny.script, "_text", lambda *_: os.environ["OMP_NUM_THREADS"])
+    assert tiny.run("claims", "--threads", "2") == 0
+    assert limited == [2] and (tiny.out / "claims-small.md").read_text() == "2"
+
+
+def test_the_real_setting_is_for_the_claims(real: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert real.run("cot-bert-4") == 1
+    assert "claims --setting real" in capsys.readouterr().err
