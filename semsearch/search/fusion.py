@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ALPHA = 0.5  # weight of the cosine
 FURTHER = 0.15  # share of a document's second passage that is added to its best one; of each after it, half of that
 MOST_FURTHER = 3  # passages
+ROUNDING = 1e-9  # of sums of scores
 
 
 class Fused(NamedTuple):
@@ -70,6 +71,32 @@ def by_document(fused: Fused, owners: Mapping[int, int]) -> Fused:
     scores = parts.sum(axis=0)
     order = np.argsort(-scores, kind="stable")
     return Fused(fused.ids[order], scores[order], parts[:, order])
+
+
+def enough(fused: Fused, k: int) -> int:
+    """How many of the first passages most likely have the k best documents; all of them where many are needed.
+
+    It takes k and a half of that to be above all that the passages after them can reach.
+    """
+    scores, wanted = fused.scores, k + k // 2
+    if len(scores) <= 2 * wanted:
+        return len(scores)
+    below = np.flatnonzero(_reach(scores) < scores[wanted])
+    first = max(2 * k, int(below[0])) if len(below) else len(scores)
+    return first if 2 * first < len(scores) else len(scores)
+
+
+def certain(raised: Fused, fused: Fused, first: int) -> int:
+    """How many of the best passages stay the best, if only the documents of the `first` of `fused` are in `raised`."""
+    most = _reach(fused.scores)[first] if first < len(fused.scores) else -np.inf
+    return int(np.searchsorted(-raised.scores, -most))
+
+
+def _reach(scores: Scores) -> Scores:
+    """Scores (n,), descending -> the most that each can become if the next ones are of the same document."""
+    after = np.concatenate([scores, np.zeros(MOST_FURTHER)])
+    further = sum(FURTHER * 0.5**nth * after[nth + 1 : nth + 1 + len(scores)] for nth in range(MOST_FURTHER))
+    return np.asarray((scores + further) * (1 + ROUNDING))
 
 
 def _spread(ids: Ids, found: Ids, scores: Scores, floor: float) -> Scores:

@@ -16,6 +16,7 @@ from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import StoredPassage
 from semsearch.types import Query
 
+FIRST = 4  # passages for each hit, whose documents are looked up first
 SHINGLE = 5
 SHARED = 0.9  # one word changed in a passage of 100 leaves 91 of 96 shingles
 _WORD = re.compile(r"\w+")
@@ -46,16 +47,24 @@ def collapse(
     query: Query,
     own: frozenset[int],
     owners: Mapping[int, int] | None = None,
+    certain: int | None = None,
 ) -> Collapsed:
     """The best `query.k` of the passages `ranked`, best first, without `own`. Call it inside a snapshot.
 
-    `owners`: the documents of all of them, as the reader's method gives them, where they are known.
+    `owners`: the documents of all of them, as the reader's method gives them, where they are known. `certain`: only
+    the first so many are sure of their place, so only they become hits, which may be less than there are.
     """
     wanted = [one for one in ranked if one not in own and strengths.get(one, 1.0) >= query.min_strength]
+    if owners is None and query.group == "document" and len(wanted) > 2 * (first := FIRST * query.k):
+        known = reader.owners(wanted, first=first)
+        few = collapse(reader, wanted, strengths, query, own, known, certain=first)
+        if len(few.hits) == query.k:
+            return few
     members = _members(reader, wanted, query, owners)
     collapsed = Collapsed()
     presence = FilePresence()
-    firsts = list(members)
+    sure = frozenset(ranked[:certain])
+    firsts = [one for one in members if one in sure]
     for start in range(0, len(firsts), query.k):  # most answers need no more than the first k
         for passage in reader.passages(firsts[start : start + query.k]):
             if passage.root is not None and passage.path is not None and presence.is_gone(passage.root, passage.path):

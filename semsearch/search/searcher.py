@@ -20,7 +20,7 @@ from semsearch.encoders.no_encoder import refuse
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import EncodingFailed, NotFound, UsageError
 from semsearch.search import fusion, reranking
-from semsearch.search.grouping import CollapsedHit, collapse
+from semsearch.search.grouping import Collapsed, CollapsedHit, collapse
 from semsearch.search.query_check import check, texts_to_encode
 from semsearch.stores import foreign_questions
 from semsearch.stores.protocol import Allowed, Lexical, StoreReader
@@ -65,6 +65,7 @@ class _Channels:
     warnings: tuple[str, ...]
     parts: dict[int, list[float]] = field(default_factory=dict)
     complete: frozenset[int] = frozenset()  # passages with all telling words of the query
+    ranked: fusion.Fused | None = None  # of a hybrid search, before passages of one document add up
     owners: Mapping[int, int] | None = None  # passage -> its document, where that was asked for
 
 
@@ -249,8 +250,7 @@ class Searcher:
         most = total if allowed is None else len(allowed)
         while True:  # deeper only where grouping or filters leave fewer than k
             channels = self._channels(query, target, min(depth, most), allowed)
-            strengths = {} if target is None else self._strengths(query, channels, state)
-            collapsed = collapse(self._reader, list(channels.fused), strengths, query, own, channels.owners)
+            collapsed = self._collapsed(query, target, channels, state, own)
             if len(collapsed.hits) == query.k or depth >= most:
                 break
             depth *= 4
@@ -261,6 +261,20 @@ class Searcher:
         warnings += channels.warnings
         hits = [_hit(rank, found, channels, state) for rank, found in enumerate(collapsed.hits, 1)]
         return hits, {**channels.plan, "allowed": None if allowed is None else len(allowed), "depth": min(depth, most)}
+
+    def _collapsed(
+        self, query: Query, target: Vectors | None, channels: _Channels, state: _State, own: frozenset[int]
+    ) -> Collapsed:
+        """The hits. Where they are documents, those of all candidates are looked up only if the first are too few."""
+        ranked = channels.ranked
+        for first in _steps(query, ranked):
+            certain = None if ranked is None else self._take(ranked, first, query, channels)
+            strengths = {} if target is None else self._strengths(query, channels, state)
+            ids = list(channels.fused)
+            collapsed = collapse(self._reader, ids, strengths, query, own, channels.owners, certain)
+            if len(collapsed.hits) == query.k:
+                break
+        return collapsed
 
     def _channels(self, query: Query, target: Vectors | None, depth: int, allowed: Allowed | None) -> _Channels:
         words = _words(query)
@@ -285,7 +299,7 @@ class Searcher:
         elif query.mode == "keyword":
             channels.fused = dict(channels.bm25)
         else:
-            self._take(self._fused(query, target, depth, lexical, channels), query, channels)
+            channels.ranked = self._fused(query, target, depth, lexical, channels)
         return channels
 
     def _fused(
@@ -309,14 +323,23 @@ class Searcher:
         order = np.argsort(-near, kind="stable")[:depth]
         return _linear(query, channels, dict(zip(ids[order].tolist(), near[order].tolist(), strict=True)), lexical)
 
-    def _take(self, fused: fusion.Fused, query: Query, channels: _Channels) -> None:
-        """Record the order of a hybrid search; passages of one document add up where hits are documents."""
+    def _take(self, ranked: fusion.Fused, first: int, query: Query, channels: _Channels) -> int:
+        """Record the order of a hybrid search; passages of one document add up where hits are documents.
+
+        Then only the documents of the `first` passages are recorded; how many of the best passages are sure to be.
+        """
+        fused, certain = ranked, len(ranked.ids)
         if query.group == "document":
-            channels.owners = self._reader.owners(fused.ids.tolist())
-            fused = fusion.by_document(fused, channels.owners)
+            owners = channels.owners = self._reader.owners(ranked.ids.tolist(), first=first)
+            known = np.array([one in owners for one in ranked.ids.tolist()], dtype=np.bool_)
+            fused = fusion.by_document(
+                fusion.Fused(ranked.ids[known], ranked.scores[known], ranked.parts[:, known]), owners
+            )
+            certain = fusion.certain(fused, ranked, first)
         ids = fused.ids.tolist()
         channels.parts = dict(zip(ids, fused.parts.T.tolist(), strict=True))
         channels.fused = dict(zip(ids, fused.scores.tolist(), strict=True))
+        return certain
 
     def _strengths(self, query: Query, channels: _Channels, state: _State) -> dict[int, float]:
         """The strength of every candidate; {} where there is nothing to compare with."""
@@ -352,6 +375,13 @@ def _depth(query: Query) -> int:
     if query.mode != "semantic":
         return max(DEPTH, 4 * query.k)
     return query.k if query.group == "passage" else max(NEAREST, 3 * query.k)
+
+
+def _steps(query: Query, ranked: fusion.Fused | None) -> list[int]:
+    """How many of the candidates to look up the documents of: the first ones, then all."""
+    if ranked is None or query.group == "passage":
+        return [-1]
+    return list(dict.fromkeys([fusion.enough(ranked, query.k), len(ranked.ids)]))
 
 
 def _words(query: Query) -> str:

@@ -178,8 +178,11 @@ class StoreReader(Protocol):
     def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
         """These passages in the order of `ids`; deleted ones are left out. Raises Corrupt."""
 
-    def owners(self, ids: Sequence[int]) -> dict[int, int]:
-        """Passage id -> a number that identifies its document; deleted passages are left out."""
+    def owners(self, ids: Sequence[int], *, first: int | None = None) -> dict[int, int]:
+        """Passage id -> a number that identifies its document; deleted passages are left out.
+
+        With `first`, those of other documents than the first ids are in may be left out.
+        """
 
     def texts(self) -> Iterator[str]:
         """The text of every passage, by id. Raises Corrupt."""

@@ -766,6 +766,11 @@ def test_passages_come_in_the_order_asked_for(made: tuple[StoreWriter, Space]) -
     assert [one.id for one in reader.passages([*ids, 9999])] == ids
     owners = reader.owners([*ids, 9999])
     assert sorted(owners) == sorted(ids) and len(set(owners.values())) == 4
+    for first in range(len(ids) + 1):
+        some = reader.owners(ids, first=first)
+        of_the_first = {owners[key] for key in ids[:first]}
+        assert {key: owner for key, owner in owners.items() if owner in of_the_first}.items() <= some.items()
+        assert some.items() <= owners.items()
     first = reader.passage_ids("d0").tolist()
     assert len({owners[key] for key in first}) == 1
 

@@ -274,7 +274,7 @@ class MemoryReader:
         wanted = [int(key) for key in ids]
         return [_passage(key, *known[key], state) for key in wanted if key in known]
 
-    def owners(self, ids: Sequence[int]) -> dict[int, int]:
+    def owners(self, ids: Sequence[int], *, first: int | None = None) -> dict[int, int]:
         known = self._state().passages()
         return {key: known[key][0].number for key in ids if key in known}
 

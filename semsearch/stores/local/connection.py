@@ -34,6 +34,7 @@ class Connection:
         self._lock = threading.RLock()
         self._depth = 0  # of snapshots and transactions
         self._writing = False
+        self._snapshots = 0  # so far
         self._record = CommitRecord(folder) if database == DATABASE else None
         self._unchanging: tuple[int, int] | None = None  # size and time of a file that is read as immutable
         with sqlite.translated(folder):
@@ -52,6 +53,11 @@ class Connection:
     def is_writing(self) -> bool:
         """Whether a transaction of this connection goes on."""
         return self._writing
+
+    @property
+    def moment(self) -> int | None:
+        """A number of the present snapshot, in which nothing changes; None outside, and while a transaction goes on."""
+        return self._snapshots if self._depth and not self._writing else None
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
         """All rows of a SELECT."""
@@ -121,6 +127,7 @@ class Connection:
             if self._depth == 0:
                 self._reopen_if_changed()
                 self.raw.execute("BEGIN")
+                self._snapshots += 1
             self._depth += 1
             try:
                 if self._depth == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -25,6 +26,7 @@ from semsearch.stores.local.location import require_store
 from semsearch.stores.local.row_checksums import first_passage_crc, passage_crc
 from semsearch.stores.local.schema import CHECKSUMS, HASHES, SPACES, TEXT, document_text
 from semsearch.stores.local.space_vectors import SpaceVectors
+from semsearch.stores.local.vector_rows import VectorRows
 from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
 from semsearch.stores.records import (
     Bookmark,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from semsearch.types import Ids, Vectors
 
 ROWS_PER_QUERY = 10_000
+MOST_SIBLINGS = 8  # passages of a document, for each id, that are read in place of looking for the id
 
 BOOKMARK = "bookmark of "  # and the id of a source: a key of the table `meta`
 _SOURCE = f"""
@@ -77,6 +80,7 @@ class LocalReader:
         self.connection = connection
         self._db = connection
         self._searchers: dict[int, VectorSearcher] = {}
+        self._vector_rows: defaultdict[int, VectorRows] = defaultdict(VectorRows)  # by space
         self._allowed = RecentFilters()
         self._postings = Postings()
 
@@ -276,9 +280,22 @@ class LocalReader:
             pass
         raise Corrupt(f"{self.location}: passage {row_id} is damaged.", sqlite.REPAIR)
 
-    def owners(self, ids: Sequence[int]) -> dict[int, int]:
+    def owners(self, ids: Sequence[int], *, first: int | None = None) -> dict[int, int]:
+        """The index of passages by document is narrow, so what else is of a document costs less than the ids do."""
         sql = "SELECT p.id, p.document FROM json_each(?) wanted CROSS JOIN passages p ON p.id = wanted.value"
-        return dict(self._db.rows_for(sql, ids))
+        if first is None or first >= len(ids):
+            return dict(self._db.rows_for(sql, ids))
+        with self.snapshot():
+            found = dict(self._db.rows_for(sql, ids[:first]))
+            most = MOST_SIBLINGS * len(ids)
+            siblings = (
+                "SELECT p.id, p.document FROM json_each(?) d CROSS JOIN passages p ON p.document = d.value LIMIT ?"
+            )
+            rows = self._db.rows(siblings, (json.dumps(sorted({*found.values()})), most))
+            if len(rows) == most:  # long documents
+                return self.owners(ids)
+            wanted = {*ids}
+            return found | {passage: document for passage, document in rows if passage in wanted}
 
     def texts(self) -> Iterator[str]:
         sql = """SELECT id, document, start, "end", page, line, heading, text, crc FROM passages
@@ -293,7 +310,10 @@ class LocalReader:
     def vectors(
         self, space: int, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192
     ) -> Iterator[tuple[Ids, Vectors]]:
-        return SpaceVectors(self._db, space).vectors(after=after, ids=ids, chunk=chunk)
+        return self._space(space).vectors(after=after, ids=ids, chunk=chunk)
+
+    def _space(self, space: int) -> SpaceVectors:
+        return SpaceVectors(self._db, space, self._vector_rows[space])
 
     def vector_ids(self, space: int) -> Ids:
         return SpaceVectors(self._db, space).ids()
@@ -334,7 +354,7 @@ class LocalReader:
     ) -> Dense:
         with self.snapshot():
             if space not in self._searchers:
-                self._searchers[space] = VectorSearcher(SpaceVectors(self._db, space))
+                self._searchers[space] = VectorSearcher(self._space(space))
             return Dense(*self._searchers[space].search(queries, k, _ids(allowed), exact=exact))
 
     def close_cache(self, space: int) -> None:

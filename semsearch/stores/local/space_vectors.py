@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.errors import Corrupt, NotFound, SemsearchError
-from semsearch.stores.local import sqlite
+from semsearch.errors import NotFound, SemsearchError
 from semsearch.stores.local.connection import Connection, Row, pieces
-from semsearch.stores.local.schema import FLOAT16, vector_crc
+from semsearch.stores.local.vector_rows import VectorRows, decoded
 from semsearch.stores.protocol import Rebuild
 from semsearch.stores.records import Space
 from semsearch.types import JsonObject
 from semsearch.utils import plugins
-from semsearch.utils.vectors import unit_rows
 from semsearch.vector_index import backends, cache_files
 from semsearch.vector_index.cache_files import CacheFile, OpenCache
 
@@ -38,10 +35,14 @@ def sweep(connection: Connection) -> None:
 
 
 class SpaceVectors:
-    """The vectors of one space, as `VectorSearcher` reads them. Raises NotFound for an unknown space."""
+    """The vectors of one space, as `VectorSearcher` reads them. Raises NotFound for an unknown space.
 
-    def __init__(self, connection: Connection, space: int) -> None:
+    `read`: what other objects for the same space and connection share, so that one snapshot reads no vector twice.
+    """
+
+    def __init__(self, connection: Connection, space: int, read: VectorRows | None = None) -> None:
         self._db = connection
+        self._read = VectorRows() if read is None else read
         self._folder = connection.folder
         self._space = space
         self.dim = self._recorded("dim")
@@ -87,13 +88,12 @@ class SpaceVectors:
         if ids is not None:
             wanted = sorted({i for i in np.asarray(ids, dtype=np.int64).tolist() if i > after})
             for piece in pieces(wanted, chunk):  # np.unique would import numpy.ma, a cold query's 25 ms
-                if rows := self._rows(
-                    "passage IN (SELECT value FROM json_each(?)) ORDER BY passage", json.dumps(piece)
-                ):
-                    yield self._decoded(rows)
+                found = self._read.read(self._db, self._space, piece, self.dim)
+                if len(found[0]):
+                    yield found
             return
         while rows := self._rows("passage > ? ORDER BY passage LIMIT ?", after, chunk):
-            yield self._decoded(rows)
+            yield decoded(rows, self.dim, self._folder)
             after = rows[-1][0]
 
     def existing(self, ids: Ids | Sequence[int]) -> NDArray[np.bool_]:
@@ -203,17 +203,3 @@ class SpaceVectors:
     def _rows(self, condition: str, *parameters: object) -> list[Row]:
         sql = f"SELECT passage, crc, vector FROM vectors WHERE space = ? AND {condition}"
         return self._db.rows(sql, (self._space, *parameters))
-
-    def _decoded(self, rows: Sequence[Row]) -> tuple[Ids, Vectors]:
-        ids, sums, blobs = zip(*rows, strict=True)
-        if not self._are_sound(ids, sums, blobs):
-            damaged = next(row[0] for row in zip(ids, sums, blobs, strict=True) if not self._are_sound(*zip(row)))
-            raise Corrupt(f"{self._folder}: the vector of passage {damaged} is damaged.", sqlite.REPAIR)
-        halves = np.frombuffer(b"".join(blobs), FLOAT16).reshape(len(ids), self.dim)
-        return np.array(ids, dtype=np.int64), unit_rows(halves)
-
-    def _are_sound(self, passages: Sequence[int], sums: Sequence[int], blobs: Sequence[bytes]) -> bool:
-        try:
-            return set(map(len, blobs)) == {2 * self.dim} and tuple(map(vector_crc, passages, blobs)) == sums
-        except TypeError:  # damage has any type
-            return False

@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Scores: TypeAlias = NDArray[np.float64]
-    Sizes: TypeAlias = NDArray[np.int64]
+    Sizes: TypeAlias = NDArray[np.integer]
 
 K1, B = 1.2, 0.75
 
@@ -20,7 +21,24 @@ def idf(size: int, having: int) -> float:
     return max(1e-6, log(max(size - having + 0.5, 0.5) / (having + 0.5)))
 
 
+MANY = 10  # times as many passages as there are lengths
+
+
 def scores(weight: float, counts: Sizes, lengths: Sizes, mean: float) -> Scores:
-    """The part of one term in bm25: (n,) from how often passages have it, their lengths, and the mean length of all."""
+    """The part of one term in bm25: (n,) from how often passages have it, their lengths, and the mean length of all.
+
+    Many passages that have it once are scored by their length, from a table.
+    """
+    longest = int(lengths.max(initial=0))
+    if len(lengths) < MANY * longest:
+        return _scores(weight, counts, lengths, mean)
+    every = np.arange(longest + 1)
+    found = _scores(weight, np.ones_like(every), every, mean)[lengths]
+    several = np.flatnonzero(counts > 1)
+    found[several] = _scores(weight, counts[several], lengths[several], mean)
+    return found
+
+
+def _scores(weight: float, counts: Sizes, lengths: Sizes, mean: float) -> Scores:
     found: Scores = weight * ((counts * (K1 + 1.0)) / (counts + K1 * (1 - B + B * lengths / mean)))
     return found

@@ -24,7 +24,7 @@ from semsearch.stores.local.schema import POSTINGS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.stores.local.full_text.bm25 import Scores
+    from semsearch.stores.local.full_text.bm25 import Scores, Sizes
     from semsearch.types import Ids
 
 FEW_PASSAGES = 20  # below, even a word of more than half of the passages is searched for
@@ -147,7 +147,7 @@ def _containing(connection: sqlite3.Connection, entry: str) -> Ids:
     return np.array(sorted({row[0] for row in found}), dtype=np.int64)
 
 
-def _short_run(connection: sqlite3.Connection, run: str) -> tuple[Ids, NDArray[np.int64], NDArray[np.int64]]:
+def _short_run(connection: sqlite3.Connection, run: str) -> tuple[Ids, Sizes, Sizes]:
     """Ids, numbers and lengths of the passages with a short run; before schema 4, every one with such letters is read.
 
     So it is with a run that has another character beside a CJK letter: it may be in two forms.

@@ -11,7 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from semsearch.stores.local.full_text import bm25
 from semsearch.stores.local.full_text.matching import counted, most_informative
 from semsearch.stores.local.full_text.occurrences import TABLES, occurrences, short_run, totals
 from semsearch.stores.local.full_text.segments import GRAMS, WORDS, Sealed, decoded, load, stamp
+from semsearch.stores.local.full_text.sums import Found, best_sums
 from semsearch.stores.local.full_text.tokens import ROW, Tokens, cut
 from semsearch.stores.local.full_text.words import quoted
 from semsearch.stores.local.schema import POSTINGS
@@ -54,7 +55,8 @@ class Passages:
 
     def places(self, ids: Ids) -> Places:
         """The places of passages that have one."""
-        return np.searchsorted(self.ids, ids)
+        first, last = int(self.ids[0]), int(self.ids[-1])
+        return ids - first if last - first + 1 == len(self.ids) else np.searchsorted(self.ids, ids)
 
     def mask(self, allowed: Ids) -> NDArray[np.bool_]:
         """Which places have one of these ids."""
@@ -79,6 +81,7 @@ class Postings:
     def __init__(self) -> None:
         self._moment: tuple[int, ...] = ()
         self._passages: Passages | None = None
+        self._sums = np.zeros(0)  # a number for each place, which is 0 between searches
 
     def matching(self, connection: sqlite3.Connection, allowed: Ids | None) -> PostingsMatching | None:
         """A matching inside the present snapshot; None where the store has no postings, or too few. Raises Damaged."""
@@ -87,7 +90,11 @@ class Postings:
         if moment != self._moment:
             self._passages = self._read(connection)
             self._moment = moment
-        return None if self._passages is None else PostingsMatching(connection, self._passages, allowed)
+        if self._passages is None:
+            return None
+        if len(self._sums) != len(self._passages.ids):
+            self._sums = np.zeros(len(self._passages.ids))
+        return PostingsMatching(connection, self._passages, self._sums, allowed)
 
     def _read(self, connection: sqlite3.Connection) -> Passages | None:
         if connection.execute("PRAGMA user_version").fetchone()[0] < POSTINGS:
@@ -118,65 +125,22 @@ def _passages(connection: sqlite3.Connection, sealed: Sealed, waiting: Tokens) -
     gone = np.isin(ids, removed) if removed else None
     characters = np.concatenate([sealed.characters, characters])
     trigrams = np.maximum(characters - 2, 0)
-    return Passages(ids, np.concatenate([sealed.tokens, tokens]), characters, trigrams, gone, sealed, waiting)
+    tokens = _narrow(np.concatenate([sealed.tokens, tokens]))
+    return Passages(ids, tokens, _narrow(characters), _narrow(trigrams), gone, sealed, waiting)
 
 
-class Found:
-    """Scores of passages: places (n,) ascending, scores (n,), of so many passages in all."""
-
-    def __init__(self, places: Places, scores: Scores, passages: int) -> None:
-        self.places = places
-        self.scores = scores
-        self._passages = passages
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)(*_summed([self._pair(), other._pair()], self._passages), self._passages)
-
-    def __or__(self, other: Self) -> Self:
-        places = np.union1d(self.places, other.places)
-        scores = np.zeros(len(places))
-        scores[np.searchsorted(places, self.places)] = self.scores
-        at = np.searchsorted(places, other.places)
-        scores[at] = np.maximum(scores[at], other.scores)
-        return type(self)(places, scores, self._passages)
-
-    def _pair(self) -> tuple[Places, Scores]:
-        return self.places, self.scores
-
-    def best(self, k: int) -> Self:
-        """The k highest; of equal ones the first."""
-        if len(self.places) <= k:
-            return self
-        least = np.partition(self.scores, len(self.scores) - k)[len(self.scores) - k]
-        above, equal = np.flatnonzero(self.scores > least), np.flatnonzero(self.scores == least)
-        kept = np.sort(np.concatenate([above, equal[: k - len(above)]]))
-        return type(self)(self.places[kept], self.scores[kept], self._passages)
-
-
-def _summed(parts: Sequence[tuple[Places, Scores]], passages: int) -> tuple[Places, Scores]:
-    """The places of all parts, ascending, and their scores, added up in the order of the parts."""
-    if not parts:
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
-    if sum(len(places) for places, _ in parts) < passages // 16:
-        places, which = np.unique(np.concatenate([places for places, _ in parts]), return_inverse=True)
-        sums = np.bincount(which, np.concatenate([scores for _, scores in parts]), len(places))
-        return places, sums.astype(np.float64, copy=False)
-    values = np.zeros(passages)
-    for places, scores in parts:
-        values[places] += scores
-    places = np.flatnonzero(values > 0)
-    return places, values[places]
+def _narrow(sizes: Sizes) -> Sizes:
+    """The same numbers in two bytes each, if they are small: looking up a million of eight bytes takes long."""
+    return sizes.astype(np.uint16) if int(sizes.max(initial=0)) < 2**16 else sizes
 
 
 class PostingsMatching:
     """One search: see `matching.Matching`."""
 
-    def __init__(self, connection: sqlite3.Connection, passages: Passages, allowed: Ids | None) -> None:
+    def __init__(self, connection: sqlite3.Connection, passages: Passages, sums: Scores, allowed: Ids | None) -> None:
         self._db = connection
         self._passages = passages
+        self._sums = sums
         self._allowed = None if allowed is None else passages.mask(allowed)
         self._found: dict[tuple[int, str], tuple[Places, Sizes]] = {}
         self._totals = {kind: totals(connection, kind) for kind in TABLES}
@@ -206,14 +170,14 @@ class PostingsMatching:
                 places, counts = self._postings(kind, term)
                 weight = bm25.idf(size, len(places))
                 parts.append((places, bm25.scores(weight, counts, lengths[places], tokens / size)))
-        return self._allowed_of(*_summed(parts, len(self._passages.ids))).best(k)
+        return best_sums([self._allowed_of(*part) for part in parts], k, self._sums)
 
     def of_short_run(self, run: str) -> Found:
         places, counts = self._postings(GRAMS, run)
         lengths = self._passages.characters[places]
         weight = bm25.idf(self.size("passages_fts"), len(places))
         mean = float(lengths.mean()) if len(lengths) else 1.0
-        return self._allowed_of(places, bm25.scores(weight, counts, lengths, mean))
+        return Found(*self._allowed_of(places, bm25.scores(weight, counts, lengths, mean)), len(self._sums))
 
     def ordered(self, part: Found, k: int) -> tuple[Ids, Scores]:
         best = part.best(k)
@@ -223,8 +187,9 @@ class PostingsMatching:
     def complete(self, ids: Ids, runs: Sequence[str], words: Sequence[str]) -> NDArray[np.bool_]:
         having = np.ones(len(ids), dtype=np.bool_)
         if not runs:  # beside runs, a word may be inside one
+            places = self._passages.places(ids)
             for word in words:
-                having &= self._having(word)[self._passages.places(ids)]
+                having &= _are_in(places, self._having(word))
         sql = f"SELECT {ROW} FROM passages WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
         rows = self._db.execute(sql, (json.dumps(np.sort(ids[having]).tolist()),)).fetchall()
         rows = [row for row in rows if all(run in row[1] for run in runs)]
@@ -235,12 +200,10 @@ class PostingsMatching:
                 sure |= tokens.having([] if runs else words, words if runs else ())
         return np.isin(ids, list(sure))
 
-    def _having(self, word: str) -> NDArray[np.bool_]:
-        """Which places have a word or phrase."""
+    def _having(self, word: str) -> Places:
+        """The places, ascending, that have a word or phrase."""
         term = _term(WORDS, word)
-        found = np.zeros(len(self._passages.ids), dtype=np.bool_)
-        found[self._phrase("passages_fts", word)[0] if term is None else self._postings(WORDS, term)[0]] = True
-        return found
+        return self._phrase("passages_fts", word)[0] if term is None else self._postings(WORDS, term)[0]
 
     def _postings(self, kind: int, term: str) -> tuple[Places, Sizes]:
         """The places (n,), ascending, of a term, and how often each has it (n,)."""
@@ -271,11 +234,19 @@ class PostingsMatching:
         ids = np.array([row for row, _ in rows], dtype=np.int64)
         return self._passages.places(ids), np.array([score for _, score in rows], dtype=np.float64)
 
-    def _allowed_of(self, places: Places, scores: Scores) -> Found:
-        if self._allowed is not None:
-            inside = self._allowed[places]
-            places, scores = places[inside], scores[inside]
-        return Found(places, scores, len(self._passages.ids))
+    def _allowed_of(self, places: Places, scores: Scores) -> tuple[Places, Scores]:
+        if self._allowed is None:
+            return places, scores
+        inside = self._allowed[places]
+        return places[inside], scores[inside]
+
+
+def _are_in(places: Places, some: Places) -> NDArray[np.bool_]:
+    """(n,) whether each of `places` is among `some`, which ascend."""
+    if not len(some):
+        return np.zeros(len(places), dtype=np.bool_)
+    at = np.minimum(np.searchsorted(some, places), len(some) - 1)
+    return np.asarray(some[at] == places)
 
 
 def _term(kind: int, phrase: str) -> str | None:

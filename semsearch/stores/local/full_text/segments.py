@@ -28,7 +28,7 @@ WORDS, GRAMS = 0, 1  # kinds of terms: of passages_fts, and runs of one to three
 
 Row: TypeAlias = tuple[int, bytes, bytes, int]  # segment, places, counts, crc
 Places: TypeAlias = "NDArray[np.int64]"  # of passages among all that are sealed, or in one segment
-Sizes: TypeAlias = "NDArray[np.int64]"
+Sizes: TypeAlias = "NDArray[np.integer]"
 
 
 class Damaged(ValueError):
@@ -126,34 +126,29 @@ def decoded(rows: Iterable[Row], kind: int, term: str, sealed: Sealed) -> tuple[
     """The places (n,), ascending, of the passages of `sealed` that have a term, and how often (n,), from its rows in
     the order of the segments. Raises Damaged.
     """
-    found, often = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    none = np.zeros(0, dtype=np.int64)
+    found, several, often = [none], [none], [none]
     for segment, places, counts, crc in rows:
         part = sealed.parts.get(segment)
         if part is None or posting_crc(segment, kind, term, places, counts) != crc:
             raise Damaged(f"the postings of {term!r} in segment {segment} are damaged.")
-        having = _unpacked_places(places, len(part))
-        found.append(having + part.start)
-        often.append(_unpacked_counts(counts, having, len(part)))
-    return np.concatenate(found), np.concatenate(often)
+        found.append(_unpacked_places(places, part))
+        pairs = np.frombuffer(counts, "<u2")
+        several.append(np.add(pairs[::2], part.start, dtype=np.int64))
+        often.append(pairs[1::2])
+    having = np.concatenate(found)
+    numbers = np.ones(len(having), dtype=np.int64)
+    numbers[np.searchsorted(having, np.concatenate(several))] = np.concatenate(often)
+    return having, numbers
 
 
-def _unpacked_places(packed: bytes, passages: int) -> Places:
-    if len(packed) == (passages + 7) // 8:
-        bits = np.unpackbits(np.frombuffer(packed, np.uint8), count=passages)
-        return np.flatnonzero(bits.view(np.bool_))  # four times as fast as of numbers
-    return np.frombuffer(packed, "<u2").astype(np.int64)
-
-
-def _unpacked_counts(packed: bytes, having: Places, passages: int) -> Sizes:
-    """How often each of the passages at the places `having` has the term."""
-    pairs = np.frombuffer(packed, "<u2").reshape(-1, 2)
-    if len(pairs) * 16 > passages:
-        by_place = np.ones(passages, dtype=np.int64)
-        by_place[pairs[:, 0]] = pairs[:, 1]
-        return by_place[having]
-    often = np.ones(len(having), dtype=np.int64)
-    often[np.searchsorted(having, pairs[:, 0])] = pairs[:, 1]
-    return often
+def _unpacked_places(packed: bytes, part: range) -> Places:
+    """The places among all that are sealed, from those in the segment `part`."""
+    if len(packed) == (len(part) + 7) // 8:
+        bits = np.unpackbits(np.frombuffer(packed, np.uint8), count=len(part))
+        return np.flatnonzero(bits.view(np.bool_)) + part.start  # four times as fast as of numbers
+    places: Places = np.add(np.frombuffer(packed, "<u2"), part.start, dtype=np.int64)
+    return places
 
 
 def _packed(sizes: Sizes) -> bytes:
