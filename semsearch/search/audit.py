@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import SemsearchError
+from semsearch.search.sampling import smallest_hashes
 from semsearch.stores.protocol import Dense, StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import EncoderProtocol, JsonObject
@@ -42,24 +43,22 @@ def audit(
         everything = reader.vector_ids(space.id)
         ids, queries = sampled(reader, space, everything, sample)
         found, nearest = _recall(reader, space, everything, ids, queries, k)
+        again = np.isin(ids, smallest_hashes(ids, ENCODED))  # of all ages
         return {
             "queries": len(ids),
             "k": k,
             **found,
             "orphans": _orphans(reader, everything),
             "duplicates": {"passages": _repeated(reader), "near": _share(nearest >= NEAR), "near_cosine": NEAR},
-            **_encoded_again(reader, encoder, ids[:ENCODED], queries[:ENCODED], context),
+            **_encoded_again(reader, encoder, ids[again], queries[again], context),
         }
 
 
 def sampled(reader: StoreReader, space: Space, everything: Ids, sample: int) -> tuple[Ids, Vectors]:
-    """ids (m,) in random order and vectors (m, d) of up to `sample` stored vectors."""
-    chosen = np.random.default_rng(0).choice(everything, min(sample, len(everything)), replace=False)
-    rows = np.empty((len(chosen), space.dim), np.float32)
-    places = {id_: at for at, id_ in enumerate(chosen.tolist())}
-    for ids, vectors in reader.vectors(space.id, ids=chosen):
-        rows[[places[id_] for id_ in ids.tolist()]] = vectors
-    return chosen, rows
+    """ids (m,), ascending, and vectors (m, d) of up to `sample` stored vectors."""
+    chosen = smallest_hashes(everything, sample)
+    rows = [vectors for _, vectors in reader.vectors(space.id, ids=chosen)]
+    return chosen, np.concatenate([np.empty((0, space.dim), np.float32), *rows])
 
 
 def _recall(
