@@ -20,7 +20,7 @@ import numpy as np
 
 from semsearch.encoders import factory
 from semsearch.errors import SemsearchError
-from semsearch.export.exporter import export_backend, silent
+from semsearch.export.exporter import export_backend, replaced_folder, silent
 from semsearch.export.parity import cosine_of_each
 from semsearch.models import kept_engine
 from semsearch.models.model_ref import Reference
@@ -142,9 +142,6 @@ def _keep(first: EncoderBackend, fastest: EncoderBackend, device: str) -> bool:
     kept_engine.forget(first.fingerprint, device)
     if fastest is first or fastest.bundle is None:
         return True
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=kept.parent) as unfinished:
-        new = Path(unfinished) / "new"
-        shutil.copytree(fastest.bundle.folder, new)
-        new.rename(kept)
+    with replaced_folder(kept) as new:
+        shutil.copytree(fastest.bundle.folder, new, dirs_exist_ok=True)
     return True

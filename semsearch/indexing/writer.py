@@ -150,7 +150,7 @@ class IndexWriter:
 
         self._writer.compact(store)
         progress(Progress(steps, steps + 1, "steps", "building the vector index"))
-        self._writer.update_vector_index(self._space.id, self._backend(), when="always")
+        self._writer.update_vector_index(self._space.id, self._backend(self._reader.recipe()), when="always")
 
     def rebuild(self, backend: str) -> None:
         self._writer.update_vector_index(self._space.id, backend, when="always")
@@ -181,9 +181,8 @@ class IndexWriter:
         if not self._space.has_encoder:
             refuse_text(self._reader.name)
 
-    def _backend(self) -> str:
+    def _backend(self, recipe: JsonObject) -> str:
         """The backend of the recipe, or for "auto" the one that was measured, at about this size."""
-        recipe = self._reader.recipe()
         chosen, measured = str(recipe.get("backend", "auto")), recipe.get("measured")
         if chosen != "auto" or not measured:
             return chosen
@@ -199,7 +198,7 @@ class IndexWriter:
         """An ingest that is flushed at the end; after an error, nothing of the last batch is committed."""
         recipe = self._reader.recipe()
         chosen, context = splitter or Splitter(**recipe["splitter"]), recipe.get("context", False)
-        backend = self._backend()
+        backend = self._backend(recipe)
         run = Ingest(self._writer, self._space, self._encoder, chosen, context=context, backend=backend, force=force)
         try:
             yield run
@@ -241,7 +240,7 @@ class IndexWriter:
         The documents are on disk already, so a vector index that cannot be written is a warning and no failure.
         """
         try:
-            self._writer.update_vector_index(self._space.id, self._backend())
+            self._writer.update_vector_index(self._space.id, self._backend(self._reader.recipe()))
             if run is not None:
                 run.refresh_null_distribution()
         except (SemsearchError, OSError) as error:

@@ -73,11 +73,7 @@ def _engines(model: str, texts: list[str], keep: bool, options: Options) -> Json
 
 
 def _note(options: Options) -> Callable[[str], None]:
-    return _silent if options.quiet else console.note
-
-
-def _silent(step: str) -> None:
-    """Print nothing."""
+    return (lambda step: None) if options.quiet else console.note
 
 
 def _show(found: JsonObject) -> None:
