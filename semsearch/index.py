@@ -29,6 +29,7 @@ from semsearch.documents import page_image
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.lazy import LazyEncoder, load
 from semsearch.encoders.no_encoder import NoEncoder
+from semsearch.encoders.pool import EncoderPool
 from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.indexing import file_status
@@ -109,12 +110,15 @@ class Index:
         query_cache_size: int = 0,
         owns_encoder: bool = False,
         space: int | None = None,
+        like_files: bool = True,
+        encoders: EncoderPool | None = None,
     ) -> None:
         """Use `Index.open` or `Index.create`. `space`: the one to search, whichever is the current one."""
         self.name, self.path = reader.name, reader.location
         self._reader = reader
         self._wanted, self._owns_encoder = encoder, owns_encoder
         self._query_cache_size = query_cache_size
+        self._like_files, self._encoders = like_files, encoders
         self._writers: list[IndexWriter] = []  # the one writer, from the first write on
         self._turn = threading.RLock()  # of the threads that write
         self._following = threading.Lock()
@@ -144,8 +148,10 @@ class Index:
             wanted=self._wanted,
             owned=self._owns_encoder,
             fetch=not restored.encoder(recipe),
+            pool=self._encoders,
         )
-        return _InUse(space, encoder, Searcher(self._reader, space, QueryCache(encoder, self._query_cache_size)))
+        queries = QueryCache(encoder, self._query_cache_size)
+        return _InUse(space, encoder, Searcher(self._reader, space, queries, like_files=self._like_files))
 
     def _current(self) -> _InUse:
         """What the current space is searched with: after `reembed`, in any process, another one is."""
@@ -240,17 +246,23 @@ class Index:
         encoder: EncoderLike | str | None = None,
         home: Path | None = None,
         query_cache_size: int = 0,
+        like_files: bool = True,
+        encoders: EncoderPool | None = None,
     ) -> Index:
         """The index called `name`, or at the path `name`. Without `encoder` the one it was built with is used.
 
         The vectors of the last `query_cache_size` query texts stay in memory: to search for the same text in another
         mode or with another filter encodes nothing, and `plan["encoded"]` of the results is 0.
+        With `like_files=False`, `like` is never the path of a file, but always a passage or a document: for queries of
+        others, who could otherwise have files read. Indexes that are opened with the same pool of `encoders` have one
+        encoder in memory, if they were built with the same.
 
         Raises NotFound. The encoder is loaded by the first call that needs it, and refused with
         EncoderMismatch if its fingerprint is another than the index was built with.
         """
         folder = settings.index_folder(name, home)
-        return cls(drivers.find(folder).open_reader(folder), encoder, query_cache_size)
+        reader = drivers.find(folder).open_reader(folder)
+        return cls(reader, encoder, query_cache_size, like_files=like_files, encoders=encoders)
 
     def in_space(self, space: int) -> Index:
         """This index opened once more, for reading, over one of the spaces of `info()`: to compare encoders.

@@ -18,7 +18,7 @@ from semsearch.errors import MissingExtra, UsageError
 
 HERE = "127.0.0.1"
 PORT = 8765
-NEEDED = ("fastapi", "uvicorn")
+NEEDED = ("fastapi", "prometheus_client", "uvicorn")
 TOKEN = (
     "Variable of the environment with a token, what it may do (read, write, admin) and in which indexes; repeatable."
 )
@@ -42,12 +42,19 @@ def serve(
     timeout: Annotated[int, value("S", "Seconds that an answer may take.", min=1)] = 60,
     most_open: Annotated[int, value("N", "Indexes that stay open; the least recently used is closed.", min=1)] = 16,
     rate: Annotated[float, value("N", "Requests a second of each client (token or address); 0: any.", min=0)] = 0,
+    proxy: Annotated[
+        list[str] | None, value("ADDRESS", "Address of a proxy whose X-Forwarded-For is believed; repeatable.")
+    ] = None,
     device: DeviceOption = None,
 ) -> None:
     """Answer HTTP requests: search, write documents, encode and compare texts.
 
-    Exposed are all indexes of the home of indexes, to read and to write: GET /docs lists the addresses. Without a token
-    every program on this machine has access; pages in a browser have none. TLS is left to a proxy (docs/serving.md).
+    Exposed are all indexes of the home of indexes, to read and to write, and the encoders of --model: /indexes and
+    below, /embed, /sts, /rerank, and /v1 for clients of OpenAI, Cohere and Jina. GET /docs on the server describes each
+    address and its fields. Files of this machine are not exposed, and a client can have no model loaded.
+
+    Without a token every program on this machine has access; pages in a browser have none. TLS is left to a proxy:
+    pass on Host, name it with --allow-host, and the address of the proxy with --proxy.
     SIGTERM and Ctrl-C end the server after the requests that it has begun.
     """
     options: Options = ctx.obj
@@ -72,6 +79,7 @@ def serve(
         "seconds": timeout,
         "most_open": most_open,
         "rate": rate,
+        "proxies": proxy or (),
     }
     console.note(f"http://{host}:{port}/docs   (ready in a few seconds; Ctrl-C stops it)")
     arguments = [sys.executable, "-P", "-m", "semsearch.serve", json.dumps(wanted)]

@@ -15,9 +15,10 @@ import numpy as np
 
 from semsearch import settings
 from semsearch.encoders import background as unrelated_texts
-from semsearch.encoders import factory, local_models
+from semsearch.encoders import factory
 from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.errors import MissingExtra, UnknownName, UsageError
+from semsearch.models import local_models
 from semsearch.models.model_ref import Reference
 from semsearch.prompts import Prompt
 from semsearch.utils.vectors import unit_rows

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.encoders import device as _device
-from semsearch.encoders import local_models
 from semsearch.encoders.base import BaseEncoder, EncoderBackend
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import MissingExtra, SemsearchError, UnknownName, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import hub, kept_engine, model_folders
+from semsearch.models import hub, kept_engine, local_models, model_folders
 from semsearch.models.bundle import Bundle
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.models.rerankers import manifest

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from semsearch.encoders import local_models
 from semsearch.encoders.base import BaseEncoder, EncoderBackend, as_encoder
 from semsearch.encoders.no_encoder import NoEncoder
+from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import EncoderMismatch, EncodingFailed, NotFound, SemsearchError, UsageError
 from semsearch.types import EncoderLike, JsonObject, TruncationStats
 from semsearch.utils.reasons import one_line
@@ -27,7 +27,8 @@ class LazyEncoder(BaseEncoder):
 
     Name, fingerprint and width are those of the index. `recorded` is the reference in the index of its encoder;
     it is loaded if `wanted` is None, and downloaded only with `fetch`; None for an index without an encoder, "" where
-    it is not known. owned: `wanted` was loaded for this object, which then closes it. Threads may share one.
+    it is not known. owned: `wanted` was loaded for this object, which then closes it. What `pool` has is not loaded
+    again, unless `wanted` names one. Threads may share one.
     """
 
     def __init__(
@@ -41,11 +42,13 @@ class LazyEncoder(BaseEncoder):
         wanted: EncoderLike | str | None,
         owned: bool = False,
         fetch: bool = True,
+        pool: EncoderPool | None = None,
     ) -> None:
         self.name, self.fingerprint, self.dim = name, fingerprint, dim
         self._index, self._recorded, self._wanted = index, recorded, wanted
         self._owned = owned or isinstance(wanted, str) or wanted is None
         self.fetch = fetch
+        self._pool = pool if wanted is None and recorded is not None else None
         self._lock = threading.RLock()
         self._model: BaseEncoder | None = None
         self._before: tuple[int | None, TruncationStats] = (0, TruncationStats())  # the model's counters when loaded
@@ -55,15 +58,21 @@ class LazyEncoder(BaseEncoder):
         """The encoder itself. Raises EncoderMismatch, NotFound, UsageError."""
         with self._lock:
             if self._model is None:
-                model = self._load()
+                model = self._load() if self._pool is None else self._pool.borrow(self.fingerprint, self._load)
                 self._before = model.embedded, replace(model.truncation)
                 self._model = model
             return self._model
 
     def close(self) -> None:
-        """Close an encoder that was loaded here; one passed in stays open."""
-        if self._owned and self._model is not None:
-            self._model.close()
+        """Close an encoder that was loaded here, or give it back to the pool; one passed in stays open."""
+        with self._lock:
+            if self._model is None:
+                return
+            if self._pool is not None:
+                self._pool.give_back(self.fingerprint)
+                self._pool, self._owned = None, False
+            elif self._owned:
+                self._model.close()
 
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
         """n texts -> (n, dim) float32, all of them fit to be stored. Raises EncodingFailed."""
@@ -174,7 +183,7 @@ class LazyEncoder(BaseEncoder):
 
 def require_local(index: str, name: str) -> None:
     """Raise NotFound if the encoder `name`, which a restored `index` names, would have to be downloaded."""
-    if not local_models.is_local(name):
+    if not _encoders().is_local(name):
         raise NotFound(
             f"index {index} was restored from a dump with the encoder {name!r}, which is not on this machine.",
             "If you trust the dump, allow the download with Index.trust().",

@@ -24,7 +24,7 @@ from semsearch.encoders.base import BundleBackend
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.models import bundle as bundles
 from semsearch.models.batching import Rows, batches_by_length, halve_when_full, pad
-from semsearch.models.bundle import Bundle
+from semsearch.models.bundle import Bundle, Saved
 from semsearch.models.postprocessing import TRUNCATE
 from semsearch.models.tokenization import Tokenizer
 from semsearch.models.workers import each
@@ -44,15 +44,11 @@ AGAIN = "Copy its folder again, or export it again."
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 
-class OnnxFiles(Protocol):
+class OnnxFiles(Saved, Protocol):
     """What a session needs to know of a saved model: an encoder's bundle, or a reranker's."""
 
     @property
-    def name(self) -> str: ...
-    @property
     def precision(self) -> str: ...
-    @property
-    def folder(self) -> Path: ...
     @property
     def origin(self) -> JsonMapping: ...
     def path(self, which: str, /) -> Path: ...
@@ -72,9 +68,7 @@ class OnnxBackend(BundleBackend):
         self._threads = threads or _device.cores()
         self._session = new_session(bundle, _device.parse(device))
         self.provider: str = self._session.get_providers()[0]
-        self.device = "cpu"
-        if self.provider == CUDA:
-            self.device = f"cuda:{self._session.get_provider_options()[CUDA].get('device_id', '0')}"
+        self.device = device_of(self._session)
         self._tokenizer = Tokenizer(bundle.path("tokenizer"), bundle.max_tokens, bundle.tokens)
 
     @property
@@ -90,7 +84,8 @@ class OnnxBackend(BundleBackend):
         self._check(prompt)
         rows = self._tokenizer.ids(texts, prompt)
         vectors = np.empty((len(rows), self.dim), dtype=np.float32)
-        max_texts, max_tokens = self._budget(batch_size)
+        max_texts, max_tokens = batch_limits(self.bundle.precision, self.device)
+        max_texts = min(max_texts, batch_size or max_texts)
         batches = list(batches_by_length([len(row) for row in rows], max_texts=max_texts, max_tokens=max_tokens))
 
         def fill(batch: NDArray[np.int64]) -> None:
@@ -108,13 +103,6 @@ class OnnxBackend(BundleBackend):
                 f"encoder {self.name} was exported for its own prompt, and cannot read {prompt.text!r}.",
                 "Leave out the prompt, or export the model with that template.",
             )
-
-    def _budget(self, batch_size: int | None) -> tuple[int, int]:
-        """The most texts and the most tokens of one batch."""
-        if self.bundle.precision == "int8":
-            return 1, self.max_tokens
-        texts, tokens = (CPU_TEXTS, CPU_TOKENS) if self.device == "cpu" else (GPU_TEXTS, GPU_TOKENS)
-        return min(texts, batch_size or texts), tokens
 
     def _run(self, rows: Rows) -> Vectors:
         """The vectors of one batch, which is halved if memory is full."""
@@ -135,6 +123,20 @@ class OnnxBackend(BundleBackend):
 def available() -> list[str]:
     """The providers of this build of ONNX Runtime; only a session shows whether one starts."""
     return list(ort.get_available_providers())
+
+
+def device_of(session: Any) -> str:
+    """Where a session really runs: cpu or cuda:N."""
+    if session.get_providers()[0] != CUDA:
+        return "cpu"
+    return f"cuda:{session.get_provider_options()[CUDA].get('device_id', '0')}"
+
+
+def batch_limits(precision: str, device: str) -> tuple[int, int]:
+    """The most texts, and the most tokens of several, that one run takes."""
+    if precision == "int8":
+        return 1, CPU_TOKENS
+    return (CPU_TEXTS, CPU_TOKENS) if device == "cpu" else (GPU_TEXTS, GPU_TOKENS)
 
 
 def new_session(bundle: OnnxFiles, device: str) -> Any:

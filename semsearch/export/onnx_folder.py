@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 import torch
-from tokenizers import Tokenizer as FastTokenizer
 
 from semsearch.encoders import background as unrelated
 from semsearch.encoders.onnx import OnnxBackend
 from semsearch.encoders.torch_backend import TorchBackend
-from semsearch.errors import GateFailed, UsageError
+from semsearch.errors import UsageError
 from semsearch.export import graph as graphs
-from semsearch.export import parity, precision, requirements
+from semsearch.export import onnx_files, parity, requirements
 from semsearch.export.graph import Graph, Inputs
-from semsearch.models import bundle as bundles
+from semsearch.export.onnx_files import Report
 from semsearch.models.batching import pad
 from semsearch.models.bundle import Bundle
 from semsearch.models.tokenization import Tokenizer
 from semsearch.types import JsonObject
 from semsearch.utils import calibration
 
-WEIGHTS, TOKENIZER = "model.onnx", "tokenizer.json"
-NARROWING = "outputs of feed-forward blocks"
 EXAMPLES = ("A man is playing a guitar.", "a")  # one is longer, so that the trace sees padding
-
-Report = Callable[[str], None]
 
 
 def write(
@@ -47,10 +41,7 @@ def write(
 
     Raises GateFailed where the export differs too much from `backend`.
     """
-    tokenizer = FastTokenizer.from_file(str(backend.bundle.path("tokenizer")))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.save(str(place / TOKENIZER), pretty=False)
+    onnx_files.write_tokenizer(backend.bundle.path("tokenizer"), place)
     graph, example = trace_inputs(backend)
     fixed = _is_for_one_prompt(backend, graph, example)
     rows = 0 if (bias := getattr(graph, graphs.BIAS)) is None else len(bias)
@@ -60,13 +51,14 @@ def write(
         path, longest = Path(scratch) / "full.onnx", backend.bundle.max_tokens
         full = graphs.trace(graph, example, path, longest, most_bytes=most_bytes)
         onnx.checker.check_model(full, full_check=True)
-        try:
-            return _convert(backend, full, place, dtype, details, data, report)
-        except GateFailed:
-            if dtype != "int8":
-                raise
-        report("int8 everywhere loses too much: trying again with the outputs of feed-forward blocks in float32")
-        return _convert(backend, full, place, dtype, details | {"in_float32": NARROWING}, data, report)
+
+        def convert(kept: JsonObject) -> Bundle:
+            onnx_files.write_weights(full, place, dtype, kept)
+            bundle = _manifest(backend, place, dtype, details | kept)
+            report("comparing it with PyTorch")
+            return _compare(bundle, backend, data, report)
+
+        return onnx_files.in_best_precision(convert, dtype, report)
 
 
 def trace_inputs(backend: TorchBackend) -> tuple[Graph, Inputs]:
@@ -84,27 +76,6 @@ def trace_inputs(backend: TorchBackend) -> tuple[Graph, Inputs]:
             ]
         bias = torch.cat(parts)
     return Graph(backend.method, backend.network, frame, bias, backend.post), (ids, mask)
-
-
-def _convert(
-    backend: TorchBackend, full: Path, place: Path, dtype: str, details: JsonObject, data: Path | None, report: Report
-) -> Bundle:
-    """Write the weights in `place`, made from the traced graph `full`; their manifest. Raises GateFailed."""
-    for old in place.glob(f"{WEIGHTS}*"):
-        old.unlink()
-    path = place / WEIGHTS
-    if dtype == "fp16":
-        precision.to_half(full, path)
-    elif dtype == "int8":
-        narrowing = "in_float32" not in details
-        precision.optimise(precision.quantise(full, full.parent / "int8.onnx", narrowing=narrowing), path)
-    else:
-        precision.optimise(full, path)
-    precision.stamp_external_hashes(path)
-    onnx.checker.check_model(path, full_check=True)
-    bundle = _manifest(backend, place, dtype, details)
-    report("comparing it with PyTorch")
-    return _compare(bundle, backend, data, report)
 
 
 def _is_for_one_prompt(backend: TorchBackend, graph: Graph, example: Inputs) -> bool:
@@ -128,24 +99,18 @@ def _tokenizer(backend: TorchBackend) -> Tokenizer:
 
 def _manifest(backend: TorchBackend, place: Path, dtype: str, details: JsonObject) -> Bundle:
     """The manifest of the files in `place`, without the comparison."""
-    source, weights = backend.bundle, place / WEIGHTS
+    source = backend.bundle
     origin = {
         **{key: value for key, value in source.origin.items() if key == "trained"},
         "weights_sha256": source.weights_sha256,
         "tokenizer_sha256": source.tokenizer_sha256,
-        "opset": graphs.OPSET,
-        "operators": precision.operators(weights),
-        "files": {name: bundles.sha256(place / name) for name in precision.external_files(weights)},
-        **details,
+        **onnx_files.origin(place, details),
     }
     return replace(
         source,
         dim=backend.dim,
         precision=dtype,
-        weights=WEIGHTS,
-        weights_sha256=bundles.sha256(weights),
-        tokenizer=TOKENIZER,
-        tokenizer_sha256=bundles.sha256(place / TOKENIZER),
+        **onnx_files.fields(place),
         origin=origin,
         parity={},
         background=(),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,14 @@ from semsearch.prompts import Prompt
 if TYPE_CHECKING:
     from semsearch.types import Vectors
 
+Fixes: TypeAlias = Mapping[str, tuple[str, ...]]  # precision -> what to do, in Python and at the command line
+
 LEAST_COSINE = {"fp32": 0.9999, "fp16": 0.999}
 BATCH_DIFFERENCE = 1e-4  # of any component, alone against together
 STS_POINTS = 0.3
 SPEARMAN = 0.98
 MEAN_COSINE = 0.97
-FIXES = {
+FIXES: Fixes = {
     "fp32": ("Use it in PyTorch, without export.",),
     "fp16": ("Export it in fp32.", "Use --dtype fp32."),
     "int8": (
@@ -102,24 +104,25 @@ def check_gate(figures: Mapping[str, float], dtype: str) -> str:
     """A description of the limits that `figures` satisfy. Raises GateFailed where they do not."""
     if dtype in LEAST_COSINE:
         floor = LEAST_COSINE[dtype]
-        _require(figures["least_cosine"] >= floor, dtype, f"least cosine {figures['least_cosine']}, at least {floor}")
+        require(figures["least_cosine"] >= floor, dtype, f"least cosine {figures['least_cosine']}, at least {floor}")
         if dtype == "fp16":
             return f"every cosine to torch >= {floor}"
         moved = figures["batch_difference"]
-        _require(moved <= BATCH_DIFFERENCE, dtype, f"a batch changes a vector by {moved}, at most {BATCH_DIFFERENCE}")
+        require(moved <= BATCH_DIFFERENCE, dtype, f"a batch changes a vector by {moved}, at most {BATCH_DIFFERENCE}")
         return f"every cosine to torch >= {floor}, alone and together within {BATCH_DIFFERENCE}"
     if "stsb_dev" in figures:
         ours, theirs = figures["stsb_dev"], figures["stsb_dev_fp32"]
-        _require(ours >= theirs - STS_POINTS, dtype, f"STS-B dev {ours} against {theirs}, at most {STS_POINTS} below")
+        require(ours >= theirs - STS_POINTS, dtype, f"STS-B dev {ours} against {theirs}, at most {STS_POINTS} below")
         return f"STS-B dev at most {STS_POINTS} points below torch"
     order, mean = figures["spearman_of_pairs"], figures["mean_cosine"]
-    _require(order >= SPEARMAN, dtype, f"Spearman of pairs {order}, at least {SPEARMAN}")
-    _require(mean >= MEAN_COSINE, dtype, f"mean cosine {mean}, at least {MEAN_COSINE}")
+    require(order >= SPEARMAN, dtype, f"Spearman of pairs {order}, at least {SPEARMAN}")
+    require(mean >= MEAN_COSINE, dtype, f"mean cosine {mean}, at least {MEAN_COSINE}")
     return f"Spearman of the cosines of unrelated sentences >= {SPEARMAN}, mean cosine to torch >= {MEAN_COSINE}"
 
 
-def _require(passed: bool, dtype: str, what: str) -> None:
+def require(passed: bool, dtype: str, what: str, fixes: Fixes = FIXES) -> None:
+    """Raises GateFailed, with the fix for that precision, where a limit is not kept."""
     if not passed:  # also where a figure is NaN
         raise GateFailed(
-            f"the {dtype} export differs from its source: {what} is required. Nothing was written.", *FIXES[dtype]
+            f"the {dtype} export differs from its source: {what} is required. Nothing was written.", *fixes[dtype]
         )

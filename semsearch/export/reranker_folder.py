@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import onnx
-from tokenizers import Tokenizer as FastTokenizer
 from torch import Tensor, nn
 
 from semsearch.encoders.rerankers.runtime import RerankerRuntime
 from semsearch.encoders.rerankers.runtimes import onnx as on_onnx
 from semsearch.encoders.rerankers.runtimes import torch as on_torch
-from semsearch.errors import GateFailed, UsageError
+from semsearch.errors import UsageError
 from semsearch.export import graph as graphs
-from semsearch.export import precision, requirements, reranker_parity
-from semsearch.export.onnx_folder import NARROWING, TOKENIZER, WEIGHTS
-from semsearch.models import bundle as bundles
+from semsearch.export import onnx_files, requirements, reranker_parity
+from semsearch.export.onnx_files import Report
 from semsearch.models.networks.pairs import PairNetwork
 from semsearch.models.rerankers import manifest
 from semsearch.models.rerankers.manifest import RerankerBundle
@@ -28,8 +25,6 @@ from semsearch.types import JsonObject
 
 EXAMPLE = "What is he playing?", ("A man is playing a guitar.", "a")  # one is longer, so that the trace sees padding
 OUTPUT = "logit"
-
-Report = Callable[[str], None]
 
 
 class PairGraph(nn.Module):
@@ -49,20 +44,18 @@ def write(runtime: RerankerRuntime, place: Path, dtype: str, report: Report) -> 
     if not isinstance(runtime, on_torch.Runtime):
         raise UsageError(f"{runtime.bundle.name} does not run in PyTorch, which an export starts from.")
     source = runtime.bundle
-    tokenizer = FastTokenizer.from_file(str(source.path("tokenizer")))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.save(str(place / TOKENIZER), pretty=False)
+    tokenizer = onnx_files.write_tokenizer(source.path("tokenizer"), place)
     with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
         report(f"tracing {source.name}")
-        full = _traced(runtime, place / TOKENIZER, Path(scratch) / "full.onnx")
-        try:
-            return _convert(runtime, full, place, dtype, {}, report)
-        except GateFailed:
-            if dtype != "int8":
-                raise
-        report("int8 everywhere loses too much: trying again with the outputs of feed-forward blocks in float32")
-        return _convert(runtime, full, place, dtype, {"in_float32": NARROWING}, report)
+        full = _traced(runtime, tokenizer, Path(scratch) / "full.onnx")
+
+        def convert(kept: JsonObject) -> RerankerBundle:
+            onnx_files.write_weights(full, place, dtype, kept)
+            bundle = manifest.write(_manifest(source, place, dtype, kept), place)
+            report("comparing it with PyTorch")
+            return _compare(bundle, runtime, report)
+
+        return onnx_files.in_best_precision(convert, dtype, report)
 
 
 def _traced(runtime: on_torch.Runtime, tokenizer: Path, path: Path) -> Path:
@@ -74,44 +67,16 @@ def _traced(runtime: on_torch.Runtime, tokenizer: Path, path: Path) -> Path:
     return path
 
 
-def _convert(
-    runtime: on_torch.Runtime, full: Path, place: Path, dtype: str, details: JsonObject, report: Report
-) -> RerankerBundle:
-    """Write the weights in `place`, made from the traced graph `full`; their manifest. Raises GateFailed."""
-    for old in place.glob(f"{WEIGHTS}*"):
-        old.unlink()
-    source, made = full, place / WEIGHTS
-    if dtype == "int8":
-        source = precision.quantise(full, full.parent / "int8.onnx", narrowing="in_float32" not in details)
-    precision.optimise(source, made)
-    precision.stamp_external_hashes(made)
-    onnx.checker.check_model(made, full_check=True)
-    bundle = manifest.write(_manifest(runtime.bundle, place, dtype, details), place)
-    report("comparing it with PyTorch")
-    figures = reranker_parity.compare(on_onnx.Runtime(place, device="cpu"), runtime)
-    report(json.dumps(figures))
-    gate = reranker_parity.check_gate(figures, dtype)
-    return replace(bundle, parity={"gate": gate, **figures, "made_with": requirements.versions()})
-
-
 def _manifest(source: RerankerBundle, place: Path, dtype: str, details: JsonObject) -> RerankerBundle:
     """The manifest of the files in `place`, without the comparison."""
-    weights = place / WEIGHTS
     hashes = {key: getattr(source, key) for key in ("weights_sha256", "tokenizer_sha256", "config_sha256")}
-    origin = {
-        **hashes,
-        "opset": graphs.OPSET,
-        "operators": precision.operators(weights),
-        "files": {name: bundles.sha256(place / name) for name in precision.external_files(weights)},
-        **details,
-    }
-    return replace(
-        source,
-        precision=dtype,
-        weights=WEIGHTS,
-        weights_sha256=bundles.sha256(weights),
-        tokenizer=TOKENIZER,
-        tokenizer_sha256=bundles.sha256(place / TOKENIZER),
-        origin=origin,
-        parity={},
-    )
+    origin = hashes | onnx_files.origin(place, details)
+    return replace(source, precision=dtype, **onnx_files.fields(place), origin=origin, parity={})
+
+
+def _compare(bundle: RerankerBundle, runtime: on_torch.Runtime, report: Report) -> RerankerBundle:
+    """The manifest with the measured differences from PyTorch. Raises GateFailed."""
+    figures = reranker_parity.compare(on_onnx.Runtime(bundle.folder, device="cpu"), runtime)
+    report(json.dumps(figures))
+    gate = reranker_parity.check_gate(figures, bundle.precision)
+    return replace(bundle, parity={"gate": gate, **figures, "made_with": requirements.versions()})

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from semsearch.encoders import background
 from semsearch.encoders.rerankers.runtime import RerankerRuntime
-from semsearch.errors import GateFailed
 from semsearch.evaluation.sts import spearman
+from semsearch.export.parity import require
 
 MOVED = 1e-3
 SPEARMAN = 0.98
@@ -88,16 +88,10 @@ def check_gate(figures: Mapping[str, float], dtype: str) -> str:
     if dtype == "fp32":
         for name in ("largest_difference", "batch_difference"):
             words = name.replace("_", " ")
-            _require(figures[name] <= MOVED, dtype, f"{words} of a logit {figures[name]}, at most {MOVED}")
+            require(figures[name] <= MOVED, dtype, f"{words} of a logit {figures[name]}, at most {MOVED}", FIXES)
         return f"every logit within {MOVED} of torch, alone and together"
     order, best = figures["spearman_of_pairs"], figures["same_best"]
-    _require(order >= SPEARMAN, dtype, f"Spearman of pairs {order}, at least {SPEARMAN}")
-    _require(best >= SAME_BEST, dtype, f"share of queries with the same best passage {best}, at least {SAME_BEST}")
+    require(order >= SPEARMAN, dtype, f"Spearman of pairs {order}, at least {SPEARMAN}", FIXES)
+    same = f"share of queries with the same best passage {best}, at least {SAME_BEST}"
+    require(best >= SAME_BEST, dtype, same, FIXES)
     return f"Spearman of the logits of pairs >= {SPEARMAN}, the same best passage for {SAME_BEST:.0%} of queries"
-
-
-def _require(passed: bool, dtype: str, what: str) -> None:
-    if not passed:  # also where a figure is NaN
-        raise GateFailed(
-            f"the {dtype} export differs from its source: {what} is required. Nothing was written.", *FIXES[dtype]
-        )

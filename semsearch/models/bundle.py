@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from typing import Protocol
 
 from semsearch.errors import Corrupt, NotFound
 from semsearch.models import postprocessing as post
@@ -26,9 +27,19 @@ CHECKSUM = "sha256"  # of the rest of a manifest; those of before have none
 MANIFEST = "encoder.json"
 ONNX = ".onnx"
 TOKENIZER = "tokenizer.json"
+DIGITS = 16  # of a fingerprint
 AGAIN = "Install semsearch again, or copy the encoder's folder again."
 sha256 = weights.hashed  # of a file, as a manifest records it
 IDENTITY = ("method", "pooling", "layer", "max_tokens", "normalize", "precision")  # beside prompts, options and hashes
+
+
+class Saved(Protocol):
+    """What the manifests of encoders and of rerankers have in common."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def folder(self) -> Path: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +97,7 @@ class Bundle:
             parts["tokens"] = dict(self.tokens)
         if self.post:
             parts["post"] = [step.identity for step in self.post]
-        canonical = json.dumps(parts, sort_keys=True, ensure_ascii=True)
-        return replace(self, fingerprint=hashlib.sha256(canonical.encode()).hexdigest()[:16])
+        return replace(self, fingerprint=checksum(parts)[:DIGITS])
 
     def truncate(self, dim: int | None) -> Bundle:
         """The same encoder with vectors truncated to `dim`; None leaves them. Raises UsageError if they are narrower.
@@ -101,21 +111,8 @@ class Bundle:
         return replace(self, name=name, dim=width, post=steps, parity={}, background=()).with_fingerprint()
 
     def path(self, which: str) -> Path:
-        """The verified file of `weights` or `tokenizer`.
-
-        A converted tokenizer is in the user's cache, under the hash of its source. Raises Corrupt if the sha256
-        differs, and NotFound if the file is missing.
-        """
-        path = self.folder / str(getattr(self, which))
-        if Path(getattr(self, which)).is_absolute():
-            return path
-        try:
-            found = weights.hashed(path) if path.suffix == ONNX else self._identity(path)
-        except OSError as error:
-            raise NotFound(f"the encoder {self.name} lacks its {which}: {path}.", AGAIN) from error
-        if found != getattr(self, f"{which}_sha256"):
-            raise Corrupt(f"the {which} of encoder {self.name} are not what was written: {path}.", AGAIN)
-        return path
+        """The verified file of `weights` or `tokenizer`. Raises Corrupt if the sha256 differs, NotFound without it."""
+        return verified(self, which, self._identity, "encoder", AGAIN)
 
     def _identity(self, path: Path) -> str:
         """The hash of a tokenizer, or of the weights with a pipeline's modules and a learned prompt."""
@@ -179,6 +176,25 @@ def write(bundle: Bundle, folder: Path) -> Bundle:
 def checksum(content: JsonMapping) -> str:
     """The sha256 of all that a manifest has beside it: the fingerprint leaves out figures, names and the licence."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def verified(saved: Saved, which: str, identity: Callable[[Path], str], kind: str, fix: str) -> Path:
+    """The file of a model of that `kind` that its field `which` names: its `identity` is `{which}_sha256`.
+
+    A converted tokenizer is in the user's cache, under the hash of its source, and is not read. Raises Corrupt if the
+    sha256 differs, and NotFound if the file is missing.
+    """
+    name = Path(getattr(saved, which))
+    path = saved.folder / name
+    if name.is_absolute():
+        return path
+    try:
+        found = weights.hashed(path) if path.suffix == ONNX else identity(path)
+    except OSError as error:
+        raise NotFound(f"the {kind} {saved.name} lacks its {which}: {path}.", fix) from error
+    if found != getattr(saved, f"{which}_sha256"):
+        raise Corrupt(f"the {which} of {kind} {saved.name} are not what was written: {path}.", fix)
+    return path
 
 
 def _parse(content: JsonObject, folder: Path) -> Bundle:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch import settings
-from semsearch.encoders.rerankers.reranker import Reranker
+from semsearch.encoders import rerankers
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.stores.protocol import StoreReader
 from semsearch.types import Document, Hit, JsonObject, Passage, Query, RerankerLike
@@ -59,9 +59,9 @@ def chosen(query: Query) -> RerankerLike | None:
 
 
 @lru_cache(maxsize=KEPT)
-def _loaded(name: str, default: str, device: str, threads: int) -> Reranker:
+def _loaded(name: str, default: str, device: str, threads: int) -> RerankerLike:
     """The reranker called `name`; the other arguments are the settings that it was loaded with."""
-    return Reranker.from_settings(name)
+    return rerankers.Reranker.from_settings(name)
 
 
 def passages(reader: StoreReader, hits: Sequence[Hit]) -> list[str]:

@@ -72,11 +72,13 @@ class _Channels:
 class Searcher:
     """Searches one space of one store. Threads may share it.
 
-    `queries` encodes the texts; it is not called for a query that needs no vector.
+    `queries` encodes the texts; it is not called for a query that needs no vector. `like_files`: an example may be the
+    path of a file.
     """
 
-    def __init__(self, reader: StoreReader, space: Space, queries: QueryCache) -> None:
+    def __init__(self, reader: StoreReader, space: Space, queries: QueryCache, *, like_files: bool = True) -> None:
         self._reader = reader
+        self._like_files = like_files
         self._space = space
         self.queries = queries
         self._state: _State | None = None
@@ -182,14 +184,21 @@ class Searcher:
         """The (1, d) vector of a passage id, of a document id (mean of its passages), or of a file's text."""
         ids = np.array([example], dtype=np.int64) if isinstance(example, int) else self._passages_of(example, state)
         rows = [vectors for _, vectors in self._reader.vectors(self._space.id, ids=ids)] if len(ids) else []
-        if not rows and isinstance(example, str) and Path(example).is_file():
+        if not rows and isinstance(example, str) and self._is_file(example):
             rows = [self._file_vectors(Path(example), warnings)]
+        if not rows and not self._like_files:
+            raise NotFound(
+                f"no passage or document is called {str(example)!r}.", "Use the id or the document of a hit."
+            )
         if not rows:
             raise NotFound(
                 f"no passage, document or file is called {str(example)!r}.",
                 "Use the id or the document of a hit, or a file.",
             )
         return unit_rows(np.concatenate(rows).mean(axis=0, keepdims=True))
+
+    def _is_file(self, example: str) -> bool:
+        return self._like_files and Path(example).is_file()
 
     def _file_vectors(self, path: Path, warnings: list[str]) -> Vectors:
         """The vectors (n, d) of a file's passages, split as in the index. Raises UsageError for a file without text."""
@@ -216,7 +225,7 @@ class Searcher:
     def _passages_of(self, example: str, state: _State) -> Ids:
         """The passages of a document: by its id, or by the path of its file, seen from the working directory."""
         ids = self._reader.passage_ids(example)
-        if len(ids) or not Path(example).is_file():
+        if len(ids) or not self._is_file(example):
             return ids
         path = Path(example).resolve()
         known = (

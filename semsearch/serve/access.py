@@ -14,6 +14,10 @@ RIGHTS = ("read", "write", "admin")  # each includes those before it
 SHAPE = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # what an Authorization header can carry, too long to be guessed
 
 
+class WrongToken(Refused):
+    """A token that is not a valid one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who asks: a name for the log, a right, and the indexes that it covers; no list covers all."""
@@ -71,13 +75,18 @@ def _token(spec: str, environment: Mapping[str, str]) -> Token:
 
 
 def caller(tokens: Sequence[Token], authorizations: Sequence[str]) -> Caller:
-    """Whose token an `Authorization: Bearer` header carries; every token is compared. Raises Refused, 401."""
+    """Whose token an `Authorization: Bearer` header carries; every token is compared.
+
+    Raises WrongToken, and Refused, 401, where there is none.
+    """
     if not tokens:
         return LOCAL
     schemes = [each.partition(" ") for each in authorizations]
     given = [value.strip() for scheme, _, value in schemes if scheme.lower() == "bearer"]
     known = [token.caller for token in tokens if among(given, token.secret)]
-    if len(given) != 1 or not known:
-        problem = "there is no token" if not given else "the token is not a valid one"
-        raise Refused(401, f"{problem}.", "Send the header Authorization: Bearer TOKEN.")
+    fix = "Send the header Authorization: Bearer TOKEN."
+    if not given:
+        raise Refused(401, "there is no token.", fix)
+    if len(given) > 1 or not known:
+        raise WrongToken(401, "the token is not a valid one.", fix)
     return known[0]

@@ -18,16 +18,17 @@ from semsearch.serve.routes import compatible, documents, health, indexes, texts
 from semsearch.serve.service import Service
 from semsearch.utils.web.visitors import Visitors, here
 
+GUESSES = 1.0  # wrong tokens a second of one address
 HEADERS = ["authorization", "content-type", "x-request-id"]
 
 
-def application(options: ServeOptions, tokens: tuple[Token, ...]) -> ASGIApp:
-    """The server of these options, as an ASGI application. Raises NotFound for a reranker that is not there."""
-    service = Service(options)
+def application(service: Service, tokens: tuple[Token, ...]) -> ASGIApp:
+    """The server as an ASGI application."""
+    options = service.options
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        service.start()
+        service.begin()
         yield
         service.stop()
 
@@ -39,7 +40,8 @@ def application(options: ServeOptions, tokens: tuple[Token, ...]) -> ASGIApp:
     if service.reranker is not None:
         app.include_router(texts.reranking)
         app.include_router(compatible.reranking)
-    gate = Gate(app, _visitors(options), tokens, options.max_bytes, Rates(options.rate))
+    rates, guesses = Rates(options.rate), Rates(GUESSES, "wrong tokens")
+    gate = Gate(app, _visitors(options), tokens, options.max_bytes, options.seconds, rates, guesses, service.metrics)
     if not options.cors:
         return gate
     methods = ["GET", "POST", "PATCH", "DELETE"]

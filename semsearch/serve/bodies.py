@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from semsearch.types import Document, Group, JsonObject, Mode, Role
+from semsearch.types import Document, Group, JsonObject, Mode, Query, Role
 
 MOST_HITS = 1000
+PLAIN = Query()
 ONE, MANY = "one query", "many queries"
 Weighted = str | Annotated[tuple[str, float], Field(strict=False, description="A text and its weight.")]
 Text = Annotated[str, Field(max_length=1_000_000)]
@@ -44,8 +45,8 @@ class QueryBody(HitFields):
     must: str | list[str] = Field([], description="Words that a passage has to contain.")
     like: int | str | list[int | str] = Field([], description="Ids of passages or documents.")
     rerank: str | None = Field(None, description="The reranker of the server, by its name or as default.")
-    rerank_depth: int = Field(30, ge=1, le=MOST_HITS)
-    rerank_weight: float = Field(0.4, ge=0, le=1)
+    rerank_depth: int = Field(PLAIN.rerank_depth, ge=1, le=MOST_HITS)
+    rerank_weight: float = Field(PLAIN.rerank_weight, ge=0, le=1)
 
 
 class ManyQueries(Body):

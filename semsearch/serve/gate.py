@@ -10,14 +10,15 @@ import time
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from semsearch.errors import SemsearchError
 from semsearch.serve import access, problems
-from semsearch.serve.access import Caller, Token
+from semsearch.serve.access import Caller, Token, WrongToken
+from semsearch.serve.metrics import Metrics
 from semsearch.serve.problems import Refused
 from semsearch.serve.rates import Rates
+from semsearch.serve.receiving import limited, streamed, too_large
 from semsearch.utils.web.visitors import Visitors
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,10 @@ class Gate:
     visitors: Visitors
     tokens: tuple[Token, ...]
     max_bytes: int
+    seconds: int
     rates: Rates
+    guesses: Rates  # wrong tokens of an address
+    metrics: Metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -69,6 +73,7 @@ class Gate:
             await send(message)
 
         inner = {**scope, "request_id": request_id}
+        self.metrics.begun()
         try:
             inner["caller"] = who = self._admitted(scope, headers)
             seen["caller"] = who.name
@@ -79,7 +84,9 @@ class Gate:
             log.error("unexpected %s: %s", type(error).__name__, error, exc_info=error)
         finally:
             client = scope.get("client") or ("", 0)
-            seen |= {"client": client[0], "ms": round(1000 * (time.perf_counter() - started), 1)}
+            seconds = time.perf_counter() - started
+            self.metrics.answered(inner, seen["status"], seconds)
+            seen |= {"client": client[0], "ms": round(1000 * seconds, 1)}
             log.info("request", extra={"fields": seen})
 
     def _admitted(self, scope: Scope, headers: Headers) -> Caller:
@@ -90,36 +97,31 @@ class Gate:
             raise Refused(403, reason)
         length = headers.get("content-length", "0")
         if not self._streamed(scope) and length.isascii() and length.isdigit() and int(length) > self.max_bytes:
-            raise self._too_large()
+            raise too_large(self.max_bytes)
         if scope["path"] in OPEN:
             return access.NOBODY
-        who = access.caller(self.tokens, headers.getlist("authorization"))
-        self.rates.take(who.name if self.tokens else (scope.get("client") or ("",))[0])
+        address = (scope.get("client") or ("",))[0]
+        who = self._owner(headers.getlist("authorization"), address)
+        self.rates.take(who.name if self.tokens else address)
         return who
 
+    def _owner(self, authorizations: list[str], address: str) -> Caller:
+        """Whose token it is; an address that has guessed too often is not told. Raises Refused."""
+        self.guesses.check(address)
+        try:
+            return access.caller(self.tokens, authorizations)
+        except WrongToken:
+            self.guesses.take(address)
+            raise
+
     def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        """`receive`, which fails once the body is too large, whatever its Content-Length said."""
         if self._streamed(scope):
-            return receive
-        read = 0
-
-        async def counted() -> Message:
-            nonlocal read
-            message = await receive()
-            read += len(message.get("body", b""))
-            if read > self.max_bytes:
-                raise HTTPException(413, self._too_large().message)
-            return message
-
-        return counted
+            return streamed(receive, self.seconds)
+        return limited(receive, self.max_bytes, self.seconds)
 
     @staticmethod
     def _streamed(scope: Scope) -> bool:
         return scope["method"] == "POST" and UPLOAD.fullmatch(scope["path"]) is not None
-
-    def _too_large(self) -> Refused:
-        most = self.max_bytes // 2**20
-        return Refused(413, f"the body is larger than {most} MB.", "Send less at once, or upload JSON lines.")
 
 
 class JsonLines(logging.Formatter):

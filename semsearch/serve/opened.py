@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import NotFound
 from semsearch.index import Index
+from semsearch.serve.batching import BatchedEncoder
 
 
 @dataclass(slots=True)
@@ -26,12 +28,13 @@ class _Open:
 class OpenIndexes:
     """At most `most` indexes of the folder `home` stay open beside those in use. Threads may share it.
 
-    Another process may write to them, remove them and create them again: a request sees what is there when it comes.
+    They have their encoders from `encoders`, and read no files for queries. Another process may write to them, remove
+    them and create them again: a request sees what is there when it comes.
     """
 
-    def __init__(self, home: Path, most: int) -> None:
+    def __init__(self, home: Path, most: int, encoders: EncoderPool) -> None:
         self.home = home
-        self._most = most
+        self._most, self._encoders = most, encoders
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._lock = threading.Lock()
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -55,11 +58,19 @@ class OpenIndexes:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Index]:
-        """An index to write to. It has the writer's lock for no longer than this. Raises NotFound, Locked."""
+        """An index to write to. It has the writer's lock for no longer than this. Raises NotFound, Locked.
+
+        Its passages are encoded beside the queries of others, not in turn with them.
+        """
         with self.reading(name) as index:
-            encoder = index.encoder if index.info()["recipe"].get("encoder", "default") is not None else None
-            with self._turns[name], Index.open(name, home=self.home, encoder=encoder) as writer:
+            encoder = index.encoder
+            own = encoder.model if isinstance(encoder, BatchedEncoder) else None
+            with self._turns[name], Index.open(name, home=self.home, encoder=own) as writer:
                 yield writer
+
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
 
     def close(self) -> None:
         """Close all, those in use after their last request."""
@@ -72,22 +83,26 @@ class OpenIndexes:
         if name not in self.names():  # a name with a slash would be a path
             raise NotFound(f"there is no index called {name!r}.", "GET /indexes lists them.")
         identity = Index.identity(name, self.home)
-        idle = []
-        with self._lock:
-            used = self._open.get(name)
-            if used is not None and used.identity != identity:
-                idle.append(self._retire(name))
-                used = None
-            if used is None:
-                used = self._open[name] = _Open(Index.open(name, home=self.home), identity)
-            used.users += 1
-            self._open.move_to_end(name)
-            while len(self._open) > self._most:
-                idle.append(self._retire(next(iter(self._open))))
-        for each in idle:
-            if each is not None:
+        idle: list[_Open | None] = []
+        try:
+            with self._lock:
+                used = self._open.get(name)
+                if used is not None and used.identity != identity:
+                    idle.append(self._retire(name))
+                    used = None
+                if used is None:
+                    used = self._open[name] = _Open(self._opened(name), identity)
+                used.users += 1
+                self._open.move_to_end(name)
+                while len(self._open) > self._most:
+                    idle.append(self._retire(next(iter(self._open))))
+        finally:
+            for each in filter(None, idle):
                 each.index.close()
         return used
+
+    def _opened(self, name: str) -> Index:
+        return Index.open(name, home=self.home, like_files=False, encoders=self._encoders)
 
     def _retire(self, name: str) -> _Open | None:
         """Forget an index; itself, if nobody uses it and it is to be closed now."""

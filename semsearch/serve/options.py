@@ -25,6 +25,7 @@ class ServeOptions:
     seconds: int
     most_open: int
     rate: float
+    proxies: tuple[str, ...] = ()
 
     @property
     def max_bytes(self) -> int:

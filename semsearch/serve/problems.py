@@ -8,6 +8,7 @@ from http import HTTPStatus
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import Scope
 
@@ -79,6 +80,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(SemsearchError, _expected)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(OSError, _of_the_system)
     app.add_exception_handler(Exception, _unexpected)
 
@@ -88,6 +90,11 @@ def _expected(request: Request, error: Exception) -> JSONResponse:
     if status_of(error) >= 500:
         log.error("%s", error)
     return answer(error, request.scope)
+
+
+def _gone(request: Request, error: Exception) -> JSONResponse:
+    """What the log says of a client that went away while it sent a body; nobody reads it."""
+    return answer(Refused(400, "the client went away before its body was complete."), request.scope)
 
 
 def _of_the_system(request: Request, error: Exception) -> JSONResponse:

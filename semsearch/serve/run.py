@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -16,8 +15,10 @@ from semsearch.serve import access
 from semsearch.serve.app import application
 from semsearch.serve.gate import JsonLines
 from semsearch.serve.options import ServeOptions
+from semsearch.serve.receiving import protocol
+from semsearch.serve.service import Service
+from semsearch.utils.web import until_signal
 
-STARTUP_FAILURE = 3  # uvicorn's exit code; ours means "not found"
 LOOPBACK = ("127.0.0.1", "::1")
 log = logging.getLogger(__name__)
 
@@ -30,24 +31,33 @@ def main(arguments: Sequence[str]) -> int:
         options = ServeOptions.read(arguments[0])
         tokens = access.parse(options.tokens, os.environ)
         check(options)
-        app = application(options, tokens)
+        service = Service(options)
         listening = _listen(options)
     except SemsearchError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
     _log_to_stderr()
     config = uvicorn.Config(
-        app,
+        application(service, tokens),
         lifespan="on",
+        http=protocol(options.seconds),
         ws="none",
         log_config=None,
-        proxy_headers=False,  # nobody in front is believed
+        proxy_headers=bool(options.proxies),  # nobody else is believed
+        forwarded_allow_ips=list(options.proxies),
         server_header=False,
         access_log=False,  # the gate logs requests, without their queries
         timeout_graceful_shutdown=options.seconds,
     )
+    log.info("listening", extra={"fields": {"address": f"http://{options.host}:{options.port}", "pid": os.getpid()}})
+    server = uvicorn.Server(config)
+    service.give_up = lambda: setattr(server, "should_exit", True)
     with listening:
-        return _serve(uvicorn.Server(config), listening, options)
+        code = until_signal.run(server, listening)
+    if service.failure is not None:
+        sys.stderr.write(f"error: {service.failure}\n")
+        return service.failure.exit_code
+    return code
 
 
 def check(options: ServeOptions) -> None:
@@ -57,24 +67,6 @@ def check(options: ServeOptions) -> None:
             f"{options.host} can be reached from other machines, so it needs a token.",
             "Put one into an environment variable and name it: --token-env NAME",
         )
-
-
-def _serve(server: uvicorn.Server, listening: socket.socket, options: ServeOptions) -> int:
-    signal.signal(signal.SIGTERM, _terminated)  # uvicorn raises a signal again once all is closed
-    log.info("listening", extra={"fields": {"address": f"http://{options.host}:{options.port}", "pid": os.getpid()}})
-    try:
-        server.run(sockets=[listening])
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
-    except SystemExit as ended:
-        if server.started or ended.code != STARTUP_FAILURE:
-            raise
-        return 1
-    return 0
-
-
-def _terminated(number: int, _: object) -> None:
-    raise SystemExit(128 + number)
 
 
 def _listen(options: ServeOptions) -> socket.socket:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
+from starlette.requests import ClientDisconnect
 
-from semsearch import settings
 from semsearch.encoders.encoder import Encoder
+from semsearch.encoders.pool import EncoderPool
 from semsearch.encoders.rerankers.reranker import Reranker
-from semsearch.errors import UnknownName
+from semsearch.errors import SemsearchError, UnknownName
+from semsearch.index import Index
 from semsearch.serve.access import Caller
+from semsearch.serve.batching import BatchedEncoder, Encoded, batched
+from semsearch.serve.metrics import Metrics
 from semsearch.serve.opened import OpenIndexes
 from semsearch.serve.options import ServeOptions
 from semsearch.serve.problems import Refused
+from semsearch.types import Role
 
 T = TypeVar("T")
 READERS, WRITERS = 8, 4  # threads: a search never waits for a write
@@ -30,20 +34,45 @@ class Service:
 
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
-        self.indexes = OpenIndexes(Path(options.home), options.most_open)
+        self.metrics = Metrics()
+        self._pool = EncoderPool(lambda model: batched(model, self.metrics.encoded))
+        self.indexes = OpenIndexes(Path(options.home), options.most_open, self._pool)
         self.reranker = None if options.reranker is None else Reranker.from_settings(options.reranker)
-        self._encoders: dict[str, Encoder] = {}
-        self._loading = threading.Lock()
+        self._encoders: dict[str, BatchedEncoder] = {}
         self._readers = ThreadPoolExecutor(READERS, "reading")
         self._writers = ThreadPoolExecutor(WRITERS, "writing")
         self.ready = False
+        self.failure: SemsearchError | None = None
+        self.give_up: Callable[[], None] = lambda: None  # called where the start fails
         self.started = int(time.time())
+
+    def begin(self) -> Future[None]:
+        """Load the encoders that are served, in another thread: meanwhile the server says that it is starting."""
+        begun = self._readers.submit(self.start)
+        begun.add_done_callback(self._begun)
+        return begun
 
     def start(self) -> None:
         """Load the encoders that are served. Raises NotFound, UsageError, DeviceUnavailable."""
         for name in self.options.models:
-            self.encoder(name)
+            self._encoders[name] = self._loaded(name)
         self.ready = True
+
+    def _begun(self, start: Future[None]) -> None:
+        error = start.exception()
+        if error is not None:
+            unexpected = SemsearchError(f"unexpected {type(error).__name__}: {error}.")
+            self.failure = error if isinstance(error, SemsearchError) else unexpected
+            self.give_up()
+
+    def _loaded(self, name: str) -> BatchedEncoder:
+        """An encoder, which indexes share; without their cache of embeddings, which rounds vectors."""
+        loaded = Encoder.from_settings(name)
+        shared = self._pool.borrow(loaded.fingerprint, lambda: loaded)
+        assert isinstance(shared, BatchedEncoder)
+        if shared.model is not loaded:
+            loaded.close()
+        return BatchedEncoder(loaded, shared.batcher, ("query", "passage"))
 
     def stop(self) -> None:
         """Let every call that has begun finish, then close what is open."""
@@ -52,17 +81,18 @@ class Service:
             pool.shutdown(wait=True, cancel_futures=False)
         self.indexes.close()
         for encoder in self._encoders.values():
-            encoder.close()
+            self._pool.give_back(encoder.fingerprint)
 
-    def encoder(self, name: str | None) -> Encoder:
-        """The encoder that is served as `name`, the first one without a name. Raises UnknownName."""
+    def encoder(self, name: str | None) -> BatchedEncoder:
+        """The encoder that is served as `name`, the first one without a name.
+
+        Its texts are encoded together with those of other requests. Raises UnknownName; Refused, 503, during the start.
+        """
         chosen = self.options.models[0] if name is None else name
         self.check_model(chosen)
-        with self._loading:
-            if chosen not in self._encoders:
-                now = settings.load()  # without the cache of embeddings, which rounds vectors
-                self._encoders[chosen] = Encoder.load(chosen, device=now.device, threads=now.threads)
-            return self._encoders[chosen]
+        if chosen not in self._encoders:
+            raise starting()
+        return self._encoders[chosen]
 
     def check_model(self, name: str) -> None:
         """Raises UnknownName for an encoder that is not served: clients load no models."""
@@ -78,28 +108,64 @@ class Service:
             raise UnknownName("reranker of this server", name, known)
         return self.reranker
 
-    async def read(self, call: Callable[[], T]) -> T:
-        """The result of a call that changes nothing, in another thread. Raises Refused, 504."""
-        return await self._within(self._readers, call, "Ask for less at once.")
+    def page_of_metrics(self, caller: Caller) -> bytes:
+        """What Prometheus reads, with the indexes that the caller may know of."""
+        indexes = [(name, Index.folder(name, self.indexes.home)) for name in self.indexes.names() if caller.sees(name)]
+        return self.metrics.page(len(self.indexes), len(self._pool), indexes)
+
+    async def encode(self, request: Request, encoder: BatchedEncoder, texts: Sequence[str], role: Role) -> Encoded:
+        """Vectors of texts, which are encoded together with those of other requests. Raises Refused, 504."""
+        work = asyncio.wrap_future(encoder.batcher.submit(texts, role))
+        return await self._within(work, "Ask for less at once.", request)
+
+    async def read(self, call: Callable[[], T], request: Request | None = None) -> T:
+        """The result of a call that changes nothing, in another thread. Raises Refused, 504.
+
+        It is not begun any more once the client of the request has gone away.
+        """
+        work = asyncio.get_running_loop().run_in_executor(self._readers, call)
+        return await self._within(work, "Ask for less at once.", request)
 
     async def write(self, call: Callable[[], T]) -> T:
         """The result of a call that writes, in another thread. Raises Refused, 504: it goes on then."""
-        return await self._within(self._writers, call, "It goes on: look later whether the documents are there.")
+        work = asyncio.get_running_loop().run_in_executor(self._writers, call)
+        return await self._within(work, "It goes on: look later whether the documents are there.")
 
-    async def _within(self, pool: ThreadPoolExecutor, call: Callable[[], T], fix: str) -> T:
-        work = asyncio.get_running_loop().run_in_executor(pool, call)
-        done, _ = await asyncio.wait({work}, timeout=self.options.seconds)
-        if not done:
-            # a late error is taken note of, as it would be logged as never retrieved
-            work.add_done_callback(lambda late: late.cancelled() or late.exception())
-            raise Refused(504, f"the answer took longer than {self.options.seconds} seconds.", fix)
-        return work.result()
+    async def _within(self, work: asyncio.Future[T], fix: str, request: Request | None = None) -> T:
+        """The result of `work` in time. With its request, it leaves the queue where nobody waits for it any more."""
+        leaving = [] if request is None else [asyncio.ensure_future(_gone(request))]
+        first: list[asyncio.Future[T] | asyncio.Future[None]] = [work, *leaving]
+        try:
+            await asyncio.wait(first, timeout=self.options.seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in leaving:
+                each.cancel()
+        if work.done():
+            return work.result()
+        # a late error is taken note of, as it would be logged as never retrieved
+        work.add_done_callback(lambda late: late.cancelled() or late.exception())
+        if request is not None:
+            work.cancel()
+        if any(each.done() and not each.cancelled() for each in leaving):
+            raise ClientDisconnect
+        raise Refused(504, f"the answer took longer than {self.options.seconds} seconds.", fix)
 
     def check_batch(self, items: Sequence[object], what: str) -> None:
         """Raises Refused, 413, for more items than one request may have."""
         most = self.options.max_batch
         if len(items) > most:
             raise Refused(413, f"there are {len(items):,} {what}; {most:,} is the most.", "Send several requests.")
+
+
+async def _gone(request: Request) -> None:
+    """Wait until the client of a request whose body was read has gone away."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def starting() -> Refused:
+    """The refusal of a server that has not loaded its encoders yet, or stops."""
+    return Refused(503, "the server is starting or stopping.", "Ask again.")
 
 
 def _service(request: Request) -> Service:

@@ -59,7 +59,7 @@ CONTRACT = {
     "trust": "-n --json",
     "watch": "-n --json",
     "serve": "--host --port --token-env --allow-host --cors -m --reranker --max-body --max-batch --timeout --most-open "
-    "--rate --device",
+    "--rate --proxy --device",
     "list": "--json",
     "train": "--method --base --data --from-index -o --seeds --export --index --json",
     "export": "-o --dtype --template --data --force --json",

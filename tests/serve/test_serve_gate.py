@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helpers.commandline import CommandLine
 from helpers.serving import Serving, serving
+from starlette.exceptions import HTTPException
 
 from semsearch import Index
 from semsearch.serve.problems import Refused
 from semsearch.serve.rates import Rates
+from semsearch.serve.receiving import streamed
 
 READ, WRITE, ADMIN = "reader-0123456789", "writer-0123456789", "admin-01234567890"
 
@@ -33,8 +37,8 @@ def bearer(token: str) -> str:
 
 def test_without_a_valid_token_nothing_about_indexes_is_said(guarded: Serving) -> None:
     for headers in ({}, {"authorization": bearer(READ[:-1])}, {"authorization": READ}, {"authorization": "Basic eDp5"}):
-        for method, path in (("GET", "/indexes"), ("POST", "/indexes/open/search"), ("POST", "/embed"), ("GET", "/x")):
-            answer = guarded.ask(method, path, **headers)
+        for path in ("/indexes", "/indexes/open/search", "/embed", "/x", "/metrics"):
+            answer = guarded.ask("GET", path, **headers)
             assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
     for path in ("/healthz", "/readyz", "/docs", "/openapi.json"):
         assert guarded.ask("GET", path).status == 200
@@ -64,6 +68,8 @@ def test_a_token_has_its_right_in_its_indexes_only(guarded: Serving) -> None:
     assert found == expected
     listed = guarded.ok("GET", "/indexes", authorization=bearer(READ))["indexes"]
     assert [one["index"] for one in listed] == ["open"]
+    assert 'index="open"' in guarded.ok("GET", "/metrics", authorization=bearer(READ))
+    assert 'index="closed"' not in guarded.ok("GET", "/metrics", authorization=bearer(READ))
 
 
 def test_hosts_and_origins_of_others_are_refused(guarded: Serving) -> None:
@@ -131,6 +137,61 @@ def test_a_body_without_a_length_is_refused_once_it_is_too_large(server: Serving
     piece = b"%x\r\n%s\r\n" % (2**20, b" " * 2**20)
     answer = server.ask("POST", "/embed", piece * 2 + b"0\r\n\r\n", transfer_encoding="chunked")
     assert answer.status == 413
+
+
+def answered(port: int, *sent: bytes) -> bytes:
+    """What a client reads until the server closes the connection; it sends these bytes, and no more."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        for piece in sent:
+            connection.sendall(piece)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_a_client_that_stops_in_the_middle_of_a_request_does_not_keep_its_connection(tmp_path: Path) -> None:
+    with serving(tmp_path, "-m", "hashing", "--timeout", "1") as hurried:
+        host = f"Host: 127.0.0.1:{hurried.port}\r\n".encode()
+        assert answered(hurried.port, b"GET / HT") == b""
+        answer = answered(hurried.port, b"POST /embed HTTP/1.1\r\n" + host + b"Content-Length: 100\r\n\r\n{")
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert "traceback" not in hurried.errors.read_text()
+
+
+def test_an_upload_may_be_slow_to_store_and_not_slow_to_come() -> None:
+    pieces = iter([b"x" * 1000, b"y"])
+    stuck = asyncio.Event()
+
+    async def receive() -> dict[str, object]:
+        piece = next(pieces, None)
+        if piece is None:
+            await stuck.wait()
+        return {"type": "http.request", "body": piece, "more_body": True}
+
+    async def ask() -> None:
+        upload = streamed(receive, 0.01)
+        assert [(await upload())["body"] for _ in range(2)] == [b"x" * 1000, b"y"]
+        with pytest.raises(HTTPException, match="slower than 1,000 bytes a second") as refused:
+            await upload()
+        assert refused.value.status_code == 408
+
+    asyncio.run(ask())
+
+
+def test_an_address_that_guesses_tokens_is_refused_and_others_are_not(tmp_path: Path) -> None:
+    flags = ("--token-env", "A", "--proxy", "127.0.0.1")
+    with serving(tmp_path, "-m", "hashing", *flags, A=ADMIN) as proxied:
+
+        def ask(token: str, address: str) -> int:
+            return proxied.ask("GET", "/indexes", authorization=bearer(token), x_forwarded_for=address).status
+
+        found = [ask(f"wrong-{n:012}", "192.0.2.1") for n in range(30)]
+        assert set(found[:10]) == {401}
+        assert 429 in found
+        assert ask(ADMIN, "192.0.2.2") == 200
+        assert proxied.ask("GET", "/healthz").status == 200
+        assert {line["client"] for line in proxied.logged() if line.get("path") == "/indexes"} == {
+            "192.0.2.1",
+            "192.0.2.2",
+        }
 
 
 def test_requests_are_logged_as_json_with_their_id_and_without_their_text(server: Serving) -> None:

@@ -65,6 +65,7 @@ def test_an_example_is_never_read_from_a_file_of_the_server(server: Serving, tmp
     ):
         answer = server.ask("POST", f"/indexes/house/{path}", body)
         assert (answer.status, answer.body["code"]) == (404, 3)
+        assert "no passage or document" in answer.body["detail"]
 
 
 def test_a_change_by_another_process_is_seen_at_the_next_search(server: Serving, home: Path) -> None:

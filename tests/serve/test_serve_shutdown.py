@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import http.client
 import signal
+import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from helpers.served import PATIENCE, free_port
 from helpers.serving import serving
 
 from semsearch import Document, Index
+from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import SemsearchError
 from semsearch.serve.opened import OpenIndexes
 from semsearch.serve.options import ServeOptions
@@ -51,6 +56,16 @@ def test_sigterm_loses_no_acknowledged_write(tmp_path: Path) -> None:
         assert index.verify() == []
 
 
+def test_a_server_whose_encoder_is_not_there_ends_with_the_code_of_the_command_line(tmp_path: Path) -> None:
+    port, errors = free_port(), tmp_path / "stderr"
+    command = [sys.executable, "-m", "semsearch", "--home", str(tmp_path), "serve", "--port", str(port)]
+    with errors.open("wb") as file:
+        ended = subprocess.run([*command, "-m", "no-such-encoder"], stderr=file, timeout=PATIENCE, check=False)
+    assert ended.returncode == 3
+    assert "no encoder is called 'no-such-encoder'" in errors.read_text()
+    assert "Traceback" not in errors.read_text()
+
+
 def closed(index: Index) -> bool:
     try:
         index.search("a")
@@ -63,7 +78,7 @@ def test_the_least_recently_used_index_is_closed_once_nobody_uses_it(tmp_path: P
     for name in "abc":
         with Index.create(name, encoder="hashing", home=tmp_path) as index:
             index.add([Document("x", "y")])
-    opened = OpenIndexes(tmp_path, most=2)
+    opened = OpenIndexes(tmp_path, most=2, encoders=EncoderPool())
     with opened.reading("a") as first:
         with opened.reading("b") as second, opened.reading("c"):
             assert not closed(first)
@@ -73,6 +88,29 @@ def test_the_least_recently_used_index_is_closed_once_nobody_uses_it(tmp_path: P
     with opened.reading("a"):
         assert closed(second)
     opened.close()
+
+
+def test_indexes_stay_few_and_usable_while_many_threads_take_turns_with_them(tmp_path: Path) -> None:
+    names = [f"index{n}" for n in range(6)]
+    for name in names:
+        with Index.create(name, encoder="hashing", home=tmp_path) as index:
+            index.add([Document("x", name)])
+    pool = EncoderPool()
+    opened = OpenIndexes(tmp_path, most=2, encoders=pool)
+    seen: dict[int, Index] = {}
+
+    def use(start: int) -> None:
+        for step in range(40):
+            with opened.reading(names[(start + step) % len(names)]) as index:
+                seen[id(index)] = index
+                assert index.search(index.name)[0].text == index.name
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(use, range(8)))
+    assert sum(not closed(index) for index in seen.values()) == 2
+    assert len(pool) == 1
+    opened.close()
+    assert (sum(not closed(index) for index in seen.values()), len(pool)) == (0, 0)
 
 
 def test_a_write_that_takes_too_long_is_answered_and_goes_on(tmp_path: Path) -> None:

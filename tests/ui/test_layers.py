@@ -17,6 +17,7 @@ SHARED = {
     "semsearch.utils.untrusted.cell",  # and what makes the texts of others harmless
     "semsearch.utils.untrusted.visible",
     *(f"semsearch.utils.web.visitors.{name}" for name in ("HERE", "Visitors", "among", "here")),  # as `serve` does
+    "semsearch.utils.web.until_signal",
 }
 
 

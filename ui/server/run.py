@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import socket
 import sys
 import tempfile
@@ -16,6 +15,7 @@ import uvicorn
 from streamlit.web.bootstrap import load_config_options
 
 from semsearch import MissingExtra, SemsearchError
+from semsearch.utils.web import until_signal
 
 from . import window
 from .gate import Gate
@@ -23,7 +23,6 @@ from .identity import HERE, Identity
 
 TOKEN = "SEMSEARCH_UI_TOKEN"  # in the environment, as other users can read the arguments of a process
 SCRIPT = Path(__file__).resolve().parents[1] / "app.py"
-STARTUP_FAILURE = 3  # uvicorn's exit code; ours means "not found"
 MESSAGE_MB = 64  # the largest message from a browser
 # Streamlit's own defaults listen on every address, show tracebacks and send usage statistics. Files in the current
 # folder (.streamlit/config.toml) could change the rest.
@@ -100,22 +99,8 @@ def serve(gate: Gate, listening: socket.socket) -> int:
         use_colors=False,
         timeout_graceful_shutdown=5,
     )
-    server = uvicorn.Server(config)
-    signal.signal(signal.SIGTERM, _terminated)  # uvicorn raises a signal again once all is closed
-    try:
-        server.run(sockets=[listening])
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
-    except SystemExit as ended:
-        if server.started or ended.code != STARTUP_FAILURE:
-            raise
-        sys.stderr.write("error: Streamlit did not start. The lines above say why.\n")
-        return 1
-    return 0
-
-
-def _terminated(number: int, _: object) -> None:
-    raise SystemExit(128 + number)
+    problem = "error: Streamlit did not start. The lines above say why.\n"
+    return until_signal.run(uvicorn.Server(config), listening, not_started=problem)
 
 
 def _listen(port: int) -> socket.socket:

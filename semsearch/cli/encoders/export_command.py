@@ -15,8 +15,8 @@ from semsearch import export as exporting
 from semsearch.cli.lookup import open_index
 from semsearch.cli.options import ENCODERS, JsonFlag, LayerOption, Options, TemplateOption, TrustFlag, flag, value
 from semsearch.cli.output import console
-from semsearch.encoders import local_models
 from semsearch.errors import NotFound, UsageError
+from semsearch.models import local_models
 from semsearch.models.bundle import Bundle
 from semsearch.settings import DATA
 from semsearch.types import JsonObject

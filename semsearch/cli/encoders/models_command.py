@@ -12,9 +12,8 @@ from semsearch.cli.commands import Command
 from semsearch.cli.lookup import load_encoder, load_reranker
 from semsearch.cli.options import ENCODERS, EncoderOptions, JsonFlag, ModelOption, YesFlag, option_groups
 from semsearch.cli.output import console
-from semsearch.encoders import local_models
 from semsearch.errors import NotFound
-from semsearch.models import hub, model_folders
+from semsearch.models import hub, local_models, model_folders
 from semsearch.models.model_ref import Reference
 from semsearch.prompts import SLOT
 from semsearch.types import JsonObject

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch import settings
-from semsearch.encoders import local_models
 from semsearch.encoders.rerankers import runtimes
 from semsearch.errors import MissingExtra, NotFound, UnknownName, UsageError
 from semsearch.models import bundle as bundles
-from semsearch.models import model_folders
+from semsearch.models import local_models, model_folders
 from semsearch.models.model_ref import HUB, Reference
 from semsearch.models.rerankers import manifest
 from semsearch.utils import plugins

@@ -6,7 +6,6 @@ tokenizer, the longest input, the precision class and the calibration. It is sto
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.errors import Corrupt, NotFound
 from semsearch.models import safetensors_files as weights
-from semsearch.models.bundle import CHECKSUM, ONNX, checksum
+from semsearch.models.bundle import CHECKSUM, DIGITS, ONNX, checksum, verified
 from semsearch.types import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
@@ -78,8 +77,7 @@ class RerankerBundle:
         for key in ("weights_sha256", "tokenizer_sha256", "config_sha256"):
             parts[key] = proven.get(key, getattr(self, key))
         parts["calibration"] = [self.calibration.temperature, self.calibration.offset]
-        canonical = json.dumps(parts, sort_keys=True, ensure_ascii=True)
-        return replace(self, fingerprint=hashlib.sha256(canonical.encode()).hexdigest()[:16])
+        return replace(self, fingerprint=checksum(parts)[:DIGITS])
 
     @property
     def runs_on_onnx(self) -> bool:
@@ -88,17 +86,7 @@ class RerankerBundle:
 
     def path(self, which: str) -> Path:
         """The verified file of `weights` or `tokenizer`. Raises Corrupt if the sha256 differs, NotFound without it."""
-        name = str(getattr(self, which))
-        if Path(name).is_absolute():  # a tokenizer that was converted: it is in the user's cache, under its hash
-            return Path(name)
-        path = self.folder / name
-        try:
-            found = weights.hashed(path) if path.suffix == ONNX else weights.identity(path)
-        except OSError as error:
-            raise NotFound(f"the reranker {self.name} lacks its {which}: {path}.", AGAIN) from error
-        if found != getattr(self, f"{which}_sha256"):
-            raise Corrupt(f"the {which} of reranker {self.name} are not what was written: {path}.", AGAIN)
-        return path
+        return verified(self, which, weights.identity, "reranker", AGAIN)
 
     def files(self) -> list[Path]:
         """The files of a saved reranker beside its manifest."""

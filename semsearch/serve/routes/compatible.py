@@ -7,17 +7,22 @@ as numbers of tokens, which belong to another tokenizer; and the usage counts of
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import ConfigDict, Field
+from starlette.responses import Response
 
 from semsearch.errors import UsageError
 from semsearch.serve.bodies import Body, Text
-from semsearch.serve.routes.texts import numbers
+from semsearch.serve.routes.texts import json_response
 from semsearch.serve.service import ServiceDep
 from semsearch.types import JsonObject, Role
+from semsearch.utils.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
 
 router = APIRouter(prefix="/v1", tags=["as OpenAI has them"])
 reranking = APIRouter(prefix="/v1", tags=["as Cohere and Jina have them"])  # where the server has a reranker
@@ -52,30 +57,26 @@ class RelevanceBody(Body):
 
 
 @router.post("/embeddings")
-async def embeddings(body: EmbeddingsBody, service: ServiceDep) -> JsonObject:
+async def embeddings(body: EmbeddingsBody, service: ServiceDep, request: Request) -> Response:
     """The vectors of texts, each of length 1."""
     texts = [body.input] if isinstance(body.input, str) else body.input
     service.check_batch(texts, "texts")
-
-    def encoded() -> JsonObject:
-        encoder = service.encoder(body.model)
-        if body.dimensions is not None and body.dimensions > encoder.dim:
-            problem = f"{body.model} has {encoder.dim} dimensions, not {body.dimensions}."
-            raise UsageError(problem, f"Ask for {encoder.dim} or fewer.")
-        vectors = encoder.encode(texts, role=body.role, truncate_dim=body.dimensions, normalize_embeddings=True)
-        if body.encoding_format == "float":
-            shown: list[list[float]] | list[str] = numbers(vectors)
-        else:
-            shown = [base64.b64encode(np.asarray(row, "<f4").tobytes()).decode() for row in vectors]
-        tokens = sum(encoder.count_tokens(texts))
-        return {
+    encoder = service.encoder(body.model)
+    if body.dimensions is not None and body.dimensions > encoder.dim:
+        problem = f"{body.model} has {encoder.dim} dimensions, not {body.dimensions}."
+        raise UsageError(problem, f"Ask for {encoder.dim} or fewer.")
+    found = await service.encode(request, encoder, texts, body.role)
+    vectors = found.vectors if body.dimensions is None else unit_rows(found.vectors[:, : body.dimensions])
+    shown = vectors.tolist() if body.encoding_format == "float" else [_base64(row) for row in vectors]
+    tokens = sum(found.tokens)
+    return json_response(
+        {
             "object": "list",
             "data": [{"object": "embedding", "index": at, "embedding": one} for at, one in enumerate(shown)],
             "model": body.model,
             "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
         }
-
-    return await service.read(encoded)
+    )
 
 
 @router.get("/models")
@@ -91,7 +92,7 @@ async def model(model: str, service: ServiceDep) -> JsonObject:
 
 
 @reranking.post("/rerank")
-async def rerank(body: RelevanceBody, service: ServiceDep) -> JsonObject:
+async def rerank(body: RelevanceBody, service: ServiceDep, request: Request) -> JsonObject:
     """The documents in the order of their relevance, the chance in 0 to 1 that they answer the query."""
     service.check_batch(body.documents, "documents")
     texts = [one if isinstance(one, str) else one.text for one in body.documents]
@@ -105,7 +106,11 @@ async def rerank(body: RelevanceBody, service: ServiceDep) -> JsonObject:
             results = [{**one, "document": {"text": texts[at]}} for one, at in zip(results, order, strict=True)]
         return {"object": "list", "model": reranker.name, "results": results}
 
-    return await service.read(judged)
+    return await service.read(judged, request)
+
+
+def _base64(vector: Vectors) -> str:
+    return base64.b64encode(np.asarray(vector, "<f4").tobytes()).decode()
 
 
 def _model(name: str, service: ServiceDep) -> JsonObject:

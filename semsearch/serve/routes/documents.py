@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
+from starlette.exceptions import HTTPException
 
 from semsearch.errors import NotFound, UsageError
 from semsearch.index import Index
@@ -79,9 +80,11 @@ async def upload_documents(name: str, request: Request, service: ServiceDep, cal
             stored += len(batch)
             total = {kind: number + last.document_counts()[kind] for kind, number in total.items()}
             skipped += [asdict(each) for each in last.skipped]
-    except UsageError as error:
+    except (UsageError, Refused) as error:
         error.add(f"{stored:,} documents before it are stored.")
         raise
+    except HTTPException as error:  # a limit of the gate
+        raise Refused(error.status_code, error.detail, f"{stored:,} documents are stored.") from None
     if last is None:
         raise UsageError("the upload has no document.", "Send one JSON object on each line.")
     return {**_report(last), "documents": total, "skipped": skipped}

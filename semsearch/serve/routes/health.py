@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from html import escape
 
 from fastapi import APIRouter, Request
-from starlette.responses import HTMLResponse
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from semsearch.serve.problems import Refused
-from semsearch.serve.service import ServiceDep
+from semsearch.serve.service import CallerDep, ServiceDep, starting
 from semsearch.types import JsonObject
 
 router = APIRouter(tags=["server"])
@@ -33,9 +33,16 @@ async def alive() -> JsonObject:
 async def ready(service: ServiceDep) -> JsonObject:
     """Whether the encoders are loaded and the folder of indexes can be read; 503 if not, and during shutdown."""
     if not service.ready:
-        raise Refused(503, "the server is starting or stopping.", "Ask again.")
+        raise starting()
     await service.read(service.indexes.names)
     return {"status": "ready"}
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+async def metrics(service: ServiceDep, caller: CallerDep) -> Response:
+    """Counters in the text format of Prometheus, with the indexes that the token may know of."""
+    page = await service.read(lambda: service.page_of_metrics(caller))
+    return Response(page, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 @router.get("/docs", include_in_schema=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from semsearch.errors import NotFound
 from semsearch.index import Index
@@ -31,20 +31,20 @@ async def list_indexes(service: ServiceDep, caller: CallerDep) -> JsonObject:
 
 
 @router.post("/indexes/{name}/search")
-async def search(name: str, body: SearchBody, service: ServiceDep, caller: CallerDep) -> JsonObject:
+async def search(name: str, body: SearchBody, service: ServiceDep, caller: CallerDep, request: Request) -> JsonObject:
     """The hits for a query, as `semsearch query --json` prints them; for `queries`, a list of these."""
     queries = body.queries if isinstance(body, ManyQueries) else [body]
     service.check_batch(queries, "queries")
     wanted = [_query(one, service) for one in queries]
-    found = await service.read(lambda: _found(service, caller, name, wanted))
+    found = await service.read(lambda: _found(service, caller, name, wanted), request)
     return {"schema": 1, "queries": found} if isinstance(body, ManyQueries) else found[0]
 
 
 @router.post("/indexes/{name}/similar")
-async def similar(name: str, body: SimilarBody, service: ServiceDep, caller: CallerDep) -> JsonObject:
+async def similar(name: str, body: SimilarBody, service: ServiceDep, caller: CallerDep, request: Request) -> JsonObject:
     """The passages closest to a passage or a document, without its own."""
     query = make_query(Query(like=(body.id,), mode="semantic"), cast(QueryFields, _hit_fields(body)))
-    return (await service.read(lambda: _found(service, caller, name, [query])))[0]
+    return (await service.read(lambda: _found(service, caller, name, [query]), request))[0]
 
 
 def _described(service: Service, name: str) -> JsonObject | None:
@@ -59,8 +59,6 @@ def _described(service: Service, name: str) -> JsonObject | None:
 def _found(service: Service, caller: Caller, name: str, queries: Sequence[Query]) -> list[JsonObject]:
     caller.require_index(name)
     with service.indexes.reading(name) as index:
-        for query in queries:
-            _check_examples(index, query)
         head = _head(index)
         return [results_object(results, head) for results in index.search(queries)]
 
@@ -68,15 +66,6 @@ def _found(service: Service, caller: Caller, name: str, queries: Sequence[Query]
 def _head(index: Index) -> JsonObject:
     encoder = index.info()["spaces"][0]["encoder"]
     return {"index": index.name, "encoder": {key: encoder.get(key) for key in ("name", "fingerprint")}}
-
-
-def _check_examples(index: Index, query: Query) -> None:
-    """Raises NotFound for an example that is no document: the search would read a file of that name."""
-    documents = [one for one in query.like if isinstance(one, str)]
-    known = {one["id"] for one in index.documents(ids=documents)} if documents else set()
-    for document in documents:
-        if document not in known:
-            raise NotFound(f"index {index.name} has no document {document!r}.", "Use the id of a hit.")
 
 
 def _hit_fields(body: HitFields) -> JsonObject:

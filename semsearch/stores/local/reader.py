@@ -20,7 +20,6 @@ from semsearch.stores.local.connection import Connection, Row
 from semsearch.stores.local.full_text import lexical
 from semsearch.stores.local.full_text.matching import containing
 from semsearch.stores.local.full_text.postings import Postings
-from semsearch.stores.local.full_text.segments import Damaged
 from semsearch.stores.local.integrity import verify
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.row_checksums import first_passage_crc, passage_crc
@@ -364,10 +363,7 @@ class LocalReader:
     def lexical(self, text: str, k: int, allowed: Allowed | None = None) -> Lexical:
         with self.snapshot():
             ids = _ids(allowed)
-            try:
-                return lexical.search(self._db.raw, text, k, ids, None if self._db.is_writing else self._postings)
-            except Damaged as error:
-                raise Corrupt(f"{self.location}: {error}", sqlite.REPAIR) from error
+            return lexical.search(self._db.raw, text, k, ids, None if self._db.is_writing else self._postings)
 
     def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
         return lexical.spans(text, query)

@@ -167,13 +167,19 @@ def on_error(undo: Callable[[], object]) -> Iterator[None]:
         raise
 
 
+class Damaged(ValueError):
+    """A row is not what was written: a sentence that does not name the index."""
+
+
 @contextmanager
 def translated(folder: Path) -> Iterator[None]:
-    """Turn every sqlite3.Error inside into an error of ours that names `folder`."""
+    """Turn every sqlite3.Error and Damaged inside into an error of ours that names `folder`."""
     try:
         yield
     except sqlite3.Error as error:
         raise explain(error, folder) from error
+    except Damaged as error:
+        raise Corrupt(f"{folder}: {error}", REPAIR) from error
     except UnicodeDecodeError as error:  # in a name that SQLite quotes in a message, too
         raise Corrupt(f"{folder} is damaged: {error.reason} in a text.", REPAIR) from error
     except UnicodeEncodeError as error:

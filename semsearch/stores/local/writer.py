@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
+from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.stores.local import sqlite
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.full_text import sealing
-from semsearch.stores.local.full_text.segments import Damaged, last_sealed
+from semsearch.stores.local.full_text.segments import last_sealed
 from semsearch.stores.local.location import require_store
 from semsearch.stores.local.reader import BOOKMARK, LocalReader
 from semsearch.stores.local.row_checksums import COLUMNS, passage_crc
@@ -278,11 +278,8 @@ class LocalWriter:
             with self._db.snapshot():
                 if not sealing.is_due(self._db.raw):
                     return
-            try:
-                with self.transaction():
-                    sealing.seal(self._db.raw)
-            except Damaged as error:
-                raise Corrupt(f"{self._db.folder}: {error}", sqlite.REPAIR) from error
+            with self.transaction():
+                sealing.seal(self._db.raw)
 
     def add_cache(self, record: CacheFile) -> CacheFile:
         """Record a finished cache file; the commit switches to it. `record.id` is ignored."""

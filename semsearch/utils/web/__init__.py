@@ -1,1 +1,1 @@
-"""What every server of semsearch asks of a request, whatever framework answers it."""
+"""What every server of semsearch has in common: what it asks of a request, and how it ends."""

@@ -29,15 +29,9 @@ class Runtime(RerankerRuntime):
         self.bundle = manifest.read(folder)
         self._session = onnx.new_session(self.bundle, _device.parse(device))
         self.provider = str(self._session.get_providers()[0])
-        if self.provider == onnx.CUDA:
-            self.device = f"cuda:{self._session.get_provider_options()[onnx.CUDA].get('device_id', '0')}"
-        on_cpu = self.device == "cpu"
-        self.workers = (threads or _device.cores()) if on_cpu else 1
-        self.max_texts, self.max_tokens = onnx.CPU_TEXTS, onnx.CPU_TOKENS
-        if self.bundle.precision == "int8":
-            self.max_texts = 1
-        elif not on_cpu:
-            self.max_texts, self.max_tokens = onnx.GPU_TEXTS, onnx.GPU_TOKENS
+        self.device = onnx.device_of(self._session)
+        self.workers = (threads or _device.cores()) if self.device == "cpu" else 1
+        self.max_texts, self.max_tokens = onnx.batch_limits(self.bundle.precision, self.device)
         self._inputs = INPUTS if self.bundle.segments else INPUTS[:2]
         if {each.name for each in self._session.get_inputs()} != set(self._inputs):
             raise Corrupt(f"the graph of reranker {self.bundle.name} has other inputs than its manifest says.")

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from semsearch.stores.local.sqlite import Damaged
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -29,10 +31,6 @@ WORDS, GRAMS = 0, 1  # kinds of terms: of passages_fts, and runs of one to three
 Row: TypeAlias = tuple[int, bytes, bytes, int]  # segment, places, counts, crc
 Places: TypeAlias = "NDArray[np.int64]"  # of passages among all that are sealed, or in one segment
 Sizes: TypeAlias = "NDArray[np.integer]"
-
-
-class Damaged(ValueError):
-    """A row is not what was written."""
 
 
 @dataclass(frozen=True, slots=True)

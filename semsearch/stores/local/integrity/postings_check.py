@@ -10,9 +10,10 @@ import numpy as np
 
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.full_text.sealing import known
-from semsearch.stores.local.full_text.segments import Damaged, Sealed, decoded, load
+from semsearch.stores.local.full_text.segments import Sealed, decoded, load
 from semsearch.stores.local.full_text.tokens import ROW, Tokens
 from semsearch.stores.local.schema import POSTINGS
+from semsearch.stores.local.sqlite import Damaged
 
 if TYPE_CHECKING:
     from semsearch.stores.local.full_text.segments import Sizes
@@ -24,7 +25,7 @@ _Having: TypeAlias = Mapping[tuple[int, str], tuple["Ids", "Sizes"]]  # kind, te
 
 
 def problems(store: Connection) -> Iterator[str]:
-    """What is wrong with the postings, a sentence each. Raises sqlite3.Error, Damaged, which is a ValueError."""
+    """What is wrong with the postings, a sentence each. Raises sqlite3.Error, Damaged."""
     if store.schema() < POSTINGS:
         return
     sealed = load(store.raw)

@@ -236,7 +236,10 @@ def _full_text(store: Connection, steps: Steps) -> Iterator[str]:
 
 
 def _postings(store: Connection, _: Steps) -> Iterator[str]:
-    yield from postings_check.problems(store)
+    try:
+        yield from postings_check.problems(store)
+    except sqlite.Damaged as error:  # as the other problems, without the folder
+        yield f"postings: {error}"
 
 
 _CHECKS = (_schema, _pages, _references, _documents, _vectors, _checksums, _counters, _records, _full_text, _postings)

@@ -1,0 +1,1 @@
+from .reranker import Reranker as Reranker
