@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from semsearch.serve import problems
 from semsearch.serve.access import Token
 from semsearch.serve.gate import Gate
+from semsearch.serve.openapi import describe
 from semsearch.serve.options import ServeOptions
 from semsearch.serve.rates import Rates
 from semsearch.serve.routes import compatible, documents, health, indexes, texts
@@ -40,6 +41,7 @@ def application(service: Service, tokens: tuple[Token, ...]) -> ASGIApp:
     if service.reranker is not None:
         app.include_router(texts.reranking)
         app.include_router(compatible.reranking)
+    describe(app)
     rates, guesses = Rates(options.rate), Rates(GUESSES, "wrong tokens")
     gate = Gate(app, _visitors(options), tokens, options.max_bytes, options.seconds, rates, guesses, service.metrics)
     if not options.cors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from semsearch.types import Document, Group, JsonObject, Mode, Query, Role
 
@@ -13,6 +13,16 @@ PLAIN = Query()
 ONE, MANY = "one query", "many queries"
 Weighted = str | Annotated[tuple[str, float], Field(strict=False, description="A text and its weight.")]
 Text = Annotated[str, Field(max_length=1_000_000)]
+
+
+def _whole(value: object) -> object:
+    """JSON has one kind of number: 10.0 is 10."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE = BeforeValidator(_whole)  # after the limits, which would be missing in the OpenAPI otherwise
+
+Passage = Annotated[int, WHOLE]
 
 
 class Body(BaseModel):
@@ -24,14 +34,16 @@ class Body(BaseModel):
 class HitFields(Body):
     """The fields of a query that select hits."""
 
-    k: int = Field(10, ge=1, le=MOST_HITS, description="Number of hits.")
+    k: Annotated[int, Field(ge=1, le=MOST_HITS), WHOLE] = Field(10, description="Number of hits.")
     where: str | JsonObject | None = Field(None, description="A filter: text, or a structure (docs/filters.md).")
     values: JsonObject | None = Field(None, description="Values of the names in the text of the filter.")
     path: str | None = Field(None, description="Only documents whose path matches this glob.")
     min_strength: float = Field(0.0, ge=0, le=1)
     group: Group = "document"
     exact: bool = False
-    offset: int = Field(0, ge=0, le=100_000, description="Hits to leave out: the second page of ten has offset 10.")
+    offset: Annotated[int, Field(ge=0, le=100_000), WHOLE] = Field(
+        0, description="Hits to leave out: the second page of ten has offset 10."
+    )
 
 
 class QueryBody(HitFields):
@@ -43,9 +55,9 @@ class QueryBody(HitFields):
     more: Weighted | list[Weighted] = Field([], description="Texts that pull the query towards a meaning.")
     less: Weighted | list[Weighted] = Field([], description="Texts that push it away.")
     must: str | list[str] = Field([], description="Words that a passage has to contain.")
-    like: int | str | list[int | str] = Field([], description="Ids of passages or documents.")
+    like: Passage | str | list[Passage | str] = Field([], description="Ids of passages or documents.")
     rerank: str | None = Field(None, description="The reranker of the server, by its name or as default.")
-    rerank_depth: int = Field(PLAIN.rerank_depth, ge=1, le=MOST_HITS)
+    rerank_depth: Annotated[int, Field(ge=1, le=MOST_HITS), WHOLE] = PLAIN.rerank_depth
     rerank_weight: float = Field(PLAIN.rerank_weight, ge=0, le=1)
 
 
@@ -68,7 +80,7 @@ SearchBody = Annotated[
 class SimilarBody(HitFields):
     """What is to be compared: the id of a passage (a number) or of a document (a text)."""
 
-    id: int | str
+    id: Passage | str
 
 
 class DocumentBody(Body):

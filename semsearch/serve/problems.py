@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+from functools import lru_cache
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
@@ -10,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
+from starlette.routing import compile_path
 from starlette.types import Scope
 
 from semsearch.errors import (
@@ -22,6 +25,7 @@ from semsearch.errors import (
     UsageError,
 )
 from semsearch.serve.bodies import MANY, ONE
+from semsearch.types import JsonObject
 
 log = logging.getLogger(__name__)
 NO_FIELDS = ("body", ONE, MANY)  # where an error is, besides the names of fields
@@ -127,4 +131,21 @@ def _http(request: Request, error: Exception) -> JSONResponse:
         return answer(NotFound("there is no such address.", "GET /docs lists them."), request.scope)
     found = answer(Refused(error.status_code, f"{error.detail}.".replace("..", ".")), request.scope)
     found.headers.update(error.headers or {})
+    if error.status_code == 405:
+        found.headers["allow"] = ", ".join(_methods(request))
     return found
+
+
+def _methods(request: Request) -> list[str]:
+    """The methods that an address has. The router names those of one of its routes."""
+    paths: JsonObject = request.app.openapi()["paths"]
+    fitting = [path for path in paths if _pattern(path).match(request.scope["path"])]
+    fewest = min((path.count("{") for path in fitting), default=0)  # /documents/upload is no document
+    nearest = [path for path in fitting if path.count("{") == fewest]
+    return sorted({method.upper() for path in nearest for method in paths[path]})
+
+
+@lru_cache(64)
+def _pattern(path: str) -> re.Pattern[str]:
+    """What matches the addresses of a path of the OpenAPI, in which ids of documents may have slashes."""
+    return compile_path(re.sub("{(document|model)}", r"{\1:path}", path))[0]

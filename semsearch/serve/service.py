@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from semsearch.encoders.encoder import Encoder
 from semsearch.encoders.pool import EncoderPool
 from semsearch.encoders.rerankers.reranker import Reranker
-from semsearch.errors import SemsearchError, UnknownName
+from semsearch.errors import NotFound, SemsearchError, UnknownName
 from semsearch.index import Index
 from semsearch.serve.access import Caller
 from semsearch.serve.batching import BatchedEncoder, Encoded, batched
@@ -86,7 +86,7 @@ class Service:
     def encoder(self, name: str | None) -> BatchedEncoder:
         """The encoder that is served as `name`, the first one without a name.
 
-        Its texts are encoded together with those of other requests. Raises UnknownName; Refused, 503, during the start.
+        Its texts are encoded together with those of other requests. Raises NotFound; Refused, 503, during the start.
         """
         chosen = self.options.models[0] if name is None else name
         self.check_model(chosen)
@@ -95,17 +95,17 @@ class Service:
         return self._encoders[chosen]
 
     def check_model(self, name: str) -> None:
-        """Raises UnknownName for an encoder that is not served: clients load no models."""
+        """Raises NotFound for an encoder that is not served: clients load no models."""
         if name not in self.options.models:
-            raise UnknownName("model of this server", name, self.options.models)
+            raise not_served("model", name, self.options.models)
 
     def reranker_called(self, name: str) -> Reranker:
-        """The reranker of the server: "default", or by its name. Raises UnknownName: clients load no models."""
+        """The reranker of the server: "default", or by its name. Raises NotFound: clients load no models."""
         known = (
             [] if self.reranker is None else ["default", *dict.fromkeys([self.reranker.name, self.reranker.reference])]
         )
         if self.reranker is None or name not in known:
-            raise UnknownName("reranker of this server", name, known)
+            raise not_served("reranker", name, known)
         return self.reranker
 
     def page_of_metrics(self, caller: Caller) -> bytes:
@@ -155,6 +155,12 @@ class Service:
         most = self.options.max_batch
         if len(items) > most:
             raise Refused(413, f"there are {len(items):,} {what}; {most:,} is the most.", "Send several requests.")
+
+
+def not_served(kind: str, name: str, known: Sequence[str]) -> NotFound:
+    """The error for a model that is not one of the server's, which it names."""
+    unknown = UnknownName(f"{kind} of this server", name, known)
+    return NotFound(unknown.message, unknown.fix)
 
 
 async def _gone(request: Request) -> None:

@@ -119,7 +119,7 @@ def test_pages_of_another_origin_read_answers_only_where_it_is_named(guarded: Se
         ("POST", "/indexes/house/search", b"{", 422, 2),
         ("POST", "/indexes/house/search", {"queries": [{"text": "a"}] * 51}, 413, 2),
         ("POST", "/embed", {"texts": ["a"] * 51}, 413, 2),
-        ("POST", "/embed", {"texts": ["a"], "model": "hf:some/model"}, 400, 2),
+        ("POST", "/embed", {"texts": ["a"], "model": "hf:some/model"}, 404, 3),
         ("POST", "/embed", {"texts": ["a" * 2**20]}, 413, 2),
     ],
 )

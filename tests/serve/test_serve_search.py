@@ -102,4 +102,4 @@ def test_pairs_are_compared_as_sts_json_prints_them(server: Serving, cli: Comman
 def test_without_a_reranker_there_is_no_reranking(server: Serving, tmp_path: Path) -> None:
     assert server.ask("POST", "/rerank", {"query": "a", "passages": ["b"]}).status == 404
     for name in ("default", str(tmp_path)):  # a client cannot have a model loaded
-        assert server.ask("POST", "/indexes/house/search", {"text": "a", "rerank": name}).status == 400
+        assert server.ask("POST", "/indexes/house/search", {"text": "a", "rerank": name}).status == 404

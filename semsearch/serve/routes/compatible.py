@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from semsearch.errors import UsageError
-from semsearch.serve.bodies import Body, Text
+from semsearch.serve.bodies import WHOLE, Body, Text
 from semsearch.serve.routes.texts import json_response
 from semsearch.serve.service import ServiceDep
 from semsearch.types import JsonObject, Role
@@ -34,7 +34,9 @@ class EmbeddingsBody(Body):
     model: str
     input: Text | Annotated[list[Text], Field(min_length=1)]
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: int | None = Field(None, ge=1, description="Leave the first numbers only, scaled to length 1.")
+    dimensions: Annotated[int, Field(ge=1), WHOLE] | None = Field(
+        None, description="Leave the first numbers only, scaled to length 1."
+    )
     user: str | None = Field(None, description="Not used.")
     role: Role = "passage"
 
@@ -52,7 +54,7 @@ class RelevanceBody(Body):
     model: str
     query: Annotated[Text, Field(min_length=1)]
     documents: list[Text | TextDocument] = Field(min_length=1)
-    top_n: int | None = Field(None, ge=1)
+    top_n: Annotated[int, Field(ge=1), WHOLE] | None = None
     return_documents: bool = False
 
 
