@@ -167,12 +167,12 @@ class Distillation:
 
     def run(self) -> None:
         """Train to the last step; a signal stops the run after the current one, and saves it."""
-        with signals.deferred() as stop:
+        with signals.deferred() as stop:  # which takes effect when the block is left
             for line in self._steps():
                 self._note(line)
                 if stop:
                     break
-        self.save()
+            self.save()
 
     def _steps(self) -> Iterator[dict[str, float]]:
         first_rounded = round(self.settings.steps * (1 - self.settings.rounding))

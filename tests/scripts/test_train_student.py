@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,6 +121,13 @@ class Tiny:
         return np.stack([np.sum([self.table[ord(letter) % 256] for letter in text], axis=0) for text in texts])
 
     def run(self, name: str, steps: int, stop: int | None = None) -> Any:
+        made = self.made(name, steps)
+        for _, _ in zip(range((stop or steps) - made.at.step), made._steps(), strict=False):
+            pass
+        made.save()
+        return made
+
+    def made(self, name: str, steps: int, measure: Any = lambda it: {"stsb_dev": 0.0}, **more: Any) -> Any:
         targets, distillation, student = (module(each) for each in ("targets", "distillation", "student"))
         targets.WIDTH = 32
         torch.manual_seed(0)
@@ -127,13 +135,9 @@ class Tiny:
         vectors = targets.Vectors(self.folder / "vectors", {"some": self.encode})
         shards = sorted(self.folder.glob("*.jsonl"))
         target = targets.Target({"some": targets.Part(1, 0)}, vectors.of(shards[0]))
-        settings = distillation.Settings(steps=steps, anchors=4, warmup=2, ema=0.5, learning_rate=1e-3)
+        settings = distillation.Settings(steps=steps, anchors=4, warmup=2, ema=0.5, learning_rate=1e-3, **more)
         order = distillation.Shards(shards, vectors, target, settings)
-        made = distillation.Distillation(learner, order, settings, self.folder / name, lambda it: {"stsb_dev": 0.0})
-        for _, _ in zip(range((stop or steps) - made.at.step), made._steps(), strict=False):
-            pass
-        made.save()
-        return made
+        return distillation.Distillation(learner, order, settings, self.folder / name, measure)
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +152,16 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(tiny: Tiny) -> None:
     assert parts.at.step == 8
     for name, value in whole.student.trained.items():
         torch.testing.assert_close(parts.student.trained[name], value)
+
+
+def test_a_run_that_a_signal_stops_is_saved_at_its_last_step(tiny: Tiny) -> None:
+    def interrupt(student: Any) -> dict[str, float]:
+        signal.raise_signal(signal.SIGINT)
+        return {"stsb_dev": 0.0}
+
+    with pytest.raises(KeyboardInterrupt):
+        tiny.made("signal", 8, interrupt, eval_every=3).run()
+    assert tiny.made("signal", 8).at.step == 3
 
 
 def test_a_saved_student_gives_its_own_vectors(tiny: Tiny, tmp_path: Path) -> None:
