@@ -49,6 +49,7 @@ KINDS = {  # marker -> files that have it; `scripts/test --fast` leaves them out
 }
 FIRST = (  # a worker takes a file at a time: the longest ones first, or one of them is what all wait for in the end
     *(
+        "test_checks",
         "export/test_exporting",
         "docs/",
         "faults/test_kill",

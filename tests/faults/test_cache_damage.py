@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,20 +27,28 @@ from semsearch.vector_index import cache_files
 Damage = Callable[[Path], None]
 
 
-@pytest.fixture(params=["flat", "compressed", "ivf", "exact"])
+@pytest.fixture(scope="module", params=["flat", "compressed", "ivf", "exact"])
 def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def notes(tmp_path: Path, backend: str) -> Iterator[tuple[LocalWriter, Space]]:
-    """Two caches, and passages newer than both."""
-    store, space = new(tmp_path / "notes", 800)
+@pytest.fixture(scope="module")
+def built(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with two caches, and passages newer than both."""
+    store, space = new(tmp_path_factory.mktemp("built") / "notes", 800)
     for turn in range(2):
         rebuild(store, space, backend)
         add(store, space, 100, name=f"more{turn}", seed=turn + 1)
-    yield store, space
     store.close()
+    return store.connection.folder
+
+
+@pytest.fixture
+def notes(tmp_path: Path, built: Path) -> Iterator[tuple[LocalWriter, Space]]:
+    """A copy of it, and its space."""
+    shutil.copytree(built, tmp_path / "notes")
+    with open_writer(tmp_path / "notes") as store:
+        yield store, store.reader.spaces()[0]
 
 
 def flip(path: Path) -> None:
