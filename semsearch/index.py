@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from functools import lru_cache, partial
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -30,13 +30,13 @@ from semsearch.encoders.base import as_encoder
 from semsearch.encoders.lazy import LazyEncoder, load
 from semsearch.encoders.no_encoder import NoEncoder
 from semsearch.encoders.pool import EncoderPool
-from semsearch.encoders.query_cache import QueryCache
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import audit, mining, sampling
+from semsearch.search.current_space import CurrentSpace
 from semsearch.search.query_check import make_query, written
-from semsearch.search.searcher import Searcher, parse_filter
+from semsearch.search.searcher import parse_filter
 from semsearch.search.snippets import Snippet, snippets
 from semsearch.stores import drivers, restored
 from semsearch.stores.other_spaces import KEY as OTHER_SPACES
@@ -67,7 +67,7 @@ from semsearch.utils import plugins
 from semsearch.utils.arguments import several, whole_number
 from semsearch.utils.atomic_write import workplace
 from semsearch.utils.vectors import own_rows
-from semsearch.vector_index import backends, race
+from semsearch.vector_index import backends
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -82,14 +82,6 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 T = TypeVar("T")
-
-
-class _InUse(NamedTuple):
-    """The current space, its encoder, and the searcher of both."""
-
-    space: Space
-    encoder: LazyEncoder
-    searcher: Searcher
 
 
 def _silent(_: Progress) -> None:
@@ -116,71 +108,25 @@ class Index:
         """Use `Index.open` or `Index.create`. `space`: the one to search, whichever is the current one."""
         self.name, self.path = reader.name, reader.location
         self._reader = reader
-        self._wanted, self._owns_encoder = encoder, owns_encoder
-        self._query_cache_size = query_cache_size
-        self._like_files, self._encoders = like_files, encoders
+        self._current = CurrentSpace(
+            reader,
+            encoder,
+            owned=owns_encoder,
+            chosen=space,
+            query_cache_size=query_cache_size,
+            like_files=like_files,
+            encoders=encoders,
+        )
         self._writers: list[IndexWriter] = []  # the one writer, from the first write on
         self._turn = threading.RLock()  # of the threads that write
-        self._following = threading.Lock()
-        self._retired: list[LazyEncoder] = []  # of spaces before; a thread may still use one
-        self._seen_version = reader.version()
-        self._chosen = space
-        self._in_use = self._using(self._space_to_use())
-
-    def _space_to_use(self) -> Space:
-        """The current space, or the chosen one. Raises NotFound."""
-        spaces = self._reader.spaces()
-        found = spaces[0] if self._chosen is None else next((one for one in spaces if one.id == self._chosen), None)
-        if found is None:
-            raise NotFound(f"index {self.name} has no space {self._chosen}.", "See the spaces of info().")
-        return found
-
-    def _using(self, space: Space) -> _InUse:
-        """What a space is searched with."""
-        recipe = self._reader.recipe()
-        references = {one.space.id: one.encoder for one in other_spaces(self._reader)}
-        encoder = LazyEncoder(
-            self.name,
-            space.name,
-            space.fingerprint,
-            space.dim,
-            recorded=references.get(space.id, recipe.get("encoder", "default")),
-            wanted=self._wanted,
-            owned=self._owns_encoder,
-            fetch=not restored.encoder(recipe),
-            pool=self._encoders,
-        )
-        queries = QueryCache(encoder, self._query_cache_size)
-        return _InUse(space, encoder, Searcher(self._reader, space, queries, like_files=self._like_files))
-
-    def _current(self) -> _InUse:
-        """What the current space is searched with: after `reembed`, in any process, another one is."""
-        if self._seen_version != self._reader.version():
-            with self._reader.snapshot(), self._following:
-                space = self._space_to_use()
-                if space.id != self._in_use.space.id:
-                    self._retired.append(self._in_use.encoder)
-                    self._in_use = self._using(space)
-                self._seen_version = self._reader.version()
-        return self._in_use
 
     @property
     def _space(self) -> Space:
-        return self._current().space
+        return self._current.now().space
 
     @property
     def _encoder(self) -> LazyEncoder:
-        return self._current().encoder
-
-    def _searched(self, search: Callable[[Searcher], T]) -> T:
-        """The answer in the current space; again in the next, if the index has switched while a query was encoded."""
-        while True:
-            used = self._current()
-            try:
-                return search(used.searcher)
-            except NotFound:
-                if self._current() is used:
-                    raise
+        return self._current.now().encoder
 
     # ---- creating and opening
 
@@ -415,8 +361,7 @@ class Index:
         self._reader.close()
         for writer in self._writers:  # last: it folds the log into the file
             writer.close()
-        for encoder in (*self._retired, self._in_use.encoder):
-            encoder.close()
+        self._current.close()
 
     def __enter__(self) -> Self:
         return self
@@ -458,13 +403,13 @@ class Index:
         if isinstance(query, (str, Query)):
             own = None if vector is None else own_rows(vector, 1, self._space.dim)
             one = make_query(query, fields)
-            return self._searched(lambda searcher: searcher.search(one, own))
+            return self._current.searched(lambda searcher: searcher.search(one, own))
         if vector is not None:
             raise UsageError("a vector belongs to one query.", "Search for each query by itself.")
         if not isinstance(query, Iterable):
             raise UsageError(f"a query is a text or a Query, not {query!r}.", 'For example: search("how do I …").')
         several_queries = [make_query(one, fields) for one in query]
-        return self._searched(lambda searcher: searcher.search_all(several_queries))
+        return self._current.searched(lambda searcher: searcher.search_all(several_queries))
 
     async def asearch(
         self, query: str | Query = "", *, vector: ArrayLike | None = None, **fields: Unpack[QueryFields]
@@ -486,7 +431,7 @@ class Index:
 
     def snippets(self, results: Results) -> list[Snippet]:
         """For each hit its sentence closest to the query, and the words that match."""
-        return snippets(results, self._reader, self._current().searcher.queries)
+        return snippets(results, self._reader, self._current.now().searcher.queries)
 
     def snippet(self, hit: Hit, query: Query) -> Snippet:
         """The sentence of `hit` closest to the query, and the words that match."""
@@ -985,10 +930,8 @@ class Index:
                 if owned:
                     model.close()
                 raise
-            self._wanted, self._owns_encoder = model, owned
-            self._retired.append(self._in_use.encoder)
-            self._in_use = self._using(self._reader.spaces()[0])
-            self._writers[0] = writer.using(self._in_use.space, self._in_use.encoder)
+            used = self._current.switch(model, owned=owned)
+            self._writers[0] = writer.using(used.space, used.encoder)
             return report
 
     async def areembed(self, encoder: EncoderLike | str | None = None, *, keep_old: bool = False) -> ReembedReport:
@@ -1012,31 +955,12 @@ class Index:
         """
         whole_number("sample", sample)
         whole_number("k", k)
-        reader, space = self._reader, self._space.id
-        with reader.snapshot():
-            ids, queries = audit.sampled(reader, self._space, reader.vector_ids(space), sample)
-            trial = race.Trial(
-                self._space.dim,
-                reader.counts()["vectors"][space],
-                partial(reader.vectors, space),
-                lambda wanted: reader.vectors(space, ids=wanted),
-                ids,
-                queries,
-                k,
-            )
-            found = race.race(trial, progress) if len(ids) else []
-        fastest = race.fastest(found, recall)
-        if keep and fastest:
+        found = audit.race_of_backends(self._reader, self._space, sample, k, recall, progress)
+        kept = bool(keep and found["fastest"])
+        if kept:
             with self._turn:
-                self._writer(needs_encoder=False).keep(fastest)
-        return {
-            "vectors": trial.count,
-            "queries": len(ids),
-            "k": k,
-            "backends": [asdict(one) for one in found],
-            "fastest": fastest,
-            "kept": bool(keep and fastest),
-        }
+                self._writer(needs_encoder=False).keep(found["fastest"])
+        return {**found, "kept": kept}
 
     def trust(self) -> None:
         """Follow the folders that the dump of this index named, and allow the download of its encoder. Raises Locked.
@@ -1051,14 +975,14 @@ class Index:
         """The writer; the first call takes the lock. Raises Locked, and EncoderMismatch before anything is written."""
         if dry_run:
             return _index_writer(DryRunWriter(self._reader), self._space, self._encoder)
-        if self._chosen is not None:
+        if self._current.chosen is not None:
             raise UsageError(f"index {self.name} is open over one of its spaces, for reading.", "Open it by its name.")
         if not self._writers:
             self._reader.version()  # raises where the index is closed
             if needs_encoder:
                 _ = self._encoder.model
             store = drivers.find(self.path).open_writer(self.path)
-            used = self._current()  # from now on, no other process can switch to another space
+            used = self._current.now()  # from now on, no other process can switch to another space
             self._writers.append(_index_writer(store, used.space, used.encoder))
         return self._writers[0]
 

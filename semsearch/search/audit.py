@@ -1,7 +1,8 @@
 """Audit of an index: recall and speed of its searches against exact search, and what has gone stale or astray.
 
 The queries are stored vectors, each without itself. They are searched among all passages, and among random subsets of
-the sizes that filters leave. A sample is encoded again: `drift` says whether the encoder still gives those vectors.
+the sizes that filters leave. A sample is encoded again: `drift` says whether the encoder still gives those vectors. The
+same queries are asked in a race of all vector indexes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +22,7 @@ from semsearch.search.sampling import smallest_hashes
 from semsearch.stores.protocol import Dense, StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import EncoderProtocol, JsonObject
+from semsearch.vector_index import race
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +45,7 @@ def audit(
     """The result of `Index.audit`. `encoder`: None leaves out what needs one. `context`: as in the recipe."""
     with reader.snapshot():
         everything = reader.vector_ids(space.id)
-        ids, queries = sampled(reader, space, everything, sample)
+        ids, queries = _sampled(reader, space, everything, sample)
         found, nearest = _recall(reader, space, everything, ids, queries, k)
         again = np.isin(ids, smallest_hashes(ids, ENCODED))  # of all ages
         return {
@@ -54,7 +58,32 @@ def audit(
         }
 
 
-def sampled(reader: StoreReader, space: Space, everything: Ids, sample: int) -> tuple[Ids, Vectors]:
+def race_of_backends(
+    reader: StoreReader, space: Space, sample: int, k: int, recall: float, progress: Callable[[str], None]
+) -> JsonObject:
+    """The result of `Index.bench`, but for `kept`."""
+    with reader.snapshot():
+        ids, queries = _sampled(reader, space, reader.vector_ids(space.id), sample)
+        trial = race.Trial(
+            space.dim,
+            reader.counts()["vectors"][space.id],
+            partial(reader.vectors, space.id),
+            lambda wanted: reader.vectors(space.id, ids=wanted),
+            ids,
+            queries,
+            k,
+        )
+        found = race.race(trial, progress) if len(ids) else []
+    return {
+        "vectors": trial.count,
+        "queries": len(ids),
+        "k": k,
+        "backends": [asdict(one) for one in found],
+        "fastest": race.fastest(found, recall),
+    }
+
+
+def _sampled(reader: StoreReader, space: Space, everything: Ids, sample: int) -> tuple[Ids, Vectors]:
     """ids (m,), ascending, and vectors (m, d) of up to `sample` stored vectors."""
     chosen = smallest_hashes(everything, sample)
     rows = [vectors for _, vectors in reader.vectors(space.id, ids=chosen)]

@@ -223,7 +223,7 @@ def test_a_query_that_is_encoded_during_the_switch_is_answered(folder: Path, mon
 
         monkeypatch.setattr("semsearch.encoders.lazy.load", lambda _: NARROW)
         with Index.open(folder) as reader:
-            reader._in_use.encoder._model = Switching()  # the old one, which is already loaded
+            reader._current.now().encoder._model = Switching()  # the old one, which is already loaded
             found = reader.search("engine number 7", mode="semantic")
     assert isinstance(found, Results)
     assert found[0].document == "d7"

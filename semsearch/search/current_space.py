@@ -1,0 +1,118 @@
+"""The space that an index is searched in, with its encoder and its searcher; after `reembed` it is another one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from semsearch.encoders.lazy import LazyEncoder
+from semsearch.encoders.pool import EncoderPool
+from semsearch.encoders.query_cache import QueryCache
+from semsearch.errors import NotFound
+from semsearch.search.searcher import Searcher
+from semsearch.stores import restored
+from semsearch.stores.other_spaces import other_spaces
+from semsearch.stores.protocol import StoreReader
+from semsearch.stores.records import Space
+from semsearch.types import EncoderLike
+
+T = TypeVar("T")
+
+
+class InUse(NamedTuple):
+    """A space, its encoder, and the searcher of both."""
+
+    space: Space
+    encoder: LazyEncoder
+    searcher: Searcher
+
+
+class CurrentSpace:
+    """Follows the store from space to space, or stays with the `chosen` one. Threads may share it.
+
+    wanted: the encoder of the caller, None for the one on record; owned: it was loaded for the index, which closes it.
+    encoders: a pool from which loaded ones are borrowed. `query_cache_size` and `like_files` are as for `Index.open`.
+    """
+
+    def __init__(
+        self,
+        reader: StoreReader,
+        wanted: EncoderLike | str | None,
+        *,
+        owned: bool,
+        chosen: int | None,
+        query_cache_size: int,
+        like_files: bool,
+        encoders: EncoderPool | None,
+    ) -> None:
+        self.chosen = chosen
+        self._reader = reader
+        self._wanted, self._owned = wanted, owned
+        self._query_cache_size = query_cache_size
+        self._like_files, self._encoders = like_files, encoders
+        self._following = threading.Lock()
+        self._retired: list[LazyEncoder] = []  # of spaces before; a thread may still use one
+        self._seen_version = reader.version()
+        self._in_use = self._using(self._space())
+
+    def now(self) -> InUse:
+        """What the current space is searched with: after `reembed`, in any process, another one is."""
+        if self._seen_version != self._reader.version():
+            with self._reader.snapshot(), self._following:
+                space = self._space()
+                if space.id != self._in_use.space.id:
+                    self._use(space)
+                self._seen_version = self._reader.version()
+        return self._in_use
+
+    def searched(self, search: Callable[[Searcher], T]) -> T:
+        """The answer in the current space; again in the next, if the index has switched while a query was encoded."""
+        while True:
+            used = self.now()
+            try:
+                return search(used.searcher)
+            except NotFound:
+                if self.now() is used:
+                    raise
+
+    def switch(self, encoder: EncoderLike, *, owned: bool) -> InUse:
+        """Use the store's current space, which is of this encoder, from now on."""
+        self._wanted, self._owned = encoder, owned
+        return self._use(self._reader.spaces()[0])
+
+    def close(self) -> None:
+        """Close the encoders that were loaded here."""
+        for encoder in (*self._retired, self._in_use.encoder):
+            encoder.close()
+
+    def _space(self) -> Space:
+        """The current space, or the chosen one. Raises NotFound."""
+        spaces = self._reader.spaces()
+        found = spaces[0] if self.chosen is None else next((one for one in spaces if one.id == self.chosen), None)
+        if found is None:
+            raise NotFound(f"index {self._reader.name} has no space {self.chosen}.", "See the spaces of info().")
+        return found
+
+    def _use(self, space: Space) -> InUse:
+        self._retired.append(self._in_use.encoder)
+        self._in_use = self._using(space)
+        return self._in_use
+
+    def _using(self, space: Space) -> InUse:
+        """What a space is searched with."""
+        recipe = self._reader.recipe()
+        references = {one.space.id: one.encoder for one in other_spaces(self._reader)}
+        encoder = LazyEncoder(
+            self._reader.name,
+            space.name,
+            space.fingerprint,
+            space.dim,
+            recorded=references.get(space.id, recipe.get("encoder", "default")),
+            wanted=self._wanted,
+            owned=self._owned,
+            fetch=not restored.encoder(recipe),
+            pool=self._encoders,
+        )
+        queries = QueryCache(encoder, self._query_cache_size)
+        return InUse(space, encoder, Searcher(self._reader, space, queries, like_files=self._like_files))
