@@ -32,6 +32,7 @@ TYPES = {
     "semsearch.evaluation.retrieval": ("Search", "Qrels", "Grades"),
     "semsearch.evaluation.papers.fill_mask": ("Word",),
     "semsearch.evaluation.templates.greedy_search": ("Candidate",),
+    "semsearch.evaluation.templates.judging": ("Judgement",),
     "semsearch.evaluation.templates.grids": ("TemplateGrid",),
     "semsearch.models.bundle": ("Bundle",),
     "semsearch.models.rerankers.manifest": ("RerankerBundle", "Calibration"),

@@ -170,6 +170,35 @@ def test_the_best_template_is_written_and_can_be_used(
     assert cli.ok("sts", "a man", "a kid", "-m", f"{bert}#{out}", "--device", "cpu").out
 
 
+def test_search_without_labels_ranks_by_alignment_and_uniformity(cli: CommandLine, bert: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    texts, out = tmp_path / "texts.txt", tmp_path / "best.toml"
+    texts.write_text("a man plays\nthe cat is here\n\na kid said\nthe dog is a man\nguitar\n", encoding="utf-8")
+    asked = ("templates", "search", "-m", bert, "--texts", texts, "--device", "cpu", "--seeds", "0,1", "--full")
+    lists = ("--prefixes", "[X]", "--prefixes", '"[X]"', "--relations", "means", "--endings", ".")
+    found = cli.ok(*asked, *lists, "-o", out, "--json").json
+    scores = [-(one["alignment"] + one["uniformity"]) for one in found["candidates"]]
+    assert (found["texts"], found["seeds"], len(scores)) == (5, [0, 1], 2) and scores == sorted(scores, reverse=True)
+    for one, score in zip(found["candidates"], scores, strict=True):
+        assert sum(one["by_seed"]) / 2 == pytest.approx(score, abs=1e-3)
+    assert "alignment" in cli.ok(*asked, *lists).lines[0]
+    assert resolve(str(out)).text["query"] == found["best"]
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ((), "there are no pairs"),
+        (("--texts", "t.txt", "--data", "p.tsv"), "both passed"),
+        (("--texts", "test.txt"), "test set"),
+        (("--data", "p.tsv", "--seeds", "one"), "no list of seeds"),
+    ],
+)
+def test_what_a_search_is_judged_by_is_checked(cli: CommandLine, bert: Path, told: tuple[str, ...], said: str) -> None:
+    ran = cli("templates", "search", "-m", bert, *told)
+    assert ran.code == 2 and said in ran.err
+
+
 def test_templates_with_other_masks_than_the_method_reads_are_refused(
     cli: CommandLine, bert: Path, pairs: Path
 ) -> None:

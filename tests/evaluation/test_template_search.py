@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from semsearch.errors import UsageError
 from semsearch.evaluation.sts_benchmarks import Subset
-from semsearch.evaluation.templates.greedy_search import Score, scorer, search, thinned
+from semsearch.evaluation.templates.greedy_search import search, thinned
 from semsearch.evaluation.templates.grids import GRIDS, TABLE_4, TemplateGrid
+from semsearch.evaluation.templates.judging import Judge, Judgement, Reader, on_pairs, without_a_word, without_labels
+from semsearch.prompts import Prompt, parse
 from semsearch.prompts.library import find, resolve
 from semsearch.prompts.linter import lint
 
 POINTS = {"means": 30, "is": 20, "This [X]": 5, '"[X]"': 7, "!": 2, "?": 1}
 
 
-def by_points(tried: list[str]) -> Score:
-    """A score to which each piece adds its own."""
+def by_points(tried: list[str]) -> Judge:
+    """A judge for whom each piece adds its own points."""
 
-    def score(text: str) -> float:
+    def judge(text: str) -> Judgement:
         tried.append(text)
-        return float(sum(points for piece, points in POINTS.items() if piece in text))
+        return Judgement(float(sum(points for piece, points in POINTS.items() if piece in text)))
 
-    return score
+    return judge
 
 
 def test_relation_then_prefix_then_ending_each_the_best_of_its_list() -> None:
@@ -52,7 +56,7 @@ def test_the_full_grid_is_every_template_best_first() -> None:
 
 
 def test_a_template_whose_cosines_are_all_equal_ranks_last() -> None:
-    ranked = search(TABLE_4, lambda text: math.nan if "means" in text else -1.0)
+    ranked = search(TABLE_4, lambda text: Judgement(math.nan if "means" in text else -1.0))
     assert math.isnan(ranked[-1].spearman) and ranked[0].spearman == -1.0
 
 
@@ -89,10 +93,10 @@ def test_a_score_equals_that_of_an_encoder_loaded_with_the_template(golden: Path
     pairs = (("a man is playing", "a man plays"), ("a cat", "the dog said"), ("guitar", "a kid is here"), ("a", "b"))
     gold = (5.0, 1.0, 2.0, 0.5)
     engine, _ = factory.open_backend(Reference(str(folder), template=texts[0]), device="cpu")
-    score = scorer(engine, resolve(texts[0]), Subset(pairs, gold))
+    judge = on_pairs(Reader(engine, resolve(texts[0])), Subset(pairs, gold))
     for text in texts:
         alone = sts(pairs, Encoder.load(folder, template=text, device="cpu"), gold).spearman
-        assert score(text) == pytest.approx(alone)
+        assert judge(text).score == pytest.approx(alone)
 
 
 def test_search_templates_scores_the_grid_and_can_be_stopped(golden: Path) -> None:
@@ -110,12 +114,12 @@ def test_search_templates_scores_the_grid_and_can_be_stopped(golden: Path) -> No
     assert template_grid(folder) == TABLE_4
     text = next(grid.all())
     engine, _ = factory.open_backend(Reference(folder, template=text), device="cpu")
-    score = scorer(engine, resolve(text), Subset(pairs, gold))
+    judge = on_pairs(Reader(engine, resolve(text)), Subset(pairs, gold))
     told: list[Progress] = []
     found = search_templates(folder, pairs, gold, lists=lists, full=True, progress=told.append, window=3)
     assert {one.text for one in found} == set(grid.all())
     for one in found:
-        assert one.spearman == pytest.approx(score(one.text))
+        assert one.spearman == pytest.approx(judge(one.text).spearman)
     assert [one.done for one in told] == sorted({one.done for one in told})
     assert {one.total for one in told} == {4 * 8} and len(told) == 4 * 3
 
@@ -135,3 +139,68 @@ def test_a_model_with_its_template_built_in_is_not_searched() -> None:
         search_templates("cot-minilm", [("a", "b"), ("c", "d")], [1, 2])
     with pytest.raises(UsageError, match="1 pairs"):
         search_templates("default", [("a", "b")], [1])
+
+
+class Table:
+    """A backend whose vectors depend on the template and the text alone."""
+
+    def __init__(self, vectors: dict[str, dict[str, list[float]]]) -> None:
+        self.vectors, self.embedded = vectors, 0
+
+    def embed(self, texts: list[str], prompt: Prompt) -> Any:
+        self.embedded += len(texts)
+        kind = "spread" if "spread" in prompt.after else "narrow"
+        return np.array([self.vectors[kind].get(text) or self.vectors[kind][text.split()[-1]] for text in texts])
+
+
+TEXTS = [f"the {word} lies by {word}" for word in ("sea", "hill", "town", "wood", "lake", "road")]
+
+
+def tabled() -> tuple[Table, Reader]:
+    """Texts that end in the same word have one vector: far apart in one template, close together in the other."""
+    words = [text.split()[-1] for text in TEXTS]
+    spread = {word: np.eye(6)[at].tolist() for at, word in enumerate(words)}
+    narrow = {word: (np.ones(6) + 0.01 * np.eye(6)[at]).tolist() for at, word in enumerate(words)}
+    table = Table({kind: {**each, "by": [1.0] * 6} for kind, each in (("spread", spread), ("narrow", narrow))})
+    return table, Reader(cast(Any, table), resolve("[X] ."))
+
+
+def test_without_labels_the_template_that_spreads_texts_and_keeps_their_copies_close_is_best() -> None:
+    from semsearch.evaluation.geometry import alignment, uniformity, unit
+
+    table, reader = tabled()
+    judge = without_labels(reader, TEXTS)
+    spread, narrow = judge("[X] spread"), judge("[X] narrow")
+    assert spread.score > narrow.score and math.isnan(spread.spearman) and spread.by_seed == ()
+    prompt = parse("[X] spread")
+    rows, others = (unit(table.embed(each, prompt)) for each in (TEXTS, [without_a_word(text) for text in TEXTS]))
+    assert spread.alignment == pytest.approx(alignment(rows, others))
+    assert spread.uniformity == pytest.approx(uniformity(rows))
+    assert spread.score == pytest.approx(-(spread.alignment + spread.uniformity))
+
+
+def test_each_seed_draws_other_texts_and_the_score_is_their_mean() -> None:
+    _, reader = tabled()
+    judged = without_labels(reader, TEXTS, (0, 1, 2))("[X] spread")
+    assert len(judged.by_seed) == 3 and judged.score == pytest.approx(sum(judged.by_seed) / 3)
+    assert judged == without_labels(reader, TEXTS, (0, 1, 2))("[X] spread")
+    with pytest.raises(UsageError, match="3 different texts"):
+        without_labels(reader, [*TEXTS[:3], TEXTS[0]])
+
+
+def test_each_seed_draws_half_of_the_pairs_and_embeds_them_once() -> None:
+    table, reader = tabled()
+    pairs = tuple((one, other) for at, one in enumerate(TEXTS) for other in TEXTS[at:])
+    gold = tuple(float(one == other) * 5 + at / 100 for at, (one, other) in enumerate(pairs))
+    judged = on_pairs(reader, Subset(pairs, gold), (3, 4))("[X] spread")
+    assert table.embedded == len(TEXTS)
+    assert len(judged.by_seed) == 2 and judged.spearman == pytest.approx(sum(judged.by_seed) / 2)
+    assert judged.deviation == pytest.approx(abs(judged.by_seed[0] - judged.by_seed[1]) / 2**0.5)
+
+
+def test_a_word_less_is_one_word_less_and_never_none() -> None:
+    assert without_a_word("kettle", 3) == "kettle"
+    for seed in range(5):
+        left = without_a_word("a man plays the guitar", seed).split()
+        assert len(left) == 4 and set(left) < {"a", "man", "plays", "the", "guitar"}
+    assert len({without_a_word("a man plays the guitar", seed) for seed in range(9)}) > 1

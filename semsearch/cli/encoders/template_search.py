@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from semsearch import settings
-from semsearch.cli.input_files import read_lines, read_pairs
+from semsearch.cli.input_files import read_lines, read_pairs, read_texts
 from semsearch.cli.lookup import check_split
 from semsearch.cli.options import (
     DeviceOption,
@@ -50,8 +50,14 @@ def search(
     prefixes: Annotated[list[str] | None, value("P", f"Text around [X]: {PARTS}")] = None,
     relations: Annotated[list[str] | None, value("R", f"Text between [X] and [MASK]: {PARTS}")] = None,
     endings: Annotated[list[str] | None, value("E", f"End of the template: {PARTS}")] = None,
+    texts: Annotated[
+        str | None, value("FILE", "Judge without labels, by texts in place of --data: one per line; - reads stdin.")
+    ] = None,
+    seeds: Annotated[
+        str, value("0,1,2", "Each seed draws half of the pairs or texts; templates are ranked by the mean.")
+    ] = "",
     full: Annotated[bool, flag("--full", "Score all combinations, instead of one part after the other.")] = False,
-    max_samples: Annotated[int | None, value("N", "Score on N pairs, evenly spread over the file.", min=2)] = None,
+    max_samples: Annotated[int | None, value("N", "Use N pairs or texts, evenly spread over the file.", min=2)] = None,
     template: TemplateOption = None,
     dtype: DtypeOption = None,
     layer: LayerOption = None,
@@ -65,14 +71,15 @@ def search(
 
     The search is greedy: first the relation, then the prefix, then the ending, each the best of its list. The default
     lists are those of the paper. --template, or MODEL#TEMPLATE, sets method, options and rules. Use a validation set.
+
+    With --texts no scores are needed: the sum of alignment and uniformity ranks, lowest first, where a text and the
+    same text without one word count as similar.
     """
     from semsearch.encoders import factory  # numpy, which `templates list` does without
-    from semsearch.evaluation.templates import greedy_search, grids  # numpy, which `templates list` does without
+    from semsearch.evaluation.templates import greedy_search, grids, judging  # numpy, as above
 
-    if data is None:
-        raise UsageError("there are no pairs to score templates on.", "Pass --data FILE, for example sts-dev.csv.")
-    subset = _subset(data, yes=yes)
-    subset = subset if max_samples is None else greedy_search.thinned(subset, max_samples)
+    drawn = _numbers(seeds)
+    sample = _sample(data, texts, max_samples, yes=yes)
     chosen = settings.load({"model": model, "device": device, "home": ctx.obj.home})
     reference = grids.searchable(chosen.model)
     reference = reference.with_(template=template, dtype=dtype, layer=layer)
@@ -82,22 +89,59 @@ def search(
     started = time.perf_counter()
     engine, lasting = factory.open_backend(reference, device=chosen.device, threads=chosen.threads, trust=trust)
     with sync_progress(ctx.obj, "searching templates") as step:
-        score = greedy_search.scorer(engine, base, subset)
+        reader = judging.Reader(engine, base)
+        labelled = not isinstance(sample, list)
+        judge = (
+            judging.without_labels(reader, sample, drawn)
+            if isinstance(sample, list)
+            else judging.on_pairs(reader, sample, drawn)
+        )
+        size = len(sample) if isinstance(sample, list) else 2 * len(sample.pairs)
 
         def report(done: int, total: int, text: str) -> None:
-            step(Progress(done, total, "templates", text, 2 * len(subset.pairs) * done))
+            step(Progress(done, total, "templates", text, size * done))
 
-        ranked = greedy_search.search(grid, score, full=full, report=report)
+        ranked = greedy_search.search(grid, judge, full=full, report=report)
     found = {
         "model": str(lasting).partition("#")[0],
         "method": base.method,
-        "pairs": len(subset.pairs),
+        **({"pairs": size // 2} if labelled else {"texts": size}),
+        **({"seeds": drawn} if drawn else {}),
         "took_s": round(time.perf_counter() - started, 3),
     }
-    _print_ranked(ranked, found, as_json)
+    _print_ranked(ranked, found, as_json, labelled=labelled)
     if output is not None:
-        where = f"{found['pairs']} pairs, the best of a search with {engine.name.partition('#')[0]}"
-        _write(ranked[0], base, where, output)
+        of = f"{size // 2} pairs" if labelled else f"{size} texts without labels"
+        _write(ranked[0], base, f"{of}, the best of a search with {engine.name.partition('#')[0]}", output)
+
+
+def _sample(data: Path | None, texts: str | None, most: int | None, *, yes: bool) -> Subset | list[str]:
+    """The scored pairs of --data or the texts of --texts, thinned to `most`. Raises UsageError without or with both."""
+    from semsearch.evaluation.templates import greedy_search  # numpy, as above
+
+    if (data is None) == (texts is None):
+        problem = (
+            "there are no pairs to score templates on." if data is None else "--data and --texts were both passed."
+        )
+        raise UsageError(problem, "Pass --data FILE, for example sts-dev.csv; or --texts FILE, without scores.")
+    if data is not None:
+        subset = _subset(data, yes=yes)
+        return subset if most is None else greedy_search.thinned(subset, most)
+    if texts != "-":
+        check_split(Path(str(texts)), "a template", yes=yes)
+    lines = list(dict.fromkeys(line for line in read_texts(str(texts)) if line.strip()))
+    return lines if most is None else [lines[at] for at in greedy_search.spread(len(lines), most)]
+
+
+def _numbers(text: str) -> list[int]:
+    """Seeds, separated by commas. Raises UsageError."""
+    try:
+        found = [int(part) for part in text.split(",")] if text else []
+    except ValueError:
+        found = [-1]
+    if any(seed < 0 for seed in found):
+        raise UsageError(f"{text!r} is no list of seeds.", "Write numbers from 0, such as 0,1,2.")
+    return list(dict.fromkeys(found))
 
 
 def _subset(data: Path, *, yes: bool) -> Subset:
@@ -143,24 +187,41 @@ def _texts(values: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _print_ranked(ranked: Sequence[Candidate], found: JsonObject, as_json: bool) -> None:
-    best, candidates, rows = ranked[0].text, [], []
+def _print_ranked(ranked: Sequence[Candidate], found: JsonObject, as_json: bool, *, labelled: bool) -> None:
+    best, candidates = ranked[0].text, []
+    measures = ("spearman",) if labelled else ("alignment", "uniformity")
+    seeded = bool(ranked[0].judgement.by_seed)
+    heads = ("rank", *measures, *(("deviation",) if seeded else ()), "stage", "template")
+    rows = []
     for rank, one in enumerate(ranked, 1):
-        spearman = None if math.isnan(one.spearman) else round(one.spearman, 4)
-        candidates.append({"rank": rank, "spearman": spearman, "stage": one.stage, "template": one.text})
-        rows.append([str(rank), "-" if spearman is None else f"{one.spearman:.2f}", one.stage, shorten(one.text)])
+        figures = {name: _finite(getattr(one.judgement, name)) for name in measures}
+        if seeded:
+            figures["deviation"] = _finite(one.judgement.deviation)
+        by_seed = {"by_seed": [_finite(score) for score in one.judgement.by_seed]} if seeded else {}
+        candidates.append({"rank": rank, **figures, **by_seed, "stage": one.stage, "template": one.text})
+        digits = 2 if labelled else 4
+        shown = ("-" if figure is None else f"{figure:.{digits}f}" for figure in figures.values())
+        rows.append([str(rank), *shown, one.stage, shorten(one.text)])
 
     def show() -> None:
-        console.table(rows, ("rank", "spearman", "stage", "template"))
+        console.table(rows, heads)
         console.out(f"\n--template {shlex.quote(console.safe(best))}")
 
     console.result({**found, "best": best, "candidates": candidates}, show, as_json=as_json)
 
 
+def _finite(figure: float) -> float | None:
+    return None if math.isnan(figure) else round(figure, 4)
+
+
 def _write(best: Candidate, base: Template, where: str, output: Path) -> None:
     """Write the best template to a file, with its origin."""
     text: dict[Role, str] = {"query": best.text, "passage": best.text}
-    description = f"Spearman {best.spearman:.2f} on {where}"
+    judged = best.judgement
+    score = f"Spearman {judged.spearman:.2f}"
+    if math.isnan(judged.spearman):
+        score = f"Alignment {judged.alignment:.4f} and uniformity {judged.uniformity:.4f}"
+    description = f"{score} on {where}"
     found = replace(base, text=text, description=description, source="", note="")
     output.write_text(library.to_toml(found), encoding="utf-8")
     console.note(f"wrote {output}")

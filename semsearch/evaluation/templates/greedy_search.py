@@ -1,4 +1,4 @@
-"""Greedy template search: Spearman on sentence pairs for each of a grid of prefixes, relations and endings.
+"""Greedy template search: the score of each of a grid of prefixes, relations and endings.
 
 Source: Jiang et al. 2022, PromptBERT, https://arxiv.org/abs/2201.04337, section 4.2: first the tokens that relate [X]
 to [MASK], then those around [X]. Endings come third: Zhang et al. 2024, https://arxiv.org/abs/2404.03921, table 1.
@@ -12,39 +12,45 @@ from dataclasses import dataclass
 from typing import Literal
 
 from semsearch.encoders import factory
-from semsearch.encoders.base import EncoderBackend
 from semsearch.errors import UsageError
-from semsearch.evaluation.encoding_windows import WINDOW, OnProgress, in_windows
-from semsearch.evaluation.sts import Pair, pair_cosines, spearman
+from semsearch.evaluation.encoding_windows import WINDOW, OnProgress
+from semsearch.evaluation.sts import Pair
 from semsearch.evaluation.sts_benchmarks import Subset
+from semsearch.evaluation.templates import judging
 from semsearch.evaluation.templates.grids import Lists, TemplateGrid, grid_of, searchable
-from semsearch.prompts import parse
-from semsearch.prompts.library import Template
+from semsearch.evaluation.templates.judging import Judge, Judgement, Reader
 from semsearch.types import Progress
 
 Stage = Literal["relation", "prefix", "ending", "grid"]
-Score = Callable[[str], float]
 Report = Callable[[int, int, str], None]  # (done, total, template)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A template, its Spearman in percent (NaN if all its cosines are equal), and the stage that first tried it."""
+    """A template, how it was judged, and the stage that first tried it."""
 
     text: str
-    spearman: float
+    judgement: Judgement
     stage: Stage
 
     @property
+    def spearman(self) -> float:
+        """In percent; NaN without labels, or if all its cosines are equal."""
+        return self.judgement.spearman
+
+    @property
     def order(self) -> float:
-        return -math.inf if math.isnan(self.spearman) else self.spearman
+        score = self.judgement.score
+        return -math.inf if math.isnan(score) else score
 
 
 def search_templates(
     model: str,
-    pairs: Sequence[Pair],
-    gold: Sequence[float],
+    pairs: Sequence[Pair] = (),
+    gold: Sequence[float] = (),
     *,
+    texts: Sequence[str] = (),
+    seeds: Sequence[int] = (),
     lists: Lists = ((), (), ()),
     template: str | None = None,
     full: bool = False,
@@ -52,13 +58,17 @@ def search_templates(
     progress: OnProgress | None = None,
     window: int = WINDOW,
 ) -> list[Candidate]:
-    """The templates tried on `model`, best first, with the Spearman of their cosines with `gold`, in percent.
+    """The templates tried on `model`, best first: by the Spearman of cosines with `gold`, in percent.
 
-    The search is greedy: first the relation, then the prefix, then the ending; or over the `full` grid. `template`
-    sets the method and its rules. `progress` is called before every `window` texts and may raise to stop. Raises
-    NotFound, UsageError, DeviceUnavailable, and MissingExtra without PyTorch.
+    Without labels, `texts` are given in place of pairs, and the sum of alignment and uniformity ranks. With `seeds`,
+    each draws half of the pairs or texts, and a score is the mean over them. The search is greedy: first the relation,
+    then the prefix, then the ending; or over the `full` grid. `template` sets the method and its rules. `progress` is
+    called before every `window` texts and may raise to stop. Raises NotFound, UsageError, DeviceUnavailable, and
+    MissingExtra without PyTorch.
     """
-    if len(pairs) < 2 or len(pairs) != len(gold):
+    if texts and (pairs or gold):
+        raise UsageError("templates are judged by pairs or by texts.", "Pass one of them.")
+    if not texts and (len(pairs) < 2 or len(pairs) != len(gold)):
         raise UsageError(
             f"there are {len(pairs)} pairs and {len(gold)} scores.", "Pass two or more, with one score each."
         )
@@ -66,23 +76,27 @@ def search_templates(
     base, grid = grid_of(reference, lists)
     reference = reference if reference.template else reference.with_(template=base.text["passage"])
     backend, _ = factory.open_backend(reference, device=device)
-    size = len({text for pair in pairs for text in pair})
+    size = len(set(texts)) or len({text for pair in pairs for text in pair})
     current = (0, 0, "")  # templates done, all templates, and the one being scored
 
     def begin(done: int, total: int, text: str) -> None:
         nonlocal current
         current = done, total, text
 
-    def report(texts: int) -> None:
+    def report(embedded: int) -> None:
         done, total, text = current
         if progress is not None:
-            progress(Progress(done * size + texts, total * size, "texts", text))
+            progress(Progress(done * size + min(embedded, size), total * size, "texts", text))
 
-    score = scorer(backend, base, Subset(tuple(pairs), tuple(gold)), report, window)
-    return search(grid, score, full=full, report=begin)
+    reader = Reader(backend, base, report, window)
+    if texts:
+        judge = judging.without_labels(reader, texts, seeds)
+    else:
+        judge = judging.on_pairs(reader, Subset(tuple(pairs), tuple(gold)), seeds)
+    return search(grid, judge, full=full, report=begin)
 
 
-def search(grid: TemplateGrid, score: Score, *, full: bool = False, report: Report | None = None) -> list[Candidate]:
+def search(grid: TemplateGrid, judge: Judge, *, full: bool = False, report: Report | None = None) -> list[Candidate]:
     """The templates tried, best first: greedily, or the `full` grid; each is scored once, after a `report`."""
     sizes = [len(set(pieces)) for pieces in (grid.prefixes, grid.relations, grid.endings)]
     total = math.prod(sizes) if full else sum(sizes) - 2
@@ -96,7 +110,7 @@ def search(grid: TemplateGrid, score: Score, *, full: bool = False, report: Repo
             if template not in tried:
                 if report is not None:
                     report(len(tried), total, template)
-                tried[template] = Candidate(template, score(template), stage)
+                tried[template] = Candidate(template, judge(template), stage)
             return tried[template].order
 
         return max(pieces, key=order)
@@ -111,32 +125,18 @@ def search(grid: TemplateGrid, score: Score, *, full: bool = False, report: Repo
     return sorted(tried.values(), key=lambda candidate: candidate.order, reverse=True)
 
 
-def scorer(
-    backend: EncoderBackend,
-    template: Template,
-    subset: Subset,
-    report: Callable[[int], None] = lambda done: None,
-    window: int = WINDOW,
-) -> Score:
-    """Spearman in percent on `subset` of any template text, read by `backend` under the rules of `template`.
-
-    `report` gets the number of texts embedded so far before every `window` texts.
-    """
-
-    def score(text: str) -> float:
-        prompt = parse(text, **template.rules)
-        cosines = pair_cosines(
-            subset.pairs, lambda texts: in_windows(lambda some: backend.embed(some, prompt), texts, report, window)
-        )
-        return 100 * spearman(cosines, subset.gold)
-
-    return score
-
-
 def thinned(subset: Subset, limit: int) -> Subset:
     """At most `limit` pairs, evenly spread: files of pairs are sorted by source."""
-    size = len(subset.pairs)
-    if limit >= size:
+    if limit >= len(subset.pairs):
         return subset
-    chosen = [at * size // limit for at in range(limit)]
+    chosen = spread(len(subset.pairs), limit)
     return Subset(tuple(subset.pairs[at] for at in chosen), tuple(subset.gold[at] for at in chosen))
+
+
+def spread(size: int, limit: int) -> list[int]:
+    """At most `limit` of the places 0 … size - 1, evenly spread.
+
+    >>> spread(10, 4)
+    [0, 2, 5, 7]
+    """
+    return list(range(size)) if limit >= size else [at * size // limit for at in range(limit)]
