@@ -160,8 +160,10 @@ def _counts(table: Table) -> dict[str, int]:
 def _needs(table: Table) -> str:
     """Models and data of a table's runs, or the reason why it cannot be run."""
     known = jobs.content()
-    models = {known["bases"][cell.base]["model"] for cell in table.cells}
-    data = {job.data for cell in table.cells if (job := jobs.job(cell, "full", {})).data}
+    models = {
+        base.get("model", "models of the authors") for base in (known["bases"][cell.base] for cell in table.cells)
+    }
+    data = {job.data for cell in table.cells if (job := jobs.job(cell, "full", {cell.base: "any"})).data}
     if not models:
         return "cannot be run: " + table.rows[-1].why
     return "; ".join(", ".join(sorted(each)) for each in (models, data) if each)

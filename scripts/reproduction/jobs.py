@@ -74,7 +74,9 @@ def job(cell: Cell, setting: Setting, models: Mapping[str, str]) -> Job:
     """The job of a cell. `models` replace those of runs.toml, by name. Raises Absent if there is none."""
     known = content()
     base = known["bases"][cell.base]
-    model = models.get(cell.base) or (base["model"] if setting == "full" else "")
+    model = models.get(cell.base) or (base.get("model", "") if setting == "full" else "")
+    if not model and "why" in base:
+        raise Absent(base["why"])
     if not model:
         has = ", ".join(models) if setting == "real" else "one model, a BERT"
         raise Absent(f"the {setting} setting has {has}, and this is {base['model'].removeprefix('hf:')}")

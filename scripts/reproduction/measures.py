@@ -22,7 +22,9 @@ from semsearch.models.model_ref import Reference
 DRAWN = 2024  # the seed with which pairs are drawn
 WIKI_WORDS = 32  # of a sentence for anisotropy, in lower case, as in PromptBERT's code
 TOP_WORDS = 5
-HIDDEN = 50  # units of the classifiers: SG, table 9, the only one of these tables that has transfer tasks
+HIDDEN = 50  # units of the classifiers in SG's tables 4 and 9
+LINEAR = "-linear"  # after the name of a transfer task: a classifier without hidden units, as in PromptBERT's table 13
+MEMORY = "gpu-gb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,12 @@ class Ruler:
             "anisotropy": self._anisotropy,
             "token-anisotropy": _token_anisotropy,
             "encode-seconds": self._seconds,
+            MEMORY: self._memory,
         }
         if name in special:
             return special[name](encoder)
-        if name in MEANS["transfer"]:
-            return self._transfer(name, encoder)
+        if name.removesuffix(LINEAR) in MEANS["transfer"]:
+            return self._transfer(name.removesuffix(LINEAR), encoder, 0 if name.endswith(LINEAR) else HIDDEN)
         if name.startswith(TOP):
             return _words(encoder, name.partition(":")[2], self.device)
         raise Absent(f"semsearch has no measure {name}")
@@ -109,16 +112,38 @@ class Ruler:
         encoder.encode([text for pair in subset.pairs for text in pair], role="passage")
         return time.perf_counter() - begun
 
-    def _transfer(self, name: str, encoder: Encoder) -> float:
+    def _memory(self, encoder: Encoder) -> float:
+        """The peak of the GPU's memory while the sentences of STS-B test are embedded, weights included, in GB."""
+        reset_memory()
+        self._seconds(encoder)
+        return peak_memory()
+
+    def _transfer(self, name: str, encoder: Encoder, hidden: int) -> float:
         """Accuracy in percent. Classifiers learn for hours on a CPU, so the small setting has none."""
         if self.pairs:
             raise Absent("the small setting leaves out the transfer tasks")
         from semsearch.encoders.device import torch_device
         from semsearch.evaluation.papers import transfer, transfer_tasks
 
-        learning = replace(transfer.FULL, hidden=HIDDEN)
+        learning = replace(transfer.FULL, hidden=hidden)
         task, (embed, _) = transfer_tasks.read(name, self.data), transfer.features_of(encoder)
         return transfer.run(task, embed, learning, device=torch_device(self.device)).accuracy
+
+
+def reset_memory() -> None:
+    """Begin to look for the peak of the GPU's memory. Raises Absent without a GPU."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise Absent("this is the memory of a GPU, and there is none")
+    torch.cuda.reset_peak_memory_stats()
+
+
+def peak_memory() -> float:
+    """The peak since reset_memory, in GB."""
+    import torch
+
+    return float(torch.cuda.max_memory_allocated() / 1e9)
 
 
 def compares(name: str) -> bool:

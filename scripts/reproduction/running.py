@@ -18,7 +18,7 @@ import machine
 
 from reproduction import data as sources
 from reproduction.jobs import Absent, Job, Setting, content, reference, template
-from reproduction.measures import Ruler, compares
+from reproduction.measures import MEMORY, Ruler, compares, peak_memory, reset_memory
 from reproduction.tables import MEANS, Figure
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import SemsearchError
@@ -108,22 +108,25 @@ class Workshop:
         self, job: Job, seed: int, names: Collection[str]
     ) -> tuple[dict[str, Figure], dict[str, list[float]]]:
         """The figures, and the cosines that those of an untrained model come from."""
-        seconds = 0.0
+        seconds, peak = 0.0, dict[str, Figure]()
         folder = self.path(job, seed).with_suffix("")
         if job.method:
+            if MEMORY in names:
+                reset_memory()
             seconds = self._trained(job, seed, folder)
+            peak = {MEMORY: peak_memory()} if MEMORY in names else {}
             encoder = Encoder.load(folder, device=self.device)
         else:
             encoder = Encoder.load(reference(job.model, job.inference_template), device=self.device, dtype="fp32")
         if job.post:
             encoder, seconds = self._fitted(job, seed, encoder)
-        found: dict[str, Figure] = {SECONDS: seconds} if job.method or job.post else {}
+        found: dict[str, Figure] = {**({SECONDS: seconds} if job.method or job.post else {}), **peak}
         cosines: dict[str, list[float]] = {}
         for name in names:
             if compares(name) and not job.seeded:
                 cosines[name] = [round(value, 6) for value in self.ruler.cosines(name, encoder)]
                 found[name] = self.ruler.correlation(name, cosines[name])
-            elif name != SECONDS:
+            elif name not in found:
                 found[name] = self.ruler.measure(name, encoder)
         if job.method and self.setting != "full":
             shutil.rmtree(folder)  # 90 MB that one minute of training makes again

@@ -15,6 +15,7 @@ OTHERS = "a baseline of other authors, which semsearch does not have"
 MEANS = {  # a measure that is the plain mean of others, each with two decimals as the papers print them
     "sts": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),
     "transfer": ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc"),
+    "transfer-linear": tuple(f"{task}-linear" for task in ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc")),
 }
 
 TOP = "top-5"  # a measure of one sentence, the name of the row

@@ -172,6 +172,23 @@ def test_a_learned_prompt_stands_where_the_template_does(bert: Path, tmp_path: P
     assert error(learned.vectors(texts, prompt), plain.vectors(texts, prompt)) < ROUNDING
 
 
+def test_an_untied_head_has_other_vectors_than_the_words(bert: Path, tmp_path: Path) -> None:
+    """PromptBERT's table 12: the mean of the rows of either table."""
+    config = transformers.AutoConfig.from_pretrained(bert)
+    config.tie_word_embeddings = False
+    torch.manual_seed(1)
+    model = transformers.BertForMaskedLM(config)
+    model.save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_bytes((bert / name).read_bytes())
+    tables = {"words": model.bert.embeddings.word_embeddings.weight, "head": model.cls.predictions.decoder.weight}
+    for table, weight in tables.items():
+        running = encoder(tmp_path, "static", parse("[X]"), table=table)
+        rows = running._tokenizer.ids(TEXTS, parse("[X]"))
+        wanted = np.stack([weight.detach()[row].mean(0).numpy() for row in rows])
+        assert error(running.vectors(TEXTS, parse("[X]")), wanted) < ROUNDING
+
+
 @pytest.mark.parametrize("architecture", ["DistilBert", "MPNet", "Electra", "Deberta", "Albert", "ModernBert"])
 def test_any_encoder_runs_under_a_mask(architecture: str, bert: Path, tmp_path: Path) -> None:
     """Architectures whose layers are not taken apart go through their own forward()."""

@@ -20,8 +20,8 @@ pytest.importorskip("torch")
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 WANTED = {
     *(f"cot-bert-{number}" for number in (2, 3, 4, 5, 6)),
-    *(f"promptbert-{number}" for number in range(1, 11)),
-    *(f"prompts-{number}" for number in (1, 2, 4, 6, 7)),
+    *(f"promptbert-{number}" for number in (*range(1, 11), 12, 13)),  # 11 is a list of words
+    *(f"prompts-{number}" for number in (1, 2, 4, 5, 6, 7)),
     *(f"cosent-{number}" for number in (1, 2)),
     *(f"sg-{number}" for number in (1, 2, 3, 4, 5, 6, 7, 10, 11)),  # 8 and 9 are settings
 }
@@ -44,6 +44,9 @@ PRINTED = [
     ("promptbert-8", "different templates", "RoBERTa base", 78.17),
     ("promptbert-9", "avg. Top-200 tokens", "denoising", 60.39),
     ("promptbert-10", "SimCSE-BERT base", "Min", 73.50),
+    ("promptbert-12", "Static token embeddings of untying model", "Avg.", 49.41),
+    ("promptbert-13", "Supervised models: PromptRoBERTa", "SST-2", 92.53),
+    ("prompts-5", "Knowledge Enhancement, LLaMA2 7B, Direct Inference", "Memory Usage", 39),
     ("prompts-1", "3 [MASK], EOS ????", "STS-B dev", 75.37),
     ("prompts-2", "Mistral 7b: PromptSUM", "Direct Inference", 61.91),
     ("prompts-4", "LLaMA2 7b: Knowledge Enhancement", "Avg.", 77.14),
@@ -65,6 +68,7 @@ PRINTED = [
 KNOWN_OFF = {
     ("cot-bert-2", "BERT base: PromptBERT", 78.54),
     ("promptbert-6", "Unsupervised models: PromptBERT base", 78.54),
+    ("promptbert-13", "Unsupervised models: Avg. BERT embedding", 84.94),
     ("promptbert-6", "Supervised models: SBERT base", 74.89),
     ("sg-1", "BERT-large: + Flow, Mean-2", 70.07),
 }
@@ -199,9 +203,29 @@ def test_what_cannot_be_run_says_why(tiny: SimpleNamespace, capsys: pytest.Captu
         ("sg-2", "the Spanish and Arabic tasks of SemEval are not here"),
         ("prompts-6", "facebook/opt-350m"),
         ("promptbert-9", "top_k goes without denoising"),
+        ("promptbert-12", "the authors did not publish the two models"),
+        ("promptbert-13", "the small setting leaves out the transfer tasks"),
     ):
         assert tiny.run(table, "--seeds", "0") == 0
         assert reason in capsys.readouterr().out
+
+
+def test_the_mlm_head_is_measured_beside_the_static_vectors(
+    tiny: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny.run("promptbert-12", "--seeds", "0", "--base", f"bert-untied={tiny.base}")
+    rows = [
+        line.split("|")[3].strip() for line in capsys.readouterr().out.splitlines() if line.startswith("| | ours |")
+    ]
+    assert math.isfinite(float(rows[0])) and math.isfinite(float(rows[1])) and rows[2] == "–"
+
+
+def test_memory_is_that_of_a_gpu(tiny: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
+    import torch
+
+    assert tiny.run("prompts-5", "--seeds", "0") == 0
+    shown = capsys.readouterr().out
+    assert torch.cuda.is_available() or "this is the memory of a GPU, and there is none" in shown
 
 
 def test_the_chinese_data_are_missed_by_name(tiny: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
