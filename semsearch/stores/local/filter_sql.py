@@ -7,6 +7,7 @@ in `search.filter_parser`.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -32,6 +33,7 @@ from semsearch.stores.filters import (
     fields,
     like_escaped,
 )
+from semsearch.stores.records import to_json
 from semsearch.utils import globs
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ _COLUMNS = {
 _DOCUMENTS = "documents d LEFT JOIN sources s ON s.id = d.source"
 _OWN_DATE = Field(("date",))
 _ISO = "[0-9][0-9][0-9][0-9]-[0-9][0-9]*"
+_ODD_KEY = re.compile(r'^$|[\x00-\x1f"\\]')  # which JSON escapes; or a key without a letter
+_LAST_WHOLE = 10**15  # above, a number may be written with an exponent
 _LAST_NS = 2**63 - 1  # SQLite's largest integer: the year 2262
 
 
@@ -128,6 +132,37 @@ def _test(tree: Any) -> SQL:
             return f"{column} IS NOT NULL", []
         condition, values = _holds(tree, column, types=None)
         return f"coalesce({condition}, 0)", values
+    if isinstance(tree, Compare) and not isinstance(tree.value, Date) and not any(map(_ODD_KEY.search, field.names)):
+        return _comparison(field.names, tree.op, tree.value)
+    condition, values = _walked(field, tree)
+    if isinstance(tree, Exists) and not _ODD_KEY.search(field.names[-1]):  # to look for a key in a million documents
+        return f"(instr(d.metadata, ?) AND {condition})", [f'"{field.names[-1]}":', *values]
+    return condition, values
+
+
+def _comparison(names: Sequence[str], op: str, wanted: Any) -> SQL:
+    """A comparison with one value: two thirds of the time of `_walked`.
+
+    An equal value has one way to be written, so a search of the text leaves few documents whose JSON is parsed.
+    """
+    path = "$" + "".join(f'."{name}"' for name in names)
+    typed = _typed(wanted, "json_type(d.metadata, ?)")
+    condition = f"CASE WHEN json_extract(d.metadata, ?) {op} ? THEN {typed} ELSE 0 END"
+    values = [path, wanted, path]
+    if op == "=" and (written := _beginning(wanted)):
+        return f"(instr(d.metadata, ?) AND {condition})", [f'"{names[-1]}":{written}', *values]
+    return condition, values
+
+
+def _beginning(wanted: Any) -> str:
+    """How a value that equals `wanted` begins in the metadata of a document; "" where there are several ways."""
+    if isinstance(wanted, str | bool):
+        return to_json(wanted)
+    return str(wanted) if isinstance(wanted, int) and 0 < abs(wanted) < _LAST_WHOLE else ""
+
+
+def _walked(field: Field, tree: Any) -> SQL:
+    """A test of a metadata field, for keys and values of all kinds."""
     joins = ["json_each(d.metadata) m0"]
     joins += [
         f"json_each(CASE m{at}.type WHEN 'object' THEN m{at}.value ELSE '{{}}' END) m{at + 1}"
