@@ -135,6 +135,7 @@ def test_no_error_advises_a_user_of_the_command_line_to_call_a_function() -> Non
 
 ONLY_IN_PYTHON = {
     "base.py",
+    "current_space.py",
     "encoder.py",
     "index.py",
     "query_check.py",
