@@ -1,6 +1,7 @@
 """Prompted encoders against plain transformers: texts per second and agreement of the vectors, as a Markdown table.
 
     python scripts/bench_encoders.py [--quick] [-o FIGURES.json]                  needs: pip install '.[cpu,train]'
+    python scripts/bench_encoders.py --model DIR [--prompt NAME] [--texts N]      a decoder of real weights alone
 
 The plain loop embeds as the authors' evaluation code does: batches of 32 in input order, padded, with the whole prompt
 every time, all layers, and for decoders the language-model head too. Both run in this process on the same weights,
@@ -8,6 +9,7 @@ texts and threads, in turns; figures are medians of 5 rounds. The decoder is LLa
 parameters: 8 layers of width 512), since time does not depend on their values; the encoder is all-MiniLM-L6-v2 (6
 layers of width 384) with the CoT-BERT template. It was not trained with it, so `semsearch export --dtype int8` leaves a
 part of it in float32; the int8 row is the graph that a trained model gets. Texts have 20 words, from scripts/sample.
+`--model` takes the folder of any decoder in place of the LLaMA-like one, such as the smollm2 of scripts/teachers.py.
 """
 
 from __future__ import annotations
@@ -74,11 +76,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="64 texts and 2 rounds: to see that it runs")
     parser.add_argument("-o", "--out", type=Path, help="write the figures as JSON too")
+    parser.add_argument("--model", type=Path, metavar="DIR", help="a decoder to measure, and nothing else")
+    parser.add_argument("--prompt", choices=DECODED, action="append", help="of the decoder; repeatable. Default: all")
+    parser.add_argument("--texts", type=int, metavar="N", help="number of texts; 256, with --quick 64")
+    parser.add_argument("--rounds", type=int, metavar="N", help="counted rounds; 5, with --quick 2")
     wanted = parser.parse_args()
-    texts, rounds = sentences(64 if wanted.quick else 256), 2 if wanted.quick else 5
+    if wanted.model and not wanted.model.is_dir():
+        parser.error(f"there is no folder {wanted.model}.")
+    texts = sentences(wanted.texts or (64 if wanted.quick else 256))
+    rounds = wanted.rounds or (2 if wanted.quick else 5)
+    prompts = list(dict.fromkeys(wanted.prompt or DECODED))
     transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     with tempfile.TemporaryDirectory() as scratch:
-        rows = [*decoders(Path(scratch), texts, rounds), *encoders(Path(scratch), texts, rounds)]
+        rows = decoders(wanted.model or llama(Path(scratch) / "llama"), prompts, texts, rounds)
+        rows += [] if wanted.model else encoders(Path(scratch), texts, rounds)
     print(table(rows))
     print(f"\n{len(texts)} texts of {WORDS} words, {rounds} rounds. Machine: {machine.caption()}")
     if wanted.out:
@@ -94,13 +105,12 @@ def sentences(count: int) -> list[str]:
     return [" ".join(words[at * WORDS : (at + 1) * WORDS]) for at in range(count)]
 
 
-def decoders(scratch: Path, texts: Sequence[str], rounds: int) -> list[Row]:
-    """Each prompt of the papers on a LLaMA-like model."""
-    folder = llama(scratch / "llama")
+def decoders(folder: Path, prompts: Sequence[str], texts: Sequence[str], rounds: int) -> list[Row]:
+    """Prompts of the papers on the decoder in `folder`."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, padding_side="left")
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     rows = []
-    for name, goal in DECODED.items():
+    for name in prompts:
         template = library.find(name)
         layer = -2 if template.method == "pretended_cot" else -1
 
@@ -113,7 +123,7 @@ def decoders(scratch: Path, texts: Sequence[str], rounds: int) -> list[Row]:
             return in_batches(prompted(name, some), tokenizer, last)
 
         ours = Encoder.load(f"{folder}#{name}", device="cpu")
-        rows += compared({name: (ours.encode, goal)}, plain, texts, rounds, f"decoder, {name}")
+        rows += compared({name: (ours.encode, DECODED[name])}, plain, texts, rounds, f"decoder, {name}")
     return rows
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import machine
 from reproduction import claims, jobs, report
 from reproduction.jobs import Absent, Job
-from reproduction.running import Workshop, commit, note
+from reproduction.running import AS_IS, Workshop, commit, note
 from reproduction.tables import Cell, Figure, Table, tables
 
 from semsearch.errors import SemsearchError
@@ -45,24 +45,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _limit(wanted.threads)
         models = _models(wanted.base, wanted.setting, wanted.table)
         shop = Workshop(wanted.setting, wanted.data, wanted.out, wanted.device, models)
-        text = _text(wanted.table, shop, wanted.seeds)
+        text = _claims(shop, wanted.seeds, known=wanted.known) if wanted.table == "claims" else _text(wanted, shop)
+        shop.out.mkdir(parents=True, exist_ok=True)
+        (shop.out / f"{wanted.table}-{wanted.setting}.md").write_text(text, encoding="utf-8")
+        if wanted.write:
+            _replace(wanted.write, text, f"{wanted.table} --setting {wanted.setting}")
     except Absent as reason:
         print(f"error: {reason}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted: the same command goes on from here", file=sys.stderr)
         return INTERRUPTED
-    shop.out.mkdir(parents=True, exist_ok=True)
-    (shop.out / f"{wanted.table}-{wanted.setting}.md").write_text(text, encoding="utf-8")
     print(text)
     return 0
 
 
-def _text(name: str, shop: Workshop, seeds: Sequence[int]) -> str:
-    """A table, all of them, or the claims, as Markdown."""
-    if name == "claims":
-        return _claims(shop, seeds)
-    return "\n".join(_table(tables()[one], shop, seeds) for one in (tables() if name == "all" else [name]))
+def _text(wanted: argparse.Namespace, shop: Workshop) -> str:
+    """A table, or all of them, as Markdown."""
+    names = tables() if wanted.table == "all" else [wanted.table]
+    return "\n".join(_table(tables()[one], shop, wanted.seeds) for one in names)
+
+
+def _replace(page: Path, text: str, what: str) -> None:
+    """Put `text` between the two comments of a page that begin and end `what`. Raises Absent if it has none."""
+    marks = f"<!-- {what} -->\n", f"\n<!-- end of {what} -->"
+    content = page.read_text(encoding="utf-8")
+    start, end = content.find(marks[0]), content.find(marks[1])
+    if not -1 < start < end:
+        raise Absent(f"{page} has no lines {marks[0].strip()} and {marks[1].strip()}")
+    page.write_text(f"{content[: start + len(marks[0])]}\n{text.rstrip()}\n{content[end:]}", encoding="utf-8")
 
 
 def _limit(threads: int) -> None:
@@ -104,21 +115,25 @@ def _measures(table: Table) -> Mapping[tuple[str, str], list[str]]:
     return needed
 
 
-def _claims(shop: Workshop, seeds: Sequence[int]) -> str:
-    """The claims, one seed after the other, so that an interrupted run has figures for each of them."""
+def _claims(shop: Workshop, seeds: Sequence[int], *, known: bool) -> str:
+    """The claims, one seed after the other, so that an interrupted run has figures for each of them.
+
+    If only what is `known` is wanted, nothing is run.
+    """
     real = shop.setting == "real"
     cells = dict.fromkeys(cell for claim in (claims.real_claims() if real else claims.claims()) for cell in claim.cells)
     together: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
         together.setdefault((cell.run, cell.base), []).append(cell.measure)
-    for seed in seeds:
+    for seed in () if known else seeds:
         for (run, base), measures in together.items():
             _run(shop, Cell(run, base, measures[0]), seed, measures)
 
-    def scores(cell: Cell) -> list[float]:
-        job = _job(shop, cell)
-        taken = [shop.known(job, seed) for seed in _seeds(job, seeds)] if job else []
-        return [float(each[cell.measure]) for each in taken if cell.measure in each]
+    def scores(cell: Cell, other: Cell) -> tuple[list[float], list[float]]:
+        one, two = (_known(shop, each, seeds) for each in (cell, other))
+        if AS_IS in one or AS_IS in two:
+            return list(one.values()), list(two.values())
+        return [one[seed] for seed in one if seed in two], [two[seed] for seed in one if seed in two]
 
     def margin(cell: Cell, other: Cell) -> float:
         both = [shop.cosines(job, cell.measure) for job in (_job(shop, cell), _job(shop, other)) if job]
@@ -128,6 +143,15 @@ def _claims(shop: Workshop, seeds: Sequence[int]) -> str:
 
     text = claims.real_markdown(scores, margin) if real else claims.markdown(scores)
     return f"{text}\n{_caption(shop, seeds)}\n"
+
+
+def _known(shop: Workshop, cell: Cell, seeds: Sequence[int]) -> dict[int, float]:
+    """The figures of a cell by seed; AS_IS for the only one of a run that does not depend on a seed."""
+    job = _job(shop, cell)
+    if job is None:
+        return {}
+    found = {seed if job.seeded else AS_IS: shop.known(job, seed) for seed in _seeds(job, seeds)}
+    return {seed: float(each[cell.measure]) for seed, each in found.items() if cell.measure in each}
 
 
 def _job(shop: Workshop, cell: Cell) -> Job | None:
@@ -235,6 +259,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--data", type=Path, default=DATA, metavar="DIR")
     parser.add_argument("--out", type=Path, default=Path("build/reproduction"), metavar="DIR")
+    parser.add_argument("--known", action="store_true", help="claims: print what was measured so far, and run nothing")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="also write it between the comments of this page")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="of the CPU; all cores without it")
     return parser

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,7 +25,8 @@ REAL_HEAD = ("model", "run", "against", "published", "ours", "difference", "marg
 HEAD = ("run", "against", "its figure", "the other's", "difference", "pooled deviation", "seeds above", "verdict")
 
 Verdict = Literal["holds", "does not hold", "undecided", "not measured"]
-Scores = Callable[[Cell], Sequence[float]]  # one figure per seed; one in all without randomness; [] if there is none
+# of two cells: a figure per seed that both have, or one in all for a cell without randomness; [] if there is none
+Scores = Callable[[Cell, Cell], tuple[Sequence[float], Sequence[float]]]
 Margin = Callable[[Cell, Cell], float]  # of two untrained models; NaN for others
 
 
@@ -123,37 +124,55 @@ def markdown(scores: Scores) -> str:
         lines += [f"### {claim.name}", "", f"{claim.source}. Measured: {claim.measure}.", ""]
         lines += [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
         for better, than in claim.pairs:
-            ours, theirs = (scores(Cell(run, "bert", claim.measure)) for run in (better, than))
-            one = compared(better, than, ours, theirs)
+            one = compared(better, than, *scores(*(Cell(run, "bert", claim.measure) for run in (better, than))))
             lines.append(f"| {better} | {than} | {_figures(one)} | **{one.verdict}** |")
         lines.append("")
     return "\n".join(lines)
 
 
 def real_markdown(scores: Scores, margin: Margin) -> str:
-    """Every claim about models with real weights, with the published figures beside ours."""
-    titles, sizes = read("real")["titles"], read("runs")["real"]
-    lines = []
+    """Every claim about models with real weights, with the published figures beside ours; what is not measured last."""
+    sizes, lines = read("runs")["real"], []
+    missing: dict[str, list[str]] = {}
     for claim in real_claims():
-        size, of = MEASURED[claim.measure]
-        lines += [f"### {claim.name}", "", f"{claim.source}. Measured: Spearman, {sizes[size]} pairs of {of}.", ""]
-        lines += [f"| {' | '.join(REAL_HEAD)} |", f"|{'---|' * len(REAL_HEAD)}"]
-        for base in claim.bases:
-            for (better, than), published in zip(claim.pairs, claim.published, strict=True):
-                cells = Cell(better, base, claim.measure), Cell(than, base, claim.measure)
-                one = compared(better, than, scores(cells[0]), scores(cells[1]), margin(*cells))
-                named = f"{base} | {titles.get(better, better)} | {titles.get(than, than)} | {published or '–'}"
-                lines.append(f"| {named} | {_real_figures(one)} | **{one.verdict}** |")
-        lines.append("")
+        rows = []
+        for base, (better, than), published in _comparisons(claim):
+            cells = Cell(better, base, claim.measure), Cell(than, base, claim.measure)
+            one = compared(better, than, *scores(*cells), margin(*cells))
+            named = f"{base} | {_title(better)} | {_title(than)} | {published or '–'}"
+            if one.means is None:
+                missing.setdefault(claim.name, []).append(base)
+            else:
+                rows.append(f"| {named} | {_real_figures(one)} | **{one.verdict}** |")
+        if rows:
+            size, of = MEASURED[claim.measure]
+            lines += [f"### {claim.name}", "", f"{claim.source}. Measured: Spearman, {sizes[size]} pairs of {of}.", ""]
+            lines += [f"| {' | '.join(REAL_HEAD)} |", f"|{'---|' * len(REAL_HEAD)}", *rows, ""]
+    if missing:
+        those = [f"{name} ({', '.join(dict.fromkeys(bases))})" for name, bases in missing.items()]
+        lines += [
+            f"Comparisons not measured: {sum(map(len, missing.values()))}, of these claims: {'; '.join(those)}.",
+            "",
+        ]
     return "\n".join(lines)
 
 
+def _comparisons(claim: Claim) -> Iterator[tuple[str, tuple[str, str], str]]:
+    """Model, pair of runs and published figures."""
+    for base in claim.bases:
+        for pair, published in zip(claim.pairs, claim.published, strict=True):
+            yield base, pair, published
+
+
+def _title(run: str) -> str:
+    return str(read("real")["titles"].get(run, run))
+
+
 def _real_figures(one: Comparison) -> str:
-    if one.means is None:
-        return "– | – | – | –"
+    ours = "–" if one.means is None else f"{one.means[0]:.2f} / {one.means[1]:.2f}"
     seeds = f"{one.agree} of {one.seeds}" if one.seeds > 1 else "–"
     spread = "–" if math.isnan(one.deviation) else f"{one.deviation:.2f}"
-    return f"{one.means[0]:.2f} / {one.means[1]:.2f} | {one.difference:+.2f} | {spread} | {seeds}"
+    return f"{ours} | {one.difference:+.2f} | {spread} | {seeds}"
 
 
 def margin_of(ours: Sequence[float], theirs: Sequence[float], gold: Sequence[float]) -> float:

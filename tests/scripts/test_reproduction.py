@@ -323,11 +323,21 @@ def test_the_claims_on_real_weights_have_the_published_figures_and_go_on_where_t
     assert "66.16 / 65.03 (OPT 350m)" in untrained[3] and untrained[7] == "–" and float(untrained[6]) > 0
     trained = next(row for row in rows if row[:3] == ["minilm", "SimCSE", "[CLS], untrained"])
     assert trained[7].endswith("of 2") and trained[8] in ("**holds**", "**does not hold**", "**undecided**")
-    assert next(row for row in rows if row[:2] == ["bge-small", "SimCSE"])[4:] == ["–"] * 4 + ["**not measured**"]
+    assert "Comparisons not measured: 1, of these claims: Tuning without labels against none (bge-small)." in first
     assert "the real setting has smollm2, minilm, and this is bge-small-en-v1.5" in told
     monkeypatch.setattr(real.running.Workshop, "_measured", lambda *_: pytest.fail("it was run again"))
-    real.run("claims", "--seeds", "0,1")
+    page = real.out / "page.md"
+    page.write_text("before\n<!-- claims --setting real -->\nold\n<!-- end of claims --setting real -->\nafter\n")
+    assert real.run("claims", "--known", "--write", str(real.out / "claims-real.md")) == 1
+    capsys.readouterr()
+    real.run("claims", "--seeds", "0,1", "--known", "--write", str(page))
     assert capsys.readouterr().out == first
+    assert page.read_text().startswith("before\n") and page.read_text().endswith(" -->\nafter\n")
+    assert "old" not in page.read_text() and first.strip() in page.read_text()
+    (real.out / "real" / "simcse--minilm--seed-1.json").unlink()
+    real.run("claims", "--seeds", "0,1", "--known")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    assert next(row for row in rows if row[:2] == ["minilm", "SimCSE"])[7:] == ["–", "**undecided**"]
 
 
 def test_the_margin_of_two_untrained_models_is_that_of_their_pairs(modules: SimpleNamespace) -> None:
@@ -371,7 +381,7 @@ def test_the_threads_of_a_run_can_be_limited(tiny: SimpleNamespace, monkeypatch:
     monkeypatch.setattr(torch, "set_num_threads", limited.append)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
         monkeypatch.setenv(name, "7")
-    monkeypatch.setattr(tiny.script, "_text", lambda *_: os.environ["OMP_NUM_THREADS"])
+    monkeypatch.setattr(tiny.script, "_claims", lambda *_, known: os.environ["OMP_NUM_THREADS"])
     assert tiny.run("claims", "--threads", "2") == 0
     assert limited == [2] and (tiny.out / "claims-small.md").read_text() == "2"
 
