@@ -4,6 +4,7 @@
     python scripts/train_student.py -o DIR                      train, or go on; DIR/metrics.jsonl has the figures
     python scripts/train_student.py -o DIR --steps 20000        the same, to end there: the rate falls before the end
     python scripts/train_student.py -o DIR --export             the averaged weights: DIR/torch, DIR/fp32, DIR/int8
+    python scripts/train_student.py -o DIR --export --ship NAME and DIR/int8 is copied to semsearch/models/assets/NAME
     python scripts/train_student.py -o DIR --score              the figures of choice of the state that was saved last
     python scripts/train_student.py -o DIR --start              how good a start is: a linear map is fitted, no training
     python scripts/train_student.py -o DIR --vectors            the teachers' vectors of the shards, ahead of the run
@@ -17,11 +18,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import teachers
@@ -41,7 +45,17 @@ from semsearch.errors import SemsearchError
 from semsearch.export import export_backend
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "semsearch-training"
-BASES = ("minilm", "bge-small", "bge-small-6")
+ASSETS = Path(__file__).parents[1] / "semsearch" / "models" / "assets"
+BGE = "MIT", "https://huggingface.co/BAAI/bge-small-en-v1.5"
+ORIGINS = {  # of the weights that a student starts from: licence, source
+    "minilm": ("Apache-2.0", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2"),
+    "bge-small": BGE,
+    "bge-small-6": BGE,
+}
+SOURCES = (
+    "Wikipedia sentences and article leads, arXiv abstracts, SciFact's documents, MedQuAD, manuals, questions, "
+    "captions, requests, news"
+)
 HEAD_TEXTS = 2_048  # that the map to the teachers' space is first fitted on
 MAX_TOKENS = 256  # of a teacher's text
 
@@ -49,7 +63,7 @@ MAX_TOKENS = 256  # of a teacher's text
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the run")
-    parser.add_argument("--base", choices=BASES, default="minilm", help="the weights to start from")
+    parser.add_argument("--base", choices=ORIGINS, default="minilm", help="the weights to start from")
     parser.add_argument("--template", default=TEMPLATE, help=f"of {TEMPLATES.name} ({TEMPLATE})")
     parser.add_argument("--parts", type=targets.parsed, default=PARTS, help="JSON: weight and power of each teacher")
     parser.add_argument(
@@ -61,6 +75,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, help="to end after so many")
     for mode in ("export", "score", "start", "vectors"):
         parser.add_argument(f"--{mode}", action="store_true")
+    parser.add_argument("--ship", metavar="NAME", help="with --export: copy the int8 export into the package")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     try:
@@ -106,14 +121,33 @@ def run(options: argparse.Namespace) -> None:
 
 
 def export(training: Distillation, options: argparse.Namespace) -> None:
-    """Write the averaged weights as an encoder in PyTorch, and its exports."""
+    """Write the averaged weights as an encoder in PyTorch, and its exports; with `ship`, copy int8 into the package."""
     with training.average.applied():
-        fitted = {"source": f"distilled from {', '.join(options.parts)}", "steps": training.at.step}
-        training.student.save(options.out / "torch", options.out.name, fitted)
+        training.student.save(options.out / "torch", options.ship or options.out.name, trained(training, options))
     backend = in_torch(options.out / "torch")
+    licence, source = ORIGINS[options.base]
+    backend.bundle = replace(backend.bundle, licence=licence, source=source)
     for dtype in ("fp32", "int8"):
         made = export_backend(backend, options.out / dtype, dtype, data=DATA, force=True)
         print(json.dumps({"dtype": dtype, "fingerprint": made.fingerprint} | dict(made.parity)), flush=True)
+    if options.ship:
+        shutil.copytree(options.out / "int8", ASSETS / options.ship, dirs_exist_ok=True)
+
+
+def trained(training: Distillation, options: argparse.Namespace) -> dict[str, Any]:
+    """What the manifest says of a training."""
+    settings, steps = training.settings, training.at.step
+    return {
+        "method": "distil",
+        "seed": settings.seed,
+        "base": options.base,
+        "template": training.student.backend.prompts["passage"].text,
+        "teachers": {name: asdict(part) for name, part in options.parts.items()},
+        "examples": {"source": SOURCES, "count": steps * settings.anchors},
+        "recipe": asdict(settings),
+        "steps": steps,
+        "versions": {name: version(name) for name in ("semsearch", "torch", "transformers")},
+    }
 
 
 def in_torch(name: str | Path) -> TorchBackend:

@@ -106,8 +106,8 @@ class Student(nn.Module):
         self.head.bias.copy_(wanted.mean(0) - centre @ kernel)
 
     @torch.no_grad()
-    def save(self, out: Path, name: str, fitted: dict[str, Any]) -> bundles.Bundle:
-        """Write the current weights as an encoder with the map as its post-processing; `fitted` says how it was made.
+    def save(self, out: Path, name: str, trained: dict[str, Any]) -> bundles.Bundle:
+        """Write the current weights as an encoder with the map as its post-processing; `trained` says how it was made.
 
         (u − mean) kernel is the map where mean · kernel = −bias, which a square map has a solution for.
         """
@@ -121,7 +121,9 @@ class Student(nn.Module):
         saving.save(self.network, read, out)
         post.save(nn.Sequential(linear), out)
         written = hf_config.describe(out, Reference(str(out)), name=name, source=read.source)
+        fitted = {"source": "learned with the network", "steps": trained["steps"]}
         known = {key: getattr(read, key) for key in READING} | {"post": (post.step(linear, fitted),)}
+        known |= {"origin": {"trained": trained}}
         known |= {"tokenizer": bundles.TOKENIZER, "tokenizer_sha256": bundles.sha256(out / bundles.TOKENIZER)}
         return bundles.write(replace(written, dim=linear.dim, **known), out)
 

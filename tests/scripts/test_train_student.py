@@ -167,7 +167,7 @@ def test_a_run_that_a_signal_stops_is_saved_at_its_last_step(tiny: Tiny) -> None
 def test_a_saved_student_gives_its_own_vectors(tiny: Tiny, tmp_path: Path) -> None:
     student = tiny.run("saved", 3).student
     texts = ["red cat", "a small house runs", "tree"]
-    student.save(tmp_path / "out", "tiny", {"source": "a test"})
+    student.save(tmp_path / "out", "tiny", {"method": "distil", "steps": 3})
     encoder = Encoder.load(tmp_path / "out", device="cpu")
     np.testing.assert_allclose(encoder.encode(texts), student.encode(texts), atol=1e-4)
     assert encoder.backend is not None and encoder.backend.bundle.method == "cot_bert"
