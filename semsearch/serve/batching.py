@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 CPU_TOKENS = 1024  # of a batch, estimated: some tens of milliseconds, for which a short request waits at most
 GPU_TOKENS = 32_768
 Observe = Callable[[str, int, int], None]  # encoder, texts and tokens of a batch
+
+
+class Closed(RuntimeError):
+    """Texts for an encoder that is not used any more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +87,7 @@ class Batcher:
             return job.done
         with self._changed:
             if self._closed:
-                raise RuntimeError(f"the encoder {self._encoder.name} is closed")
+                raise Closed(self._encoder.name)
             self._waiting.append(job)
             self._changed.notify()
         return job.done
@@ -170,15 +175,28 @@ class BatchedEncoder(BaseEncoder):
         self.name, self.fingerprint, self.dim = model.name, model.fingerprint, model.dim
         self.model, self.batcher = model, batcher
         self._roles = roles
-        self._counted = threading.local()
+        self._local = threading.local()
 
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
         if role not in self._roles:
             return self.model.encode(texts, role=role)
-        found = self.batcher.submit(texts, role).result()
+        known: dict[str, Encoded] = getattr(self._local, "known", {})
+        if len(texts) == 1 and role == "query" and texts[0] in known:
+            found = known[texts[0]]
+        else:
+            found = self.batcher.submit(texts, role).result()
         before = self.truncation
-        self._counted.stats = TruncationStats(before.passages + bool(found.truncated), before.tokens + found.truncated)
+        self._local.stats = TruncationStats(before.passages + bool(found.truncated), before.tokens + found.truncated)
         return found.vectors
+
+    @contextmanager
+    def knowing(self, text: str, encoded: Encoded) -> Iterator[None]:
+        """What this thread encodes inside as a query is not encoded again if it is this text."""
+        self._local.known = {text: encoded}
+        try:
+            yield
+        finally:
+            self._local.known = {}
 
     def close(self) -> None:
         """Close the encoder and end the thread of its batches."""
@@ -206,7 +224,7 @@ class BatchedEncoder(BaseEncoder):
 
     @property
     def truncation(self) -> TruncationStats:
-        found: TruncationStats = getattr(self._counted, "stats", TruncationStats())
+        found: TruncationStats = getattr(self._local, "stats", TruncationStats())
         return found
 
     @property

@@ -6,27 +6,32 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TypeVar
+from weakref import WeakValueDictionary
 
 from fastapi import Depends, Request
 from starlette.requests import ClientDisconnect
 
+from semsearch.encoders.device import cores
 from semsearch.encoders.encoder import Encoder
 from semsearch.encoders.pool import EncoderPool
 from semsearch.encoders.rerankers.reranker import Reranker
 from semsearch.errors import NotFound, SemsearchError, UnknownName
 from semsearch.index import Index
+from semsearch.search.query_check import check, texts_to_encode
 from semsearch.serve.access import Caller
-from semsearch.serve.batching import BatchedEncoder, Encoded, batched
+from semsearch.serve.batching import BatchedEncoder, Closed, Encoded, batched
 from semsearch.serve.metrics import Metrics
 from semsearch.serve.opened import OpenIndexes
 from semsearch.serve.options import ServeOptions
 from semsearch.serve.problems import Refused
-from semsearch.types import Role
+from semsearch.types import Query, Role
 
 T = TypeVar("T")
 READERS, WRITERS = 8, 4  # threads: a search never waits for a write
+SEARCHERS = max(2, cores())  # more would only take the interpreter from each other
 
 
 class Service:
@@ -40,7 +45,9 @@ class Service:
         self.reranker = None if options.reranker is None else Reranker.from_settings(options.reranker)
         self._encoders: dict[str, BatchedEncoder] = {}
         self._readers = ThreadPoolExecutor(READERS, "reading")
+        self._searchers = ThreadPoolExecutor(SEARCHERS, "searching")
         self._writers = ThreadPoolExecutor(WRITERS, "writing")
+        self._used: WeakValueDictionary[str, BatchedEncoder] = WeakValueDictionary()  # by index, of its last search
         self.ready = False
         self.failure: SemsearchError | None = None
         self.give_up: Callable[[], None] = lambda: None  # called where the start fails
@@ -77,7 +84,7 @@ class Service:
     def stop(self) -> None:
         """Let every call that has begun finish, then close what is open."""
         self.ready = False
-        for pool in (self._writers, self._readers):
+        for pool in (self._writers, self._searchers, self._readers):
             pool.shutdown(wait=True, cancel_futures=False)
         self.indexes.close()
         for encoder in self._encoders.values():
@@ -116,6 +123,32 @@ class Service:
     async def encode(self, request: Request, encoder: BatchedEncoder, texts: Sequence[str], role: Role) -> Encoded:
         """Vectors of texts, which are encoded together with those of other requests. Raises Refused, 504."""
         work = asyncio.wrap_future(encoder.batcher.submit(texts, role))
+        return await self._within(work, "Ask for less at once.", request)
+
+    async def search(self, name: str, queries: Sequence[Query], call: Callable[[Index], T], request: Request) -> T:
+        """The result of a call that searches an index, in another thread. Raises Refused, 504; NotFound.
+
+        The text of a single query is encoded before, by the encoder of the last search: no thread waits for it.
+        """
+        for query in queries:
+            check(query)
+        texts = [text for text, _ in texts_to_encode(queries[0])] if len(queries) == 1 else []
+        encoder, encoded = self._used.get(name), None
+        if encoder is not None and len(texts) == 1:
+            with suppress(Closed):
+                encoded = await self.encode(request, encoder, texts, "query")
+
+        def searched() -> T:
+            with self.indexes.reading(name) as index:
+                if encoder is not None and encoded is not None:
+                    with encoder.knowing(texts[0], encoded):
+                        return call(index)
+                found = call(index)
+                if texts and isinstance(now := index.encoder, BatchedEncoder):
+                    self._used[name] = now
+                return found
+
+        work = asyncio.get_running_loop().run_in_executor(self._searchers, searched)
         return await self._within(work, "Ask for less at once.", request)
 
     async def read(self, call: Callable[[], T], request: Request | None = None) -> T:
@@ -174,12 +207,12 @@ def starting() -> Refused:
     return Refused(503, "the server is starting or stopping.", "Ask again.")
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:  # async, as FastAPI would run it in another thread otherwise
     found: Service = request.app.state.service
     return found
 
 
-def _caller(request: Request) -> Caller:
+async def _caller(request: Request) -> Caller:
     found: Caller = request.scope["caller"]
     return found
 

@@ -11,7 +11,7 @@ import pytest
 
 from semsearch.encoders.base import BaseEncoder
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.serve.batching import CPU_TOKENS, BatchedEncoder, Batcher
+from semsearch.serve.batching import CPU_TOKENS, BatchedEncoder, Batcher, Closed, Encoded
 from semsearch.types import Role, TruncationStats
 
 TEXT = 4 * CPU_TOKENS // 8  # letters of a text that is an eighth of a batch
@@ -142,6 +142,10 @@ def test_only_the_request_with_a_long_text_hears_of_it() -> None:
     encoder.go.release()
     shared.encode(["a b c d e"], role="query")
     assert shared.truncation.tokens == 1
+    with shared.knowing("a b", Encoded(encoder.inner.encode(["x"]), [2], 0)):  # nothing is encoded again
+        assert np.array_equal(shared.encode(["a b"], role="query"), encoder.inner.encode(["x"]))
     with ThreadPoolExecutor(1) as other:
         assert other.submit(lambda: shared.truncation.tokens).result() == 0
     shared.close()
+    with pytest.raises(Closed):
+        batcher.submit(["a"], "query")

@@ -10,6 +10,7 @@ from helpers.commandline import CommandLine
 from helpers.serving import Serving
 
 from semsearch import Document, Encoder, Index
+from semsearch.encoders.hashing import HashingEncoder
 
 
 def without_times(answer: object) -> object:
@@ -80,6 +81,19 @@ def test_a_change_by_another_process_is_seen_at_the_next_search(server: Serving,
             assert hit["text"] == text
         Index.remove("changing", home)
         assert server.ask("POST", "/indexes/changing/search", {"text": "kettle"}).status == 404
+
+
+def test_an_index_that_has_another_encoder_by_now_is_searched_with_that_one(server: Serving, home: Path) -> None:
+    for encoder in (HashingEncoder(), HashingEncoder(64)):
+        with Index.create("moved", encoder=encoder, home=home) as index:
+            index.add([Document("k", "A kettle boils."), Document("s", "Soup of the day.")])
+        for _ in range(2):  # the second time its encoder is known
+            answer = server.ask("POST", "/indexes/moved/search", {"text": "kettle", "k": 1, "mode": "semantic"})
+            if encoder.dim == 64:  # which the server cannot load by its name
+                assert answer.status in (404, 409)
+            else:
+                assert answer.body["hits"][0]["document"] == "k"
+        Index.remove("moved", home)
 
 
 def test_indexes_are_listed_with_their_size(server: Serving) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from fastapi import APIRouter, Request
+from starlette.responses import Response
 
 from semsearch.errors import NotFound
 from semsearch.index import Index
@@ -13,6 +14,7 @@ from semsearch.search.query_check import make_query
 from semsearch.search.results_json import results_object
 from semsearch.serve.access import Caller
 from semsearch.serve.bodies import HitFields, ManyQueries, QueryBody, SearchBody, SimilarBody
+from semsearch.serve.routes.texts import json_response
 from semsearch.serve.service import CallerDep, Service, ServiceDep
 from semsearch.types import JsonObject, Query, QueryFields
 
@@ -31,20 +33,21 @@ async def list_indexes(service: ServiceDep, caller: CallerDep) -> JsonObject:
 
 
 @router.post("/indexes/{name}/search")
-async def search(name: str, body: SearchBody, service: ServiceDep, caller: CallerDep, request: Request) -> JsonObject:
+async def search(name: str, body: SearchBody, service: ServiceDep, caller: CallerDep, request: Request) -> Response:
     """The hits for a query, as `semsearch query --json` prints them; for `queries`, a list of these."""
     queries = body.queries if isinstance(body, ManyQueries) else [body]
     service.check_batch(queries, "queries")
     wanted = [_query(one, service) for one in queries]
-    found = await service.read(lambda: _found(service, caller, name, wanted), request)
-    return {"schema": 1, "queries": found} if isinstance(body, ManyQueries) else found[0]
+    found = await _found(service, caller, name, wanted, request)
+    return json_response({"schema": 1, "queries": found} if isinstance(body, ManyQueries) else found[0])
 
 
 @router.post("/indexes/{name}/similar")
-async def similar(name: str, body: SimilarBody, service: ServiceDep, caller: CallerDep, request: Request) -> JsonObject:
+async def similar(name: str, body: SimilarBody, service: ServiceDep, caller: CallerDep, request: Request) -> Response:
     """The passages closest to a passage or a document, without its own."""
     query = make_query(Query(like=(body.id,), mode="semantic"), cast(QueryFields, _hit_fields(body)))
-    return (await service.read(lambda: _found(service, caller, name, [query]), request))[0]
+    (found,) = await _found(service, caller, name, [query], request)
+    return json_response(found)
 
 
 def _described(service: Service, name: str) -> JsonObject | None:
@@ -56,11 +59,18 @@ def _described(service: Service, name: str) -> JsonObject | None:
         return None
 
 
-def _found(service: Service, caller: Caller, name: str, queries: Sequence[Query]) -> list[JsonObject]:
+async def _found(
+    service: Service, caller: Caller, name: str, queries: Sequence[Query], request: Request
+) -> list[JsonObject]:
     caller.require_index(name)
-    with service.indexes.reading(name) as index:
+
+    def searched(index: Index) -> list[JsonObject]:
         head = _head(index)
+        if len(queries) == 1:
+            return [results_object(index.search(queries[0]), head)]
         return [results_object(results, head) for results in index.search(queries)]
+
+    return await service.search(name, queries, searched, request)
 
 
 def _head(index: Index) -> JsonObject:
