@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,20 @@ def test_an_older_schema_is_migrated_by_the_first_writer(folder: Path, monkeypat
     with open_reader(folder) as again:
         assert contents(again) == before
         assert again.connection.raw.execute("SELECT language FROM documents").fetchone() == (None,)
+
+
+def test_bringing_a_large_store_up_to_date_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made(folder, 3)[0].close()
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, lambda _: None))
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    for many, said in ((7, []), (6, [f"6 passages .* step {schema.VERSION} of {schema.VERSION}"])):
+        monkeypatch.setattr(schema, "MANY", many)
+        with open_writer(folder) as opened:
+            opened.connection.raw.execute(f"PRAGMA user_version={schema.VERSION - 1}")
+        messages = [record.getMessage() for record in caplog.records]
+        assert len(messages) == len(said) and all(map(re.search, said, messages))
 
 
 def test_a_migration_that_fails_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

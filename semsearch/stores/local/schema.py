@@ -8,6 +8,7 @@ writer that add and remove passages update the full-text tables and counters; `v
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import zlib
 from collections.abc import Callable, Sequence
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 
     from semsearch.types import Passage
 
+LOG = logging.getLogger(__name__)
 APPLICATION_ID = 0x53454D53  # "SEMS"
 PAGE_SIZE = 8192  # rows of 1,024 dimensions in fp16 fit three to a page; with 4,096 one, half of it empty
 FLOAT16 = np.dtype("<f2")  # of vectors: half the room; the order of cosines changes beyond the third decimal only
 COMPRESSION = 6
 SHORT = 512  # characters; zlib makes a sentence of 140 bytes only a fifth shorter
+MANY = 100_000  # passages; the longest step takes 8 s for them
 UPGRADE = "Install a newer version of semsearch."
 
 # AUTOINCREMENT: an id is never used twice, so an outdated cache can miss a passage, but never name
@@ -187,6 +190,8 @@ def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     database = Database(connection)
     for number, migration in enumerate(MIGRATIONS[version:to], start=version + 1):
+        if version:
+            _tell(connection, number)
         connection.execute("BEGIN IMMEDIATE")
         try:
             migration(database)
@@ -196,6 +201,17 @@ def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def _tell(connection: sqlite3.Connection, step: int) -> None:
+    """Log that a large store is about to take a step, which may last."""
+    (passages,) = connection.execute("SELECT value FROM meta WHERE key = 'passages'").fetchone()
+    if passages >= MANY:
+        LOG.warning(
+            "%s passages are brought to the format of this version, step %d of %d; if that is interrupted, nothing is "
+            "lost, and the next run takes the step again.",
+            *(f"{passages:,}", step, VERSION),
+        )
 
 
 def create(connection: sqlite3.Connection) -> None:
