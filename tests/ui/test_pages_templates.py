@@ -194,7 +194,7 @@ def test_a_search_finds_the_best_of_a_grid_keeps_it_and_puts_it_into_the_box(ber
     assert "10 templates on 3 pairs" in said(scored(TEXT, bert))
     both = (("a red car", "a red car"), ("a red car", "a red cart"), ("a diesel engine", "a bowl of soup"))
     pieces, gold = (("[X]", 'This "[X]"'), ("means", "is"), (".",)), (5.0, 3.0, 0.5)
-    grid_search._start(bert, pieces, True, (both, gold, "3 pairs"))
+    grid_search._start(bert, pieces, True, grid_search.Sample("3 pairs", both, gold))
     assert ended(KEY) == "done"
     right = search_templates(bert, both, gold, lists=pieces, full=True)
     page = shown(t="[X]")
@@ -206,6 +206,27 @@ def test_a_search_finds_the_best_of_a_grid_keeps_it_and_puts_it_into_the_box(ber
     [run] = list_runs().values()
     assert (run["measure"], run["settings"]["on"]) == ("template search", "3 pairs")
     assert run["measure"] == grid_search.MEASURE
+
+
+def test_a_search_without_scores_ranks_by_alignment_and_uniformity(bert: str) -> None:
+    from semsearch_ui.templates import grid_search
+
+    texts = ("a red car", "a diesel engine runs", "a bowl of soup", "two men play", "two men play")
+    for pasted, told in (("a red car", "4 different texts"), ("\n".join(texts), "10 templates on 4 texts: 80 texts")):
+        page = AppTest.from_string(PROGRAM, default_timeout=120)
+        page.query_params["tm"] = bert
+        page.session_state["grid pairs"] = "texts without scores"
+        page.session_state["grid texts"] = pasted
+        assert told in said(again(page))
+    pieces = (("[X]", 'This "[X]"'), ("means", "is"), (".",))
+    grid_search._start(bert, pieces, True, grid_search.Sample("4 texts", texts=texts[:4]), 2)
+    assert ended(KEY) == "done"
+    right = search_templates(bert, texts=texts[:4], seeds=range(2), lists=pieces, full=True)
+    rows = table(shown(), "stage")
+    assert [row["template"] for row in rows] == [one.text for one in right]
+    assert [row["uniformity"] for row in rows] == pytest.approx([one.judgement.uniformity for one in right])
+    [run] = list_runs().values()
+    assert run["settings"]["seeds"] == 2 and "deviation" in run["rows"][0]
 
 
 def test_templates_are_chosen_on_the_dev_set_and_never_on_a_test_set(

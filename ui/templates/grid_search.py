@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -14,24 +15,47 @@ from ..shared import encoder_picker, jobs, messages, pairs, runs, tables, widget
 from ..shared.pairs import Pair
 
 KEY = ("Templates",)
+FEWEST = 4  # texts without scores
 MEASURE = "template search"
-SOURCES = ("the pairs above", "STS-B dev")
+SOURCES = ("the pairs above", "STS-B dev", "texts without scores")
+MOST_SEEDS = 9
 PIECES = {  # under the names of the command
     "prefixes": "The text around the sentence: each contains [X] once.",
     "relations": "The words before [MASK], which is appended where it is missing.",
     "endings": "The end of the template.",
 }
-COLUMNS = {"template": tables.WIDE, "spearman": tables.percent("spearman")}
-Scored = tuple[tuple[tuple[str, str], ...], tuple[float, ...], str]  # pairs, gold scores, and a name for them
+COLUMNS = {"template": tables.WIDE, "spearman": tables.percent("spearman")} | {
+    name: st.column_config.NumberColumn(name.capitalize(), format="%.4f")
+    for name in ("alignment", "uniformity", "deviation")
+}
 Pieces = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What templates are judged by: pairs with a score each, or texts. `name` tells people which ones."""
+
+    name: str
+    pairs: tuple[tuple[str, str], ...] = ()
+    gold: tuple[float, ...] = ()
+    texts: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> str:
+        return count(len(self.texts), "text") if self.texts else count(len(self.pairs), "pair")
+
+    @property
+    def embedded(self) -> int:
+        """The number of texts to embed for a template."""
+        return 2 * len(self.texts) or len({text for pair in self.pairs for text in pair})
 
 
 def show(model: str, kind: str, pasted: Sequence[Pair]) -> None:
     """The form that begins a search, and the results of the last ones."""
     st.subheader("Search for the best template")
     st.caption(
-        "Every template is scored on pairs: first the relations, then the prefixes with the best of them, then the "
-        "endings; or the whole grid. The same as `semsearch templates search`."
+        "Every template is judged by pairs or texts: first the relations, then the prefixes with the best of them, "
+        "then the endings; or the whole grid. The same as `semsearch templates search`."
     )
     if not model:
         messages.info("Choose a Torch model above, such as the folder of a BERT.")
@@ -50,25 +74,30 @@ def _form(model: str, kind: str, pasted: Sequence[Pair]) -> None:
         lists.append(tuple(dict.fromkeys(line.strip() for line in text.split("\n"))))
     pieces: Pieces = (lists[0], lists[1], lists[2])
     full = st.toggle("Score the whole grid", key="whole grid", help="Off: one list after the other, far fewer.")
-    on = _scored_pairs(pasted)
+    on = _sample(pasted)
     if on is None:
         return
+    hint = "Each seed draws half of the pairs or texts; templates are ranked by the mean. 0 uses all of them, once."
+    seeds = int(st.number_input("Seeds", 0, MOST_SEEDS, 0, key="grid seeds", help=hint))
     grid = template_grid(model, pieces)  # refuses pieces that make no template
     many = len(set(grid.all())) if full else sum(map(len, lists)) - 2
-    texts = many * len({text for pair in on[0] for text in pair})
-    st.caption(f"{count(many, 'template')} on {count(len(on[0]), 'pair')}: {texts:,} texts to embed.")
-    hint, off, args = widgets.IN_BACKGROUND, jobs.busy(KEY), (model, pieces, full, on)
+    st.caption(f"{count(many, 'template')} on {on.size}: {many * on.embedded:,} texts to embed.")
+    hint, off, args = widgets.IN_BACKGROUND, jobs.busy(KEY), (model, pieces, full, on, seeds)
     widgets.button("Search", "play_arrow", _start, args, key="search templates", hint=hint, kind="primary", off=off)
 
 
-def _scored_pairs(pasted: Sequence[Pair]) -> Scored | None:
-    """The pairs on which templates are chosen: never a test set."""
+def _sample(pasted: Sequence[Pair]) -> Sample | None:
+    """What templates are chosen on: never a test set."""
     left, right = st.columns([2, 1])
-    if widgets.choice("On", SOURCES, "grid pairs", place=left, bind=None) == SOURCES[0]:
+    source = widgets.choice("On", SOURCES, "grid pairs", place=left, bind=None)
+    if source == SOURCES[0]:
         if not pasted:
-            messages.info("Paste pairs with scores above, or choose STS-B dev.")
+            messages.info("Paste pairs with scores above, or choose another source.")
             return None
-        return *pairs.split(pasted), f"{len(pasted)} pairs"
+        both, gold = pairs.split(pasted)
+        return Sample(count(len(pasted), "pair"), both, gold)
+    if source == SOURCES[2]:
+        return _texts()
     if not pairs.public_sets("dev"):
         return None
     (subset,) = sts_pairs("stsb", split="dev").values()
@@ -77,16 +106,36 @@ def _scored_pairs(pasted: Sequence[Pair]) -> Scored | None:
     most = int(right.number_input("Max pairs", 2, max(2, size), min(size, 300), key="grid most", help=hint))
     places = range(size) if most >= size else [at * size // most for at in range(most)]
     both, gold = tuple(subset.pairs[at] for at in places), tuple(subset.gold[at] for at in places)
-    return both, gold, f"STS-B dev, {len(places)} pairs"
+    return Sample(f"STS-B dev, {count(len(places), 'pair')}", both, gold)
 
 
-def _start(model: str, pieces: Pieces, full: bool, on: Scored) -> None:
+def _texts() -> Sample | None:
+    hint = (
+        "Templates are ranked by the sum of alignment and uniformity, where a text and the same text without one word "
+        "count as similar. Ctrl+Enter applies them."
+    )
+    pasted = st.text_area("Texts, one per line", "", 130, None, "grid texts", hint) or ""
+    texts = tuple(dict.fromkeys(line.strip() for line in pasted.split("\n") if line.strip()))
+    if len(texts) < FEWEST:
+        messages.info(f"Paste {FEWEST} different texts or more.")
+        return None
+    return Sample(count(len(texts), "text"), texts=texts)
+
+
+def _start(model: str, pieces: Pieces, full: bool, on: Sample, seeds: int = 0) -> None:
     def work(report: jobs.Report) -> jobs.Outcome:
-        both, gold, name = on
         report(Progress(0, 1, "texts", "loading the model"))
-        ranked = search_templates(model, both, gold, lists=pieces, full=full, progress=report)
-        rows = [{"template": each.text, "spearman": each.spearman, "stage": each.stage} for each in ranked]
-        settings = {"on": name, "grid": "whole" if full else "greedy", "sha256": runs.digest([*both, *gold])}
+        by = on.pairs, on.gold
+        ranked = search_templates(
+            model, *by, texts=on.texts, seeds=range(seeds), lists=pieces, full=full, progress=report
+        )
+        rows = [{"template": each.text, **each.judgement.figures, "stage": each.stage} for each in ranked]
+        settings = {
+            "on": on.name,
+            "grid": "whole" if full else "greedy",
+            **({"seeds": seeds} if seeds else {}),
+            "sha256": runs.digest([*on.pairs, *on.gold, *on.texts]),
+        }
         unsaved = runs.save(runs.new(MEASURE, encoder_picker.short_name(model), settings, rows))
         found = f"{len(rows)} templates were tried; the page Templates shows the best."
         return jobs.Outcome(found, (messages.capitalized(unsaved),) if unsaved else ())

@@ -109,7 +109,7 @@ def search(
         **({"seeds": drawn} if drawn else {}),
         "took_s": round(time.perf_counter() - started, 3),
     }
-    _print_ranked(ranked, found, as_json, labelled=labelled)
+    _print_ranked(ranked, found, as_json)
     if output is not None:
         of = f"{size // 2} pairs" if labelled else f"{size} texts without labels"
         _write(ranked[0], base, f"{of}, the best of a search with {engine.name.partition('#')[0]}", output)
@@ -187,21 +187,17 @@ def _texts(values: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _print_ranked(ranked: Sequence[Candidate], found: JsonObject, as_json: bool, *, labelled: bool) -> None:
-    best, candidates = ranked[0].text, []
-    measures = ("spearman",) if labelled else ("alignment", "uniformity")
-    seeded = bool(ranked[0].judgement.by_seed)
-    heads = ("rank", *measures, *(("deviation",) if seeded else ()), "stage", "template")
-    rows = []
+def _print_ranked(ranked: Sequence[Candidate], found: JsonObject, as_json: bool) -> None:
+    best, candidates, rows = ranked[0].text, [], []
     for rank, one in enumerate(ranked, 1):
-        figures = {name: _finite(getattr(one.judgement, name)) for name in measures}
-        if seeded:
-            figures["deviation"] = _finite(one.judgement.deviation)
-        by_seed = {"by_seed": [_finite(score) for score in one.judgement.by_seed]} if seeded else {}
+        judged = one.judgement
+        figures = {name: _finite(figure) for name, figure in judged.figures.items()}
+        by_seed = {"by_seed": [_finite(score) for score in judged.by_seed]} if judged.by_seed else {}
         candidates.append({"rank": rank, **figures, **by_seed, "stage": one.stage, "template": one.text})
-        digits = 2 if labelled else 4
+        digits = 2 if "spearman" in figures else 4
         shown = ("-" if figure is None else f"{figure:.{digits}f}" for figure in figures.values())
         rows.append([str(rank), *shown, one.stage, shorten(one.text)])
+    heads = ("rank", *ranked[0].judgement.figures, "stage", "template")
 
     def show() -> None:
         console.table(rows, heads)

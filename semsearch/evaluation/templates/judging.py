@@ -54,6 +54,12 @@ class Judgement:
         """The sample deviation of the scores over the seeds; NaN for fewer than two."""
         return stdev(self.by_seed) if len(self.by_seed) > 1 else math.nan
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """What it was judged by, by name; with seeds also the deviation."""
+        names = ("spearman",) if math.isnan(self.alignment) else ("alignment", "uniformity")
+        return {name: getattr(self, name) for name in (*names, *(("deviation",) if self.by_seed else ()))}
+
 
 Judge = Callable[[str], Judgement]
 Report = Callable[[int], None]  # texts embedded so far
