@@ -13,7 +13,7 @@ from helpers.smallstore import filled
 
 from semsearch.errors import Corrupt
 from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
-from semsearch.stores.local.full_text import lexical, matching, sealing
+from semsearch.stores.local.full_text import lexical, matching, postings, sealing
 from semsearch.stores.local.full_text.postings import Postings
 from semsearch.stores.local.full_text.segments import posting_crc
 from semsearch.stores.protocol import Lexical
@@ -80,14 +80,14 @@ def queries(count: int) -> list[str]:
 
 def assert_same(store: LocalReader | LocalWriter) -> None:
     """Every query gives the same with postings, which are there, and without."""
-    raw, postings = store.connection.raw, Postings()
-    assert postings.matching(raw, None) is not None
+    raw, kept = store.connection.raw, Postings()
+    assert kept.matching(raw, None) is not None
     chance = np.random.default_rng(2)
     highest = raw.execute("SELECT max(id) FROM passages").fetchone()[0]
     for n, query in enumerate(queries(30)):
         allowed = None if n % 3 else np.flatnonzero(chance.random(highest + 10) < 0.3)
         k = 200 if n % 2 else 3
-        right, found = (lexical.search(raw, query, k, allowed, one) for one in (None, postings))
+        right, found = (lexical.search(raw, query, k, allowed, one) for one in (None, kept))
         assert listed(found) == listed(right), query
 
 
@@ -110,7 +110,11 @@ def rows(store: LocalWriter, sql: str) -> list[tuple[int, ...]]:
     return store.connection.rows(sql)
 
 
-def test_scores_and_order_are_those_of_fts5_to_the_last_bit(store: LocalWriter) -> None:
+@pytest.mark.parametrize("rare", [1, 100])
+def test_scores_and_order_are_those_of_fts5_to_the_last_bit(
+    store: LocalWriter, monkeypatch: pytest.MonkeyPatch, rare: int
+) -> None:
+    monkeypatch.setattr(postings, "RARE", rare)
     sizes = [n for (n,) in rows(store, "SELECT passages FROM segments ORDER BY number")]
     assert max(sizes) == LIMITS.segment * LIMITS.merged and sum(sizes) < 150  # some wait
     kinds = {kind for (kind,) in rows(store, "SELECT DISTINCT kind FROM frequent_terms")}

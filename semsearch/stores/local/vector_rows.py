@@ -85,7 +85,8 @@ def _are_sound(passages: Sequence[int], sums: Sequence[int], blobs: Sequence[byt
     try:
         if set(map(len, blobs)) != {2 * dim}:
             return False
-        return list(map(zlib.crc32, blobs, (one & 0xFFFFFFFF for one in passages))) == list(sums)
+        seeds = (np.array(passages) & 0xFFFFFFFF).tolist()
+        return list(map(zlib.crc32, blobs, seeds)) == list(sums)
     except TypeError:  # damage has any type
         return False
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from semsearch.stores.local.full_text.segments import Places, Sizes
     from semsearch.types import Ids
 
+RARE = 100  # passages with a phrase; FTS5 scores each in 4 µs
 MOST_WAITING = 8192  # passages without a segment; where more wait, FTS5 alone is asked
 _KINDS = {table: kind for kind, table in TABLES.items()}
 _ROWS = """SELECT p.segment, p.places, p.counts, p.crc FROM segments s CROSS JOIN postings p
@@ -143,6 +144,7 @@ class PostingsMatching:
         self._sums = sums
         self._allowed = None if allowed is None else passages.mask(allowed)
         self._found: dict[tuple[int, str], tuple[Places, Sizes]] = {}
+        self._phrases: dict[tuple[str, str], tuple[Places, Scores]] = {}
         self._totals = {kind: totals(connection, kind) for kind in TABLES}
 
     def size(self, table: str) -> int:
@@ -153,7 +155,7 @@ class PostingsMatching:
         found = {}
         for phrase in phrases:
             term = _term(kind, phrase)
-            n = counted(self._db, table, phrase, most) if term is None else len(self._postings(kind, term)[0])
+            n = self._count_of_phrase(table, phrase, most) if term is None else len(self._postings(kind, term)[0])
             found[phrase] = min(n, most + 1)
         return found
 
@@ -227,10 +229,20 @@ class PostingsMatching:
         ids, counts = short_run(self._db, term)[:2] if short else occurrences(self._db, kind, term)
         return self._passages.places(ids), counts
 
-    def _phrase(self, table: str, phrase: str) -> tuple[Places, Scores]:
+    def _count_of_phrase(self, table: str, phrase: str, most: int) -> int:
+        """As `counted`; of a rare phrase the scores are read with its passages, because they are asked for next."""
+        rare = self._phrase(table, phrase, RARE + 1)
+        if len(rare[0]) > RARE:
+            return counted(self._db, table, phrase, most)
+        self._phrases[table, phrase] = rare
+        return len(rare[0])
+
+    def _phrase(self, table: str, phrase: str, most: int = -1) -> tuple[Places, Scores]:
         """The places (n,) of a phrase of several tokens, and its part of bm25 (n,)."""
-        sql = f"SELECT rowid, -bm25({table}) FROM {table} WHERE {table} MATCH ?"
-        rows = self._db.execute(sql, (quoted(phrase),)).fetchall()
+        if (table, phrase) in self._phrases:
+            return self._phrases[table, phrase]
+        sql = f"SELECT rowid, -bm25({table}) FROM {table} WHERE {table} MATCH ? LIMIT ?"
+        rows = self._db.execute(sql, (quoted(phrase), most)).fetchall()
         ids = np.array([row for row, _ in rows], dtype=np.int64)
         return self._passages.places(ids), np.array([score for _, score in rows], dtype=np.float64)
 
