@@ -215,7 +215,7 @@ def line(name: str, folder: Path, queries: Sequence[str], peer: Callable[[str], 
             times(lambda text: list(index.search(text, k=K, mode="keyword")), queries),
             times(lambda text: list(index.search(text, k=K, vector=near[text])), queries),
         ]
-        table = "passages_fts" if peer else "passages_cjk"
+        table = "passages_cjk" if name.startswith("CJK") else "passages_fts"
         timed.append(times(lambda text: _plain(reader, table, text), queries[: len(queries) // 4]))
         same = np.mean([_same(reader, text) for text in queries[: len(queries) // 4]])
     found = times(peer, queries) if peer else "–"

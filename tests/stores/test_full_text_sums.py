@@ -15,7 +15,7 @@ def test_the_best_sums_are_those_of_all_places_sorted(seed: int) -> None:
     size, k = int(random.integers(1, 400)), int(random.integers(1, 60))
     parts = []
     for _ in range(random.integers(0, 5)):
-        places = np.flatnonzero(random.random(size) < random.choice([0.02, 0.3, 0.9]))
+        places = np.flatnonzero(random.random(size) < random.choice([0.02, 0.3, 0.9] if seed % 2 else [0.01, 0.03]))
         parts.append((places, random.integers(1, 5, len(places)) / 7))  # many equal scores
     sums, right = np.zeros(size), np.zeros(size)
     for places, scores in parts:

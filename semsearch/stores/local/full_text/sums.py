@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from semsearch.stores.local.full_text.segments import Places
 
 
+MANY = 8  # where one passage in so many has a word, the sums of all are looked at
+_LEAST = float(np.finfo(np.float64).tiny)  # every score is higher
+
+
 class Found:
     """Scores of passages: places (n,) ascending, scores (n,), of so many passages in all."""
 
@@ -63,18 +67,20 @@ def best_sums(parts: Sequence[tuple[Places, Scores]], k: int, sums: Scores) -> F
     try:
         for places, scores in parts:
             sums[places] += scores
-        totals = [sums[places] for places, _ in parts]
+        long = [places for places, _ in parts if len(places) > k]
+        least = _least_of_best(sums[min(long, key=len)], k) if long else _LEAST
+        places = _at_least(least, [places for places, _ in parts], sums)
+        return Found(places, sums[places], len(sums)).best(k)
     finally:
         for places, _ in parts:
             sums[places] = 0.0
-    shortest = min((total for total in totals if len(total) > k), key=len, default=None)
-    least = -np.inf if shortest is None else _least_of_best(shortest, k)
-    kept = [np.flatnonzero(total >= least) for total in totals]
-    places, first = np.unique(
-        np.concatenate([places[at] for (places, _), at in zip(parts, kept, strict=True)]), return_index=True
-    )
-    scores = np.concatenate([total[at] for total, at in zip(totals, kept, strict=True)])[first]
-    return Found(places, scores, len(sums)).best(k)
+
+
+def _at_least(least: float, parts: Sequence[Places], sums: Scores) -> Places:
+    """The places, ascending, in any of the parts that have at least such a sum."""
+    if MANY * sum(map(len, parts)) > len(sums):
+        return np.flatnonzero(sums >= least)
+    return np.unique(np.concatenate([places[sums[places] >= least] for places in parts]))
 
 
 def _least_of_best(scores: Scores, k: int) -> float:
