@@ -119,6 +119,7 @@ def plain(scratch: Path, stored: Sequence[str]) -> Iterator[tuple[int, int]]:
 @contextmanager
 def process(command: Sequence[str], ready: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process that answers `ready` with 200 once it is."""
+    # as a user has it: semsearch sets this variable itself, and the plain server does not
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     running = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

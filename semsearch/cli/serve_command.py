@@ -83,5 +83,6 @@ def serve(
     }
     console.note(f"http://{host}:{port}/docs   (ready in a few seconds; Ctrl-C stops it)")
     arguments = [sys.executable, "-P", "-m", "semsearch.serve", json.dumps(wanted)]
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # requests run beside each other: more threads for each would wait
     sys.stdout.flush()
     os.execv(arguments[0], arguments)

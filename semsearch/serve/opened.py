@@ -80,9 +80,12 @@ class OpenIndexes:
             each.index.close()
 
     def _used(self, name: str) -> _Open:
-        if name not in self.names():  # a name with a slash would be a path
-            raise NotFound(f"there is no index called {name!r}.", "GET /indexes lists them.")
-        identity = Index.identity(name, self.home)
+        if name not in self._open and name not in self.names():  # a name with a slash would be a path
+            raise _missing(name)
+        try:
+            identity = Index.identity(name, self.home)
+        except NotFound:  # its message has the path
+            raise _missing(name) from None
         idle: list[_Open | None] = []
         try:
             with self._lock:
@@ -109,3 +112,7 @@ class OpenIndexes:
         used = self._open.pop(name)
         used.retired = True
         return None if used.users else used
+
+
+def _missing(name: str) -> NotFound:
+    return NotFound(f"there is no index called {name!r}.", "GET /indexes lists them.")

@@ -91,7 +91,7 @@ def install(app: FastAPI) -> None:
 
 def _expected(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, SemsearchError)
-    if status_of(error) >= 500:
+    if status_of(error) >= 500 and not (isinstance(error, Refused) and error.status == 503):  # which says: come again
         log.error("%s", error)
     return answer(error, request.scope)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import cast
+from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -19,6 +20,7 @@ from semsearch.serve.service import CallerDep, Service, ServiceDep
 from semsearch.types import JsonObject, Query, QueryFields
 
 router = APIRouter(tags=["search"])
+HEADS: WeakKeyDictionary[Index, tuple[int, JsonObject]] = WeakKeyDictionary()  # of open indexes, with their versions
 
 
 @router.get("/indexes")
@@ -74,8 +76,14 @@ async def _found(
 
 
 def _head(index: Index) -> JsonObject:
-    encoder = index.info()["spaces"][0]["encoder"]
-    return {"index": index.name, "encoder": {key: encoder.get(key) for key in ("name", "fingerprint")}}
+    """What an answer says about its index; read again after a commit only."""
+    version = index.version
+    known = HEADS.get(index)
+    if known is None or known[0] != version:
+        encoder = index.info()["spaces"][0]["encoder"]
+        head = {"index": index.name, "encoder": {key: encoder.get(key) for key in ("name", "fingerprint")}}
+        known = HEADS[index] = version, head
+    return known[1]
 
 
 def _hit_fields(body: HitFields) -> JsonObject:
