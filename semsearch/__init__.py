@@ -7,8 +7,13 @@ is used less often is public in semsearch.evaluation, semsearch.training, semsea
 docs/api.md describes all of it.
 """
 
+import os
+
 import lazy_loader
 
 __version__ = "0.1.0"
+
+# ONNX Runtime from 1.31 on otherwise reports each model that it loads to its publisher, and keeps an id of the machine
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
