@@ -36,7 +36,7 @@ def several(key: str, most: int) -> list[str]:
     """A field for encoders, under `key` in the URL: local ones to choose from, any other by its name."""
     left, right = st.columns((4, 1), vertical_alignment="bottom")
     hint = "Or a folder, a name from the page Indexes & models, or MODEL#TEMPLATE, such as ~/bert#cot-bert; then Enter."
-    options: Any = {"default": ["default", "cot-minilm"], "accept_new_options": True, "placeholder": WRITE, "bind": URL}
+    options: Any = {"default": ["default", "cot-small"], "accept_new_options": True, "placeholder": WRITE, "bind": URL}
     names = left.multiselect("Encoders", local_names(), key=key, help=hint, **options)
     hint = "Add a model with a template."
     with right.popover("Template", icon=":material/add:", width="stretch", help=hint):
