@@ -54,7 +54,7 @@ ORIGINS = {  # of the weights that a student starts from: licence, source
 }
 SOURCES = (
     "Wikipedia sentences and article leads, arXiv abstracts, SciFact's documents, MedQuAD, manuals, questions, "
-    "captions, requests, news"
+    "captions, requests"
 )
 HEAD_TEXTS = 2_048  # that the map to the teachers' space is first fitted on
 MAX_TOKENS = 256  # of a teacher's text
