@@ -40,6 +40,7 @@ import wiki_vectors
 from http_load import Load, Request
 
 from semsearch import Document, Encoder, Index
+from semsearch.documents.isolation.resident import resident_bytes
 
 HERE = Path(__file__).parent
 CLIENTS = (1, 8, 64)
@@ -211,7 +212,7 @@ def memory(pid: int, port: int, seconds: float, stored: Sequence[str], asked: Se
     def watch() -> None:
         began = time.monotonic()
         while not ended.wait(1):
-            samples.append((time.monotonic() - began, resident(pid)))
+            samples.append((time.monotonic() - began, resident_bytes(pid)))
 
     def mixed(number: int) -> Iterator[Request]:
         for at in itertools.count(number * 997):
@@ -245,12 +246,6 @@ def processor(pid: int) -> float:
     """Seconds of processor time of a process so far, on Linux."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident(pid: int) -> int:
-    """Bytes of memory of a process, on Linux."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 if __name__ == "__main__":

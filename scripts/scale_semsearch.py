@@ -20,6 +20,7 @@ import scale_corpus as corpora
 from scale_corpus import FILTERS, Corpus, K
 
 from semsearch import Encoder, Index
+from semsearch.documents.isolation.resident import resident_bytes
 from semsearch.indexing import null_distribution
 from semsearch.stores.local import open_writer
 from semsearch.utils.vectors import unit_rows
@@ -90,8 +91,7 @@ def asked(index: Index, corpus: Corpus, where: str, limit: Any) -> dict[str, flo
 
 def resident() -> float:
     """Megabytes of this process in memory, files that are mapped included."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+    return resident_bytes(os.getpid()) / 1e6
 
 
 def cold(store: Path) -> float:

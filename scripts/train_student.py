@@ -43,6 +43,7 @@ from semsearch.encoders import factory
 from semsearch.encoders.torch_backend import TorchBackend
 from semsearch.errors import SemsearchError
 from semsearch.export import export_backend
+from semsearch.training.run_folder.manifest import PACKAGES
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "semsearch-training"
 ASSETS = Path(__file__).parents[1] / "semsearch" / "models" / "assets"
@@ -146,7 +147,7 @@ def trained(training: Distillation, options: argparse.Namespace) -> dict[str, An
         "examples": {"source": SOURCES, "count": steps * settings.anchors},
         "recipe": asdict(settings),
         "steps": steps,
-        "versions": {name: version(name) for name in ("semsearch", "torch", "transformers")},
+        "versions": {name: version(name) for name in PACKAGES},
     }
 
 

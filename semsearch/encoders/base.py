@@ -77,6 +77,38 @@ class BaseEncoder(ABC):
         return None
 
 
+class WrappedEncoder(BaseEncoder):
+    """An encoder around another one, `model`, which answers for everything that is not defined here."""
+
+    @property
+    @abstractmethod
+    def model(self) -> BaseEncoder:
+        """The encoder inside."""
+
+    def count_tokens(self, texts: Sequence[str], /) -> list[int]:
+        return list(self.model.count_tokens(texts))
+
+    @property
+    def background(self) -> Sequence[float]:
+        return self.model.background
+
+    @property
+    def info(self) -> JsonObject:
+        return self.model.info
+
+    @property
+    def reference(self) -> str:
+        return self.model.reference
+
+    @property
+    def embedded(self) -> int | None:
+        return self.model.embedded
+
+    @property
+    def backend(self) -> EncoderBackend | None:
+        return self.model.backend
+
+
 class EncoderBackend(BaseEncoder):
     """Runs a model, by itself or inside an Encoder: a class of encoders/onnx, masked, causal or hashing.
 

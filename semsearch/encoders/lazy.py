@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from semsearch.encoders.base import BaseEncoder, EncoderBackend, as_encoder
+from semsearch.encoders.base import BaseEncoder, WrappedEncoder, as_encoder
 from semsearch.encoders.no_encoder import NoEncoder
 from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import EncoderMismatch, EncodingFailed, NotFound, SemsearchError, UsageError
-from semsearch.types import EncoderLike, JsonObject, TruncationStats
+from semsearch.types import EncoderLike, TruncationStats
 from semsearch.utils.reasons import one_line
 from semsearch.utils.vectors import OWN_VECTORS, defect
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from semsearch.types import Role, Vectors
 
 
-class LazyEncoder(BaseEncoder):
+class LazyEncoder(WrappedEncoder):
     """The encoder `wanted`, which has to have the fingerprint of the index `index`.
 
     Name, fingerprint and width are those of the index. `recorded` is the reference in the index of its encoder;
@@ -91,21 +91,6 @@ class LazyEncoder(BaseEncoder):
             raise EncodingFailed(message, "Check the encoder.")
         return np.ascontiguousarray(vectors, dtype=np.float32)
 
-    def count_tokens(self, texts: Sequence[str], /) -> list[int]:
-        return list(self.model.count_tokens(texts))
-
-    @property
-    def background(self) -> Sequence[float]:
-        return self.model.background
-
-    @property
-    def info(self) -> JsonObject:
-        return self.model.info
-
-    @property
-    def reference(self) -> str:
-        return self.model.reference
-
     @property
     def embedded(self) -> int | None:
         """Texts that went through the model since it was loaded or passed in; None: not counted."""
@@ -121,10 +106,6 @@ class LazyEncoder(BaseEncoder):
             return TruncationStats()
         now, before = self._model.truncation, self._before[1]
         return TruncationStats(now.passages - before.passages, now.tokens - before.tokens)
-
-    @property
-    def backend(self) -> EncoderBackend | None:
-        return self.model.backend
 
     def _load(self) -> BaseEncoder:
         running = self._recorded if self._wanted is None else self._wanted

@@ -40,6 +40,20 @@ class Subset:
     pairs: tuple[Pair, ...]
     gold: tuple[float, ...]
 
+    def thinned(self, limit: int) -> Subset:
+        """At most `limit` pairs, evenly spread: files of pairs are sorted by source."""
+        chosen = spread(len(self.pairs), limit)
+        return Subset(tuple(self.pairs[at] for at in chosen), tuple(self.gold[at] for at in chosen))
+
+
+def spread(size: int, limit: int) -> list[int]:
+    """At most `limit` of the places 0 … size - 1, evenly spread.
+
+    >>> spread(10, 4)
+    [0, 2, 5, 7]
+    """
+    return list(range(size)) if limit >= size else [at * size // limit for at in range(limit)]
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.encoders.base import BYTES_PER_TOKEN, BaseEncoder, EncoderBackend
+from semsearch.encoders.base import BYTES_PER_TOKEN, BaseEncoder, WrappedEncoder
 from semsearch.encoders.encoder import Encoder
-from semsearch.types import JsonObject, Role, TruncationStats
+from semsearch.types import Role, TruncationStats
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -165,7 +165,7 @@ class Batcher:
         return [max(0, count + around - self._longest) for count in tokens]
 
 
-class BatchedEncoder(BaseEncoder):
+class BatchedEncoder(WrappedEncoder):
     """An encoder whose texts of some `roles` are encoded together with those of other requests.
 
     The passages of a write are not: a search would wait for them. `truncation` is that of the calling thread.
@@ -173,9 +173,13 @@ class BatchedEncoder(BaseEncoder):
 
     def __init__(self, model: BaseEncoder, batcher: Batcher, roles: Sequence[Role]) -> None:
         self.name, self.fingerprint, self.dim = model.name, model.fingerprint, model.dim
-        self.model, self.batcher = model, batcher
-        self._roles = roles
+        self.batcher = batcher
+        self._model, self._roles = model, roles
         self._local = threading.local()
+
+    @property
+    def model(self) -> BaseEncoder:
+        return self._model
 
     def encode(self, texts: Sequence[str], /, *, role: Role) -> Vectors:
         if role not in self._roles:
@@ -203,33 +207,10 @@ class BatchedEncoder(BaseEncoder):
         self.batcher.close()
         self.model.close()
 
-    def count_tokens(self, texts: Sequence[str], /) -> list[int]:
-        return list(self.model.count_tokens(texts))
-
-    @property
-    def background(self) -> Sequence[float]:
-        return self.model.background
-
-    @property
-    def info(self) -> JsonObject:
-        return self.model.info
-
-    @property
-    def reference(self) -> str:
-        return self.model.reference
-
-    @property
-    def embedded(self) -> int | None:
-        return self.model.embedded
-
     @property
     def truncation(self) -> TruncationStats:
         found: TruncationStats = getattr(self._local, "stats", TruncationStats())
         return found
-
-    @property
-    def backend(self) -> EncoderBackend | None:
-        return self.model.backend
 
 
 def batched(model: BaseEncoder, observe: Observe) -> BatchedEncoder:

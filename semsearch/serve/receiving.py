@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 
 from starlette.exceptions import HTTPException
@@ -79,8 +78,6 @@ def protocol(seconds: float) -> type[H11Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
             super().connection_made(transport)
-            # asyncio does so for sockets that it has opened itself; without it an answer takes 40 ms longer
-            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._await_head()
 
         def data_received(self, data: bytes) -> None:

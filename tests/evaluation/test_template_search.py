@@ -11,7 +11,7 @@ import pytest
 
 from semsearch.errors import UsageError
 from semsearch.evaluation.sts_benchmarks import Subset
-from semsearch.evaluation.templates.greedy_search import search, thinned
+from semsearch.evaluation.templates.greedy_search import search
 from semsearch.evaluation.templates.grids import GRIDS, TABLE_4, TemplateGrid
 from semsearch.evaluation.templates.judging import Judge, Judgement, Reader, on_pairs, without_a_word, without_labels
 from semsearch.prompts import Prompt, parse
@@ -78,8 +78,8 @@ def test_an_invalid_grid_is_refused(prefixes: tuple[str, ...], relations: tuple[
 
 def test_pairs_are_thinned_evenly() -> None:
     subset = Subset(tuple((str(at), "") for at in range(10)), tuple(float(at) for at in range(10)))
-    assert thinned(subset, 5).gold == (0, 2, 4, 6, 8)
-    assert thinned(subset, 99) == subset
+    assert subset.thinned(5).gold == (0, 2, 4, 6, 8)
+    assert subset.thinned(99) == subset
 
 
 def test_a_score_equals_that_of_an_encoder_loaded_with_the_template(golden: Path) -> None:

@@ -15,7 +15,7 @@ from semsearch.evaluation import (
     read_queries,
     search_known_items,
 )
-from semsearch.types import Group, JsonObject, Mode
+from semsearch.types import JsonObject, Mode
 
 from ..shared import runs
 from ..shared.jobs import Report
@@ -53,7 +53,7 @@ def on_queries(texts: Mapping[str, str], grades: Grades, index: Index, report: R
     """nDCG@10, recall@100, MRR@10 and MAP@100 of every mode, as `semsearch eval -n` gives them, and latency."""
     rows: list[JsonObject] = []
     per_query, queries = {}, {query: texts[query] for query in grades}
-    for mode, answers, times in _answers(index, list(queries.values()), report, DEEP, "document"):
+    for mode, answers, times in _answers(index, list(queries.values()), report):
         found = _graded(answers, texts, grades)
         per_query[mode] = found.pop("per_query")
         rows.append({"mode": mode, **found, **times})
@@ -112,15 +112,15 @@ def of_space(index: Index, sample: int) -> JsonObject:
 
 
 def _answers(
-    index: Index, texts: Sequence[str], report: Report, k: int, group: Group
+    index: Index, texts: Sequence[str], report: Report
 ) -> Iterator[tuple[Mode, list[Results], dict[str, float]]]:
-    """For every mode the results of every text, and the latency, after a warm-up."""
+    """For every mode the documents found for every text, and the latency, after a warm-up."""
     for at, mode in enumerate(MODES):
-        index.search(Query(texts[0], mode=mode, k=k, group=group))
+        index.search(Query(texts[0], mode=mode, k=DEEP, group="document"))
         answers, progress = [], _progress(report, at, mode)
         for number, text in enumerate(texts):
             progress(number, len(texts))
-            answers.append(index.search(Query(text, mode=mode, k=k, group=group)))
+            answers.append(index.search(Query(text, mode=mode, k=DEEP, group="document")))
         yield mode, answers, latency([sum(each.took_ms.values()) for each in answers])
 
 

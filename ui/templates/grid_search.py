@@ -104,9 +104,8 @@ def _sample(pasted: Sequence[Pair]) -> Sample | None:
     size = len(subset.pairs)
     hint = "Evenly spread over the set. More take longer, and leave less to chance."
     most = int(right.number_input("Max pairs", 2, max(2, size), min(size, 300), key="grid most", help=hint))
-    places = range(size) if most >= size else [at * size // most for at in range(most)]
-    both, gold = tuple(subset.pairs[at] for at in places), tuple(subset.gold[at] for at in places)
-    return Sample(f"STS-B dev, {count(len(places), 'pair')}", both, gold)
+    chosen = subset.thinned(most)
+    return Sample(f"STS-B dev, {count(len(chosen.pairs), 'pair')}", chosen.pairs, chosen.gold)
 
 
 def _texts() -> Sample | None:

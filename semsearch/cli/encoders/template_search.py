@@ -90,34 +90,33 @@ def search(
     engine, lasting = factory.open_backend(reference, device=chosen.device, threads=chosen.threads, trust=trust)
     with sync_progress(ctx.obj, "searching templates") as step:
         reader = judging.Reader(engine, base)
-        labelled = not isinstance(sample, list)
-        judge = (
-            judging.without_labels(reader, sample, drawn)
-            if isinstance(sample, list)
-            else judging.on_pairs(reader, sample, drawn)
-        )
-        size = len(sample) if isinstance(sample, list) else 2 * len(sample.pairs)
+        if isinstance(sample, list):
+            kind, size, embedded = "texts", len(sample), len(sample)
+            judge = judging.without_labels(reader, sample, drawn)
+        else:
+            kind, size, embedded = "pairs", len(sample.pairs), 2 * len(sample.pairs)
+            judge = judging.on_pairs(reader, sample, drawn)
 
         def report(done: int, total: int, text: str) -> None:
-            step(Progress(done, total, "templates", text, size * done))
+            step(Progress(done, total, "templates", text, embedded * done))
 
         ranked = greedy_search.search(grid, judge, full=full, report=report)
     found = {
         "model": str(lasting).partition("#")[0],
         "method": base.method,
-        **({"pairs": size // 2} if labelled else {"texts": size}),
+        kind: size,
         **({"seeds": drawn} if drawn else {}),
         "took_s": round(time.perf_counter() - started, 3),
     }
     _print_ranked(ranked, found, as_json)
     if output is not None:
-        of = f"{size // 2} pairs" if labelled else f"{size} texts without labels"
+        of = f"{size} {kind}" if kind == "pairs" else f"{size} texts without labels"
         _write(ranked[0], base, f"{of}, the best of a search with {engine.name.partition('#')[0]}", output)
 
 
 def _sample(data: Path | None, texts: str | None, most: int | None, *, yes: bool) -> Subset | list[str]:
     """The scored pairs of --data or the texts of --texts, thinned to `most`. Raises UsageError without or with both."""
-    from semsearch.evaluation.templates import greedy_search  # numpy, as above
+    from semsearch.evaluation import sts_benchmarks  # numpy, as above
 
     if (data is None) == (texts is None):
         problem = (
@@ -126,11 +125,11 @@ def _sample(data: Path | None, texts: str | None, most: int | None, *, yes: bool
         raise UsageError(problem, "Pass --data FILE, for example sts-dev.csv; or --texts FILE, without scores.")
     if data is not None:
         subset = _subset(data, yes=yes)
-        return subset if most is None else greedy_search.thinned(subset, most)
+        return subset if most is None else subset.thinned(most)
     if texts != "-":
         check_split(Path(str(texts)), "a template", yes=yes)
     lines = list(dict.fromkeys(line for line in read_texts(str(texts)) if line.strip()))
-    return lines if most is None else [lines[at] for at in greedy_search.spread(len(lines), most)]
+    return lines if most is None else [lines[at] for at in sts_benchmarks.spread(len(lines), most)]
 
 
 def _numbers(text: str) -> list[int]:

@@ -123,20 +123,3 @@ def search(grid: TemplateGrid, judge: Judge, *, full: bool = False, report: Repo
         prefix = best((prefix, *grid.prefixes), lambda each: grid.text(each, relation, ending), "prefix")
         best(grid.endings, lambda each: grid.text(prefix, relation, each), "ending")
     return sorted(tried.values(), key=lambda candidate: candidate.order, reverse=True)
-
-
-def thinned(subset: Subset, limit: int) -> Subset:
-    """At most `limit` pairs, evenly spread: files of pairs are sorted by source."""
-    if limit >= len(subset.pairs):
-        return subset
-    chosen = spread(len(subset.pairs), limit)
-    return Subset(tuple(subset.pairs[at] for at in chosen), tuple(subset.gold[at] for at in chosen))
-
-
-def spread(size: int, limit: int) -> list[int]:
-    """At most `limit` of the places 0 … size - 1, evenly spread.
-
-    >>> spread(10, 4)
-    [0, 2, 5, 7]
-    """
-    return list(range(size)) if limit >= size else [at * size // limit for at in range(limit)]

@@ -7,7 +7,6 @@ row mostly has the number of its passage, so that place is tried before the inde
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ import numpy as np
 from semsearch.errors import Corrupt
 from semsearch.stores.local import sqlite
 from semsearch.stores.local.connection import Connection, Row
-from semsearch.stores.local.schema import FLOAT16
+from semsearch.stores.local.schema import FLOAT16, vector_crcs
 from semsearch.utils.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -81,12 +80,8 @@ def decoded(rows: Sequence[Row], dim: int, folder: Path) -> tuple[Ids, Vectors]:
 
 
 def _are_sound(passages: Sequence[int], sums: Sequence[int], blobs: Sequence[bytes], dim: int) -> bool:
-    """`schema.vector_crc` of every row, without a call of Python for each."""
     try:
-        if set(map(len, blobs)) != {2 * dim}:
-            return False
-        seeds = (np.array(passages) & 0xFFFFFFFF).tolist()
-        return list(map(zlib.crc32, blobs, seeds)) == list(sums)
+        return set(map(len, blobs)) == {2 * dim} and vector_crcs(passages, blobs) == list(sums)
     except TypeError:  # damage has any type
         return False
 

@@ -16,6 +16,8 @@ def run(server: uvicorn.Server, listening: socket.socket, *, not_started: str = 
 
     not_started: a line for stderr in that case, beside what uvicorn says.
     """
+    # Connections inherit it. asyncio sets it on sockets of its own; without it an answer can take 40 ms longer.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     signal.signal(signal.SIGTERM, _terminated)  # uvicorn raises a signal again once all is closed
     try:
         server.run(sockets=[listening])

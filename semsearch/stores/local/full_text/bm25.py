@@ -14,14 +14,12 @@ if TYPE_CHECKING:
     Sizes: TypeAlias = NDArray[np.integer]
 
 K1, B = 1.2, 0.75
+MANY = 10  # times as many passages as there are lengths
 
 
 def idf(size: int, having: int) -> float:
     """The weight of a term that `having` of `size` passages have; of one in most passages, FTS5's least weight."""
     return max(1e-6, log(max(size - having + 0.5, 0.5) / (having + 0.5)))
-
-
-MANY = 10  # times as many passages as there are lengths
 
 
 def scores(weight: float, counts: Sizes, lengths: Sizes, mean: float) -> Scores:
