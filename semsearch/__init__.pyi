@@ -25,9 +25,11 @@ from .errors import UsageError as UsageError
 from .evaluation.sts import sts as sts
 from .index import Index as Index
 from .indexing.sources import SyncOptions as SyncOptions
-from .search.mining import clusters as clusters
-from .search.mining import near_duplicates as near_duplicates
-from .search.mining import paraphrase_mining as paraphrase_mining
+from .search.groups.mining import clusters as clusters
+from .search.groups.mining import near_duplicates as near_duplicates
+from .search.groups.mining import paraphrase_mining as paraphrase_mining
+from .types import Copies as Copies
+from .types import Copy as Copy
 from .types import Document as Document
 from .types import Hit as Hit
 from .types import Pair as Pair

@@ -33,8 +33,9 @@ from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
-from semsearch.search import audit, mining, sampling
+from semsearch.search import audit, sampling
 from semsearch.search.current_space import CurrentSpace
+from semsearch.search.groups import copies, document_vectors, mining
 from semsearch.search.query_check import make_query, written
 from semsearch.search.searcher import parse_filter
 from semsearch.search.snippets import Snippet, snippets
@@ -44,6 +45,7 @@ from semsearch.stores.other_spaces import other_spaces
 from semsearch.stores.protocol import SalvageReader, StoreReader, StoreWriter
 from semsearch.stores.records import Space, StoredPassage
 from semsearch.types import (
+    Copies,
     Document,
     DocumentState,
     EncoderLike,
@@ -51,6 +53,7 @@ from semsearch.types import (
     Facet,
     Hit,
     JsonObject,
+    Keep,
     Pair,
     Progress,
     Query,
@@ -64,7 +67,7 @@ from semsearch.types import (
     Where,
 )
 from semsearch.utils import plugins
-from semsearch.utils.arguments import several, whole_number
+from semsearch.utils.arguments import between, several, whole_number
 from semsearch.utils.atomic_write import workplace
 from semsearch.utils.vectors import own_rows
 from semsearch.vector_index import backends
@@ -687,6 +690,33 @@ class Index:
         mining.check(threshold=threshold)
         return self._document_groups(where, values, partial(mining.near_duplicates, threshold=threshold))
 
+    def copies(
+        self,
+        *,
+        threshold: float = copies.CLOSE,
+        words: float = copies.WORDS,
+        exact: bool = False,
+        keep: Keep = "longest",
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+        progress: Callable[[Progress], None] = _silent,
+    ) -> list[Copies]:
+        """Documents that repeat others, each with the one to keep: `semsearch dedup`. Nothing is deleted.
+
+        A copy has the text of the document to keep. Or its vector, the mean of those of its passages, has a cosine of
+        at least `threshold` with that one, and they share at least `words` (0..1) of their words; not with `exact`.
+        `keep` prefers the document with the "longest" text, the "newest" or "oldest" file, or the "first" name.
+        O(n² d) for n documents up to 100,000. Of more, each is compared with what is near three of its passages in the
+        vector index, and vectors and words are in temporary files. An exception of `progress` ends the call. Raises
+        UsageError, BadFilter.
+        """
+        mining.check(threshold=threshold)
+        between("words", words, 0, 1, "It is a share, for example 0.8.")
+        if keep not in copies.RULES:
+            raise UnknownName("document to keep", str(keep), copies.RULES)
+        wanted = copies.Wanted(threshold, words, exact, keep)
+        return copies.copies(self._reader, self._space, _condition(where, values), wanted, progress)
+
     def clusters(
         self,
         *,
@@ -709,7 +739,7 @@ class Index:
         self, where: Where | None, values: Mapping[str, object] | None, grouped: Callable[[Vectors], list[list[int]]]
     ) -> list[list[str]]:
         """The groups that a function finds among the mean vectors of documents, by id."""
-        names, vectors = mining.document_vectors(self._reader, self._space, _condition(where, values))
+        names, vectors = document_vectors.document_vectors(self._reader, self._space, _condition(where, values))
         return [[names[at] for at in group] for group in grouped(vectors)]
 
     def skipped(self) -> list[Skipped]:

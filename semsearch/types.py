@@ -43,6 +43,7 @@ JsonObject: TypeAlias = dict[str, Any]  # as `json` reads and writes it
 JsonMapping: TypeAlias = Mapping[str, Any]  # a JSON object that is only read
 Where: TypeAlias = str | Mapping[str, Any]  # a filter: text of the filter language, or a structure
 Match: TypeAlias = Literal["strong", "likely", "weak", "none"]
+Keep: TypeAlias = Literal["longest", "newest", "oldest", "first"]
 DocumentState: TypeAlias = Literal["current", "changed", "unfinished", "gone", "unseen", "kept"]
 
 
@@ -186,6 +187,29 @@ class Pair(NamedTuple, Generic[T]):
     score: float
     first: T
     second: T
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A document that repeats another one, and how much.
+
+    kind: "exact", the same text; "same words", but for case, punctuation and space; "near", `cosine` reaches the
+    threshold. `shared_words` in 0..1 is the share of the words of both texts that they have in common.
+    """
+
+    document: str
+    kind: Literal["exact", "same words", "near"]
+    cosine: float
+    shared_words: float
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """A document to keep, `why` it rather than its copies, in words, and the copies, the closest first."""
+
+    keep: str
+    why: str
+    copies: tuple[Copy, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ TABLE = {  # name: (module.function, or module.group, the first line of its help
     "watch": ("indexes.index_command.watch", "Update an index whenever its files change, until Ctrl-C."),
     "query": ("query_command.query", "Find the passages closest in meaning to TEXT."),
     "similar": ("query_command.similar", "Find what is closest to a passage, a document or a file."),
+    "dedup": ("groups.dedup_command.dedup", "Find documents that repeat others, and what to keep."),
     "embed": ("encoders.embed.embed", "Print the vectors of texts."),
     "sts": ("evaluate.sts_command.sts", "Compare texts: cosine, and strength against unrelated texts."),
     "list": ("indexes.listing.list_", "List indexes."),

@@ -15,7 +15,7 @@ from semsearch import errors
 from semsearch.cli import main as program
 
 COMMANDS = [
-    *("index", "watch", "query", "similar", "embed", "sts"),
+    *("index", "watch", "query", "similar", "dedup", "embed", "sts"),
     *(
         "list",
         "info",
@@ -40,6 +40,7 @@ CONTRACT = {
     "query": "-n -k --mode --alpha --where --path --more --less --must --like --min-strength --group --exact --explain "
     "--json --format --batch --fail-empty",
     "similar": "-n -k --json",
+    "dedup": "-n --threshold --words --exact --keep --where --delete -y --json",
     "embed": "--role --format -o -m",
     "sts": "--pairs --matrix --task --data -m --json",
     "eval": "-n --queries --qrels --spaces --json",

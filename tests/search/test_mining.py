@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from semsearch import BadFilter, Document, Index, Pair, UsageError, clusters, near_duplicates, paraphrase_mining
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.search import closest_pairs, mining
+from semsearch.search.groups import closest_pairs, mining
 from semsearch.utils.vectors import unit_rows
 
 TEXTS = ["How do I descale a kettle?", "Bread needs salt.", "how do i descale a KETTLE", "Bread needs salt and time."]

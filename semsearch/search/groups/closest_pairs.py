@@ -5,7 +5,7 @@ All vectors are compared with all, O(n² d): some seconds for 20,000 vectors, a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,16 +74,27 @@ def closest_pairs(vectors: Vectors, groups: Sequence[object] | None, found: Clos
             found.add(first + start, second + start, cosines[first, second])
 
 
-def near_groups(vectors: Vectors, threshold: float) -> list[list[int]]:
+def near_groups(
+    vectors: Vectors,
+    threshold: float,
+    *,
+    alike: Callable[[int, Ids], NDArray[np.bool_]] | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> list[list[int]]:
     """Rows of unit vectors (n, d) in groups: two with a cosine of at least `threshold` are in the same one.
 
-    Only groups of two or more, the largest first, each ascending.
+    Only groups of two or more, the largest first, each ascending. `alike` says of a row and others (m,) which of them
+    (m,) may be in one group beside their cosine. `progress` gets the number of rows that were compared.
     """
     labels = np.arange(len(vectors))
     for start, cosines in blocks(vectors):
+        progress(start)
         for row, close in enumerate(cosines >= threshold):
             here = start + row
-            members = np.append(np.flatnonzero(close[row + 1 :]) + here + 1, here)
+            others = np.flatnonzero(close[row + 1 :]) + here + 1
+            if alike and len(others):
+                others = others[alike(here, others)]
+            members = np.append(others, here)
             joined = np.unique(labels[members])
             if len(joined) > 1:
                 labels[np.isin(labels, joined)] = joined[0]

@@ -15,8 +15,9 @@ import numpy as np
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.lazy import load
 from semsearch.errors import UsageError
-from semsearch.search import clustering
-from semsearch.search.closest_pairs import ClosestPairs, closest_pairs, near_groups
+from semsearch.search.groups import clustering
+from semsearch.search.groups.closest_pairs import ClosestPairs, closest_pairs, near_groups
+from semsearch.search.groups.document_vectors import passages_of
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import EncoderLike, Pair
@@ -164,7 +165,7 @@ def passage_pairs(
     """The closest pairs of passages of different documents that pass the filter, as passage ids."""
     found = ClosestPairs(threshold, max_pairs)
     with reader.snapshot():
-        ids, owners = _passages(reader, reader.allowed_documents(condition))
+        ids, owners = passages_of(reader, reader.allowed_documents(condition))
         if len(ids) > EXACT:
             _add_neighbours(reader, space, ids, owners, found)
             return found.pairs()
@@ -174,28 +175,6 @@ def passage_pairs(
             known = np.append(known, some)
     closest_pairs(vectors[: len(known)], owners[np.searchsorted(ids, known)].tolist(), found)
     return [Pair(score, int(known[first]), int(known[second])) for score, first, second in found.pairs()]
-
-
-def document_vectors(reader: StoreReader, space: Space, condition: Filter | None) -> tuple[list[str], Vectors]:
-    """The documents that pass the filter, by id, and the mean (n, d) of the vectors of each, of length 1."""
-    with reader.snapshot():
-        names = reader.allowed_documents(condition)
-        ids, owners = _passages(reader, names)
-        sums, has = np.zeros((len(names), space.dim), np.float32), np.zeros(len(names), np.bool_)
-        for some, rows in reader.vectors(space.id, ids=ids):
-            places = owners[np.searchsorted(ids, some)]
-            np.add.at(sums, places, rows)
-            has[places] = True
-    return [name for name, there in zip(names, has.tolist(), strict=True) if there], unit_rows(sums[has])
-
-
-def _passages(reader: StoreReader, names: Sequence[str]) -> tuple[Ids, NDArray[np.int64]]:
-    """The passages (n,) of these documents, ascending, and the place (n,) in `names` of the document of each."""
-    ids = [np.empty(0, np.int64), *(reader.passage_ids(name) for name in names)]
-    owners = np.repeat(np.arange(-1, len(names)), [len(some) for some in ids])
-    flat = np.concatenate(ids)
-    order = np.argsort(flat)
-    return flat[order], owners[order]
 
 
 def _add_neighbours(

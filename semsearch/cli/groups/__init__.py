@@ -1,0 +1,1 @@
+"""Commands about what is alike in an index: dedup, cluster, label."""

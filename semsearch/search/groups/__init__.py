@@ -1,0 +1,1 @@
+"""What is alike among texts and documents: pairs, copies, clusters, labels; over time, too."""

@@ -1,0 +1,232 @@
+"""Documents that repeat others, exactly or nearly, and which one of them to keep.
+
+Every copy is close to the document that is kept, and shares most words with it: where near copies form a chain, several
+of them are kept. Up to COMPARED documents are compared with each other; of more, each with the neighbours of three of
+its passages in the vector index, while the vectors and the counts of words of the documents lie in temporary files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from semsearch.search.groups import closest_pairs, document_vectors, shared_words
+from semsearch.stores.protocol import StoreReader
+from semsearch.stores.records import Space
+from semsearch.types import Copies, Copy, JsonObject, Keep, Progress
+from semsearch.utils.atomic_write import scratch_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from semsearch.stores.filters import Filter
+    from semsearch.types import Ids, Vectors
+
+CLOSE = 0.85  # cosine of near copies: the title, which a vector contains too, may differ
+WORDS = 0.9  # share of the words that near copies have in common
+COMPARED = 100_000  # documents that are compared with each other: a minute or two
+NEIGHBOURS = 30  # passages that are looked at for each of three passages of a document
+SLACK = 0.05  # passages of near copies may be that much further apart than the documents
+AT_ONCE = 500  # documents that are looked up at a time
+KINDS = ("exact", "same words", "near")  # the surest first
+
+Report: TypeAlias = Callable[[Progress], None]
+Rule: TypeAlias = tuple[str, Callable[[JsonObject], object]]
+_LONGEST: Rule = "it has the longest text", lambda one: -one["size"]
+_OLDEST: Rule = "its file is the oldest", lambda one: one["mtime"] or inf
+_NEWEST: Rule = "its file is the newest", lambda one: -(one["mtime"] or 0)
+_SHORTEST: Rule = "its path is the shortest", lambda one: (one["id"].count("/"), len(one["id"]))
+_FIRST: Rule = "its name is the first", lambda one: one["id"]
+RULES: Mapping[Keep, tuple[Rule, ...]] = {
+    "longest": (_LONGEST, _OLDEST, _SHORTEST, _FIRST),
+    "newest": (_NEWEST, _LONGEST, _SHORTEST, _FIRST),
+    "oldest": (_OLDEST, _LONGEST, _SHORTEST, _FIRST),
+    "first": (_FIRST,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What counts as a copy, and which document is kept: the arguments of `Index.copies`."""
+
+    threshold: float
+    words: float
+    exact: bool
+    keep: Keep
+
+
+def copies(reader: StoreReader, space: Space, condition: Filter | None, wanted: Wanted, report: Report) -> list[Copies]:
+    """The copies among the documents that pass the filter, of the document with the most copies first."""
+    with reader.snapshot():
+        names = reader.allowed_documents(condition)
+        groups = _same_text(reader, names)
+        if not wanted.exact:
+            groups = joined(len(names), [*groups, *_near(reader, space, names, wanted, report)])
+        found: list[Copies] = []
+        for group in groups:
+            found += _Group(reader, space, [names[at] for at in group], wanted).kept()
+    return sorted(found, key=lambda one: (-len(one.copies), one.keep))
+
+
+def joined(count: int, groups: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The numbers below `count` in groups of two and more: those that are in one of `groups`, and chains of them.
+
+    >>> joined(6, [[0, 2], [3, 4], [2, 5]])
+    [[0, 2, 5], [3, 4]]
+    """
+    parent = list(range(count))
+
+    def root(one: int) -> int:
+        while parent[one] != one:
+            parent[one] = one = parent[parent[one]]
+        return one
+
+    for first, *others in groups:
+        for other in others:
+            low, high = sorted((root(first), root(other)))
+            parent[high] = low
+    members: dict[int, list[int]] = {}
+    for one in range(count):
+        members.setdefault(root(one), []).append(one)
+    return [group for group in members.values() if len(group) > 1]
+
+
+def _same_text(reader: StoreReader, names: Sequence[str]) -> list[list[int]]:
+    """The places of documents with the same text, in groups of two and more; without those that have no text."""
+    hashes = np.empty(len(names), "S32")
+    for start in range(0, len(names), AT_ONCE):
+        stamps = reader.stamps(names[start : start + AT_ONCE])
+        hashes[start : start + AT_ONCE] = [stamps[name].sha256 for name in names[start : start + AT_ONCE]]
+    _, codes, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    repeated = np.flatnonzero(counts[codes] > 1)
+    order = repeated[np.argsort(codes[repeated], kind="stable")]
+    groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    return [group.tolist() for group in groups if len(group) and len(reader.passage_ids(names[group[0]]))]
+
+
+# ---- near copies
+
+
+def _near(reader: StoreReader, space: Space, names: Sequence[str], wanted: Wanted, report: Report) -> list[list[int]]:
+    """The places of documents that are alike by their vectors, and perhaps by their words, in groups."""
+    with scratch_folder() as folder:
+        large = folder if len(names) > COMPARED else None
+        vectors, counted = (
+            _table(large, "vectors", (len(names), space.dim), np.float32),
+            _table(large, "words", (len(names), shared_words.BUCKETS), np.uint32),
+        )
+        for start in range(0, len(names), document_vectors.BLOCK):
+            some = names[start : start + document_vectors.BLOCK]
+            report(Progress(start, len(names), "documents"))
+            vectors[start : start + len(some)] = _rows(reader, space, some)
+            for at, name in enumerate(some, start):
+                document = reader.document(name)
+                counted[at] = shared_words.counts(document.text if document else "")
+        alike = shared_words.bound(counted, wanted.words)
+        if large:
+            return _through_index(reader, space, names, vectors, wanted.threshold, alike, report)
+        compared = lambda done: report(Progress(done, len(names), "documents"))  # noqa: E731
+        return closest_pairs.near_groups(vectors, wanted.threshold, alike=alike, progress=compared)
+
+
+def _table(folder: Path | None, name: str, shape: tuple[int, int], kind: type[Any]) -> NDArray[Any]:
+    return np.zeros(shape, kind) if folder is None else np.memmap(folder / name, kind, "w+", shape=shape)
+
+
+def _rows(reader: StoreReader, space: Space, names: Sequence[str]) -> Vectors:
+    """The vectors (n, d) of these documents; zeros for one without a vector."""
+    found, rows = document_vectors.means(reader, space, names)
+    place = {name: at for at, name in enumerate(names)}
+    vectors = np.zeros((len(names), space.dim), np.float32)
+    vectors[[place[name] for name in found]] = rows
+    return vectors
+
+
+def _through_index(
+    reader: StoreReader,
+    space: Space,
+    names: Sequence[str],
+    vectors: Vectors,
+    threshold: float,
+    alike: Callable[[int, Ids], NDArray[np.bool_]],
+    report: Report,
+) -> list[list[int]]:
+    """Pairs of places of near copies, found by the neighbours of a document's first, middle and last passage."""
+    ids, owners = document_vectors.passages_of(reader, names)
+    asked = _three_each(owners)
+    found: list[list[int]] = []
+    for done, (some, rows) in enumerate(reader.vectors(space.id, ids=ids[asked], chunk=AT_ONCE)):
+        report(Progress(done * AT_ONCE, len(asked), "passages"))
+        near = reader.dense(space.id, rows, NEIGHBOURS)
+        one, other = np.repeat(some, near.ids.shape[1]), near.ids.ravel()
+        close = (near.cosines.ravel() >= threshold - SLACK) & np.isin(other, ids)
+        first, second = (owners[np.searchsorted(ids, each[close])] for each in (one, other))
+        pairs = np.unique(np.stack([first, second], axis=1)[first != second], axis=0)
+        pairs = pairs[np.einsum("ij,ij->i", vectors[pairs[:, 0]], vectors[pairs[:, 1]]) >= threshold]
+        found += [[a, b] for a, b in pairs.tolist() if alike(a, np.array([b]))[0]]
+    return found
+
+
+def _three_each(owners: NDArray[np.int64]) -> Ids:
+    """The places of the first, the middle and the last passage of each owner, ascending."""
+    order = np.argsort(owners, kind="stable")
+    starts = np.flatnonzero(np.diff(owners[order], prepend=-1))
+    ends = np.append(starts[1:], len(order)) - 1
+    return np.unique(order[np.concatenate([starts, (starts + ends) // 2, ends])])
+
+
+# ---- what to keep
+
+
+class _Group:
+    """Documents that may repeat each other, and what decides whether they do."""
+
+    def __init__(self, reader: StoreReader, space: Space, names: Sequence[str], wanted: Wanted) -> None:
+        self._reader, self._wanted, self._rules = reader, wanted, RULES[wanted.keep]
+        parts = [names[start : start + AT_ONCE] for start in range(0, len(names), AT_ONCE)]
+        self._known = {one["id"]: one for part in parts for one in reader.documents(ids=part)}
+        self._hashes = {uri: stamp.sha256 for uri, stamp in reader.stamps(names).items()}
+        self._vectors = dict(zip(names, _rows(reader, space, names), strict=True))
+
+    def kept(self) -> Iterator[Copies]:
+        """The documents to keep, the preferred one first, each with those of the others that are copies of it."""
+        rest = sorted(self._known, key=lambda name: [rank(self._known[name]) for _, rank in self._rules])
+        while len(rest) > 1:
+            keep, *others = rest
+            copies = self._copies(keep, others)
+            if copies:
+                yield Copies(keep, self._why(keep, copies), tuple(copies))
+            taken = {copy.document for copy in copies}
+            rest = [name for name in others if name not in taken]
+
+    def _copies(self, keep: str, others: Sequence[str]) -> list[Copy]:
+        cosines = np.stack([self._vectors[name] for name in others]) @ self._vectors[keep]
+        original: list[str] | None = None
+        found = []
+        for name, cosine in zip(others, np.clip(cosines, -1, 1).tolist(), strict=True):
+            if self._hashes[name] == self._hashes[keep]:
+                found.append(Copy(name, "exact", cosine, 1.0))
+            elif not self._wanted.exact and cosine >= self._wanted.threshold:
+                original = _words(self._reader, keep) if original is None else original
+                words = _words(self._reader, name)
+                kind: Literal["same words", "near"] = "same words" if words == original else "near"
+                found.append(Copy(name, kind, cosine, shared_words.shared(words, original)))
+        close = [copy for copy in found if copy.shared_words >= self._wanted.words]
+        return sorted(close, key=lambda copy: (KINDS.index(copy.kind), -copy.cosine, copy.document))
+
+    def _why(self, keep: str, copies: Sequence[Copy]) -> str:
+        """The first of the rules by which the document to keep precedes all of its copies."""
+        ranks = ((why, rank(self._known[keep]), rank) for why, rank in self._rules)
+        found = (why for why, own, rank in ranks if all(rank(self._known[copy.document]) != own for copy in copies))
+        return next(found, self._rules[-1][0])
+
+
+def _words(reader: StoreReader, name: str) -> list[str]:
+    document = reader.document(name)
+    return shared_words.words(document.text) if document else []
