@@ -93,12 +93,13 @@ SCENES = {
     "nothing": Scene("?q=zeppelins&n=sample&min=0.95&path=*.md", "Nothing was found"),
     "compare": Scene("compare", "cot-minilm"),
     "pairs": Scene("compare?kind=pairs", "Pairs", _upload_pairs),
-    "documents": Scene("documents?index=sample", "Documents"),
-    "map": Scene("map?index=sample", "the two axes"),
-    "folders": Scene("map?index=sample&by=folder", "the two axes"),
-    "evaluate": Scene("evaluate?index=sample", "Evaluate"),
+    "documents": Scene("documents?n=sample", "Documents"),
+    "map": Scene("map?n=sample", "the two axes"),
+    "folders": Scene("map?n=sample&by=folder", "the two axes"),
+    "evaluate": Scene("evaluate?n=sample", "Evaluate"),
     "templates": Scene("templates", "Templates"),
-    "indexes": Scene("indexes?index=sample", "Encoders"),
+    "indexes": Scene("indexes?n=sample", "exact search"),
+    "models": Scene("models", "Encoders"),
 }
 README = {"search": "light", "compare": "light", "map": "dark", "pairs": "light"}
 

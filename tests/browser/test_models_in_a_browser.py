@@ -1,4 +1,4 @@
-"""The page of indexes and models in Chromium: an index from its making to its dump, and a run of training."""
+"""The pages of indexes and of models in Chromium: an index from its making to its dump, and a run of training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from helpers.checkpoints import copied
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from semsearch import Index
+from semsearch import Document, Index
 from semsearch.training import training_run
 
 pytestmark = needs_chromium
@@ -32,8 +32,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield home
 
 
-def opened(browser: Any, server: str, part: str) -> None:
-    browser.get(f"{server}/indexes?part={part}")
+def opened(browser: Any, server: str, page: str) -> None:
+    browser.get(f"{server}/{page}")
+
+
+def go(browser: Any, page: str) -> None:
+    """Follow the link of the sidebar, and wait for the page."""
+    links = "[data-testid=stSidebar] [data-testid=stPageLink] a"
+    until(lambda: [each for each in browser.find_elements(By.CSS_SELECTOR, links) if page in each.text])[0].click()
+    until(lambda: [each for each in browser.find_elements(By.TAG_NAME, "h1") if each.text == page])
 
 
 def box(browser: Any, label: str) -> Any:
@@ -65,24 +72,40 @@ def press(browser: Any, label: str) -> None:
     until(lambda: [each for each in buttons(browser, label) if each.is_displayed() and each.is_enabled()])[0].click()
 
 
-def test_an_index_is_made_with_options_renamed_and_dumped(browser: Any, server: str, home: Path) -> None:
-    opened(browser, server, "Indexes")
+def test_an_index_is_made_and_every_page_acts_on_it_alone(
+    browser: Any, server: str, home: Path, tmp_path: Path
+) -> None:
+    with Index.create("aaa", home=home, encoder="hashing") as index:  # the first one, and with a document
+        index.add([Document("other.txt", "Of another index.")])
+    (tmp_path / "a.txt").write_text("A diesel engine.", encoding="utf-8")
+    opened(browser, server, "indexes")
+    unfold(browser, "Create an index")
     fill(browser, "Name", "notes")
     fill(browser, "Encoder", "hashing", Keys.ENTER)
     unfold(browser, "Options")
     fill(browser, "Tokens per passage", "64")
     press(browser, "Create it")
-    until(lambda: "was created; add documents" in text(browser))
-    with Index.open(home / "notes") as index:
-        assert index.info()["recipe"]["splitter"]["size"] == 64
+    until(lambda: "This index contains no document yet" in text(browser))
+    assert browser.current_url == f"{server}/documents?n=notes"
+    unfold(browser, "Add a folder")
+    fill(browser, "A folder or a file", str(tmp_path))
+    press(browser, "Add it")
+    until(lambda: "notes · 1 document" in text(browser))
+    for page, path in (("Map", "map"), ("Search", ""), ("Indexes", "indexes")):
+        go(browser, page)
+        assert browser.current_url == f"{server}/{path}?n=notes"
     unfold(browser, "Rename this index")
     fill(browser, "New name", "letters")
     press(browser, "Rename it")
     until(lambda: "notes was renamed to letters" in text(browser))
-    assert Index.names(home) == ["letters"]
+    assert browser.current_url == f"{server}/indexes?n=letters"
     press(browser, "Dump")
     press(browser, "Download")
     until(lambda: [each for each in browser.downloads.iterdir() if each.name == "letters.dump" and each.stat().st_size])
+    assert Index.names(home) == ["aaa", "letters"]
+    with Index.open(home / "aaa") as other, Index.open(home / "letters") as index:
+        assert list(other.texts()) == ["Of another index."] and list(index.texts()) == ["A diesel engine."]
+        assert index.info()["recipe"]["splitter"]["size"] == 64
 
 
 @pytest.mark.long
@@ -93,7 +116,7 @@ def test_a_run_is_watched_through_a_reload_until_it_is_done(
     base = copied(golden, "tiny-bert", tmp_path / "bert")
     lines = (" ".join(WORDS[(at * 5 + each * (1 + at % 3)) % 12] for each in range(7)) for at in range(40))
     (tmp_path / "texts.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    opened(browser, server, "Train")
+    opened(browser, server, "models?part=Train")
     fill(browser, "Base model", str(base), Keys.ENTER)
     fill(browser, "Name of the new encoder", "mine")
     press(browser, "A file or folder")
@@ -102,7 +125,7 @@ def test_a_run_is_watched_through_a_reload_until_it_is_done(
     fill(browser, "Batch size", "4")
     press(browser, "Train it")
     until(lambda: "starting" in text(browser) or "running" in text(browser))
-    opened(browser, server, "Train")
+    opened(browser, server, "models?part=Train")
     until(lambda: "Best score" in text(browser))
     until(lambda: len(browser.find_elements(By.CSS_SELECTOR, "[data-testid='stVegaLiteChart']")) >= 2)
     assert "done · step 40 of 40" in text(browser)

@@ -1,4 +1,4 @@
-"""The parts Encoders, Export and Train of the page of indexes and models."""
+"""The parts Encoders, Export and Train of the page of models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Index
+from semsearch import Encoder, Index
 from semsearch.errors import MissingExtra
 from semsearch.utils.writer_lock import WriterLock
 
@@ -385,6 +385,14 @@ def test_what_was_measured_of_an_export_is_kept_and_shown(home: Path) -> None:
 
 
 # Encoders
+
+
+def test_the_catalogue_says_what_is_here_its_size_and_its_licence(home: Path) -> None:
+    known = {row["name"]: row for row in rows(shown("Encoders"), "licence")}
+    assert [*known] == [each["name"] for each in Encoder.catalogue()]
+    assert known["default"]["here"]
+    assert known["default"]["on disk"] > 1_000_000
+    assert known["hashing"]["licence"] == "Apache-2.0"
 
 
 def test_one_encoder_is_told_in_full(home: Path) -> None:

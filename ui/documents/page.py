@@ -55,7 +55,7 @@ def page() -> None:
     with messages.errors():
         index = pool.index(name)
         info = index.info()
-        messages.caption(_summary(info))
+        messages.caption(f"{name} · {_summary(info)}")
         add.controls(name, info)
         skipped.show(index)
         _documents(name, index, info["documents"])

@@ -103,11 +103,10 @@ def _of_own() -> metric_job.Work | None:
 
 
 def _of_index() -> metric_job.Work | None:
-    left, right = st.columns([2, 1])
-    name = index_picker.index(left)
+    name = index_picker.index()
     if name is None:
         return None
-    sample = int(right.number_input("Sentences", LEAST, 5_000, 1_000, key="space sentences"))
+    sample = int(st.number_input("Sentences", LEAST, 5_000, 1_000, key="space sentences"))
     st.caption("Alignment needs pairs that people rated as similar.")
 
     def measure(encoder: str, report: jobs.Report) -> JsonObject:

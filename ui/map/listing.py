@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from semsearch.evaluation import group_names
 from semsearch.utils.quantities import count
 
-from ..shared import background, highlight, index_picker, messages, tables, widgets
+from ..shared import background, highlight, index_picker, messages, navigation, tables, widgets
 from ..shared.messages import one_line, plain
 from ..shared.widgets import URL
 from . import clusters, points
@@ -64,10 +64,8 @@ def _passage(name: str, on: Points, row: int) -> None:
 
 def _search_link(place: DeltaGenerator, name: str, on: Points, rows: Sequence[int], label: str, hint: str) -> None:
     """A link to the search page, with these passages as chips."""
-    params = [("more", f"#{on.sample.ids[row]}") for row in rows]
-    params.append((index_picker.KEY, name))
-    target, icon = st.Page(lambda: None, title="Search", default=True), ":material/search:"  # known by its path, ""
-    place.page_link(target, label=label, icon=icon, query_params=params, width="content", help=hint or None)
+    params = {"more": [f"#{on.sample.ids[row]}" for row in rows], index_picker.KEY: name}
+    navigation.link(index_picker.SEARCH, params, label=label, place=place, hint=hint)
 
 
 def near(name: str, on: Points) -> None:

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from semsearch import Index, MissingExtra
 from semsearch.utils.quantities import count
 
-from ..shared import background, index_picker, messages, pool, widgets
+from ..shared import address, background, index_picker, messages, pool, widgets
 from ..shared.widgets import URL
 from . import canvas, listing, points, projection, selection
 from .clusters import Floats
@@ -26,8 +26,9 @@ UMAP_WAITS = (
 def page() -> None:
     """The page."""
     st.title("Map")
+    address.uses(*selection.ALL)
     row = st.container(horizontal=True, vertical_alignment="top")
-    name = index_picker.index(row, partial(_clear, *selection.ALL), width=180)
+    name = index_picker.index(partial(_clear, *selection.ALL))
     with messages.errors():
         if name is not None:
             _show(name, row)
@@ -81,7 +82,7 @@ def _map(name: str, index: Index, on: Points, placed: Floats, about: str, way: s
     counted = count(len(on), "passage")
     if on.sample.total > len(on):
         counted = f"A fixed sample of {len(on):,} of the {on.sample.total:,} passages, so that it stays fluid"
-    st.caption(f"{counted}. {about}.")
+    messages.caption(f"{name} · {counted}. {about}.")
     colours = points.colours(on, index, way, k)
 
     def save(state: object) -> None:

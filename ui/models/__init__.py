@@ -1,1 +1,1 @@
-"""The page Indexes & models."""
+"""The page Models."""

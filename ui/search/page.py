@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from semsearch import Index, Query, SemsearchError
+from semsearch import Query, SemsearchError
 from semsearch.utils.quantities import count
 
 from ..shared import index_picker, messages, pool, scripts, widgets
@@ -30,9 +29,8 @@ def page() -> None:
     """The page."""
     st.title("Search")
     scripts.keys()
-    names = Index.names()
+    names = index_picker.names()
     if not names:
-        _no_index()
         return
     label, hint = "What are you looking for?", "Ask in your own words, then press Enter"
     text = st.text_input(
@@ -63,14 +61,6 @@ def page() -> None:
         document_view.draw_page()
         if asked.rerank is not None and read is None and answer.found and asked.text.strip():
             second_reading.read(asked, chosen, place)
-
-
-def _no_index() -> None:
-    messages.info(
-        "There is no index yet. Create one on the page Indexes & models, and add your documents on the page "
-        "Documents. Or type, in a terminal:"
-    )
-    st.code(f"semsearch --home {shlex.quote(str(Index.folder('x').parent.absolute()))} index ~/notes", language="sh")
 
 
 def _options(text: str) -> Query:

@@ -24,7 +24,7 @@ MODELS = "Models"  # the key of jobs that fetch and remove one
 WRITE = "A name, a folder, or FOLDER#TEMPLATE"
 T = TypeVar("T")
 ON_A_PAGE = {  # wordings of errors for the command line, and those for a page
-    r"semsearch models list": "the page Indexes & models",
+    r"semsearch models list": "the page Models",
     r"semsearch templates list( --kind \w+)?": "the page Templates",
     r"\bUse --template ": "Write MODEL#TEMPLATE with ",
     r"--template (\S+)": r"MODEL#\1",
@@ -35,7 +35,7 @@ ON_A_PAGE = {  # wordings of errors for the command line, and those for a page
 def several(key: str, most: int) -> list[str]:
     """A field for encoders, under `key` in the URL: local ones to choose from, any other by its name."""
     left, right = st.columns((4, 1), vertical_alignment="bottom")
-    hint = "Or a folder, a name from the page Indexes & models, or MODEL#TEMPLATE, such as ~/bert#cot-bert; then Enter."
+    hint = "Or a folder, a name from the page Models, or MODEL#TEMPLATE, such as ~/bert#cot-bert; then Enter."
     options: Any = {"default": ["default", "cot-small"], "accept_new_options": True, "placeholder": WRITE, "bind": URL}
     names = left.multiselect("Encoders", local_names(), key=key, help=hint, **options)
     hint = "Add a model with a template."

@@ -1,4 +1,7 @@
-"""The current index of all pages: in the session, and in the URL as `n`. A page never shows another one than that."""
+"""The current index of all pages: chosen in the sidebar, kept in the session, and in the URL as `n`.
+
+A page never shows another one than that.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,48 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Index, SemsearchError
 
 from . import jobs, messages, pool
-from .messages import Place
 
 KEY, EARLIER = "n", "index"  # the parameter of the URL, also the key of the widget; its name in old links
 CURRENT, DEFAULT, SEEN, PAGE = "current indexes", "default index", "indexes of the URL", "page"
+SLOT = "place of the index in the sidebar"
 MISSING = "There is no index {} any more."
 COMING = "The index {} is being created."
+SEARCH = ""  # the address of the one page that without a choice shows all indexes
+
+
+def reserve() -> None:
+    """Keep a place in the sidebar for the choice, which the page draws: several indexes or one."""
+    st.session_state[SLOT] = st.container()
+
+
+def settle(path: str) -> None:
+    """Put the index that the page at this address shows into its URL, under its present name."""
+    found = current() or parameters(path).get(KEY, [])
+    if found and (found != current() or EARLIER in st.query_params):
+        choose(found)
+
+
+def fill() -> None:
+    """Draw the choice for a page that has not, because it needs no index."""
+    if SLOT in st.session_state and (known := Index.names()):
+        _one(known, lambda: None)
+
+
+def _place() -> DeltaGenerator:
+    found: DeltaGenerator = st.session_state.pop(SLOT, None) or st.sidebar
+    return found
 
 
 def names() -> list[str]:
     """The indexes of the home, sorted; where there is none, the page explains what to do."""
     found = Index.names()
     if not found:
-        messages.info("There is no index yet. Create one on the page Indexes & models.")
+        messages.info("There is no index yet. Create one on the page Indexes.")
     return found
 
 
@@ -51,32 +79,34 @@ def choose(chosen: Sequence[str]) -> None:
         st.query_params.pop(KEY, None)
 
 
-def parameters() -> dict[str, list[str]]:
-    """The current indexes as parameters of a link to another page."""
+def parameters(path: str) -> dict[str, list[str]]:
+    """The current indexes as parameters of a link to this page; without a choice the one that the page would show."""
     found = current()
+    if not found and path != SEARCH and (known := Index.names()):
+        found = [_default(known)]
     return {KEY: found} if found else {}
 
 
-def index(place: Place = None, on_change: Callable[[], None] = lambda: None, **other: Any) -> str | None:
-    """The current index, by default the first with documents; None, with a note, for a missing one.
+def index(on_change: Callable[[], None] = lambda: None) -> str | None:
+    """The current index, by default the first with documents; None, with a note, for a missing one."""
+    known = names()
+    if not known:
+        return None
+    warn_of_missing(known)
+    chosen = _one(known, on_change)
+    if chosen is None and not any(jobs.busy(each) for each in current()):
+        messages.info("Choose an index.")
+    return chosen
 
-    `other` is for st.selectbox.
-    """
 
+def _one(known: Sequence[str], on_change: Callable[[], None]) -> str | None:
     def changed() -> None:
         choose([st.session_state[KEY]])
         on_change()
 
-    known = names()
-    if not known:
-        return None
     wanted = (current() or [_default(known)])[0]
-    warn_of_missing(known)
     st.session_state[KEY] = wanted if wanted in known else None
-    settings: dict[str, Any] = {"key": KEY, "on_change": changed, "placeholder": "Choose one"} | other
-    chosen: str | None = (place or st).selectbox("Index", known, **settings)
-    if chosen is None:
-        messages.info("Choose an index.")
+    chosen: str | None = _place().selectbox("Index", known, key=KEY, on_change=changed, placeholder="Choose one")
     return chosen
 
 
@@ -89,7 +119,7 @@ def several(known: Sequence[str], *, all_of_them: bool = False, **other: Any) ->
     warn_of_missing(known)
     st.session_state[KEY] = [each for each in wanted or ([] if all_of_them else [_default(known)]) if each in known]
     changed = lambda: choose(st.session_state[KEY])  # noqa: E731
-    chosen = st.multiselect("Indexes", known, key=KEY, on_change=changed, **other)
+    chosen = _place().multiselect("Indexes", known, key=KEY, on_change=changed, **other)
     return list(known) if all_of_them and not wanted else chosen
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from semsearch import Encoder, Index, SemsearchError, Splitter
 from semsearch.utils.quantities import count
 
-from ..shared import encoder_picker, index_picker, jobs, messages, widgets
+from ..shared import encoder_picker, index_picker, jobs, messages, navigation, widgets
 
 ALL_OR_NOTHING = "it is created completely or not at all"
 
@@ -60,10 +60,11 @@ def _create() -> None:
 
         def work(_: jobs.Report) -> jobs.Outcome:
             Index.create(folder, encoder=encoder, splitter=splitter, backend=backend).close()
-            return jobs.Outcome(f"{name} was created; add documents on the page Documents.")
+            return jobs.Outcome(f"{name} was created; add documents.")
 
         jobs.start(name, f"Creating {name} with {encoder}", work, stoppable=False, about=ALL_OR_NOTHING)
         index_picker.choose([name])
+        navigation.go_on("documents")
         state["new.name"] = ""  # only now: a form that was refused keeps its text
 
 
@@ -88,6 +89,7 @@ def _restore() -> None:
 
         jobs.start(name, "Restoring", work, stoppable=False, about=ALL_OR_NOTHING)
         index_picker.choose([name])
+        navigation.go_on("documents")
         state["dump.name"] = state["dump.path"] = ""
 
 

@@ -48,7 +48,7 @@ def _begin(name: str) -> None:
         if not encoder:
             raise SemsearchError("No encoder is chosen.", "Choose one, or type its name.")
         if not Encoder.is_local(encoder):
-            raise SemsearchError(f"{encoder} is not on this machine.", "Download it in the part Encoders first.")
+            raise SemsearchError(f"{encoder} is not on this machine.", "Download it on the page Models first.")
         folder = Index.folder(name)
 
         def work(report: jobs.Report) -> jobs.Outcome:

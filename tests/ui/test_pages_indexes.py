@@ -1,4 +1,4 @@
-"""The page of indexes and models: making, checking, copying, removing, and what encoders there are."""
+"""The page of indexes: making, checking, copying, removing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from semsearch import Document, Encoder, Index, Progress
 from semsearch.encoders.hashing import HashingEncoder
 
-PAGE = "from semsearch_ui.models import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
+PAGE = "from semsearch_ui.indexes import page\nfrom semsearch_ui import job_list\njob_list.show()\npage.page()"
 HOSTILE = "<b>x"
 
 
@@ -351,14 +351,6 @@ def test_an_index_that_goes_behind_the_page_is_a_sentence(notes: Path) -> None:
     again(page)
     assert ended("notes") == "failed"
     assert "there is no index at" in said(again(page)).lower()
-
-
-def test_the_catalogue_says_what_is_here_its_size_and_its_licence(home: Path) -> None:
-    known = {row["name"]: row for row in rows(shown(part="Encoders"), "licence")}
-    assert [*known] == [each["name"] for each in Encoder.catalogue()]
-    assert known["default"]["here"]
-    assert known["default"]["on disk"] > 1_000_000
-    assert known["hashing"]["licence"] == "Apache-2.0"
 
 
 def test_the_name_of_an_index_is_never_markup(home: Path) -> None:

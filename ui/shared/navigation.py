@@ -1,0 +1,65 @@
+"""The pages by their addresses: titles, icons and groups, links between them, and the way on after a click."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from .messages import Place
+
+GO_ON = "go on to"  # the address at which the next run of the app continues
+Parameters = Mapping[str, str | Sequence[str]]
+
+
+class Entry(NamedTuple):
+    """A page in the sidebar: its title and Material icon."""
+
+    title: str
+    icon: str
+
+
+GROUPS: Mapping[str, Mapping[str, Entry]] = {
+    "Find": {
+        "": Entry("Search", "search"),
+        "documents": Entry("Documents", "description"),
+        "map": Entry("Map", "scatter_plot"),
+    },
+    "Measure": {"compare": Entry("Compare", "compare_arrows"), "evaluate": Entry("Evaluate", "monitoring")},
+    "Manage": {
+        "templates": Entry("Templates", "edit_note"),
+        "indexes": Entry("Indexes", "database"),
+        "models": Entry("Models", "neurology"),
+    },
+}
+PAGES: Mapping[str, Entry] = {path: entry for group in GROUPS.values() for path, entry in group.items()}
+
+
+def link(
+    path: str, parameters: Parameters, *, label: str = "", icon: str = "", place: Place = None, hint: str = ""
+) -> None:
+    """A link to a page, as wide as its label."""
+    entry = PAGES[path]
+    named, sign = label or entry.title, f":material/{icon or entry.icon}:"
+    query = {name: value if isinstance(value, str) else list(value) for name, value in parameters.items()}
+    (place or st).page_link(
+        target(path), label=named, icon=sign, query_params=query, width="content", help=hint or None
+    )
+
+
+def target(path: str) -> StreamlitPage:
+    """The page as Streamlit's links know it: by its address alone."""
+    return st.Page(lambda: None, title=PAGES[path].title, url_path=path, default=not path)
+
+
+def go_on(path: str) -> None:
+    """Continue on another page, with the current index: the end of a click."""
+    st.session_state[GO_ON] = path
+
+
+def wanted() -> str | None:
+    """The address that the last click leads to, once."""
+    found: str | None = st.session_state.pop(GO_ON, None)
+    return found
