@@ -10,7 +10,6 @@ folders); a record of a JSONL, CSV or SQLite file has its own id, or the file's 
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,7 +36,6 @@ LOG = logging.getLogger(__name__)
 MOST_COMPARED = 500  # files or documents that are looked up in the store together: 3 µs each, alone 35
 JUST_WRITTEN_NS = 2 * 10**9  # a second write within the clock's tick would leave time and size as they are
 T = TypeVar("T")
-_NUMBERED = re.compile(r"(?P<file>.*)#(?P<number>\d+)", re.DOTALL)
 
 
 def sync(
@@ -281,10 +279,11 @@ class _Run:
         with self.writer.transaction():
             self.writer.move_source(old.id, replace(source, bookmark=old.bookmark))
             for document in documents:
-                if document.endswith(old.path):
+                _, within, part = document.partition(f"{old.path}#")
+                if within:  # a record by its number, or a part of the file by its name
+                    self.writer.rename(document, f"{file.uri}#{part}")
+                elif document.endswith(old.path):
                     self.writer.rename(document, file.uri)
-                elif (record := _NUMBERED.fullmatch(document)) and record["file"].endswith(old.path):
-                    self.writer.rename(document, f"{file.uri}#{record['number']}")
         return True
 
     def _skip(self, name: str, reason: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from helpers.filemaking import sample
 
 from semsearch.documents import loaders
-from semsearch.documents.loaders import Fields, Place
+from semsearch.documents.loaders import Enclosed, Fields, Place
 from semsearch.errors import Unreadable, UsageError
 from semsearch.types import Document, Mark, Skipped
 from semsearch.utils import plugins
@@ -94,7 +94,7 @@ def test_any_bytes_are_read_skipped_or_unreadable(name: str, tmp_path: Path) -> 
         except UsageError as error:  # a database without the table or the column that the query names
             assert name == "sqlite" and "query" in str(error)
         else:
-            assert all(isinstance(item, Document | Skipped) for item in found)
+            assert all(isinstance(item, Document | Skipped | Enclosed) for item in found)
             for item in found:
                 if isinstance(item, Document):
                     item.text.encode("utf-8")

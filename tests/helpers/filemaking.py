@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,17 @@ ODF = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
     for name in ("office", "text", "table", "manifest")
 )
+
+
+PML = " ".join(
+    f'xmlns:{name}="http://schemas.openxmlformats.org/{what}"'
+    for name, what in {
+        "p": "presentationml/2006/main",
+        "a": "drawingml/2006/main",
+        "r": "officeDocument/2006/relationships",
+    }.items()
+)
+RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 
 
 def pdf(path: Path, pages: list[list[str]], outline: list[tuple[str, int]] = ()) -> None:  # type: ignore[assignment]
@@ -86,6 +98,82 @@ def odt(path: Path, body: str) -> None:
         archive.writestr("content.xml", content)
 
 
+def zipped(path: Path, members: dict[str, str]) -> None:
+    """A zip archive of these members; without any other member that a format may ask for."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def pptx(path: Path, slides: list[str], notes: str = "", **members: str) -> None:
+    """A PPTX whose slides have these shapes; `notes` are those of the first one."""
+    rel = '<Relationship Id="r{}" Target="{}"/>'
+    numbers = range(1, len(slides) + 1)
+    ids = "".join(f'<p:sldId r:id="r{number}"/>' for number in numbers)
+    made = {
+        "ppt/presentation.xml": f"<p:presentation {PML}><p:sldIdLst>{ids}</p:sldIdLst></p:presentation>",
+        "ppt/_rels/presentation.xml.rels": _related(rel.format(at, f"slides/slide{at}.xml") for at in numbers),
+    }
+    for number, shapes in zip(numbers, slides, strict=True):
+        tree = f"<p:cSld><p:spTree>{shapes}</p:spTree></p:cSld>"
+        made[f"ppt/slides/slide{number}.xml"] = f"<p:sld {PML}>{tree}</p:sld>"
+    if notes:
+        made["ppt/slides/_rels/slide1.xml.rels"] = _related([rel.format(1, "../notesSlides/notesSlide1.xml")])
+        made["ppt/notesSlides/notesSlide1.xml"] = f"<p:notes {PML}>{notes}</p:notes>"
+    zipped(path, made | members)
+
+
+def shape(text: str, kind: str = "body") -> str:
+    """A shape of a slide, filling a placeholder."""
+    holder = f'<p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>'
+    lines = "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in text.split("\n"))
+    return f"<p:sp>{holder}<p:txBody>{lines}</p:txBody></p:sp>"
+
+
+def xlsx(path: Path, sheets: dict[str, str]) -> None:
+    """A workbook whose sheets have these rows, written in SpreadsheetML."""
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    named = enumerate(sheets, start=1)
+    entries = "".join(f'<sheet name="{name}" sheetId="{at}" r:id="r{at}"/>' for at, name in named)
+    rels = (
+        f'<Relationship Id="r{at}" Type="{kind}/worksheet" Target="worksheets/sheet{at}.xml"/>'
+        for at in range(1, len(sheets) + 1)
+    )
+    made = {
+        "xl/workbook.xml": f'<workbook {main} xmlns:r="{kind}"><sheets>{entries}</sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": _related(rels),
+        "_rels/.rels": _related([f'<Relationship Id="r1" Type="{kind}/officeDocument" Target="xl/workbook.xml"/>']),
+    }
+    for at, rows in enumerate(sheets.values(), start=1):
+        made[f"xl/worksheets/sheet{at}.xml"] = f"<worksheet {main}><sheetData>{rows}</sheetData></worksheet>"
+    zipped(path, made)
+
+
+def row(number: int, *cells: str | float) -> str:
+    """A row of a sheet, from column A on."""
+    made = [
+        f'<c r="{letter}{number}"><v>{cell}</v></c>'
+        if not isinstance(cell, str)
+        else f'<c r="{letter}{number}" t="inlineStr"><is><t>{cell}</t></is></c>'
+        for letter, cell in zip("ABCDEFGH", cells, strict=False)
+        if cell != ""
+    ]
+    return f'<row r="{number}">{"".join(made)}</row>'
+
+
+def _related(relationships: Iterable[str]) -> str:
+    return f'<Relationships xmlns="{RELATIONS}">{"".join(relationships)}</Relationships>'
+
+
+def message(text: str, **headers: str) -> str:
+    """A message of one part, in UTF-8."""
+    given = {"From": "Anna Smith <anna@example.org>", "Date": "Wed, 1 May 2024 10:00:00 +0200", **headers}
+    lines = [f"{name.replace('_', '-')}: {value}" for name, value in given.items()]
+    lines += ["MIME-Version: 1.0", "Content-Type: text/plain; charset=utf-8", "Content-Transfer-Encoding: 8bit"]
+    return "\n".join([*lines, "", text, ""])
+
+
 def sqlite(path: Path, rows: list[tuple[object, ...]]) -> None:
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE notes (id, title, text, year INTEGER)")
@@ -101,7 +189,7 @@ def paragraph(text: str, style: str = "") -> str:
 
 def sample(kind: str, folder: Path) -> Path:
     """A good file of `kind` with the words "Größe" and "engine" in it; raises KeyError for an unknown kind."""
-    path = folder / f"sample.{ {'text': 'txt', 'markdown': 'md'}.get(kind, kind) }"
+    path = folder / f"sample.{ {'text': 'txt', 'markdown': 'md', 'email': 'eml'}.get(kind, kind) }"
     line = "The engine has a Größe of 12."
     texts = {
         "text": f"{line}\n\nAnother paragraph.\n",
@@ -111,6 +199,8 @@ def sample(kind: str, folder: Path) -> Path:
         "jsonl": f'{{"id": "a", "text": "{line}", "year": 2020}}\n',
         "csv": f'id,text,year\na,"{line}",2020\n',
         "tsv": f"id\ttext\tyear\na\t{line}\t2020\n",
+        "email": message(line, Subject="Engines"),
+        "mbox": f"From anna@example.org Wed May  1 10:00:00 2024\n{message(line, Subject='Engines')}",
     }
     if kind in texts:
         path.write_text(texts[kind], "utf-8")
@@ -120,6 +210,10 @@ def sample(kind: str, folder: Path) -> Path:
         docx(path, paragraph("Engines", "berschrift1") + paragraph(line))
     elif kind == "odt":
         odt(path, f'<text:h text:outline-level="1">Engines</text:h><text:p>{line}</text:p>')
+    elif kind == "pptx":
+        pptx(path, [shape("Engines", "title") + shape(line), shape("More", "title")])
+    elif kind == "xlsx":
+        xlsx(path, {"Engines": row(1, "part", "text") + row(3, "engine", line)})
     elif kind == "sqlite":
         sqlite(path, [("a", "Engines", line, 2020)])
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from semsearch import Hit, Index, SemsearchError
+from semsearch.search.page_names import page_name
 
 from ..shared import highlight, messages, pool, scripts, widgets
 from .results import Found, State
@@ -31,7 +32,7 @@ def show(each: Found) -> None:
         return
     with messages.errors():
         index = pool.index(each.index)
-        if each.hit.page is None:
+        if each.hit.page is None or page_name(each.hit.document) != "page":
             _text(index, each.hit)
             return
         picture, text = st.columns(2)
@@ -52,7 +53,7 @@ def _text(index: Index, hit: Hit) -> None:
     text = index.get(hit.document)["text"]
     first, last = max(0, hit.start - AROUND), min(len(text), hit.end + AROUND)
     with st.container(height=HEIGHT):
-        messages.caption(hit.path + (f" · page {hit.page}" if hit.page else ""))
+        messages.caption(hit.path + (f" · {page_name(hit.document)} {hit.page}" if hit.page else ""))
         st.html(highlight.passage(text[first:last], (0, 0), [(hit.start - first, hit.end - first)], whole=True))
         scripts.scroll()
 

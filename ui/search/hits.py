@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from semsearch import Hit, Query
+from semsearch.search.page_names import page_name
 
 from ..shared import messages, widgets
 from ..shared.messages import plain
@@ -78,7 +79,8 @@ def _title(each: Found) -> str:
 
 
 def _place(hit: Hit) -> str:
-    return f"{f' · line {hit.line}' if hit.line else ''}{f' · page {hit.page}' if hit.page else ''}"
+    page = f" · {page_name(hit.document)} {hit.page}" if hit.page else ""
+    return f"{f' · line {hit.line}' if hit.line else ''}{page}"
 
 
 def _parts(hit: Hit) -> str:

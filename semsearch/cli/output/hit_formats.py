@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from semsearch.cli.output import console
+from semsearch.search.page_names import page_name
 from semsearch.search.results_json import hit_object, results_object
 from semsearch.types import Hit, JsonObject, Results
 from semsearch.utils.quantities import rounded_down
@@ -129,12 +130,13 @@ def _markdown(text: str) -> str:
 
 
 def place(hit: Hit) -> str:
-    """The location of a hit: path:line, path p.N, or the path alone; of a record also its number or id."""
-    if hit.document != hit.path:
-        return hit.document if hit.document.startswith(f"{hit.path}#") else f"{hit.path} [{hit.document}]"
+    """The location of a hit: path:line, path p.N, or the path alone; of a record or a part also its number or id."""
+    own = hit.document == hit.path or hit.document.startswith(f"{hit.path}#")
+    name = hit.document if own else f"{hit.path} [{hit.document}]"
     if hit.page is not None:
-        return f"{hit.path} p.{hit.page}"
-    return f"{hit.path}:{hit.line}" if hit.line is not None else hit.path
+        word = page_name(hit.document)
+        return f"{name} p.{hit.page}" if word == "page" else f"{name} {word} {hit.page}"
+    return f"{name}:{hit.line}" if hit.line is not None else name
 
 
 def _table(answers: Iterable[Answer], batch: bool, explain: bool) -> None:

@@ -3,7 +3,7 @@
 A loader is a module with the members of `Loader`. One whose files consist of records (JSON lines, tables) also has
 `RECORDS = True`, and may have the members of `RecordLoader`. One with `ISOLATED = True` runs in another process, with
 limits of time, memory and output. `Document.id` is relative to the file: "" for its only document, the id of a record
-that has one, and "#12", its line or row, for a record without.
+that has one, and "#12", its line or row, for a record without; "#name" for a part of a file, such as an attachment.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO, Protocol
 
 from semsearch.documents.isolation import pool
 from semsearch.documents.isolation.limits import Exceeded as Exceeded
 from semsearch.documents.isolation.limits import Limits as Limits
+from semsearch.documents.parsing.enclosed import MOST_DEPTH
+from semsearch.documents.parsing.enclosed import Enclosed as Enclosed
 from semsearch.documents.parsing.file_type import kind_of_bytes, records_on_stdin
 from semsearch.documents.parsing.records import Digest, Step
 from semsearch.documents.parsing.records import Fields as Fields
@@ -44,8 +47,8 @@ class Loader(Protocol):
     other process takes 0.1 s, once. A loader that does not say counts as True.
     """
 
-    def load(self, path: Path, fields: Fields) -> Iterator[Document | Skipped]:
-        """The documents of one file, and its records that cannot be read.
+    def load(self, path: Path, fields: Fields) -> Iterator[Document | Skipped | Enclosed]:
+        """The documents of one file, its records that cannot be read, and the files within it for other loaders.
 
         Raises Unreadable where the whole file cannot be read, UsageError where `fields` does not fit it.
         """
@@ -130,13 +133,40 @@ def _steps(
             yield from resumable.read_from(path, fields, start, digest)
 
 
-def read(name: str, path: Path, fields: Fields) -> Iterator[Document | Skipped]:
+def read(name: str, path: Path, fields: Fields, depth: int = 0) -> Iterator[Document | Skipped]:
     """What the loader called `name` finds, read in this process and without limits. Raises as `Loader.load`.
 
-    MemoryError passes.
+    MemoryError passes. A file that is `depth` files deep within another one has no more than MOST_DEPTH.
     """
     with _unreadable(name):
-        yield from _loader(name).load(path, fields)
+        for item in _loader(name).load(path, fields):
+            if not isinstance(item, Enclosed):
+                yield item
+            elif depth < MOST_DEPTH:
+                yield from _enclosed(item, path.name, depth + 1)
+
+
+def _enclosed(item: Enclosed, file: str, depth: int) -> Iterator[Document | Skipped]:
+    """What is in a file within a file. A table is one text, and a database is left out: nobody has chosen its rows."""
+    suffix = PurePath(item.name).suffix.lower()
+    if suffix not in _by_suffix():
+        return
+    with scratch_folder() as folder:
+        path = folder / f"enclosed{suffix}"
+        path.write_bytes(item.content)
+        try:
+            for found in read(loader_for(path, "files"), path, _DEFAULT, depth):
+                yield _placed(item, file, found)
+        except Unreadable as error:
+            yield Skipped(f"{file}{item.id}", error.message)
+
+
+def _placed(item: Enclosed, file: str, found: Document | Skipped) -> Document | Skipped:
+    if isinstance(found, Skipped):
+        return Skipped(f"{file}{item.id}", found.reason)
+    place = f"/{found.id.removeprefix('#')}" if found.id else ""
+    metadata = {**item.metadata, **found.metadata}
+    return replace(found, id=item.id + place, title=found.title or item.name, metadata=metadata)
 
 
 @contextmanager

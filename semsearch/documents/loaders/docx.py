@@ -32,11 +32,11 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
     with Archive(path, "DOCX") as archive:
         body = archive.xml("word/document.xml")
         headings = _heading_styles(archive.optional_xml("word/styles.xml"))
-        title = archive.title("docProps/core.xml")
+        title, metadata = archive.properties("docProps/core.xml")
     writer = TextWriter()
     for block in outermost(body, _BLOCKS, _SKIP):  # at the top level and in content controls
         _write(block, headings, writer)
-    yield writer.document(title, {})
+    yield writer.document(title, metadata)
 
 
 def _write(block: Element, headings: frozenset[str], writer: TextWriter) -> None:

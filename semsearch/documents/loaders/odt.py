@@ -31,11 +31,11 @@ def load(path: Path, fields: Fields) -> Iterator[Document]:
         if any(archive.optional_xml("META-INF/manifest.xml").iter(f"{_MANIFEST}encryption-data")):
             raise Unreadable("encrypted ODT: it needs a password")
         body = archive.xml("content.xml").find(f"{_OFFICE}body")
-        title = archive.title("meta.xml")
+        title, metadata = archive.properties("meta.xml")
     writer = TextWriter()
     if body is not None:
         _write(body, writer)
-    yield writer.document(title, {})
+    yield writer.document(title, metadata)
 
 
 def _write(body: Element, writer: TextWriter) -> None:

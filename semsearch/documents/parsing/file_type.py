@@ -12,10 +12,14 @@ from semsearch.errors import Unreadable
 
 HEAD_BYTES = 8192
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
+_MAILBOX = re.compile(rb"From \S+ [^\n]*\d{4}[^\n]*\r?\n[A-Za-z-]+:")  # RFC 4155: address, date; then a header
 DIRECTORY_BYTES = 2**20  # at the end of a zip file: a document has few members, a hostile file half a million
 _ENTRY = rb"PK\x01\x02.{42}"
 _ZIPPED = {  # the member that identifies the type, in the directory
     re.compile(_ENTRY + rb"word/document\.xml", re.DOTALL): "docx",
+    re.compile(_ENTRY + rb"ppt/presentation\.xml", re.DOTALL): "pptx",
+    re.compile(_ENTRY + rb"xl/workbook\.(?:xml|bin)", re.DOTALL): "xlsx",
+    re.compile(_ENTRY + rb"META-INF/container\.xml", re.DOTALL): "epub",
     re.compile(_ENTRY + rb"content\.xml", re.DOTALL): "odt",
 }
 
@@ -31,6 +35,8 @@ def kind_of_bytes(path: Path) -> str:
         return _kind_of_zip(path)
     if looks_binary(head):
         raise Unreadable("binary file")
+    if _MAILBOX.match(head):
+        return "mbox"
     return "html" if _HTML.match(head.removeprefix(b"\xef\xbb\xbf")) else "text"
 
 

@@ -26,9 +26,12 @@ _SPACES_IN_LINE = re.compile(r"[^\S\n]+")
 _AROUND_BREAK = re.compile(r" ?\n[ \n]*")
 
 
-def text_of(root: Element, dropped: Collection[Element]) -> TextWriter:
-    """A writer with the text and the headings below `root`, without the elements in `dropped`."""
-    page, stack = _Page(), [("open", "", root)]  # no recursion: an element may be nested a thousand deep
+def text_of(root: Element, dropped: Collection[Element], writer: TextWriter | None = None) -> TextWriter:
+    """`writer`, or a new one, with the text and the headings below `root`, without the elements in `dropped`."""
+    page, stack = (
+        _Page(writer or TextWriter()),
+        [("open", "", root)],
+    )  # no recursion: an element may be nested a thousand deep
     while stack:
         event, text, element = stack.pop()
         if event == "text":
@@ -48,8 +51,8 @@ def text_of(root: Element, dropped: Collection[Element]) -> TextWriter:
 class _Page:
     """Collects text until a block ends, then passes the block to the writer."""
 
-    def __init__(self) -> None:
-        self.writer = TextWriter()
+    def __init__(self, writer: TextWriter) -> None:
+        self.writer = writer
         self._buffer: list[str] = []
         self._gap = "\n\n"
         self._has_text = self._first_row = False

@@ -45,6 +45,11 @@ class TextWriter:
         self._mark(len("\n") if self._length else 0)
         self.block(text, gap="\n")
 
+    def new_page(self, number: int) -> None:
+        """What follows is page `number`, as of slides and cells, and under no heading until the next one."""
+        self._page, self._heading = number, None
+        self._mark(len("\n\n") if self._length else 0)
+
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Add a table, a line for each row, with the white space in its cells normalised."""
         self.block("\n".join(" | ".join(" ".join(cell.split()) for cell in row) for row in rows))

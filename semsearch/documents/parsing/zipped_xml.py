@@ -1,4 +1,4 @@
-"""XML files in a zip archive (DOCX, ODT), read with the standard library, with limits on size and entities."""
+"""XML files in a zip archive (DOCX, PPTX, ODT, EPUB), read with the standard library, limited in size and entities."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from semsearch.documents.parsing.charset import storable
+from semsearch.documents.parsing.text_writer import MOST_HEADING
 from semsearch.errors import Unreadable
+from semsearch.types import JsonObject
 
 MAX_XML_BYTES = 100 * 2**20  # a text of 10 MB is about 60 MB of document.xml; a zip bomb is more
 MOST_TAGS = 5_000_000  # a text of 10 MB has up to 3 million; 100 MB of empty elements need 2 GB as objects
 _OUT_OF_MEMORY = 1  # XML_ERROR_NO_MEMORY of expat
-_DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
+_DC = "{http://purl.org/dc/elements/1.1/}"
+_MODIFIED = "{http://purl.org/dc/terms/}modified"
 
 
 def outermost(root: Element, tags: Collection[str], skip: Collection[str] = ()) -> Iterator[Element]:
@@ -38,6 +42,10 @@ def table_rows(
     ]
 
 
+def _line(text: str | None) -> str:
+    return storable(" ".join((text or "").split())[:MOST_HEADING])
+
+
 class Archive:
     """The XML members of one archive. Raises Unreadable for anything that is wrong with it."""
 
@@ -57,7 +65,7 @@ class Archive:
     def xml(self, member: str) -> Element:
         """The root element of a member."""
         data = self._read(member)
-        if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:  # neither format has one; entities can be bombs
+        if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:  # no format here has one; entities can be bombs
             raise Unreadable(f"not a readable {self._kind}: it declares entities")
         if data.count(b"<") > MOST_TAGS:
             raise Unreadable(f"{member} has more than {MOST_TAGS:,} tags")
@@ -72,9 +80,22 @@ class Archive:
         """The root element of a member; an empty element where there is no such member."""
         return self.xml(member) if member in self._zip.namelist() else Element("absent")
 
-    def title(self, member: str) -> str:
-        """The Dublin Core title in the member that has the properties of the document; "" without one."""
-        return (self.optional_xml(member).findtext(f".//{_DC_TITLE}") or "").strip()
+    def properties(self, member: str) -> tuple[str, JsonObject]:
+        """The title, "" without one, and the author and date, in the member with the properties of the document."""
+        root = self.optional_xml(member)
+        found = {
+            "author": _line(root.findtext(f".//{_DC}creator")),
+            "date": _line(root.findtext(f".//{_MODIFIED}") or root.findtext(f".//{_DC}date")),
+        }
+        return _line(root.findtext(f".//{_DC}title")), {name: value for name, value in found.items() if value}
+
+    def names(self) -> list[str]:
+        """The names of all members."""
+        return self._zip.namelist()
+
+    def data(self, member: str) -> bytes:
+        """The content of a member."""
+        return self._read(member)
 
     def _read(self, member: str) -> bytes:
         try:

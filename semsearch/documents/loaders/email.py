@@ -1,0 +1,25 @@
+"""E-mail: one message with its attachments; and web pages saved as one file, which have the same format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from semsearch.documents.parsing import mail_message
+from semsearch.documents.parsing.charset import looks_binary
+from semsearch.documents.parsing.enclosed import Enclosed
+from semsearch.documents.parsing.records import Fields
+from semsearch.documents.parsing.regular_file import read_regular
+from semsearch.errors import Unreadable
+from semsearch.types import Document
+
+SUFFIXES = (".eml", ".mht", ".mhtml")
+ISOLATED = True
+
+
+def load(path: Path, fields: Fields) -> Iterator[Document | Enclosed]:
+    """The message, titled by its subject, then each attachment that a loader can read, as "#name"."""
+    raw = read_regular(path)
+    if looks_binary(raw[:8192]):
+        raise Unreadable("binary file")
+    yield from mail_message.items(raw)

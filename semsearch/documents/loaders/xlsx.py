@@ -1,0 +1,74 @@
+"""Spreadsheets (Excel, OpenDocument): each sheet is a document, a row is a line with the number that the sheet shows.
+
+Read by calamine, a library in Rust that knows Excel's old and new formats and OpenDocument's: openpyxl reads the new
+one alone, in twenty times the time. Cells hold what was last computed; formulas, comments and charts are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, time, timedelta
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from semsearch.documents.parsing.charset import storable
+from semsearch.documents.parsing.records import Fields
+from semsearch.documents.parsing.regular_file import open_regular
+from semsearch.errors import Unreadable, install_command
+from semsearch.types import Document, Skipped
+
+SUFFIXES = (".xlsx", ".xlsm", ".xlsb", ".xls", ".xltx", ".ods")
+ISOLATED = True
+_MIDNIGHT = time()
+
+
+def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
+    """A document "#Sheet" for each sheet with a cell; the only one of a workbook has the name of the file.
+
+    Raises Unreadable if it is damaged or encrypted, or python-calamine is missing.
+    """
+    calamine = _calamine()
+    with open_regular(path):
+        pass
+    try:
+        workbook = calamine.CalamineWorkbook.from_path(str(path))
+    except calamine.PasswordError as error:
+        raise Unreadable("encrypted spreadsheet: it needs a password") from error
+    except calamine.CalamineError as error:
+        raise Unreadable(f"not a readable spreadsheet: {error}") from error
+    kinds = {each.name: each.typ for each in workbook.sheets_metadata}
+    sheets = [name for name in workbook.sheet_names if kinds[name] == calamine.SheetTypeEnum.WorkSheet]
+    with workbook:
+        for name in sheets:
+            place = f"#{storable(name)}" if len(sheets) > 1 else ""
+            try:
+                text = _text(workbook.get_sheet_by_name(name).iter_rows())
+            except calamine.CalamineError as error:
+                yield Skipped(f"{path.name}{place}", f"not a readable sheet: {error}")
+                continue
+            if text:
+                yield Document(place, text, {"sheet": storable(name)}, storable(name) if place else None, lines=True)
+
+
+def _calamine() -> ModuleType:
+    try:
+        return import_module("python_calamine")
+    except ImportError as error:
+        raise Unreadable(f"needs python-calamine: {install_command('docs')}") from error
+
+
+def _text(rows: Iterable[list[object]]) -> str:
+    """A line for each row, and an empty one for a row without a cell."""
+    return "\n".join(" | ".join(map(_shown, row)).strip(" |") for row in rows).rstrip()
+
+
+def _shown(cell: object) -> str:
+    """A cell as a person would write it: whole numbers without a fraction, ISO dates, text as one line."""
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
+    if isinstance(cell, datetime) and cell.time() == _MIDNIGHT:
+        cell = cell.date()
+    if isinstance(cell, datetime | date | time | timedelta):
+        return str(cell)
+    return " ".join(storable(str(cell)).split())
