@@ -44,7 +44,7 @@ class HitOptions:
     where: Annotated[str | None, value("E", "Metadata filter: \"year > 2020 and lang = 'en'\".")] = None
     path: Annotated[str | None, value("G", PATHS)] = None
     min_strength: Annotated[float, value("S", "Only hits of this strength, 0 to 1.")] = 0.0
-    group: Annotated[Group, typer.Option(help="One hit per document, or every passage.")] = "document"
+    group: Annotated[Group, typer.Option(help="One hit per document, per copy, or per passage.")] = "document"
     exact: Annotated[bool, flag("--exact", "Compare with every vector, without the approximate index.")] = False
     explain: Annotated[
         bool, flag("--explain", "Also print how the search ran: scores per search method, plan, filters, times.")

@@ -10,7 +10,7 @@ A value becomes a literal of its own type and nothing else, whatever it contains
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date, datetime
 from math import isfinite
 
@@ -20,7 +20,7 @@ from semsearch.stores.filters import BUILTINS
 _PLACEHOLDER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<![\w:]):(?P<name>[A-Za-z_]\w*)""")
 _COMPARISONS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 _COMPARISONS |= {"$like": "like", "$contains": "contains"}
-_OPERATORS = (*_COMPARISONS, "$in", "$nin", "$exists", "$not", "$and", "$or")
+_OPERATORS = (*_COMPARISONS, "$in", "$nin", "$exists", "$not", "$and", "$or", "$metadata")
 
 
 def bind(text: str, values: Mapping[str, object]) -> str:
@@ -43,29 +43,32 @@ def bind(text: str, values: Mapping[str, object]) -> str:
     return bound
 
 
-def from_mapping(where: Mapping[str, object]) -> str:
+def from_mapping(where: Mapping[str, object], builtins: Collection[str] = BUILTINS) -> str:
     """The text of a structure of fields and operators, as MongoDB and Chroma have them. Raises BadFilter.
 
-    Several fields, and several operators of one field, all have to hold. A dotted field is a nested key.
+    Several fields, and several operators of one field, all have to hold. A dotted field is a nested key. A name that is
+    not among `builtins` is a key of the metadata; below `$metadata`, every name is.
     """
     if not isinstance(where, Mapping) or not where:
         raise BadFilter(f"a filter must be a mapping with at least one field, not {where!r:.60}.", _EXAMPLE)
-    return " and ".join(_part(name, condition) for name, condition in where.items())
+    return " and ".join(_part(name, condition, builtins) for name, condition in where.items())
 
 
 _EXAMPLE = 'Write for example {"year": {"$gt": 2020}, "lang": "en"}.'
 
 
-def _part(name: str, condition: object) -> str:
+def _part(name: str, condition: object, builtins: Collection[str]) -> str:
     if name in ("$and", "$or"):
         if not isinstance(condition, list | tuple) or not condition:
             raise BadFilter(f"{name} needs a list of filters, not {condition!r:.60}.", _EXAMPLE)
-        return "(" + f" {name[1:]} ".join(f"({from_mapping(part)})" for part in condition) + ")"
+        return "(" + f" {name[1:]} ".join(f"({from_mapping(part, builtins)})" for part in condition) + ")"
     if name == "$not":
-        return f"not ({from_mapping(condition)})"  # type: ignore[arg-type]  # checked there
+        return f"not ({from_mapping(condition, builtins)})"  # type: ignore[arg-type]  # checked there
+    if name == "$metadata":
+        return f"({from_mapping(condition, ())})"  # type: ignore[arg-type]  # checked there
     if not isinstance(name, str) or not name or name.startswith("$"):
         raise BadFilter(f"{name!r} is no field and no operator.", f"Operators: {', '.join(_OPERATORS)}.")
-    field = name if name in BUILTINS else ".".join(_quoted(key, '"') for key in name.split("."))
+    field = name if name in builtins else ".".join(_quoted(key, '"') for key in name.split("."))
     if not isinstance(condition, Mapping):
         return f"{field} = {_literal(condition)}"
     if not condition:

@@ -55,7 +55,7 @@ def collapse(
     the first so many are sure of their place, so only they become hits, which may be less than there are.
     """
     wanted = [one for one in ranked if one not in own and strengths.get(one, 1.0) >= query.min_strength]
-    if owners is None and query.group == "document" and len(wanted) > 2 * (first := FIRST * query.k):
+    if owners is None and query.group != "passage" and len(wanted) > 2 * (first := FIRST * query.k):
         known = reader.owners(wanted, first=first)
         few = collapse(reader, wanted, strengths, query, own, known, certain=first)
         if len(few.hits) == query.k:
@@ -69,7 +69,7 @@ def collapse(
         for passage in reader.passages(firsts[start : start + query.k]):
             if passage.root is not None and passage.path is not None and presence.is_gone(passage.root, passage.path):
                 collapsed.gone += len(members[passage.id])
-            elif query.group == "passage" or not _folded(passage, collapsed.hits):
+            elif query.group != "document" or not _folded(passage, collapsed.hits):
                 more = len(members[passage.id]) - 1
                 collapsed.hits.append(CollapsedHit(passage, strengths.get(passage.id), more))
             if len(collapsed.hits) == query.k:

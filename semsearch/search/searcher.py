@@ -242,7 +242,7 @@ class Searcher:
             if isinstance(example, int):
                 found = self._reader.passages([example])
                 own |= {example}
-                example = found[0].document if found and query.group == "document" else ""
+                example = found[0].document if found and query.group != "passage" else ""
             own |= set(self._passages_of(example, state).tolist()) if example else set()
         return frozenset(own)
 
@@ -338,7 +338,7 @@ class Searcher:
         Then only the documents of the `first` passages are recorded; how many of the best passages are sure to be.
         """
         fused, certain = ranked, len(ranked.ids)
-        if query.group == "document":
+        if query.group != "passage":
             owners = channels.owners = self._reader.owners(ranked.ids.tolist(), first=first)
             known = np.array([one in owners for one in ranked.ids.tolist()], dtype=np.bool_)
             fused = fusion.by_document(

@@ -37,6 +37,11 @@ KEYS = st.text(st.characters(categories=("L", "N"), include_characters="_- '"), 
         ({"date": {"$gte": date(2024, 1, 31)}}, "date >= 2024-01-31"),
         ({"seen": {"$lt": datetime(2024, 1, 31, 10, 30)}}, "seen < 2024-01-31T10:30:00"),
         ({"zip": "01234"}, "zip = '01234'"),
+        (
+            {"$metadata": {"page": 3, "$or": [{"title": "T"}, {"a.b": 1}]}},
+            """"page" = 3 and ("title" = 'T' or a.b = 1)""",
+        ),
+        ({"$not": {"$metadata": {"path": "x"}}, "page": 1}, """not "path" = 'x' and page = 1"""),
     ],
 )
 def test_a_structure_is_the_filter_that_it_spells(structure: dict[str, object], text: str) -> None:

@@ -124,8 +124,10 @@ def test_copies_fold_into_the_first_and_are_named(tmp_path: Path, default_encode
             ]
         )
         hits = index.search("diesel", k=3)
+        each = index.search("diesel", k=3, group="copy")
     assert [hit.document for hit in hits] == ["one", "bread"]
     assert hits[0].near_copies == ("two",)
+    assert [(hit.document, hit.near_copies) for hit in each] == [("one", ()), ("two", ()), ("bread", ())]
 
 
 def test_a_query_that_is_too_long_is_cut_and_says_so(index: Index) -> None:
