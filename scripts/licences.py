@@ -26,7 +26,7 @@ KNOWN = tomllib.loads((CHECKOUT / "scripts" / "licences.toml").read_text(encodin
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
 NOT_SHIPPED = {"dev", "bench"}  # extras for working on semsearch
 PERMISSIVE = {
-    *("0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CNRI-Python", "ISC", "MIT"),
+    *("0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CNRI-Python", "ISC", "MIT", "MIT-0"),
     *("MIT-CMU", "PSF-2.0", "Unlicense", "Zlib", "BSL-1.0", "LLVM-exception"),
 }
 SPDX = {  # of what metadata say in words

@@ -69,7 +69,7 @@ from semsearch.types import (
 from semsearch.utils import plugins
 from semsearch.utils.arguments import between, several, whole_number
 from semsearch.utils.atomic_write import workplace
-from semsearch.utils.vectors import own_rows
+from semsearch.utils.vectors import own_rows, row_ids
 from semsearch.vector_index import backends
 
 if TYPE_CHECKING:
@@ -504,7 +504,7 @@ class Index:
                 names = [name for name in names if wanted is None or name in wanted]
                 return [self.get(name) for name in names[offset:][:limit]]
         with self._reader.snapshot():
-            if isinstance(target, int) and (found := self._reader.passages([target])):
+            if isinstance(target, int) and (found := self._reader.passages(row_ids([target]))):
                 return _passage(found[0])
             document = self._reader.document(str(target))
         if document is None:
@@ -581,7 +581,7 @@ class Index:
     def vectors(self, ids: Sequence[int]) -> Vectors:
         """The unit vectors (n, d) of n passages, in the order of their ids. Raises NotFound."""
         passages = several(ids, "vectors", "ids", Integral)
-        wanted = np.array(sorted(set(passages)), dtype=np.int64)
+        wanted = row_ids(sorted(set(passages)))
         found = {
             passage: row
             for numbers, rows in self._reader.vectors(self._space.id, ids=wanted)

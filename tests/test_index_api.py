@@ -317,3 +317,14 @@ def test_pages_are_right_beside_a_thread_that_adds(index: Index) -> None:
         stop.set()
         working.result()
     assert len(seen) == len(set(seen)) and {f"d{n:02}" for n in range(30)} <= set(seen)
+
+
+def test_a_number_that_no_passage_can_have_is_not_found(tmp_path: Path) -> None:
+    with Index.create("notes", encoder="hashing", home=tmp_path) as index:
+        index.add([Document("a", "Tea is hot.")])
+        for number in (10**40, -(10**40), 2**63):
+            for call in (index.get, index.similar, lambda one: index.vectors([one])):
+                with pytest.raises(NotFound):
+                    call(number)
+            assert index.search("tea", like=1, mode="keyword").query.like == (1,)
+            assert list(index.search("tea", like=number, mode="keyword"))

@@ -56,6 +56,7 @@ TABLE = {  # name: (module.function, or module.group, the first line of its help
     "models": ("encoders.models_command.models", "List, inspect, download and remove encoders and rerankers."),
     "ui": ("ui_command.ui", "Open the browser pages: search, compare sentences, inspect indexes."),
     "serve": ("serve_command.serve", "Answer HTTP requests: search, write documents, encode and compare texts."),
+    "mcp": ("mcp_command.mcp", "Let assistants search your indexes, by the Model Context Protocol (MCP)."),
     "train": ("train.train_command.train", "Train an encoder on your own text."),
     "export": ("encoders.export_command.export", "Export MODEL for ONNX Runtime, which needs no PyTorch."),
     "templates": ("encoders.templates_command.templates", "List, inspect, check and search prompt templates."),

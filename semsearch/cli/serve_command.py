@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from importlib.util import find_spec
 from typing import Annotated
 
@@ -14,6 +11,7 @@ from semsearch import settings
 from semsearch.cli.lookup import use_device
 from semsearch.cli.options import RERANKERS, DeviceOption, Options, value
 from semsearch.cli.output import console
+from semsearch.cli.own_process import become
 from semsearch.errors import MissingExtra, UsageError
 
 HERE = "127.0.0.1"
@@ -82,7 +80,4 @@ def serve(
         "proxies": proxy or (),
     }
     console.note(f"http://{host}:{port}/docs   (ready in a few seconds; Ctrl-C stops it)")
-    arguments = [sys.executable, "-P", "-m", "semsearch.serve", json.dumps(wanted)]
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # requests run beside each other: more threads for each would wait
-    sys.stdout.flush()
-    os.execv(arguments[0], arguments)
+    become("semsearch.serve", wanted)

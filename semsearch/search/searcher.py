@@ -29,7 +29,7 @@ from semsearch.types import Document, Hit, JsonObject, Query, Results
 from semsearch.utils import strength
 from semsearch.utils.passage_context import embedded
 from semsearch.utils.quantities import rounded_down
-from semsearch.utils.vectors import unit_rows
+from semsearch.utils.vectors import row_ids, unit_rows
 
 if TYPE_CHECKING:
     from semsearch.stores.filters import Filter
@@ -182,7 +182,7 @@ class Searcher:
 
     def _example(self, example: int | str, state: _State, warnings: list[str]) -> Vectors:
         """The (1, d) vector of a passage id, of a document id (mean of its passages), or of a file's text."""
-        ids = np.array([example], dtype=np.int64) if isinstance(example, int) else self._passages_of(example, state)
+        ids = row_ids([example]) if isinstance(example, int) else self._passages_of(example, state)
         rows = [vectors for _, vectors in self._reader.vectors(self._space.id, ids=ids)] if len(ids) else []
         if not rows and isinstance(example, str) and self._is_file(example):
             rows = [self._file_vectors(Path(example), warnings)]
@@ -240,7 +240,7 @@ class Searcher:
         own: set[int] = set()
         for example in query.like:
             if isinstance(example, int):
-                found = self._reader.passages([example])
+                found = self._reader.passages(row_ids([example]))
                 own |= {example}
                 example = found[0].document if found and query.group != "passage" else ""
             own |= set(self._passages_of(example, state).tolist()) if example else set()

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from semsearch.serve import problems
 from semsearch.serve.access import Token
 from semsearch.serve.gate import Gate
+from semsearch.serve.metrics import Metrics
 from semsearch.serve.openapi import describe
 from semsearch.serve.options import ServeOptions
 from semsearch.serve.rates import Rates
@@ -42,12 +43,17 @@ def application(service: Service, tokens: tuple[Token, ...]) -> ASGIApp:
         app.include_router(texts.reranking)
         app.include_router(compatible.reranking)
     describe(app)
-    rates, guesses = Rates(options.rate), Rates(GUESSES, "wrong tokens")
-    gate = Gate(app, _visitors(options), tokens, options.max_bytes, options.seconds, rates, guesses, service.metrics)
+    gate = guarded(app, options, tokens, service.metrics)
     if not options.cors:
         return gate
     methods = ["GET", "POST", "PATCH", "DELETE"]
     return CORSMiddleware(gate, allow_origins=options.cors, allow_methods=methods, allow_headers=HEADERS)
+
+
+def guarded(app: ASGIApp, options: ServeOptions, tokens: tuple[Token, ...], metrics: Metrics) -> Gate:
+    """An application behind the gate of these options."""
+    rates, guesses = Rates(options.rate), Rates(GUESSES, "wrong tokens")
+    return Gate(app, _visitors(options), tokens, options.max_bytes, options.seconds, rates, guesses, metrics)
 
 
 def _visitors(options: ServeOptions) -> Visitors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Self
 
 from semsearch.types import JsonObject
 
@@ -33,7 +34,7 @@ class ServeOptions:
         return self.max_body_mb * 2**20
 
     @classmethod
-    def read(cls, text: str) -> ServeOptions:
+    def read(cls, text: str) -> Self:
         """Options from the JSON of their fields."""
         found: JsonObject = json.loads(text)
         given: JsonObject = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}

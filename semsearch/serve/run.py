@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.serve import access
@@ -32,13 +33,19 @@ def main(arguments: Sequence[str]) -> int:
         tokens = access.parse(options.tokens, os.environ)
         check(options)
         service = Service(options)
-        listening = _listen(options)
+        listening = listen(options)
     except SemsearchError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
-    _log_to_stderr()
+    log_to_stderr()
+    return answering(application(service, tokens), service, listening)
+
+
+def answering(app: ASGIApp, service: Service, listening: socket.socket, path: str = "") -> int:
+    """Answer with `app` until a signal comes; the exit code. `path` is what the address in the log ends with."""
+    options = service.options
     config = uvicorn.Config(
-        application(service, tokens),
+        app,
         lifespan="on",
         http=protocol(options.seconds),
         ws="none",
@@ -49,7 +56,8 @@ def main(arguments: Sequence[str]) -> int:
         access_log=False,  # the gate logs requests, without their queries
         timeout_graceful_shutdown=options.seconds,
     )
-    log.info("listening", extra={"fields": {"address": f"http://{options.host}:{options.port}", "pid": os.getpid()}})
+    address = f"http://{options.host}:{options.port}{path}"
+    log.info("listening", extra={"fields": {"address": address, "pid": os.getpid()}})
     server = uvicorn.Server(config)
     service.give_up = lambda: setattr(server, "should_exit", True)
     with listening:
@@ -69,7 +77,7 @@ def check(options: ServeOptions) -> None:
         )
 
 
-def _listen(options: ServeOptions) -> socket.socket:
+def listen(options: ServeOptions) -> socket.socket:
     """A socket at which the operating system already queues connections."""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     try:
@@ -79,7 +87,8 @@ def _listen(options: ServeOptions) -> socket.socket:
         raise SemsearchError(problem, "Choose another with --port.") from None
 
 
-def _log_to_stderr() -> None:
+def log_to_stderr() -> None:
+    """Have the log written as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

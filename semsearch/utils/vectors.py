@@ -12,13 +12,21 @@ import numpy as np
 from semsearch.errors import SemsearchError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import ArrayLike
 
-    from semsearch.types import Vectors
+    from semsearch.types import Ids, Vectors
 
 
 HALF_LEAST, HALF_MOST = 2.0**-14, 65504.0  # half precision: below, numbers lose digits until they are 0; above is inf
+LARGEST_ID = 2**63 - 1  # of a row in SQLite; a larger number belongs to none, and would not fit into int64
 OWN_VECTORS = "own-vectors"  # the fingerprint of an index without an encoder: every vector was passed in
+
+
+def row_ids(numbers: Iterable[int]) -> Ids:
+    """Numbers that callers pass for ids of passages, as (n,) int64, without those that no passage can have."""
+    return np.array([number for number in numbers if -LARGEST_ID <= number <= LARGEST_ID], dtype=np.int64)
 
 
 def unit_rows(vectors: ArrayLike) -> Vectors:

@@ -31,7 +31,7 @@ COMMANDS = [
         "restore",
         "trust",
     ),
-    *("bench", "audit", "eval", "doctor", "config", "models", "ui", "serve", "train", "export", "templates"),
+    *("bench", "audit", "eval", "doctor", "config", "models", "ui", "serve", "mcp", "train", "export", "templates"),
 ]
 CONTRACT = {
     "index": "-n -m --template --include --exclude --no-ignore --max-file-size --from --text-field --id-field "
@@ -61,6 +61,8 @@ CONTRACT = {
     "watch": "-n --json",
     "serve": "--host --port --token-env --allow-host --cors -m --reranker --max-body --max-batch --timeout --most-open "
     "--rate --proxy --device",
+    "mcp": "--transport -n --allow-write --max-tokens --timeout --host --port --token-env --allow-host --rate --proxy "
+    "--device",
     "list": "--json",
     "train": "--method --base --data --from-index -o --seeds --export --index --json",
     "export": "-o --dtype --template --data --force --json",

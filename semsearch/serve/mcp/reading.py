@@ -1,0 +1,175 @@
+"""The tools that read: search, similar, get, list_indexes, index_status."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from semsearch.errors import NotFound, SemsearchError
+from semsearch.index import Index
+from semsearch.search.query_check import make_query
+from semsearch.search.results_json import hit_object
+from semsearch.serve.mcp import arguments
+from semsearch.serve.mcp.budget import cut, fitted, size
+from semsearch.serve.mcp.callers import Ask
+from semsearch.types import Facet, JsonObject, Query, QueryFields, Results
+
+CITED = 200  # characters of a path or a heading in a citation
+MOST_SKIPPED, MOST_VALUES = 10, 20
+LEAST_TEXT = 600  # bytes of the text of a document, however long its name is
+
+
+def search(ask: Ask, wanted: arguments.Search) -> JsonObject:
+    """Find the passages of the user's own documents that are closest in meaning to a query.
+
+    Each hit has its text, a `citation` (document, heading, and line or page) to name as the source, and a `match`:
+    strong, likely, weak, or none where the index probably has no answer. `next_offset` gives the next page. A text with
+    `text_cut` ends early at a sentence: read the rest with get and the `id` of the hit, or all of its document.
+    """
+    fields = QueryFields(mode=wanted.mode, must=wanted.must)
+    query = make_query(Query(wanted.query), _page(wanted, fields))
+    with ask.reading(wanted.index) as index:
+        return _hits(ask, index, index.search(query), wanted)
+
+
+def similar(ask: Ask, wanted: arguments.Similar) -> JsonObject:
+    """Find the passages that are closest to a passage or a document of the index, in the other documents.
+
+    The answer is that of search.
+    """
+    query = make_query(Query(like=(wanted.id,), mode="semantic"), _page(wanted, QueryFields()))
+    with ask.reading(wanted.index) as index:
+        return _hits(ask, index, index.search(query), wanted)
+
+
+def get(ask: Ask, wanted: arguments.Get) -> JsonObject:
+    """Read a document, or a passage, from its beginning or from `start` on.
+
+    A long text is given in parts that end with a sentence: `next_start` is where the next one begins, and `length` the
+    characters of the whole.
+    """
+    with ask.reading(wanted.index) as index:
+        found = index.get(wanted.id)
+        place = found if "id" in found else _place(index, found["document"], wanted.start)
+    text = found["text"]
+    kept = {name: found[name] for name in ("id", "document", "metadata") if found.get(name)}
+    where = {name: _clipped(place[name]) for name in ("heading", "line", "page") if place.get(name) is not None}
+    where["citation"] = _citation({"document": found["document"], **where})
+    if found.get("title"):
+        where["title"] = _clipped(found["title"])
+    head = {"index": index.name, **kept, **where, "start": wanted.start, "length": len(text)}
+    part = text[wanted.start :]
+    free = ask.most_bytes - size({**head, "text": "", "next_start": 10**9})
+    if free < LEAST_TEXT:  # the metadata are what is long
+        free += size(head.pop("metadata", {}))
+    head["text"] = cut(part, max(free, LEAST_TEXT))
+    end = wanted.start + len(head["text"])
+    return {**head, "next_start": end} if head["text"] and end < len(text) else head
+
+
+def list_indexes(ask: Ask, wanted: arguments.ListIndexes) -> JsonObject:
+    """List the indexes that can be searched, each with what it holds: a collection of the user's documents."""
+    names = ask.names()
+    shown = names[wanted.offset :][: wanted.limit]
+    found = fitted({"total": len(names)}, "indexes", [_listed(ask, name) for name in shown], ask.most_bytes)
+    end = wanted.offset + len(found["indexes"])
+    found.pop("next_offset", None)
+    return {**found, "next_offset": end} if end < len(names) else found
+
+
+def index_status(ask: Ask, wanted: arguments.Status) -> JsonObject:
+    """Tell what an index holds: numbers of documents, its encoder, the last update with the files that it skipped, and
+    the metadata fields that `where` can filter by, with their values.
+    """
+    with ask.reading(wanted.index) as index:
+        known, facets, skipped = index.info(), index.facets(), index.skipped()
+    run = known["last_run"] or {}
+    head = {
+        "index": known["name"],
+        **{name: known[name] for name in ("documents", "passages", "bytes")},
+        "encoder": known["spaces"][0]["encoder"]["name"],
+        "last_update": {name: run[name] for name in ("at", "added", "changed", "deleted") if name in run},
+        "skipped_files": len(skipped),
+        "skipped": [{name: cut(text, CITED) for name, text in asdict(one).items()} for one in skipped[:MOST_SKIPPED]],
+    }
+    fields = [_field(facet) for facet in facets[wanted.offset :]]
+    return fitted(head, "fields", fields, ask.most_bytes, wanted.offset)
+
+
+def _page(wanted: arguments.Search | arguments.Similar, fields: QueryFields) -> QueryFields:
+    """The fields of a query that say which results are wanted."""
+    fields |= QueryFields(k=wanted.limit, offset=wanted.offset, group="document")
+    if wanted.where is not None:
+        fields["where"] = wanted.where
+    if wanted.path is not None:
+        fields["path"] = wanted.path
+    return fields
+
+
+def _hits(ask: Ask, index: Index, results: Results, wanted: arguments.Page) -> JsonObject:
+    """The answer of a search."""
+    head: JsonObject = {"index": index.name, "good_match": results.good_match}
+    if results.warnings:
+        head["warnings"] = [cut(each, 1000) for each in results.warnings[:5]]
+    items = [_hit(hit_object(hit)) for hit in results]
+    if len(items) == wanted.limit:
+        head["next_offset"] = wanted.offset + len(items)
+    return fitted(head, "hits", items, ask.most_bytes, wanted.offset)
+
+
+def _hit(hit: JsonObject) -> JsonObject:
+    """A hit, without what is empty or of no use to a reader."""
+    names = ("rank", "id", "document", "heading", "line", "page", "match", "strength", "text", "metadata")
+    shown = {name: hit[name] for name in names if hit[name] not in (None, {})}
+    if "heading" in shown:
+        shown["heading"] = _clipped(shown["heading"])
+    if hit["more_in_document"]:
+        shown["more_in_document"] = hit["more_in_document"]
+    return {**shown, "citation": _citation(hit)}
+
+
+def _citation(place: JsonObject) -> str:
+    """A place in words, as precise as it is known.
+
+    >>> _citation({"document": "a/b.md", "line": 7, "page": None, "heading": "Pumps"})
+    'a/b.md:7 (Pumps)'
+    >>> _citation({"document": "manual.pdf", "line": 40, "page": 3, "heading": None})
+    'manual.pdf, page 3'
+    """
+    name, line, page = _clipped(place["document"]), place.get("line"), place.get("page")
+    spot = f", page {page}" if page is not None else f":{line}" if line is not None else ""
+    heading = place.get("heading")
+    return f"{name}{spot} ({_clipped(heading)})" if heading else f"{name}{spot}"
+
+
+def _clipped(value: Any) -> Any:
+    """A text of no more than can be cited; numbers as they are."""
+    return value[:CITED] if isinstance(value, str) else value
+
+
+def _place(index: Index, document: str, start: int) -> JsonObject:
+    """Where a character of a document stands: that of the passage around it, or before it."""
+    before = [passage for passage in index.passages(document) if passage["start"] <= start]
+    return before[-1] if before else {}
+
+
+def _listed(ask: Ask, name: str) -> JsonObject:
+    """What a list says about an index; the problem of one that cannot be read."""
+    try:
+        with ask.indexes.reading(name) as index:
+            known = index.info()
+    except NotFound:
+        return {"index": name, "problem": "It has just been removed."}
+    except SemsearchError as error:
+        return {"index": name, "problem": error.message[:CITED]}
+    updated = (known["last_run"] or {}).get("at")
+    return {"index": name, "documents": known["documents"], "passages": known["passages"], "updated": updated}
+
+
+def _field(facet: Facet) -> JsonObject:
+    found: JsonObject = {"field": facet.key, "kind": facet.kind, "documents": facet.documents}
+    if facet.low is not None:
+        found |= {"from": facet.low, "to": facet.high}
+    if facet.values:
+        found["values"] = [[cut(str(value), CITED), count] for value, count in facet.values[:MOST_VALUES]]
+    return found

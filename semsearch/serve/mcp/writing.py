@@ -1,0 +1,36 @@
+"""The tools that write: they exist with `--allow-write` only."""
+
+from __future__ import annotations
+
+from semsearch.serve.mcp import arguments
+from semsearch.serve.mcp.budget import cut
+from semsearch.serve.mcp.callers import Ask
+from semsearch.types import Document, JsonObject, SyncReport
+
+
+def add_documents(ask: Ask, wanted: arguments.Add) -> JsonObject:
+    """Add documents to an index, or replace those with the same ids. When the answer comes, they are on disk.
+
+    Documents that came from the user's files cannot be replaced: change the files. `skipped` names what was not added.
+    """
+    documents = [Document(one.id, one.text, one.metadata, one.title) for one in wanted.documents]
+    with ask.writing(wanted.index) as index:
+        return _report(index.add(documents))
+
+
+def update_document(ask: Ask, wanted: arguments.Update) -> JsonObject:
+    """Change the metadata or the text of a document. Documents that came from the user's files cannot be changed."""
+    with ask.writing(wanted.index) as index:
+        return _report(index.update(wanted.id, metadata=wanted.metadata, text=wanted.text))
+
+
+def delete_documents(ask: Ask, wanted: arguments.Delete) -> JsonObject:
+    """Delete documents from an index for good. The user's files stay; unknown names are left out of the count."""
+    with ask.writing(wanted.index) as index:
+        return {"index": index.name, "deleted": index.delete(wanted.ids)}
+
+
+def _report(report: SyncReport) -> JsonObject:
+    skipped = [{"document": each.path[:200], "reason": cut(each.reason, 500)} for each in report.skipped]
+    counts = {kind: number for kind, number in report.document_counts().items() if kind != "moved"}
+    return {"index": report.index, "documents": counts, "skipped_documents": skipped[:20]}
