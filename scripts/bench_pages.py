@@ -6,8 +6,8 @@ Needs chromium, its driver, pip install '.[cpu,ui,dev]' and the public data. The
 Wikipedia, with a number and a word as metadata so that the filters have something to offer. Three things take turns on
 the same questions: the page on the large index, the page on one of 300 passages, and `Index.search` with its snippets
 in this process. Every question is new to all of them, so that nothing is remembered. "first" is when the first hit of
-the new answer is painted, "all" when the foot below the last one is; "re-rank" is a click on another mode, which
-encodes nothing. With --home, indexes that are there are used as they are.
+the new answer is painted, "all" when every hit is, with its best sentence by meaning; "re-rank" is a click on another
+mode, which encodes nothing. With --home, indexes that are there are used as they are.
 """
 
 from __future__ import annotations
@@ -58,9 +58,8 @@ QUESTIONS = (
 BOX = "input[aria-label='What are you looking for?']"
 WATCH = """
 const [event, key] = arguments, seen = {}, look = () => {
-  const hit = document.querySelector(".passage"), all = [...document.querySelectorAll("p")];
-  const foot = all.map(each => each.textContent).filter(each => / hits? .*searched in/.test(each)).pop();
-  return [hit && hit.textContent, foot];
+  const hit = document.querySelector(".passage"), all = document.querySelector(".hits[data-done=true] .times");
+  return [hit && hit.textContent, all && all.textContent];
 }, [hit, foot] = look();
 window.bench = seen;
 const frame = () => {

@@ -14,6 +14,7 @@ from semsearch.stores.protocol import StoreReader
 from semsearch.types import Hit, Query, Results
 from semsearch.utils.vectors import OWN_VECTORS
 
+LEAST = 160  # characters: two lines of a page
 _FRONT_MATTER = re.compile(r"\s*(---|\+\+\+)[^\S\n]*\n.*?\n(?:\1|\.\.\.)[^\S\n]*(?:\n|$)", re.DOTALL)  # YAML, TOML
 _TABLE_ROW = re.compile(r"[|+]|[^\w\s](?:[^\w\n]*[^\w\s])?[^\S\n]*$", re.MULTILINE)  # or a border, or an underline
 _UNDERLINED = re.compile(r"(?P<title>[^\n]+)\n[^\S\n]*(?P<sign>[=\-~^*+#\"'`_])(?P=sign){2,}[^\S\n]*(?:\n\s*|$)")
@@ -21,11 +22,15 @@ _UNDERLINED = re.compile(r"(?P<title>[^\n]+)\n[^\S\n]*(?P<sign>[=\-~^*+#\"'`_])(
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`hit.text[start:end]` is the sentence; `words` are (start, end) offsets into `hit.text` as well."""
+    """`hit.text[start:end]` is the sentence; `words` are (start, end) offsets into `hit.text` as well.
+
+    `begin` is where reading begins: at the sentence, or at one before it where little text would follow.
+    """
 
     start: int
     end: int
     words: tuple[tuple[int, int], ...]
+    begin: int = 0
 
 
 def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list[Snippet]:
@@ -44,8 +49,16 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
         ]
     else:
         scores = _cosines(results, spans, query, queries)
-    best = [own[int(np.argmax(score))] for own, score in zip(spans, scores, strict=True)]
-    return [Snippet(start, end, found) for (start, end), found in zip(best, words, strict=True)]
+    best = [int(np.argmax(score)) for score in scores]
+    return [Snippet(*own[at], found, _begin(own, at)) for own, at, found in zip(spans, best, words, strict=True)]
+
+
+def _begin(spans: list[tuple[int, int]], at: int) -> int:
+    """The start of sentence `at`, or of an earlier one with which there are LEAST characters to read."""
+    end = spans[-1][1]
+    while at and end - spans[at][0] < LEAST and end - spans[at - 1][0] <= 2 * LEAST:
+        at -= 1
+    return spans[at][0]
 
 
 def _prose(hit: Hit) -> Iterator[tuple[int, int]]:

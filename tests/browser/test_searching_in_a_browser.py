@@ -106,6 +106,37 @@ def test_a_pdf_opens_at_its_page_with_its_passage_in_view(browser: Any, server: 
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "img[alt='page 3 of 3']"))
 
 
+def test_hits_are_read_with_the_keyboard_alone_chosen_and_saved(browser: Any, server: str) -> None:
+    ask(browser, server, "engine")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hits[data-done='true']"))
+    hits = browser.find_elements(By.CSS_SELECTOR, ".hit h2 button")
+    assert len(hits) == 10
+
+    def press(*keys: str) -> None:
+        browser.switch_to.active_element.send_keys(*keys)
+
+    press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    assert browser.switch_to.active_element == hits[1]
+    press("x")
+    press(Keys.ENTER)
+    until(lambda: "open=" in browser.current_url)
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".reader .near li"))
+    assert "match" not in browser.find_element(By.CSS_SELECTOR, ".reader header").text  # of a single passage
+    press("?")
+    until(lambda: "next and previous hit" in text(browser))
+    press(Keys.ESCAPE)
+    until(lambda: not browser.find_elements(By.CSS_SELECTOR, "dialog[open]"))
+    press(Keys.ESCAPE)
+    until(lambda: "open=" not in browser.current_url)
+    assert browser.switch_to.active_element == hits[1]
+    until(lambda: buttons(browser, "Export 1 selected"))[0].click()
+    until(lambda: buttons(browser, "CSV"))[0].click()
+    saved = until(lambda: list(browser.downloads.glob("hits.csv")))[0]
+    assert saved.read_text(encoding="utf-8").count("\nnotes") == 0 and "2,notes," in saved.read_text(encoding="utf-8")
+    press(Keys.ESCAPE)
+    until(lambda: browser.switch_to.active_element.get_attribute("aria-label") == "What are you looking for?")
+
+
 def test_searches_go_on_while_an_index_grows_and_find_what_is_new(browser: Any, server: str, home: Path) -> None:
     """The writer is another Index than the page's; each of its batches is a commit."""
     stop, written = threading.Event(), threading.Event()

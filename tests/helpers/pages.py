@@ -1,7 +1,8 @@
-"""What the tests of the pages share: a home of indexes, a page that is drawn, and the end of a job."""
+"""What the tests of the pages share: a home of indexes, a page that is drawn, its hits, and the end of a job."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,3 +71,27 @@ def ended(name: str | tuple[str, ...] = "notes") -> str:
 
     until(lambda: (job := jobs.last(name)) is None or job.state != "running")
     return job.state if (job := jobs.last(name)) else ""
+
+
+def hits(page: AppTest) -> dict[str, Any]:
+    """What the search page gives to the browser to show; {} where there is nothing yet."""
+    found = page.get("bidi_component")
+    return json.loads(found[-1].proto.bytes) if found else {}
+
+
+def titles(page: AppTest) -> list[str]:
+    """Of the hits, each after its rank; of the nearest miss after another lead."""
+    return [f"{hit['lead']} {hit['title']}" for hit in hits(page).get("hits", [])]
+
+
+def tell(page: AppTest, event: str, /, **fields: Any) -> AppTest:
+    """The page, after an event that the browser sends about its hits."""
+    from streamlit.components.v2.bidi_component.main import _make_trigger_id
+
+    [drawn] = page.get("bidi_component")
+    state = page._tree.get_widget_states()
+    told = state.widgets.add(id=_make_trigger_id(drawn.proto.id, "events"))
+    told.json_trigger_value = json.dumps([{"event": "told", "value": {"event": event, **fields}}])
+    page._tree = page._run(state)._tree
+    assert not page.exception
+    return page

@@ -14,6 +14,9 @@ UI = Path(__file__).parents[2] / "ui"
 PACKAGES = ("semsearch", "semsearch.evaluation", "semsearch.export", "semsearch.prompts", "semsearch.training")
 SHARED = {
     "semsearch.utils.quantities.count",  # the one wording of numbers that commands and pages have in common
+    "semsearch.utils.quantities.rounded_down",
+    "semsearch.search.page_names.page_name",  # and of the pages of documents
+    "semsearch.search.snippets.Snippet",  # the type of what Index.snippets returns
     "semsearch.utils.untrusted.cell",  # and what makes the texts of others harmless
     "semsearch.utils.untrusted.visible",
     *(f"semsearch.utils.web.visitors.{name}" for name in ("HERE", "Visitors", "among", "here")),  # as `serve` does

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from helpers import rerankers
+from helpers.pages import hits
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index
@@ -54,12 +55,11 @@ def switch(page: AppTest) -> Any:
 
 
 def titles(page: AppTest) -> list[str]:
-    found = [each.value.replace("\\", "") for each in page.markdown if each.value.startswith("**")]
-    return [title.strip("*").partition(" ")[2] for title in found]
+    return [hit["title"] for hit in hits(page)["hits"]]
 
 
-def captions(page: AppTest) -> str:
-    return "\n".join(each.value for each in page.caption)
+def foot(page: AppTest) -> str:
+    return str(hits(page)["foot"])
 
 
 def test_without_a_reranker_the_switch_says_how_to_get_one(home: Path) -> None:
@@ -73,15 +73,15 @@ def test_hits_are_read_again_and_stand_in_their_new_order(home: Path) -> None:
     rerankers.saved(home / "models" / "words")  # where exports go: the page finds it there
     page = shown(q="petrol engine")
     before = titles(page)
-    assert "read again" not in captions(page)
+    assert "read again" not in foot(page)
     switch(page).set_value(True)
     page.run()
     assert not page.exception
     assert (before[0], titles(page)[0]) == ("petrol.txt", "petrol.txt")  # at this weight both judgements count
     page.slider(key="reweigh").set_value(1.0).run()
     assert titles(page)[0] == "diesel.txt"
-    assert "3 hits read again in" in captions(page)
-    assert len([each for each in page.markdown if "read again · 0.98" in each.value]) == 1
+    assert "3 hits read again in" in foot(page)
+    assert [hit["again"] for hit in hits(page)["hits"]].count("read again · 0.98") == 1
     assert shown(q="petrol engine", rerank="true").query_params["rerank"] == "true"
 
 
@@ -128,4 +128,4 @@ def test_the_hits_of_several_indexes_are_read_again_together(home: Path) -> None
         index.add([Document("engine.txt", "Compression is for the petrol engine.")])
     page = shown(q="petrol engine", rerank="true", reweigh="1.0")
     assert set(titles(page)[:2]) == {"diesel.txt", "engine.txt"}
-    assert "4 hits read again in" in captions(page)
+    assert "4 hits read again in" in foot(page)

@@ -1,4 +1,4 @@
-"""The end of a search: filters to loosen where nothing was found, times and device, downloads."""
+"""The end of a search: filters to loosen where nothing was found, times and device."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from semsearch import Query
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import messages, pool, tables, widgets
+from ..shared import messages, pool, widgets
 from . import filters, hits, results
-from .results import Answer, Found
-
-FIELDS = ("id", "document", "path", "line", "page", "heading", "strength", "score", "rerank", "text")
-COLUMNS = ("rank", "index", "id", "title", *FIELDS[1:8], "cosine", "bm25", "rerank", "text")
+from .hits import Shown
+from .results import Answer
 
 LOOSER: dict[str, tuple[JsonObject, JsonObject]] = {  # fields of the query, and values of its widgets
     "the minimum strength": ({"min_strength": 0.0}, {"min": 0.0}),
@@ -27,11 +25,11 @@ LOOSER: dict[str, tuple[JsonObject, JsonObject]] = {  # fields of the query, and
 }
 
 
-def nothing_found(query: Query, names: Sequence[str]) -> None:
-    """The condition that excludes every hit, a button that drops it, and the best hit without it."""
+def nothing_found(query: Query, names: Sequence[str]) -> Shown | None:
+    """The condition that excludes every hit, with a button that drops it. Returns the best hit without it."""
     if not any(pool.index(name).info()["documents"] for name in names):
         messages.info("There is no document in here yet. Add some on the page Documents.")
-        return
+        return None
     messages.info("Nothing was found.", icon="search_off")
     fields, values = (dict(ChainMap(*parts)) for parts in zip(*LOOSER.values(), strict=True))
     for what, (looser, reset) in {**LOOSER, "all of these": (fields, values)}.items():
@@ -42,25 +40,22 @@ def nothing_found(query: Query, names: Sequence[str]) -> None:
             row = widgets.row()
             row.markdown(f"Without {what} this would be the best hit:", width="content")
             row.button(f"Search without {what}", icon=":material/filter_alt_off:", on_click=_reset, args=(reset, names))
-            hits.card(found[0], other, "Best:", several=len(names) > 1)
-            return
+            return Shown(other, tuple(names), found[:1], hits.BEST)
     st.caption("Try other words, or search by meaning.")
+    return None
 
 
 def _reset(values: JsonObject, names: Sequence[str]) -> None:
     st.session_state.update(values)
+    st.session_state[hits.REDRAW] = True
     if "where" in values:
         filters.clear(names)
 
 
-def show(answer: Answer) -> None:
-    """Number of hits, times and device; the hits as files."""
-    hit_count, took = count(len(answer.found), "hit"), _took(answer, "search")
-    row = widgets.row()
-    times = [_encoding(answer), f"searched in {took:.1f} ms", *_second_reading(answer)]
-    row.caption(" · ".join([hit_count, *times, *_devices(answer)]))
-    rows = [record(rank, each) for rank, each in enumerate(answer.found, 1)]
-    tables.downloads("hits", rows, rows, COLUMNS, row)
+def told(answer: Answer) -> str:
+    """Number of hits, times and device."""
+    times = [_encoding(answer), f"searched in {_took(answer, 'search'):.1f} ms", *_second_reading(answer)]
+    return " · ".join([count(len(answer.found), "hit"), *times, *_devices(answer)])
 
 
 def _took(answer: Answer, part: str) -> float:
@@ -85,11 +80,3 @@ def _devices(answer: Answer) -> list[str]:
     """The devices of the encoders of these indexes."""
     names = [name for name, each in answer.results.items() if each.query.mode != "keyword"]
     return list(dict.fromkeys(str(pool.index(name).encoder.info.get("device", "cpu")) for name in names))
-
-
-def record(rank: int, each: Found) -> JsonObject:
-    """A hit as a record of a download."""
-    fields = {name: getattr(each.hit, name) for name in FIELDS}
-    scores = {name: each.hit.scores.get(name) for name in ("cosine", "bm25")}
-    place = {"rank": rank, "index": each.index, "title": each.title}
-    return {**place, **fields, **scores, "metadata": dict(each.hit.metadata)}

@@ -9,17 +9,20 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from semsearch import Query, SemsearchError
 from semsearch.utils.quantities import count
 
-from ..shared import index_picker, messages, pool, scripts, widgets
+from ..shared import address, index_picker, messages, pool, scripts, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
-from . import document_view, filters, footer, hits, results, second_reading
+from . import filters, footer, hits, reader, results, second_reading
 
 MODES = ("hybrid", "semantic", "keyword")
 GROUPS = ("document", "passage")
+BOX, HINT = "What are you looking for?", "Ask in your own words, then press Enter"
+ASKED = "question of the open document"
 CHIP = "text or passage number (#42); ^0.5 halves its weight"
 PASSAGE = re.compile(r"#(?:(.+)/)?([0-9]{1,18})")
 WEIGHT = re.compile(r"^(.*\S)\s*\^\s*([0-9]*\.?[0-9]+)$", re.DOTALL)
@@ -29,41 +32,75 @@ def page() -> None:
     """The page."""
     st.title("Search")
     scripts.keys()
+    address.uses(reader.OPEN)
     names = index_picker.names()
     if not names:
         return
-    label, hint = "What are you looking for?", "Ask in your own words, then press Enter"
-    text = st.text_input(
-        label, key="q", bind=URL, placeholder=hint, label_visibility="collapsed", icon=":material/search:"
-    )
     with st.sidebar:
         alone = len(names) == 1 and index_picker.current() in ([], names)
         chosen = names if alone else index_picker.several(names, all_of_them=True, placeholder="All of them")
-        query = _options(text)
+        query = _options()
         query = replace(query, where=filters.controls(chosen, query.where))
         read_again = second_reading.switch(query)
     if not chosen:
         widgets.button("Search all indexes", "select_all", index_picker.choose, ([],))
         return
-    query = _with_chips(query, chosen)
-    asked = replace(query, **{name: getattr(read_again, name) for name in second_reading.FIELDS})
+    with messages.errors():
+        _box_and_hits(_with_chips(query, chosen), read_again, chosen)
+
+
+@st.fragment
+def _box_and_hits(options: Query, read_again: Query, chosen: Sequence[str]) -> None:
+    """The box, and the answer to what is in it: a question is answered without a run of the whole page."""
+    if st.session_state.pop(hits.REDRAW, False):
+        st.rerun()
+    text = st.text_input(
+        BOX, key="q", bind=URL, placeholder=HINT, label_visibility="collapsed", icon=":material/search:"
+    )
+    query = replace(options, text=text or "")
+    if st.session_state.get(ASKED, query.text) != query.text:
+        reader.open_at("")  # it belongs to the question before
+    st.session_state[ASKED] = query.text
+    messages.outcome_of_click()
     if not (query.text.strip() or query.more or query.like):
         st.caption(_summary(chosen))
+        if reader.opened():
+            with messages.errors():
+                _show(hits.Shown(query, tuple(chosen), ()), "")
         return
     with messages.errors():
-        place = st.empty()
-        read = second_reading.done(asked, chosen)
-        answer = read or results.answer(query, chosen)
-        hits.show(query, answer)
-        if not answer.found:
-            footer.nothing_found(query, chosen)
-        footer.show(answer)
-        document_view.draw_page()
-        if asked.rerank is not None and read is None and answer.found and asked.text.strip():
-            second_reading.read(asked, chosen, place)
+        _answer(query, replace(query, **{name: getattr(read_again, name) for name in second_reading.FIELDS}), chosen)
 
 
-def _options(text: str) -> Query:
+def _answer(query: Query, asked: Query, chosen: Sequence[str]) -> None:
+    """The hits of `query`, and in their new order those that `asked` has read again."""
+    place = st.empty()
+    read = second_reading.done(asked, chosen)
+    answer = read or results.answer(query, chosen)
+    hits.warn(answer)
+    shown = hits.Shown(query, tuple(chosen), answer.found)
+    if not answer.found:
+        shown = footer.nothing_found(query, chosen) or shown
+    _show(shown, footer.told(answer))
+    if asked.rerank is not None and read is None and answer.found and asked.text.strip():
+        second_reading.read(asked, chosen, place)
+        _again()
+
+
+def _show(shown: hits.Shown, foot: str) -> None:
+    """The hits at once, and again when what takes a moment is there."""
+    if hits.show(shown, foot):
+        hits.finish(shown)
+        _again()
+
+
+def _again() -> None:
+    """Draw the box and the hits once more, or the whole page where it is being drawn."""
+    in_fragment = bool((context := get_script_run_ctx()) and context.fragment_ids_this_run)
+    st.rerun(scope="fragment" if in_fragment else "app")
+
+
+def _options() -> Query:
     """The query with the options in the sidebar."""
     hint = "semantic: by meaning. keyword: by the words themselves. hybrid: by both."
     mode = widgets.choice("Search by", MODES, "mode", hint)
@@ -83,15 +120,15 @@ def _options(text: str) -> Query:
         st.text_input("Filter", key="where", bind=URL, placeholder="e.g. year > 2020 and lang = 'en'").strip() or None
     )
     chosen: dict[str, Any] = {"mode": mode, "group": group}  # of MODES and GROUPS
-    return Query(text or "", k=int(k), alpha=alpha, min_strength=strength, path=path, must=must, where=where, **chosen)
+    return Query(k=int(k), alpha=alpha, min_strength=strength, path=path, must=must, where=where, **chosen)
 
 
 def _with_chips(query: Query, names: Sequence[str]) -> Query:
-    """The query with the chips below the box."""
-    left, right = st.columns(2)
+    """The query with the chips."""
     options: dict[str, Any] = {"accept_new_options": True, "bind": URL, "options": [], "placeholder": CHIP}
-    more = left.multiselect("More like", key="more", **options)
-    less = right.multiselect("Less like", key="less", **options)
+    with st.sidebar:
+        more = st.multiselect("More like", key="more", **options)
+        less = st.multiselect("Less like", key="less", **options)
     with messages.errors():
         towards, away = (tuple(_weighted_text(chip, names) for chip in chips) for chips in (more, less))
         return replace(query, more=towards, less=away)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
-from semsearch import Hit, Index, Query, Results, SemsearchError
+from semsearch import Hit, Query, Results, SemsearchError
 
-from ..shared import highlight, pool
+from ..shared import pool
 from . import filters
 
 State = tuple[str, int, int]  # of an index
@@ -84,25 +84,8 @@ def _found(name: str, results: Results, *, several: bool) -> list[Found]:
     return [Found(name, hit, f"{chip}{hit.id}", titles.get(hit.document, "")) for hit in results]
 
 
-def html(each: Found, query: Query) -> str:
-    """The hit's passage with its best sentence and the query's words marked.
-
-    It is computed when it is about to be shown: the encoder reads every sentence of it, and for all hits at once the
-    first would wait for the last.
-    """
-    index = pool.index(each.index)
-    return _html(pool.state(index), each.hit.id, query, index, each.hit)
-
-
-@st.cache_data(max_entries=1_024, show_spinner=False)
-def _html(state: State, passage: int, query: Query, _index: Index, _hit: Hit) -> str:
-    at = _index.snippet(_hit, query)
-    return highlight.passage(_hit.text, (at.start, at.end), at.words)
-
-
-def search_within(each: Found, query: Query, documents: Sequence[str], *, k: int) -> list[Found]:
-    """The passages that the same query finds in these documents of the hit's index."""
+def search_within(name: str, query: Query, documents: Sequence[str], *, several: bool = False) -> list[Found]:
+    """The passages that the same query finds in these documents of one index."""
     named = ", ".join(map(filters.quoted, documents))
     where = filters.joined([query.where, f"document in ({named})"])
-    results = pool.index(each.index).search(replace(query, where=where, group="passage", k=k))
-    return _found(each.index, results, several="/" in each.chip)
+    return _found(name, pool.index(name).search(replace(query, where=where, group="passage")), several=several)

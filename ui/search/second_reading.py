@@ -52,11 +52,10 @@ def done(query: Query, names: Sequence[str]) -> Answer | None:
 
 
 def read(query: Query, names: Sequence[str], place: DeltaGenerator) -> None:
-    """Make it, while `place` says so, and draw the page again. Raises SemsearchError."""
+    """Make it, while `place` says so. Raises SemsearchError."""
     asked = _asked(query, names)
     with place, st.spinner(f"Reading the first {query.rerank_depth} hits again …"):
         st.session_state[DONE] = asked, results.search(query, names)
-    st.rerun()
 
 
 def _asked(query: Query, names: Sequence[str]) -> Asked:

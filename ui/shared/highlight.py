@@ -1,4 +1,4 @@
-"""A passage as HTML: its best sentence and the words of the query are marked, and its own markup is escaped."""
+"""A passage with its best sentence and the words of the query marked: as pieces of text, or as HTML that is escaped."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from semsearch.utils.untrusted import visible
 
 LONGEST = 330  # characters shown from the best sentence on
 AROUND, SENTENCE, WORD = "around", "sentence", "word"
+Span = tuple[int, int]  # from one offset of the text to another
 STYLE = """<style>
 .passage { white-space: pre-line; overflow-wrap: anywhere; line-height: 1.5; unicode-bidi: plaintext; }
 .passage:not(.whole) { white-space: normal; line-height: 1.4; }
@@ -20,25 +21,35 @@ STYLE = """<style>
 </style>"""
 
 
-def passage(text: str, sentence: tuple[int, int], words: Sequence[tuple[int, int]], *, whole: bool = False) -> str:
+def passage(text: str, sentence: Span, words: Sequence[Span], *, whole: bool = False) -> str:
     """HTML of the `whole` text, or of the part that begins with its best sentence. Offsets are into `text`."""
-    styles = [AROUND] * len(text)
-    styles[sentence[0] : sentence[1]] = [SENTENCE] * (sentence[1] - sentence[0])
-    for start, end in words:
-        styles[start:end] = [WORD] * (end - start)
-    first, last = (0, len(text)) if whole else _shown(text, sentence[0])
-    shown = groupby(zip(text[first:last], styles[first:last], strict=True), key=itemgetter(1))
-    body = "".join(_marked("".join(letter for letter, _ in run), style) for style, run in shown)
+    first, last = (0, len(text)) if whole else shown(text, sentence[0])
+    body = "".join(_marked(part, style) for style, part in pieces(text, (first, last), sentence, words))
     before, behind = "… " if first else "", " …" if last < len(text) else ""
     return f'{STYLE}<div class="passage{" whole" * whole}">{before}{body}{behind}</div>'
 
 
+def pieces(text: str, part: Span, sentence: Span, words: Sequence[Span]) -> list[tuple[str, str]]:
+    """Style and text of each piece of this part of a text, with control characters escaped.
+
+    >>> pieces("Salt. A diesel engine.", (6, 22), (6, 22), [(8, 14)])
+    [('sentence', 'A '), ('word', 'diesel'), ('sentence', ' engine.')]
+    """
+    styles = [AROUND] * len(text)
+    styles[sentence[0] : sentence[1]] = [SENTENCE] * (sentence[1] - sentence[0])
+    for start, end in words:
+        styles[start:end] = [WORD] * (end - start)
+    first, last = part
+    runs = groupby(zip(text[first:last], styles[first:last], strict=True), key=itemgetter(1))
+    return [(style, visible("".join(letter for letter, _ in run))) for style, run in runs]
+
+
 def _marked(text: str, style: str) -> str:
-    shown = escape(visible(text))
-    return f"<mark>{shown}</mark>" if style == WORD else f'<span class="{style}">{shown}</span>'
+    body = escape(text)
+    return f"<mark>{body}</mark>" if style == WORD else f'<span class="{style}">{body}</span>'
 
 
-def _shown(text: str, sentence: int) -> tuple[int, int]:
+def shown(text: str, sentence: int) -> Span:
     """From the sentence to the end of a word LONGEST characters on."""
     last = sentence + LONGEST
     if last < len(text):

@@ -1,0 +1,169 @@
+// All hits of an answer, and the document beside them. The server sends everything to show; events go back to it.
+
+const LISTS = new WeakMap();
+const DECODER = new TextDecoder();
+
+class HitList {
+  constructor(parent) {
+    this.root = make("div", "hits");
+    this.list = make("ol", "list");
+    this.foot = make("div", "foot");
+    this.said = make("span", "said");
+    this.said.setAttribute("role", "status");
+    this.reader = new Reader(this);
+    this.root.append(make("div", "columns", make("div", "", this.list, this.foot), this.reader.pane));
+    this.chosen = new Set();
+    this.unfolded = false;
+    parent.append(this.root);
+    this.end = listenToKeys(this);
+  }
+
+  show(bytes, send) {
+    this.trigger = send;
+    this.root.dataset.theme = isDark(this.root) ? "dark" : "light";
+    const written = DECODER.decode(bytes);
+    if (written === this.written) return;
+    this.written = written;
+    const data = (this.data = JSON.parse(written)), keys = data.hits.map((hit) => hit.key).join("\n");
+    if (keys !== this.keys) this.begin(keys);
+    const drawn = JSON.stringify([data.hits, data.unfolded, data.above]);
+    if (drawn !== this.drawn) this.draw(drawn);
+    this.drawFoot();
+    this.reader.show(data.reader);
+    this.root.classList.toggle("reading", !this.reader.pane.hidden);
+    this.mark();
+    if (data.file && data.file.number !== this.file) saved(data.file);
+    this.file = data.file?.number ?? this.file;
+  }
+
+  /** Another answer: nothing is chosen, and what is no better than chance is folded. */
+  begin(keys) {
+    this.keys = keys;
+    this.chosen.clear();
+    this.unfolded = false;
+  }
+
+  draw(drawn) {
+    this.drawn = drawn;
+    const focused = this.focused()?.dataset.key, { hits, above } = this.data;
+    const cards = hits.flatMap((hit) => [cardOf(hit, this, this.chosen.has(hit.key)), ...this.inside(hit)]);
+    if (above < hits.length && hits[0].lead !== "Best:") this.fold(cards, hits[above].key, above, hits.length - above);
+    this.list.replaceChildren(...cards);
+    if (focused) this.cards().find((each) => each.dataset.key === focused)?.querySelector(".title").focus();
+  }
+
+  /** The other passages of a hit, where they are unfolded. */
+  inside(hit) {
+    const { unfolded } = this.data;
+    if (unfolded?.key !== hit.key) return [];
+    return [make("li", "inside", make("ol", "", ...unfolded.hits.map((each) => cardOf(each, this, false))))];
+  }
+
+  /** The line where chance begins; what is below it is folded, unless all is. */
+  fold(cards, first, above, count) {
+    const at = cards.findIndex((each) => each.dataset.key === first), below = cards.slice(at);
+    const folded = () => above > 0 && !this.unfolded;
+    const label = () => `No better than chance: ${count} ${above ? "more " : ""}${count === 1 ? "hit" : "hits"}`;
+    const line = above ? button(label(), "", () => { this.unfolded = !this.unfolded; draw(); }) : make("span", "", label());
+    const draw = () => {
+      for (const each of below) each.hidden = folded();
+      if (above) line.setAttribute("aria-expanded", String(!folded()));
+    };
+    line.title = "A question that nothing here answers finds something as near more often than not.";
+    draw();
+    cards.splice(at, 0, make("li", "chance", line));
+  }
+
+  drawFoot() {
+    const { foot, kinds, hits, done } = this.data, chosen = this.chosen.size;
+    this.root.dataset.done = done;
+    const write = (kind) => [kind, () => this.send("export", { kind, keys: [...this.chosen] })];
+    const label = chosen ? `Export ${chosen} selected` : "Export";
+    this.foot.replaceChildren(make("p", "times", foot));
+    if (hits.length) this.foot.append(menu(label, "", kinds.map(write)), button("Keys", "", () => this.help(), "All keys (?)"));
+    this.foot.append(this.said);
+  }
+
+  mark() {
+    for (const each of this.cards()) each.classList.toggle("opened", each.dataset.key === this.reader.key);
+  }
+
+  send(event, fields) {
+    this.trigger("told", { event, ...fields });
+  }
+
+  open(key) {
+    const { hits, unfolded } = this.data;
+    this.reader.expect([...hits, ...(unfolded?.hits ?? [])].find((hit) => hit.key === key));
+    this.root.classList.toggle("reading", !this.reader.pane.hidden);
+    this.mark();
+    this.send("open", { key });
+  }
+
+  close() {
+    const key = this.reader.key;
+    this.reader.show(null);
+    this.root.classList.remove("reading");
+    this.mark();
+    this.send("open", { key: "" });
+    this.cards().find((each) => each.dataset.key === key)?.querySelector(".title").focus();
+  }
+
+  choose(key, on) {
+    if (on) this.chosen.add(key);
+    else this.chosen.delete(key);
+    this.drawFoot();
+  }
+
+  chooseFocused() {
+    this.focused()?.querySelector(".choose")?.click();
+  }
+
+  async copy(what, text) {
+    await copied(text);
+    this.said.textContent = `${what} copied`;
+    setTimeout(() => (this.said.textContent = ""), 3000);
+  }
+
+  // ---- the keys
+
+  cards() {
+    return [...this.list.querySelectorAll(".hit")];
+  }
+
+  focused() {
+    return document.activeElement?.closest?.(".hit");
+  }
+
+  move(by) {
+    const shown = this.cards().filter((each) => !each.closest("[hidden]"));
+    if (!shown.length) return;
+    const at = shown.indexOf(this.focused()), next = shown[Math.min(Math.max(at + by, 0), shown.length - 1)];
+    next.querySelector(".title").focus();
+    next.scrollIntoView({ block: "nearest" });
+  }
+
+  back(box) {
+    if (closeMenu()) return;
+    if (!this.reader.pane.hidden) return this.close();
+    box?.focus();
+    box?.select();
+  }
+
+  help() {
+    const dialog = helpOf();
+    this.root.append(dialog);
+    dialog.showModal();
+  }
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  if (!LISTS.has(parentElement)) LISTS.set(parentElement, new HitList(parentElement));
+  const list = LISTS.get(parentElement);
+  list.show(data, setTriggerValue);
+  return () => {
+    list.end();
+    list.root.remove();
+    LISTS.delete(parentElement);
+  };
+}

@@ -1,0 +1,65 @@
+"""The hits in the browser: one component draws all of them, with the keys, menus, selection and the reading pane.
+
+It reports what a person does as an event, which may be forged, so that it is checked here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from semsearch.types import JsonObject
+
+KEY = "hits"
+FILES = ("elements", "card", "menu", "reader", "keys", "list")
+
+
+def _text(file: str) -> str:
+    return (Path(__file__).parent / "browser" / file).read_text(encoding="utf-8")
+
+
+_show = st.components.v2.component(
+    "semsearch hits",
+    css=_text("hits.css"),
+    js="\n".join(_text(f"{file}.js") for file in FILES),
+    isolate_styles=False,  # part of the document, whose style for print and whose keys it shares
+)
+
+
+def show(data: JsonObject, told: Callable[[JsonObject], None]) -> None:
+    """Draw this; `told` is called with an event of the browser: an object whose "event" is a text."""
+    written = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")
+    _show(data=written, key=KEY, on_told_change=lambda: _tell(told))
+
+
+def _tell(told: Callable[[JsonObject], None]) -> None:
+    event = (st.session_state.get(KEY) or {}).get("told")
+    if isinstance(event, dict) and isinstance(event.get("event"), str):
+        told(event)
+
+
+def text(event: JsonObject, name: str) -> str:
+    """A field of an event; "" where it is no text."""
+    value = event.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def texts(event: JsonObject, name: str) -> list[str]:
+    """A field of an event that is a list of texts; what is no text is left out."""
+    value: Any = event.get(name)
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def split(key: str, names: Sequence[str]) -> tuple[str, int] | None:
+    """Index and number of the passage that a key names, where it is one of these indexes.
+
+    >>> split("notes/42", ["notes"]), split("others/42", ["notes"]), split("notes/x", ["notes"])
+    (('notes', 42), None, None)
+    """
+    name, _, number = key.rpartition("/")
+    known = name in names and number.isascii() and number.isdigit() and len(number) <= 18
+    return (name, int(number)) if known else None
