@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-_NAMES = {".pptx": "slide", ".pptm": "slide", ".ppsx": "slide", ".potx": "slide", ".ipynb": "cell", ".epub": "chapter"}
+_NAMES = {".pptx": "slide", ".pptm": "slide", ".ppsx": "slide", ".potx": "slide", ".ipynb": "cell"}
 
 
 def page_name(path: str) -> str:

@@ -5,6 +5,7 @@ And what a test wants to know of a file once it is read.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zipfile
 from collections.abc import Iterable
@@ -166,6 +167,44 @@ def _related(relationships: Iterable[str]) -> str:
     return f'<Relationships xmlns="{RELATIONS}">{"".join(relationships)}</Relationships>'
 
 
+def epub(path: Path, chapters: dict[str, str], metadata: str = "", **members: str) -> None:
+    """A book of these chapters, which are bodies of HTML, with Dublin Core in its package."""
+    container = '<rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles>'
+    items = "".join(f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>' for name in chapters)
+    spine = "".join(f'<itemref idref="{name}"/>' for name in chapters)
+    if "OPS/toc.ncx" in members:
+        items += '<item id="ncx" href="toc.ncx" media-type="application/x-dtbncx+xml"/>'
+    told = f'<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">{metadata}</metadata>'
+    book = f'{told}<manifest>{items}</manifest><spine toc="ncx">{spine}</spine>'
+    head = '<?xml version="1.0" encoding="utf-8"?>'
+    page = head + "<!DOCTYPE html><html><head><title/><script src='a.js'/></head><body>{}</body></html>"
+    made = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": f'<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">{container}'
+        "</container>",
+        "OPS/book.opf": f'<package xmlns="http://www.idpf.org/2007/opf">{book}</package>',
+    }
+    zipped(path, made | {f"OPS/{name}": page.format(body) for name, body in chapters.items()} | members)
+
+
+def notebook(*cells: tuple[str, str], **metadata: object) -> str:
+    """A notebook of cells of a type and a source, whose code printed nothing."""
+    made = [{"cell_type": kind, "source": source.splitlines(keepends=True), "outputs": []} for kind, source in cells]
+    return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4})
+
+
+def rtf(body: str, head: str = "") -> str:
+    """An RTF document with a style of headings."""
+    fonts = r"{\fonttbl{\f0\fnil\fcharset0 Arial;}{\f1\fnil\fcharset204 Arial;}}"
+    styles = r"{\stylesheet{\s0 Normal;}{\s1\b heading 1;}{\s2 \u220?berschrift 2;}{\*\cs3 heading 3;}}"
+    return rf"{{\rtf1\ansi\ansicpg1252\uc1{fonts}{styles}{head} {body}}}"
+
+
+def escaped(text: str) -> str:
+    """A text as in RTF."""
+    return "".join(char if char.isascii() else rf"\u{ord(char)}?" for char in text)
+
+
 def message(text: str, **headers: str) -> str:
     """A message of one part, in UTF-8."""
     given = {"From": "Anna Smith <anna@example.org>", "Date": "Wed, 1 May 2024 10:00:00 +0200", **headers}
@@ -187,9 +226,12 @@ def paragraph(text: str, style: str = "") -> str:
     return f"<w:p>{properties}<w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
+SUFFIXES = {"text": "txt", "markdown": "md", "email": "eml", "notebook": "ipynb", "subtitles": "srt"}
+
+
 def sample(kind: str, folder: Path) -> Path:
     """A good file of `kind` with the words "Größe" and "engine" in it; raises KeyError for an unknown kind."""
-    path = folder / f"sample.{ {'text': 'txt', 'markdown': 'md', 'email': 'eml'}.get(kind, kind) }"
+    path = folder / f"sample.{SUFFIXES.get(kind, kind)}"
     line = "The engine has a Größe of 12."
     texts = {
         "text": f"{line}\n\nAnother paragraph.\n",
@@ -200,6 +242,9 @@ def sample(kind: str, folder: Path) -> Path:
         "csv": f'id,text,year\na,"{line}",2020\n',
         "tsv": f"id\ttext\tyear\na\t{line}\t2020\n",
         "email": message(line, Subject="Engines"),
+        "notebook": notebook(("markdown", "# Engines"), ("code", f"print('{line}')"), ("markdown", "## More")),
+        "rtf": rtf(rf"{{\s1 Engines\par}}\pard {escaped(line)}\par"),
+        "subtitles": f"1\n00:00:01,000 --> 00:00:04,000\n{line}\n\n2\n00:01:01,000 --> 00:01:04,000\nThe end.\n",
         "mbox": f"From anna@example.org Wed May  1 10:00:00 2024\n{message(line, Subject='Engines')}",
     }
     if kind in texts:
@@ -214,6 +259,8 @@ def sample(kind: str, folder: Path) -> Path:
         pptx(path, [shape("Engines", "title") + shape(line), shape("More", "title")])
     elif kind == "xlsx":
         xlsx(path, {"Engines": row(1, "part", "text") + row(3, "engine", line)})
+    elif kind == "epub":
+        epub(path, {"one.xhtml": f"<h1>Engines</h1><p>{line}</p>", "two.xhtml": "<h2>More</h2>"})
     elif kind == "sqlite":
         sqlite(path, [("a", "Engines", line, 2020)])
     else:

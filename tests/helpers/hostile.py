@@ -74,6 +74,10 @@ def nested_odt_tables(depth: int) -> str:
     return opened + "</table:table-cell></table:table-row></table:table>" * depth
 
 
+def _xlsx(rows: str) -> Callable[[Path], None]:
+    return lambda path: filemaking.xlsx(path, {"Sheet": rows})
+
+
 def _text(content: Callable[[], str]) -> Callable[[Path], None]:
     return lambda path: path.write_bytes(content().encode()) and None  # type: ignore[func-returns-value]
 
@@ -97,6 +101,7 @@ def _attributes(value: str, count: int) -> str:
     return "<p " + " ".join(f"a{at}={value}" for at in range(count)) + ">The text of the page.</p>"
 
 
+_MULTIPART = "Content-Type: multipart/mixed; boundary="
 TABLE = ("tj.pdf", "nested.docx", "empty.docx", "five.docx", "empty.odt", "attributes.html")  # that of the review
 
 FILES: dict[str, Callable[[Path], None]] = {
@@ -136,4 +141,20 @@ FILES: dict[str, Callable[[Path], None]] = {
     "items.md": _text(lambda: "- a\n" * 200_000),
     "front.md": _text(lambda: "---\n" + "".join(f"k{at}: v\n" for at in range(50_000)) + "---\ntext\n"),
     "members": _many_members,
+    "deep.eml": _text(lambda: "".join(f"{_MULTIPART}{at}\n\n--{at}\n" for at in range(1000))),
+    "parts.eml": _text(lambda: f"{_MULTIPART}b\n" + "\n--b\nContent-Type: a/b\n\nx" * 20_000),
+    "addresses.eml": _text(lambda: "To: " + "a@b.c, " * 500_000 + "\n\nThe text."),
+    "words.eml": _text(lambda: "Subject: " + "=?utf-8?q?a?= " * 500_000 + "\n\nThe text."),
+    "page.eml": _text(lambda: f"Content-Type: text/html\n\n{_attributes('1', 400_000)}"),
+    "empty.mbox": _text(lambda: "From a\n\n" * 5_000),
+    "shapes.pptx": _zipped("ppt/presentation.xml", f"<p:presentation {filemaking.PML}>", "<p:sldId/>", 9_000_000, ""),
+    "far.xlsx": _xlsx(filemaking.row(1, 1) + '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
+    "chapter.epub": lambda path: filemaking.epub(path, {"a.xhtml": "<p>a" * 1_000_000}),
+    "deep.epub": lambda path: filemaking.epub(path, {"a.xhtml": "<div>" * 500_000}),
+    "deep.rtf": _text(lambda: "{\\rtf1 " + "{" * 5_000_000),
+    "bin.rtf": _text(lambda: "{\\rtf1 \\bin9999999999 words}"),
+    "deep.ipynb": _text(lambda: '{"cells": ' + "[" * 500_000),
+    "values.ipynb": _text(lambda: '{"cells": [' + "[]," * 3_000_000 + "[]]}"),
+    "cues.srt": _text(lambda: "00:00:01,000 --> 00:00:01,000\na\n\n" * 50_000),
+    "times.srt": _text(lambda: "0" * 5_000_000 + ":" * 5_000_000),
 }

@@ -39,7 +39,7 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped | Enclosed]:
                 continue
             try:
                 yield from mail_message.items(_QUOTED.sub(rb"\1", raw), place)
-            except (Unreadable, ValueError, LookupError, RecursionError) as error:
+            except (Unreadable, ValueError, LookupError) as error:
                 yield Skipped(f"{path.name}{place}", f"not a readable message: {error}"[:300])
 
 

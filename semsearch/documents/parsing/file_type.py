@@ -31,6 +31,8 @@ def kind_of_bytes(path: Path) -> str:
         return "pdf"
     if head.startswith(b"SQLite format 3\0"):
         return "sqlite"
+    if head.lstrip().startswith(b"{\\rtf"):
+        return "rtf"
     if head.startswith(b"PK\x03\x04"):
         return _kind_of_zip(path)
     if looks_binary(head):

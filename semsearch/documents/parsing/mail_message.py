@@ -37,8 +37,11 @@ def message_id(raw: bytes) -> str:
 
 
 def items(raw: bytes, place: str = "") -> Iterator[Document | Enclosed]:
-    """The document of a message, under the id `place`, and its attachments. Raises Unreadable without any header."""
-    message = email.message_from_bytes(raw)
+    """The document of a message, under the id `place`, and its attachments. Raises Unreadable for what is none."""
+    try:
+        message = email.message_from_bytes(raw)
+    except RecursionError as error:
+        raise Unreadable("its parts are nested too deep") from error
     if not message.keys():
         raise Unreadable("not an e-mail: it has no header")
     texts, attached = _parts(message)

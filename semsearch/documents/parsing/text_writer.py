@@ -45,10 +45,15 @@ class TextWriter:
         self._mark(len("\n") if self._length else 0)
         self.block(text, gap="\n")
 
-    def new_page(self, number: int) -> None:
-        """What follows is page `number`, as of slides and cells, and under no heading until the next one."""
-        self._page, self._heading = number, None
+    def new_page(self, number: int, under: str | None = None) -> None:
+        """What follows is page `number`, as of slides and cells, and belongs to the heading `under` until the next."""
+        self._page, self._heading = number, under
         self._mark(len("\n\n") if self._length else 0)
+
+    @property
+    def last_heading(self) -> str | None:
+        """The heading of what was written last."""
+        return self._heading
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Add a table, a line for each row, with the white space in its cells normalised."""

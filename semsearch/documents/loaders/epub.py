@@ -1,0 +1,110 @@
+"""EPUB: the chapters of a book in reading order, with their headings.
+
+Source: EPUB 3.3 and Open Packaging Format 2.0 of the IDPF. Read with the standard library and, as any page of HTML, by
+lxml: ebooklib keeps all files of a book in memory. A chapter without a heading gets its title in the table of contents.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+from xml.etree.ElementTree import Element
+
+from semsearch.documents.parsing.charset import decode
+from semsearch.documents.parsing.html_content import Content, tree
+from semsearch.documents.parsing.html_text import text_of
+from semsearch.documents.parsing.records import Fields
+from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.documents.parsing.zipped_xml import Archive
+from semsearch.errors import Unreadable
+from semsearch.types import Document, JsonObject
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+SUFFIXES = (".epub",)
+ISOLATED = True
+_CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
+_OPF = "{http://www.idpf.org/2007/opf}"
+_CIPHER = "{http://www.w3.org/2001/04/xmlenc#}CipherReference"
+_PAGES = {"application/xhtml+xml", "text/html", "text/x-oeb1-document"}
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+
+
+def load(path: Path, fields: Fields) -> Iterator[Document]:
+    """One document. Raises Unreadable if it is damaged, or encrypted as protected books are."""
+    writer = TextWriter()
+    with Archive(path, "EPUB") as archive:
+        package = _package(archive)
+        root = archive.xml(package)
+        title, metadata = archive.properties(package)
+        locked = {each.get("URI", "") for each in archive.optional_xml("META-INF/encryption.xml").iter(_CIPHER)}
+        chapters, contents = _chapters(root, package)
+        titles = _titles(archive, contents) if contents in archive.names() else {}
+        for chapter in chapters:
+            if chapter in locked:
+                raise Unreadable("encrypted EPUB: the book is protected")
+            _write(decode(archive.data(chapter))[0], titles.get(chapter, ""), writer)
+    yield writer.document(title, {**metadata, **_language(root)})
+
+
+def _package(archive: Archive) -> str:
+    """The member that describes the book."""
+    found = archive.xml("META-INF/container.xml").find(f".//{_CONTAINER}rootfile")
+    name = found.get("full-path") if found is not None else None
+    if not name:
+        raise Unreadable("not a readable EPUB: its container names no package")
+    return name
+
+
+def _chapters(root: Element, package: str) -> tuple[list[str], str]:
+    """The members with the chapters, each once, in reading order; and the one with the table of contents, or ""."""
+    folder = posixpath.dirname(package)
+    items = {each.get("id", ""): each for each in root.iter(f"{_OPF}item")}
+    places = {name: _resolved(folder, item.get("href", "")) for name, item in items.items()}
+    order = [each.get("idref", "") for each in root.iter(f"{_OPF}itemref")]
+    pages = [places[name] for name in order if name in items and items[name].get("media-type") in _PAGES]
+    spine = root.find(f"{_OPF}spine")
+    listed = spine.get("toc", "") if spine is not None else ""
+    contents = next((name for name, item in items.items() if "nav" in item.get("properties", "").split()), listed)
+    return list(dict.fromkeys(pages)), places.get(contents, "")
+
+
+def _titles(archive: Archive, contents: str) -> dict[str, str]:
+    """The first title of each member in the table of contents, be it a list of links (EPUB 3) or an NCX (EPUB 2)."""
+    found: dict[str, str] = {}
+    try:
+        root = tree(decode(archive.data(contents))[0])
+    except Unreadable:
+        return found
+    folder = posixpath.dirname(contents)
+    for entry in root.iter("a", "navpoint"):
+        target = entry.get("href") or next((each.get("src") for each in entry.iter("content")), None)
+        label = next(entry.iter("text"), entry) if entry.tag == "navpoint" else entry
+        if target:
+            found.setdefault(_resolved(folder, target), " ".join("".join(label.itertext()).split()))
+    return found
+
+
+def _resolved(folder: str, link: str) -> str:
+    """The member that a link leads to from `folder`."""
+    return posixpath.normpath(posixpath.join(folder, unquote(link.partition("#")[0])))
+
+
+def _write(page: str, title: str, writer: TextWriter) -> None:
+    content = Content(tree(page))
+    if title and not _has_heading(content.root):
+        writer.heading(title, 2)
+    text_of(content.root, content.dropped, writer)
+
+
+def _has_heading(root: _Element) -> bool:
+    return next(root.iter(*_HEADINGS), None) is not None
+
+
+def _language(root: Element) -> JsonObject:
+    found = (root.findtext(".//{http://purl.org/dc/elements/1.1/}language") or "").strip()
+    return {"language": found} if found else {}

@@ -1,0 +1,117 @@
+"""Jupyter notebooks: text and code of the cells, with their printed results; cells as pages, headings of Markdown.
+
+Source: nbformat 4, and 3 of notebooks before 2015. Of a result the beginning is read, as text; images, HTML and
+attachments are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from semsearch.documents.parsing.charset import decode, storable
+from semsearch.documents.parsing.json_size import has_too_many_values
+from semsearch.documents.parsing.records import Fields
+from semsearch.documents.parsing.regular_file import read_regular
+from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.errors import Unreadable
+from semsearch.types import Document, JsonObject
+
+SUFFIXES = (".ipynb",)
+ISOLATED = True
+MOST_RESULT = 1000  # characters of one result: enough to be found by, and a log of training has a megabyte
+MOST_VALUES = 2_000_000  # of the whole file, so that it fits into memory
+_HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*?)[ \t#]*$")
+_FENCE = re.compile(r"\s{0,3}(```|~~~)")
+_MARKUP = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|!?\[([^\]]*)\]\([^)]*\)")
+
+
+def load(path: Path, fields: Fields) -> Iterator[Document]:
+    """One document, titled by its first heading of level one. Raises Unreadable for what is no notebook."""
+    data = read_regular(path)
+    notebook = _notebook(data)
+    writer = TextWriter()
+    for number, cell in enumerate(_cells(notebook), start=1):
+        writer.new_page(number, under=writer.last_heading)
+        source = _text(cell.get("source", cell.get("input")))
+        if cell.get("cell_type") == "heading":  # of nbformat 3
+            writer.heading(source, cell["level"] if isinstance(cell.get("level"), int) else 1)
+        elif cell.get("cell_type") == "markdown":
+            _write_markdown(source, writer)
+        else:
+            writer.block(source)
+            for result in _results(cell):
+                writer.block(result)
+    metadata = notebook.get("metadata")
+    title, told = _told(metadata if isinstance(metadata, dict) else {})
+    yield writer.document(title, told)
+
+
+def _notebook(data: bytes) -> JsonObject:
+    if has_too_many_values(data, MOST_VALUES):
+        raise Unreadable(f"more than {MOST_VALUES:,} values")
+    try:
+        found = json.loads(decode(data)[0])
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"not a readable notebook: {error}"[:200]) from error
+    if not isinstance(found, dict) or not ("cells" in found or "worksheets" in found):
+        raise Unreadable("not a notebook: it has no cells")
+    return found
+
+
+def _cells(notebook: Mapping[str, Any]) -> Iterator[JsonObject]:
+    sheets = notebook.get("worksheets", [notebook])
+    for sheet in sheets if isinstance(sheets, list) else []:
+        cells = sheet.get("cells") if isinstance(sheet, dict) else None
+        yield from (cell for cell in cells or [] if isinstance(cell, dict))
+
+
+def _write_markdown(source: str, writer: TextWriter) -> None:
+    """A cell of Markdown, with its headings as those of the text."""
+    lines: list[str] = []
+    fenced = False
+    for line in source.split("\n"):
+        fenced = fenced != bool(_FENCE.match(line))
+        heading = None if fenced else _HEADING.match(line)
+        if heading is None:
+            lines.append(line)
+            continue
+        writer.block("\n".join(lines))
+        lines = []
+        writer.heading(_MARKUP.sub(r"\1", heading[2]), len(heading[1]))
+    writer.block("\n".join(lines))
+
+
+def _results(cell: Mapping[str, Any]) -> Iterator[str]:
+    """The beginning of what a cell printed, and of its values as text."""
+    outputs = cell.get("outputs")
+    for output in islice(outputs if isinstance(outputs, list) else [], 100):
+        if isinstance(output, dict):
+            data = output.get("data")
+            value = data.get("text/plain") if isinstance(data, dict) else output.get("text")
+            yield _text(value)[:MOST_RESULT]
+
+
+def _text(value: object) -> str:
+    """A text, or the lines of one."""
+    if isinstance(value, list):
+        value = "".join(part for part in value if isinstance(part, str))
+    return storable(value.replace("\r\n", "\n").replace("\r", "\n")) if isinstance(value, str) else ""
+
+
+def _told(metadata: Mapping[str, Any]) -> tuple[str | None, JsonObject]:
+    """The title, and author and language where the notebook names them."""
+    people = metadata.get("authors")
+    names = [each.get("name") for each in people if isinstance(each, dict)] if isinstance(people, list) else []
+    places = (metadata.get("language_info"), "name"), (metadata.get("kernelspec"), "language")
+    spoken = [found.get(key) for found, key in places if isinstance(found, dict)]
+    title = metadata.get("title")
+    told = {
+        "author": ", ".join(name for name in names if isinstance(name, str)),
+        "language": next((name for name in spoken if isinstance(name, str)), ""),
+    }
+    return title if isinstance(title, str) else None, {name: storable(value) for name, value in told.items() if value}

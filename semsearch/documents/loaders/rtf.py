@@ -1,0 +1,246 @@
+"""RTF: paragraphs, tables row by row, headings by their styles; title, author and date from its properties.
+
+Source: Rich Text Format Specification 1.9.1. Read here, in one pass: striprtf leaves out headings and properties.
+Headers, footers, footnotes, pictures and drawings are left out, and what is hidden or deleted.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from semsearch.documents.parsing.records import Fields
+from semsearch.documents.parsing.regular_file import read_regular
+from semsearch.documents.parsing.text_writer import TextWriter
+from semsearch.errors import Unreadable
+from semsearch.types import Document, JsonObject
+
+SUFFIXES = (".rtf",)
+ISOLATED = True
+MOST_DEPTH = 10_000  # groups within groups; a document has some ten
+_TOKEN = re.compile(
+    r"\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})?\ ?|\\'(?P<hex>[\da-fA-F]{2})|\\(?P<symbol>[^a-zA-Z])"
+    r"|(?P<brace>[{}])|[\r\n\0]+|(?P<text>[^\\{}\r\n\0]+)|\\"
+)
+_CHARACTERS = {"tab": "\t", "line": "\n", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’"}
+_CHARACTERS |= {"ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ", "cell": " | ", "nestcell": " | "}
+_SYMBOLS = {"~": "\xa0", "_": "-", "{": "{", "}": "}", "\\": "\\"}
+_ENDS = {"par", "sect", "page", "row", "nestrow"}
+_LEFT_OUT = """
+    colortbl header headerl headerr headerf footer footerl footerr footerf footnote pict object themedata
+    colorschememapping datastore latentstyles listtable listoverridetable rsidtbl generator xmlnstbl filetbl revtbl
+    fldinst bkmkstart bkmkend annotation atnid atnauthor comment shp nonshppict
+"""
+_NOT_TEXT = set(_LEFT_OUT.split())
+_PROPERTIES = {"title": "title", "author": "author", "revtim": "date", "creatim": "created"}
+_CHARSETS = {128: 932, 129: 949, 134: 936, 136: 950, 161: 1253, 162: 1254, 163: 1258, 177: 1255, 178: 1256, 186: 1257}
+_CHARSETS |= {204: 1251, 222: 874, 238: 1250}
+_HEADING = re.compile(r"(?:heading|überschrift|titre) ?(\d)|title$", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The state within a pair of braces."""
+
+    place: str = "text"  # what it holds: text, nothing, fonttbl, stylesheet, info, or one of the properties
+    hidden: bool = False
+    font: int = -1
+    style: int = -1
+    outline: int = -1
+    skip: int = 1  # characters after \u that stand for it in readers without Unicode
+
+
+class _Reader:
+    """One pass over a document."""
+
+    def __init__(self) -> None:
+        self.writer = TextWriter()
+        self.properties: dict[str, str] = {}
+        self._group = _Group()
+        self._stack: list[_Group] = []
+        self._fresh = False  # just after a brace, where a destination is named
+        self._starred = False
+        self._paragraph: list[str] = []
+        self._name: list[str] = []  # of a style
+        self._bytes = bytearray()
+        self._units: list[int] = []  # of UTF-16
+        self._to_skip = 0
+        self._after_row = False
+        self._codepage = "cp1252"
+        self._fonts: dict[int, str] = {}
+        self._headings: dict[int, int] = {}  # style -> level
+        self._date: dict[str, int] = {}
+
+    def read(self, text: str) -> None:
+        """Read the document, whose bytes are characters of Latin-1."""
+        at = 0
+        while found := _TOKEN.match(text, at):
+            at = found.end()
+            if found["word"] == "bin":
+                at += max(0, int(found["number"] or 0))
+            elif found["word"]:
+                self._word(found["word"], int(found["number"]) if found["number"] else None)
+            elif found["brace"]:
+                self._brace(found["brace"])
+            elif found["hex"]:
+                self._add_bytes(bytes.fromhex(found["hex"]))
+            elif found["symbol"]:
+                self._symbol(found["symbol"])
+            elif found["text"]:
+                self._add_bytes(found["text"].encode("latin-1"))
+        self._end_paragraph()
+
+    def _brace(self, brace: str) -> None:
+        self._decoded()
+        self._to_skip = 0
+        if brace == "{":
+            if len(self._stack) > MOST_DEPTH:
+                raise Unreadable(f"its groups are nested more than {MOST_DEPTH:,} deep")
+            self._stack.append(self._group)
+            self._fresh = True
+            return
+        if self._group.place == "stylesheet":
+            self._end_style()
+        elif self._group.place in ("date", "created"):
+            self._end_date(self._group.place)
+        if self._stack:
+            self._group = self._stack.pop()
+
+    def _symbol(self, symbol: str) -> None:
+        if symbol == "*":
+            self._starred = self._fresh
+            return
+        self._decoded()
+        self._fresh = False
+        if symbol in "\r\n":
+            self._end_paragraph()
+        else:
+            self._add(_SYMBOLS.get(symbol, ""))
+
+    def _word(self, word: str, number: int | None) -> None:
+        fresh, starred = self._fresh, self._starred
+        self._fresh = self._starred = False
+        if word == "u" and number is not None:
+            self._add_unit(number % 65536)
+            return
+        self._decoded()
+        self._to_skip = 0
+        if fresh and (place := _place(word, starred, self._group.place)):
+            self._group = replace(self._group, place=place)
+        elif word in _CHARACTERS:
+            self._add(_CHARACTERS[word])
+        elif word in _ENDS and self._group.place == "text":
+            self._end_paragraph(row=word.endswith("row"))
+        elif word in ("yr", "mo", "dy", "hr", "min"):
+            self._date[word] = number or 0
+        else:
+            self._format(word, number)
+
+    def _format(self, word: str, number: int | None) -> None:
+        value = -1 if number is None else number
+        if word == "ansicpg":
+            self._codepage = _codec(value)
+        elif word == "fcharset" and self._group.place == "fonttbl":
+            self._fonts[self._group.font] = _codec(_CHARSETS.get(value, 0)) if value in _CHARSETS else self._codepage
+        elif word == "pard":
+            self._group = replace(self._group, style=-1, outline=-1)
+        elif word == "plain":
+            self._group = replace(self._group, hidden=False)
+        elif word in ("v", "deleted"):
+            self._group = replace(self._group, hidden=number != 0)
+        elif word in ("f", "s", "uc", "outlinelevel"):
+            self._group = _with(self._group, word, value)
+
+    def _add_bytes(self, data: bytes) -> None:
+        self._fresh = self._starred = False
+        skipped = min(self._to_skip, len(data))
+        self._to_skip -= skipped
+        if skipped < len(data):
+            self._decode_units()
+            self._bytes += data[skipped:]
+
+    def _add_unit(self, unit: int) -> None:
+        if self._bytes:
+            self._decoded()
+        self._units.append(unit)
+        self._to_skip = max(0, self._group.skip)
+
+    def _decoded(self) -> None:
+        self._decode_units()
+        if self._bytes:
+            data, self._bytes = bytes(self._bytes), bytearray()
+            self._add(data.decode(self._fonts.get(self._group.font, self._codepage), "replace"))
+
+    def _decode_units(self) -> None:
+        if self._units:
+            units, self._units = self._units, []
+            self._add(b"".join(unit.to_bytes(2, "little") for unit in units).decode("utf-16-le", "replace"))
+
+    def _add(self, text: str) -> None:
+        place = self._group.place
+        if place == "text" and not self._group.hidden:
+            self._paragraph.append(text)
+        elif place == "stylesheet":
+            self._name.append(text)
+        elif place in ("title", "author"):
+            self.properties[place] = self.properties.get(place, "") + text
+
+    def _end_paragraph(self, *, row: bool = False) -> None:
+        self._decoded()
+        text, self._paragraph = "".join(self._paragraph).strip(" |"), []
+        level = self._headings.get(self._group.style, self._group.outline + 1)
+        if 1 <= level <= 9:
+            self.writer.heading(text, level)
+        else:
+            self.writer.block(text, gap="\n" if row and self._after_row else "\n\n")
+        self._after_row = row
+
+    def _end_style(self) -> None:
+        name, self._name = "".join(self._name).strip().rstrip(";"), []
+        if self._group.style >= 0 and (found := _HEADING.match(name)):
+            self._headings[self._group.style] = int(found[1] or 1)
+
+    def _end_date(self, place: str) -> None:
+        parts, self._date = self._date, {}
+        if 0 < parts.get("yr", 0) < 10_000 and 0 < parts.get("mo", 0) < 13 and 0 < parts.get("dy", 0) < 32:
+            day = f"{parts['yr']:04}-{parts['mo']:02}-{parts['dy']:02}"
+            self.properties[place] = f"{day}T{parts.get('hr', 0):02}:{parts.get('min', 0):02}:00"
+
+
+def load(path: Path, fields: Fields) -> Iterator[Document]:
+    """One document, titled as in its properties, else by its first heading of level one."""
+    data = read_regular(path)
+    if not data.lstrip().startswith(b"{\\rtf"):
+        raise Unreadable("not an RTF document")
+    reader = _Reader()
+    reader.read(data.decode("latin-1"))
+    found = {name: " ".join(text.split()) for name, text in reader.properties.items()}
+    told: JsonObject = {"author": found.get("author"), "date": found.get("date") or found.get("created")}
+    yield reader.writer.document(found.get("title"), {name: value for name, value in told.items() if value})
+
+
+def _place(word: str, starred: bool, around: str) -> str:
+    """What the group that begins with this word holds; "" for more of what is around it."""
+    if around == "info":
+        return _PROPERTIES.get(word, "nothing")
+    if around == "text" and word in ("fonttbl", "stylesheet", "info"):
+        return word
+    return "nothing" if starred or word in _NOT_TEXT else ""
+
+
+def _with(group: _Group, word: str, value: int) -> _Group:
+    if word == "f":
+        return replace(group, font=value)
+    if word == "s":
+        return replace(group, style=value)
+    return replace(group, skip=min(max(value, 0), 10)) if word == "uc" else replace(group, outline=value)
+
+
+def _codec(codepage: int) -> str:
+    try:
+        return codecs.lookup(f"cp{codepage}").name
+    except LookupError:
+        return "cp1252"

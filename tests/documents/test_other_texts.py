@@ -1,0 +1,192 @@
+"""EPUB, RTF, subtitles and notebooks: their text, their headings, and the reason why a bad file is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.filemaking import (
+    all_of,
+    epub,
+    escaped,
+    headings,
+    notebook,
+    one,
+    refusal,
+    rtf,
+    written,
+    zipped,
+)
+
+from semsearch import Index
+from semsearch.documents import loaders
+from semsearch.types import Document
+
+# ---- EPUB
+
+NCX = """<?xml version="1.0"?><!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "x.dtd"><ncx><navMap><navPoint>
+<navLabel><text>The boiler</text></navLabel><content src="two%20b.xhtml#top"/></navPoint></navMap></ncx>"""
+
+
+def test_a_book_is_its_chapters_in_reading_order(tmp_path: Path) -> None:
+    named = {"title": "Engines", "creator": "Anna", "date": "2019", "language": "en"}
+    told = "".join(f"<dc:{name}>{value}</dc:{name}>" for name, value in named.items())
+    chapters = {"one.xhtml": "<h1>Diesel</h1><p>No <b>spark</b> plug.</p>", "two b.xhtml": "<p>It heats Größe.</p>"}
+    epub(tmp_path / "a.epub", chapters, told, **{"OPS/toc.ncx": NCX})
+    book = one(tmp_path / "a.epub")
+    assert (book.title, book.metadata) == ("Engines", {"author": "Anna", "date": "2019", "language": "en"})
+    assert book.text == "Diesel\n\nNo spark plug.\n\nThe boiler\n\nIt heats Größe."
+    assert headings(book) == [("Diesel", "Diesel"), ("The boiler", "The boiler")]
+
+
+def test_a_protected_or_damaged_book_is_refused(tmp_path: Path) -> None:
+    cipher = '<CipherReference xmlns="http://www.w3.org/2001/04/xmlenc#" URI="OPS/{}"/>'
+    lock = "<encryption>" + cipher + "</encryption>"
+    epub(tmp_path / "font.epub", {"a.xhtml": "<p>words</p>"}, **{"META-INF/encryption.xml": lock.format("f.otf")})
+    assert one(tmp_path / "font.epub").text == "words"
+    epub(tmp_path / "drm.epub", {"a.xhtml": "<p>words</p>"}, **{"META-INF/encryption.xml": lock.format("a.xhtml")})
+    assert refusal(tmp_path / "drm.epub") == "encrypted EPUB: the book is protected"
+    zipped(tmp_path / "bare.epub", {"META-INF/container.xml": "<container/>"})
+    assert "names no package" in refusal(tmp_path / "bare.epub")
+
+
+# ---- RTF
+
+
+def test_rtf_has_headings_tables_and_properties(tmp_path: Path) -> None:
+    when = r"{\revtim\yr2024\mo5\dy1\hr10\min5}{\*\company Firm}"
+    head = rf"{{\info{{\title {escaped('Die Größe')}}}{{\author Anna}}{{\creatim\yr2020\mo1\dy1}}{when}}}"
+    table = r"\trowd a\cell b\cell\row \trowd c\cell\cell\row\pard"
+    body = (
+        r"{\header Page 1}\pard\s1 Engines\par\pard No \b spark\b0  plug.\line Next{\v hidden}.\par"
+        rf"\pard\s2 Kinds\par\pard {table}{{\footnote Small.}}{{\pict 0102}}\bullet  One\par"
+    )
+    found = one(written(tmp_path, "a.rtf", rtf(body, head)))
+    assert (found.title, found.metadata) == ("Die Größe", {"author": "Anna", "date": "2024-05-01T10:05:00"})
+    assert found.text == "Engines\n\nNo spark plug.\nNext.\n\nKinds\n\na | b\nc\n\n• One"
+    assert headings(found) == [("Engines", "Engines"), ("Kinds", "Kinds")]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (r"\'e4\'d6", "äÖ"),
+        (r"{\f1 \'cf\'f0\'e8}\'e4", "Приä"),
+        (r"\u1055?\u1088?", "Пр"),
+        (r"\u-10179?\u-8704?", "😀"),
+        (r"\uc2\u228\'c3\'a4b", "äb"),
+        (r"{\uc0\u228 b}\u246?c", "äböc"),
+        (r"a\~b\_c\\\{\}", "a\xa0b-c\\{}"),
+        (r"{\*\unknown gone{\b too}}stays", "stays"),
+        (r"{\field{\*\fldinst HYPERLINK x}{\fldrslt a link}}", "a link"),
+        ("\\bin5 {{{}}kept", "kept"),
+        ("{{{unclosed", "unclosed"),
+    ],
+)
+def test_the_characters_of_rtf(body: str, text: str, tmp_path: Path) -> None:
+    assert one(written(tmp_path, "a.rtf", rtf(body))).text == text
+
+
+def test_rtf_is_known_by_its_beginning(tmp_path: Path) -> None:
+    assert loaders.loader_for(written(tmp_path, "letter", rtf("words"))) == "rtf"
+    assert refusal(written(tmp_path, "a.rtf", "words")) == "not an RTF document"
+
+
+# ---- subtitles
+
+
+def cue(start: int, text: str, lasts: int = 2) -> str:
+    def clock(second: int) -> str:
+        return f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02},000"
+
+    return f"1\n{clock(start)} --> {clock(start + lasts)}\n{text}\n\n"
+
+
+def test_speech_is_in_paragraphs_under_their_times(tmp_path: Path) -> None:
+    spoken = [(0, "It was"), (2, "<i>a kettle</i>."), (12, r"{\an8}After a pause."), (3720, "- Who?\n- Me.")]
+    found = one(written(tmp_path, "a.srt", "".join(cue(*each) for each in spoken)))
+    assert found.text == "0:00:00\nIt was a kettle.\n\n0:00:12\nAfter a pause.\n\n1:02:00\n- Who?\n- Me."
+    assert [mark.heading for mark in found.marks] == ["0:00:00", "0:00:12", "1:02:00"]
+
+
+def test_long_speech_is_cut_where_a_sentence_ends(tmp_path: Path) -> None:
+    cues = "".join(cue(at, f"and {at}" if at != 40 else "the end.") for at in range(0, 200, 2))
+    found = one(written(tmp_path, "a.srt", cues))
+    assert [mark.heading for mark in found.marks] == ["0:00:00", "0:00:42", "0:02:14"]
+
+
+def test_webvtt_has_speakers_entities_and_notes(tmp_path: Path) -> None:
+    text = (
+        "WEBVTT\n\nSTYLE\n::cue { color: red }\n\nNOTE not said\n\nintro\n00:01.000 --> 00:04.000 align:start\n"
+        "<v Anna>Salt &amp; pepper<00:02.000>\n\n00:03.000 --> 00:05.000\nSalt &amp; pepper\nis all.\n"
+    )
+    assert one(written(tmp_path, "a.vtt", text)).text == "0:00:01\nAnna: Salt & pepper Salt & pepper is all."
+
+
+def test_lines_that_captions_repeat_are_read_once(tmp_path: Path) -> None:
+    rolling = cue(0, "one two") + cue(2, "one two\nthree four") + cue(4, "three four\nfive")
+    assert one(written(tmp_path, "a.srt", rolling)).text == "0:00:00\none two three four five"
+
+
+def test_a_hit_names_the_time(tmp_path: Path) -> None:
+    written(
+        tmp_path, "a.srt", cue(0, "Hello there. " * 40) + cue(100, "A kettle boils water. " * 30) + cue(5000, "Bye.")
+    )
+    with Index.create(tmp_path / "index", encoder="hashing") as index:
+        index.sync([tmp_path / "a.srt"])
+        assert index.search("kettle", k=1)[0].heading == "0:01:40"
+
+
+def test_no_times_no_subtitles(tmp_path: Path) -> None:
+    assert "no subtitles" in refusal(written(tmp_path, "a.srt", "words\n"))
+
+
+# ---- notebooks
+
+
+def test_cells_are_pages_and_headings_go_on(tmp_path: Path) -> None:
+    output = [
+        {"output_type": "stream", "text": ["10 rows\n"]},
+        {"output_type": "execute_result", "data": {"text/plain": "x" * 5000, "image/png": "AAAA"}},
+        {"output_type": "error", "traceback": ["…"]},
+    ]
+    made = json.loads(
+        notebook(
+            ("markdown", "Intro\n# The **kettle** #\ntext\n```\n# no heading\n```"),
+            ("code", "boil()\n"),
+            ("markdown", "## [Pump](x)"),
+            ("raw", "raw"),
+            kernelspec={"language": "python"},
+            authors=[{"name": "Anna"}, {"name": "Bo"}],
+        )
+    )
+    made["cells"][1]["outputs"] = output
+    found = one(written(tmp_path, "a.ipynb", json.dumps(made)))
+    assert (found.title, found.metadata) == ("The kettle", {"author": "Anna, Bo", "language": "python"})
+    code = "boil()\n\n10 rows\n\n" + "x" * 1000
+    assert found.text == f"Intro\n\nThe kettle\n\ntext\n```\n# no heading\n```\n\n{code}\n\nPump\n\nraw"
+    assert [(mark.page, mark.heading) for mark in found.marks] == [
+        (1, None),
+        (1, "The kettle"),
+        (2, "The kettle"),
+        (3, "Pump"),
+        (4, "Pump"),
+    ]
+
+
+def test_notebooks_of_format_3_are_read(tmp_path: Path) -> None:
+    cells = [{"cell_type": "heading", "source": "Old", "level": 1}, {"cell_type": "code", "input": ["a = 1"]}]
+    found = one(written(tmp_path, "a.ipynb", json.dumps({"worksheets": [{"cells": cells}]})))
+    assert (found.title, found.text) == ("Old", "Old\n\na = 1")
+
+
+@pytest.mark.parametrize("content", ["{}", "[1]", "{", '{"cells": 7', "[" * 5000])
+def test_what_is_no_notebook_is_refused(content: str, tmp_path: Path) -> None:
+    assert "notebook" in refusal(written(tmp_path, "a.ipynb", content))
+
+
+def test_cells_of_any_shape_cost_nothing_else(tmp_path: Path) -> None:
+    cells = [None, {}, {"source": 7}, {"source": [1, "a"], "outputs": [None, {"data": []}, {"text": 3}]}]
+    (found,) = all_of(written(tmp_path, "a.ipynb", json.dumps({"cells": cells})))
+    assert isinstance(found, Document) and found.text == "a"
