@@ -33,7 +33,7 @@ from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
-from semsearch.search import audit, sampling
+from semsearch.search import audit, sampling, sql_functions
 from semsearch.search.current_space import CurrentSpace
 from semsearch.search.groups import copies, document_vectors, mining
 from semsearch.search.query_check import make_query, written
@@ -62,6 +62,7 @@ from semsearch.types import (
     Results,
     SalvageReport,
     Skipped,
+    SqlRows,
     SyncReport,
     VectorSample,
     Where,
@@ -644,6 +645,21 @@ class Index:
         if source is None or source.loader != "pdf":
             raise UsageError(f"{document!r} was not read from a PDF, so it has no page.", "Read its text instead.")
         return page_image.page_image(source.root, source.path, source.sha256, page, width)
+
+    def sql(
+        self, statement: str, values: Sequence[object] | Mapping[str, object] = (), *, seconds: float = 60.0
+    ) -> SqlRows:
+        """The rows of a SELECT over `documents_view`, `passages_view`, `metadata_view` and the tables of the store.
+
+        `values` are those of `?` or `:name`. A key of the metadata is a column of the first two views. Functions:
+        `semsearch_search(text, k, filter)` is a table of hits after FROM or JOIN, and JSON elsewhere; `cosine(a, b)`
+        compares texts or ids of passages. Raises UsageError for a statement that SQLite refuses, that writes, or that
+        has more than a million rows; SemsearchError after so many `seconds`.
+        """
+        if not isinstance(statement, str) or not statement.strip():
+            raise UsageError(f"a statement of SQL is a text, not {statement!r}.", 'For example: sql("SELECT 1").')
+        functions = sql_functions.functions(self, lambda text, k, where: self.search(text, k=k, where=where))
+        return drivers.find(self.path).sql(self.path, statement, values, functions, seconds)
 
     def texts(self) -> Iterator[str]:
         """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""

@@ -41,6 +41,7 @@ Group: TypeAlias = Literal["document", "copy", "passage"]
 Metadata: TypeAlias = Mapping[str, Any]  # JSON values only
 JsonObject: TypeAlias = dict[str, Any]  # as `json` reads and writes it
 JsonMapping: TypeAlias = Mapping[str, Any]  # a JSON object that is only read
+SqlValue: TypeAlias = str | int | float | bytes | None
 Where: TypeAlias = str | Mapping[str, Any]  # a filter: text of the filter language, or a structure
 Match: TypeAlias = Literal["strong", "likely", "weak", "none"]
 Keep: TypeAlias = Literal["longest", "newest", "oldest", "first"]
@@ -249,6 +250,28 @@ class VectorSample:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlRows(Sequence[tuple[SqlValue, ...]]):
+    """The rows of a SELECT, in order, and the names of their columns. A value is None, int, float, str or bytes."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[SqlValue, ...]]
+
+    @overload
+    def __getitem__(self, at: int, /) -> tuple[SqlValue, ...]: ...
+    @overload
+    def __getitem__(self, at: slice, /) -> Sequence[tuple[SqlValue, ...]]: ...
+    def __getitem__(self, at: int | slice, /) -> tuple[SqlValue, ...] | Sequence[tuple[SqlValue, ...]]:
+        return self.rows[at]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def dicts(self) -> list[JsonObject]:
+        """Each row by the names of the columns; of columns with the same name the last."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ TABLE = {  # name: (module.function, or module.group, the first line of its help
     "dedup": ("groups.dedup_command.dedup", "Find documents that repeat others, and what to keep."),
     "embed": ("encoders.embed.embed", "Print the vectors of texts."),
     "sts": ("evaluate.sts_command.sts", "Compare texts: cosine, and strength against unrelated texts."),
+    "sql": ("sql_command.sql", "Answer a SELECT over the documents, passages and metadata of an index."),
     "list": ("indexes.listing.list_", "List indexes."),
     "info": ("indexes.listing.info", "Show what an index contains, how it was built and what was skipped."),
     "get": ("indexes.listing.get", "Print a passage or a document."),

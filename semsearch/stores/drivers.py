@@ -6,7 +6,7 @@ Nothing here imports numpy, as shell completion calls `stores_below`. So a drive
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
@@ -15,7 +15,7 @@ from semsearch.errors import UnknownName
 
 if TYPE_CHECKING:
     from semsearch.stores.protocol import SalvageReader, StoreReader, StoreWriter
-    from semsearch.types import Progress
+    from semsearch.types import Progress, SqlRows, SqlValue
 
 DEFAULT = "local"
 
@@ -68,6 +68,19 @@ class StoreDriver(Protocol):
 
     def salvage(self, location: Path, /) -> SalvageReader:
         """What can still be read of a damaged store. Raises NotFound, Corrupt where that is nothing."""
+
+    def sql(
+        self,
+        location: Path,
+        statement: str,
+        values: Sequence[object] | Mapping[str, object],
+        functions: Mapping[str, Callable[..., SqlValue]],
+        seconds: float,
+        /,
+    ) -> SqlRows:
+        """The rows of a statement that reads, which may call `functions`. Raises NotFound; UsageError where it is none,
+        or the store knows no SQL; SemsearchError after `seconds`.
+        """
 
     def check_installation(self) -> str:
         """The software that the store needs, with its version. Raises SemsearchError where it is missing."""

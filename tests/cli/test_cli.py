@@ -17,6 +17,7 @@ from semsearch.cli import main as program
 COMMANDS = [
     *("index", "watch", "query", "similar", "dedup", "embed", "sts"),
     *(
+        "sql",
         "list",
         "info",
         "get",
@@ -63,6 +64,7 @@ CONTRACT = {
     "--rate --proxy --device",
     "mcp": "--transport -n --allow-write --max-tokens --timeout --host --port --token-env --allow-host --rate --proxy "
     "--device",
+    "sql": "-n --timeout --json --csv --raw",
     "list": "--json",
     "train": "--method --base --data --from-index -o --seeds --export --index --json",
     "export": "-o --dtype --template --data --force --json",

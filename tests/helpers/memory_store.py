@@ -40,7 +40,7 @@ from semsearch.stores.records import (
     text_hash,
     to_json,
 )
-from semsearch.types import Document, Facet, JsonObject, Mark, Passage, Progress
+from semsearch.types import Document, Facet, JsonObject, Mark, Passage, Progress, SqlRows
 from semsearch.utils import vectors as vector_checks
 from semsearch.utils.strength import NullDistribution
 
@@ -676,6 +676,9 @@ class MemoryDriver:
             with MemoryWriter(location, place) as writer:
                 prepare(writer)
         self._places[location.absolute()] = place
+
+    def sql(self, location: Path, *_: object) -> SqlRows:
+        raise UsageError(f"{location} is in memory, where there is no SQL.", "Use another store.")
 
     def check_installation(self) -> str:
         return f"NumPy {np.__version__}"

@@ -10,6 +10,7 @@ from .location import identity as identity
 from .location import names as names
 from .reader import LocalReader as LocalReader
 from .reader import open_reader as open_reader
+from .sql_query import sql as sql
 from .sqlite import check_installation as check_installation
 from .writer import LocalWriter as LocalWriter
 from .writer import open_writer as open_writer

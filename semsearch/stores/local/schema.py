@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsearch.errors import SemsearchError
-from semsearch.stores.local import row_checksums, sqlite
+from semsearch.stores.local import row_checksums, sqlite, views
 from semsearch.stores.records import HASH
 
 if TYPE_CHECKING:
@@ -146,12 +146,19 @@ def m005_short_rows(_: Database) -> None:
     """
 
 
+def m006_views(db: Database) -> None:
+    """Views for people and programs that read the file with SQL."""
+    for name, query in views.VIEWS.items():
+        db.execute(f"CREATE VIEW {name} AS {query}")
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m001_tables,
     m002_keywords,
     m003_checksums,
     m004_postings,
     m005_short_rows,
+    m006_views,
 )
 CHECKSUMS = 3  # from this version on there are the checksums of `row_checksums.COLUMNS`
 POSTINGS = 4  # from this version on there are the tables of `full_text.segments`
