@@ -23,7 +23,7 @@ OPTIONAL = {"--rerank": "default"}  # options whose value may be left out, and t
 GLOBAL = ("home", "offline", "quiet", "verbose")  # global options that may also follow the command
 TABLE = {  # name: (module.function, or module.group, the first line of its help)
     "index": ("indexes.index_command.index", "Index files, or update an index."),
-    "watch": ("indexes.index_command.watch", "Update an index whenever its files change, until Ctrl-C."),
+    "watch": ("indexes.index_command.watch", "Update an index whenever its files change, until Ctrl-C or SIGTERM."),
     "query": ("query_command.query", "Find the passages closest in meaning to TEXT."),
     "similar": ("query_command.similar", "Find what is closest to a passage, a document or a file."),
     "dedup": ("groups.dedup_command.dedup", "Find documents that repeat others, and what to keep."),

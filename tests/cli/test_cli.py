@@ -59,7 +59,7 @@ CONTRACT = {
     "dump": "-n -o --json",
     "restore": "-n --trust --json",
     "trust": "-n --json",
-    "watch": "-n --json",
+    "watch": "-n --json --poll",
     "serve": "--host --port --token-env --allow-host --cors -m --reranker --max-body --max-batch --timeout --most-open "
     "--rate --proxy --device",
     "mcp": "--transport -n --allow-write --max-tokens --timeout --host --port --token-env --allow-host --rate --proxy "

@@ -296,32 +296,6 @@ def test_watching_follows_changes_until_it_is_interrupted(cli: CommandLine, note
 
 
 @pytest.mark.slow
-def test_watching_outlives_a_folder_that_is_away_for_a_while(cli: CommandLine, notes: Path) -> None:
-    cli.ok("index", notes)
-    running = subprocess.Popen(
-        [sys.executable, "-m", "semsearch", "watch", "notes", "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert running.stdout and running.stderr
-        assert '"unchanged": 2' in running.stdout.readline()
-        assert "watching" in running.stderr.readline()
-        notes.rename(notes.with_name("away"))
-        assert "another attempt" in running.stderr.readline()
-        notes.with_name("away").rename(notes)
-        (notes / "new.txt").write_text("A new note about coal.", encoding="utf-8")
-        report = running.stdout.readline()
-        assert '"added": 1' in report and '"deleted": 0' in report
-        running.terminate()
-        assert running.wait(timeout=120) == 143
-    finally:
-        running.kill()
-        running.communicate()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_run_cleanly_and_the_next_one_finishes_it(
     cli: CommandLine, tmp_path: Path, number: int, code: int

@@ -41,6 +41,14 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     accepted("systemd-analyze", "verify", "--man=no", tmp_path / "semsearch.service")
 
 
+def test_systemd_accepts_the_unit_of_the_watcher(tmp_path: Path) -> None:
+    unit = (
+        (DEPLOY / "semsearch-watch@.service").read_text().replace("%h/.venvs/semsearch/bin/semsearch", sys.executable)
+    )
+    (tmp_path / "semsearch-watch@notes.service").write_text(unit)
+    accepted("systemd-analyze", "verify", "--man=no", tmp_path / "semsearch-watch@notes.service")
+
+
 def test_the_dockerfile_has_no_lint() -> None:
     accepted("hadolint", DEPLOY / "Dockerfile")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 KINDS = Choice(["auto", "files", *plugins.own_names("semsearch.documents.loaders")])
 BACKENDS = Choice(["auto", *plugins.own_names("semsearch.vector_index.backends")])
+RETRY_SECONDS = 5  # after which a watcher tries again to write to an index that another process writes to
 Chunk = Literal["sentences", "tokens", "markdown", "none"]
 
 
@@ -161,11 +163,18 @@ def watch(
     as_json: Annotated[
         bool, flag("--json", "Print a JSON object at the start and after every update that changes something.")
     ] = False,
+    poll: Annotated[
+        bool, flag("--poll", "Look at the files every second, as network drives need, which have no events.")
+    ] = False,
 ) -> None:
-    """Update an index whenever its files change, until Ctrl-C."""
+    """Update an index whenever its files change, until Ctrl-C or SIGTERM.
+
+    Changes are searchable about a second after they are written. Results go to stdout, what went wrong to stderr.
+    docs/watching.md has a unit for systemd.
+    """
     job = IndexJob(ctx.obj, existing_index(ctx.obj, name, named), trust=trust, as_json=as_json)
     job.run(semsearch.SyncOptions(), watching=True)
-    job.follow()
+    job.follow(poll=poll)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,17 +219,23 @@ class IndexJob:
                 report, self.options, strict=self.strict, as_json=self.as_json, exists=exists, failed=failed
             )
 
-    def follow(self) -> None:
+    def follow(self, *, poll: bool = False) -> None:
         """Synchronise after every change of the files, until a signal arrives."""
         from semsearch.cli.indexes.file_watcher import changes  # the loaders, which --help does without
 
         console.note(f"watching the files of {self.folder.name}; press Ctrl-C to stop")
         again = replace(self, paths=(), splitter={}, backend=None)
-        for _ in changes(self.folder):
-            try:
-                again.run(semsearch.SyncOptions(), report_nothing_new=False)
-            except (Locked, NotFound) as error:  # another writer, or a folder that is away for a while
-                console.warn([f"{error} The next change starts another attempt."])
+        for _ in changes(self.folder, poll=poll, warn=lambda message: console.warn([message])):
+            while True:
+                try:
+                    again.run(semsearch.SyncOptions(), report_nothing_new=False)
+                    break
+                except NotFound as error:  # a folder that is away for a while
+                    console.warn([f"{error} The next change starts another attempt."])
+                    break
+                except Locked as error:
+                    console.warn([f"{error} Another attempt follows in {RETRY_SECONDS} s."])
+                    time.sleep(RETRY_SECONDS)
 
     def _open(self, stack: ExitStack, *, dry_run: bool) -> tuple[semsearch.Index, bool]:
         """The index, and whether it was created."""
