@@ -24,6 +24,10 @@ INTRODUCTION = """# Command line
 Written by `scripts/cli_reference.py` from what `semsearch COMMAND --help` prints: change the commands, not this page.
 `--home`, `--offline`, `--quiet` and `--verbose` may stand before or after the command. Results go to stdout, progress
 and messages to stderr.
+
+`semsearch --install-completion` has your shell complete commands, options, and the names of indexes, encoders,
+rerankers and templates. `scripts/man_pages.py -o ~/.local/share/man/man1` writes a man page for each command:
+`man semsearch-query`.
 """
 SHELL = {"--install-completion", "--show-completion", "--help"}  # options of every program
 

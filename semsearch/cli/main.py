@@ -17,6 +17,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from semsearch import __version__
+from semsearch.cli import first_steps
 from semsearch.cli.commands import Root
 from semsearch.cli.options import Options, flag, value
 from semsearch.cli.output import console
@@ -56,7 +57,7 @@ def start(
         print(f"semsearch {__version__}")
         raise typer.Exit
     if ctx.invoked_subcommand is None:
-        print(ctx.get_help(), file=sys.stderr)
+        print(first_steps.text(ctx.obj), file=sys.stderr)
         raise typer.Exit(2)
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from semsearch import settings
-from semsearch.stores import drivers
+from semsearch.cli.completion import complete_encoder, complete_index, complete_template
 
 
 @dataclass(slots=True)
@@ -30,13 +30,6 @@ class Options:
     def folder(self) -> Path:
         """The folder of indexes that this run uses."""
         return settings.home(self.home)
-
-
-def complete_index(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The names of the indexes, for shell completion."""
-    home = ctx.find_root().params.get("home")
-    known = drivers.stores_below(settings.home(Path(home) if home else None))
-    return [name for name in known if name.startswith(incomplete)]
 
 
 def value(metavar: str, text: str, *names: str, **details: Any) -> Any:
@@ -58,9 +51,16 @@ NameOption = Annotated[str | None, value("NAME", WHICH_INDEX, "-n", "--name", au
 NameArgument = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help=WHICH_INDEX, autocompletion=complete_index, show_default=False)
 ]
-ModelOption = Annotated[str | None, value("MODEL", f"Encoder: {ENCODERS}", "-m", "--model")]
-ModelsOption = Annotated[list[str] | None, value("MODEL", "Encoder, or MODEL#TEMPLATE; repeatable.", "-m", "--model")]
-TemplateOption = Annotated[str | None, value("T", f"Prompt template: {TEMPLATES}", "--template")]
+ModelOption = Annotated[
+    str | None, value("MODEL", f"Encoder: {ENCODERS}", "-m", "--model", autocompletion=complete_encoder)
+]
+ModelsOption = Annotated[
+    list[str] | None,
+    value("MODEL", "Encoder, or MODEL#TEMPLATE; repeatable.", "-m", "--model", autocompletion=complete_encoder),
+]
+TemplateOption = Annotated[
+    str | None, value("T", f"Prompt template: {TEMPLATES}", "--template", autocompletion=complete_template)
+]
 DtypeOption = Annotated[
     str | None, value("TYPE", "Precision of the weights: fp32, bf16, fp16; nf4 for decoders.", "--dtype")
 ]

@@ -12,6 +12,7 @@ import typer
 
 import semsearch
 from semsearch import settings
+from semsearch.cli.completion import complete_reranker
 from semsearch.cli.lookup import open_index, parse_id, use_device
 from semsearch.cli.options import (
     PATHS,
@@ -104,7 +105,11 @@ class RerankOptions:
 
     rerank: Annotated[
         str | None,
-        value("[MODEL]", f"Read the first hits again with a reranker: {RERANKERS}  [default: of the settings]"),
+        value(
+            "[MODEL]",
+            f"Read the first hits again with a reranker: {RERANKERS}  [default: of the settings]",
+            autocompletion=complete_reranker,
+        ),
     ] = None
     depth: Annotated[int, value("N", "Hits that the reranker reads.", "--rerank-depth")] = PLAIN.rerank_depth
     weight: Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from semsearch import settings
+from semsearch.cli.completion import complete_encoder, complete_reranker
 from semsearch.cli.lookup import use_device
 from semsearch.cli.options import RERANKERS, DeviceOption, Options, value
 from semsearch.cli.output import console
@@ -32,9 +33,18 @@ def serve(
     ] = None,
     cors: Annotated[list[str] | None, value("ORIGIN", "Pages of this origin may ask too; repeatable.")] = None,
     model: Annotated[
-        list[str] | None, value("MODEL", "Encoder for /embed and /sts; the first is the default.", "-m", "--model")
+        list[str] | None,
+        value(
+            "MODEL",
+            "Encoder for /embed and /sts; the first is the default.",
+            "-m",
+            "--model",
+            autocompletion=complete_encoder,
+        ),
     ] = None,
-    reranker: Annotated[str | None, value("MODEL", f"Reranker for /rerank and searches: {RERANKERS}")] = None,
+    reranker: Annotated[
+        str | None, value("MODEL", f"Reranker for /rerank and searches: {RERANKERS}", autocompletion=complete_reranker)
+    ] = None,
     max_body: Annotated[int, value("MB", "Largest body of a request.", min=1, max=1024)] = 16,
     max_batch: Annotated[int, value("N", "Most queries, documents or texts of a request.", min=1)] = 1000,
     timeout: Annotated[int, value("S", "Seconds that an answer may take.", min=1)] = 60,

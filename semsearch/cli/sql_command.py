@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from semsearch.cli.completion import complete_index
 from semsearch.cli.lookup import open_index
-from semsearch.cli.options import JsonFlag, NameOption, complete_index, flag, value
+from semsearch.cli.options import WHICH_INDEX, JsonFlag, NameOption, flag, value
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.types import SqlRows
@@ -23,14 +24,14 @@ LONGEST = 1_000_000  # characters of a statement from stdin: SQLite takes no mor
 def sql(
     ctx: typer.Context,
     name: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="Name or path of the index; optional where only one exists.",
+            help=WHICH_INDEX,
             autocompletion=complete_index,
             show_default=False,
         ),
-    ],
+    ] = None,
     statement: Annotated[
         str | None, typer.Argument(metavar="SELECT", help="The statement; - reads it from stdin.", show_default=False)
     ] = None,
@@ -53,6 +54,8 @@ def sql(
     if as_json and as_csv:
         raise UsageError("--json and --csv exclude each other.", "Leave out one.")
     index, text = (None, name) if statement is None else (name, statement)
+    if text is None:
+        raise UsageError("there is no statement.", 'For example: semsearch sql "SELECT document FROM documents_view"')
     written = sys.stdin.read(LONGEST) if text == "-" else text
     with open_index(ctx.obj, index, named) as opened:
         rows = opened.sql(written, seconds=timeout)

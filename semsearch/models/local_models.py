@@ -28,6 +28,12 @@ def rerankers() -> list[JsonObject]:
     return [{"name": name, **_on_disk(entry), **entry} for name, entry in model_folders.rerankers().items()]
 
 
+def saved_encoders(folder: str | Path) -> list[Path]:
+    """The folders of saved encoders below `folder`, by path. Nothing is loaded or checked."""
+    folder = Path(folder).expanduser()
+    return sorted({file.parent for each in DEPTH for file in folder.glob(f"{each}/{bundles.MANIFEST}")})
+
+
 def saved_rerankers(folder: str | Path) -> list[Path]:
     """The folders of exported rerankers below `folder`, by path. Nothing is loaded or checked."""
     folder = Path(folder).expanduser()
@@ -54,8 +60,7 @@ def list_local(folder: str | Path) -> list[JsonObject]:
     Nothing is loaded. An entry that cannot be read has a `problem` instead.
     """
     folder = Path(folder).expanduser()
-    found = sorted({file.parent for each in DEPTH for file in folder.glob(f"{each}/{bundles.MANIFEST}")})
-    return [_entry(each, each.relative_to(folder).as_posix()) for each in found]
+    return [_entry(each, each.relative_to(folder).as_posix()) for each in saved_encoders(folder)]
 
 
 def is_local(model: str) -> bool:

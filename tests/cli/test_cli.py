@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from helpers.commandline import CommandLine
@@ -13,6 +15,8 @@ from helpers.commandline import CommandLine
 import semsearch
 from semsearch import errors
 from semsearch.cli import main as program
+from semsearch.models import local_models
+from semsearch.models.bundle import MANIFEST
 
 COMMANDS = [
     *("index", "watch", "query", "similar", "dedup", "embed", "sts"),
@@ -100,10 +104,28 @@ def test_version_and_module_entry_point(cli: CommandLine) -> None:
     assert ran.stdout == f"semsearch {semsearch.__version__}\n"
 
 
-def test_nothing_to_do_is_a_usage_error_that_shows_help(cli: CommandLine) -> None:
+def test_semsearch_alone_says_what_to_do_next(cli: CommandLine, tmp_path: Path) -> None:
     ran = cli()
     assert (ran.code, ran.out) == (2, "")
-    assert "Commands:" in ran.err
+    home = Path(os.environ["SEMSEARCH_HOME"])
+    assert f"There is no index in {home} yet" in ran.err
+    steps = [line.strip() for line in ran.err.splitlines() if line.startswith("  semsearch ")]
+    assert steps[0].startswith("semsearch index FOLDER")
+    assert "semsearch --help" in ran.err
+    (tmp_path / "kettle.txt").write_text("Descale a kettle with vinegar.")
+    cli.ok("index", tmp_path / "kettle.txt", "-n", "notes", "-m", "hashing")
+    alone = cli().err
+    assert f"1 index in {home}: notes" in alone
+    for line in alone.splitlines():  # each step does what it says, as it is written
+        if line.startswith(("  semsearch query", "  semsearch info", "  semsearch index  ")):
+            words = shlex.split(line.partition("   ")[0] if "?" not in line else line.partition('?"')[0] + '?"')
+            assert cli(*words[1:]).code == 0, line
+    for name in ("a", "\x1b[31mred", *"bcdefgh"):
+        (home / name).mkdir()
+        (home / name / "store.db").touch()
+    many = cli("--home", home).err
+    assert "10 indexes in" in many and "and 2 more" in many and "\x1b" not in many
+    assert f"semsearch --home {home} index" in many
 
 
 @pytest.mark.parametrize(
@@ -270,6 +292,42 @@ def test_the_shell_completes_commands_flags_choices_and_index_names(cli: Command
     assert completed("semsearch query -n no", 3) == ["notes", "novels"]
     assert completed("semsearch info p", 2) == ["papers"]
     assert completed(f"semsearch --home {home.parent} query -n no", 5) == []
+    assert completed(f"semsearch query --home {home.parent} -n no", 5) == []
+
+
+def test_the_shell_completes_models_and_templates(cli: CommandLine, tmp_path: Path) -> None:
+    home = tmp_path / "indexes"
+    for manifest in ("models/mine/encoder.json", "models/run/seed-0/encoder.json"):
+        file = tmp_path / manifest.replace("encoder.json", MANIFEST)
+        file.parent.mkdir(parents=True)
+        file.touch()
+    with patch.dict(os.environ, SEMSEARCH_HOME=str(home)):
+        assert completed("semsearch index -m cot-s", 3) == ["cot-small"]
+        assert completed(f"semsearch sts a b -m {tmp_path}/models/", 5) == [
+            f"{tmp_path}/models/mine",
+            f"{tmp_path}/models/run/seed-0",
+        ]
+        templates = completed("semsearch export x --template cot", 4)
+        assert "cot-bert" in templates and all(name.startswith("cot") for name in templates)
+        assert "default#cot-bert" in completed("semsearch embed a -m default#cot-b", 4)
+        assert "prompteol" in completed("semsearch templates show prompt", 3)
+        assert set(local_models.model_folders.rerankers()) <= set(completed("semsearch query --rerank ''", 3))
+
+
+def test_a_completion_loads_nothing_heavy(cli: CommandLine) -> None:
+    ask = """
+import os, sys
+os.environ |= {"_SEMSEARCH_COMPLETE": "complete_bash", "COMP_WORDS": sys.argv[1], "COMP_CWORD": "3"}
+from semsearch.cli.main import main
+try:
+    main([])
+finally:
+    heavy = {"numpy", "torch", "faiss", "onnxruntime", "transformers", "lark", "sqlite3"}
+    print(*heavy & set(sys.modules), file=sys.stderr)
+"""
+    for words in ("semsearch index -m d", "semsearch index --template c", "semsearch query -n n"):
+        ran = subprocess.run([sys.executable, "-c", ask, words], capture_output=True, text=True)
+        assert (ran.returncode, ran.stderr.strip()) == (0, ""), words
 
 
 def test_the_completion_script_is_one_that_bash_takes(cli: CommandLine) -> None:

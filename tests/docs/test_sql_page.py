@@ -79,6 +79,7 @@ def test_what_sqlite_refuses_is_one_error(cli: CommandLine, home: Path) -> None:
         assert ran.json["error"]["code"] == 2
         assert ran.err.startswith("error: ") and ran.err.count("\n") == 1
     assert cli("--home", home, "sql", "none", "SELECT 1").code == 3
+    assert cli("--home", home, "sql").code == 2
     assert cli("--home", home, "sql", "SELECT 1", "--json", "--csv").code == 2
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from semsearch import export as exporting
+from semsearch.cli.completion import complete_model
 from semsearch.cli.lookup import open_index
 from semsearch.cli.options import ENCODERS, JsonFlag, LayerOption, Options, TemplateOption, TrustFlag, flag, value
 from semsearch.cli.output import console
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 def export(
     ctx: typer.Context,
-    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"Encoder or reranker: {ENCODERS}")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help=f"Encoder or reranker: {ENCODERS}", autocompletion=complete_model)
+    ],
     out: Annotated[Path, value("DIR", "Folder to create.", "-o", "--output")],
     dtype: Annotated[
         Literal["fp32", "fp16", "int8"],

@@ -9,6 +9,7 @@ import typer
 from semsearch import export as exporting
 from semsearch import settings
 from semsearch.cli.commands import Command
+from semsearch.cli.completion import complete_model
 from semsearch.cli.lookup import load_encoder, load_reranker
 from semsearch.cli.options import ENCODERS, EncoderOptions, JsonFlag, ModelOption, YesFlag, option_groups
 from semsearch.cli.output import console
@@ -40,7 +41,10 @@ def models_list(ctx: typer.Context, as_json: JsonFlag = False) -> None:
 def models_info(
     ctx: typer.Context,
     *,
-    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help=f"Encoder or reranker: {ENCODERS}")] = None,
+    model: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODEL]", help=f"Encoder or reranker: {ENCODERS}", autocompletion=complete_model),
+    ] = None,
     named: ModelOption = None,
     options: EncoderOptions,
     as_json: JsonFlag = False,
@@ -67,7 +71,7 @@ def models_info(
 @models.command("pull", cls=Command)
 def models_pull(
     ctx: typer.Context,
-    model: Annotated[str, typer.Argument(metavar="MODEL", help=HUB_NAMES)],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=HUB_NAMES, autocompletion=complete_model)],
     as_json: JsonFlag = False,
 ) -> None:
     """Download an encoder or a reranker from the hub, or update one that is on this machine.
@@ -85,7 +89,9 @@ def models_pull(
 
 @models.command("rm", cls=Command)
 def models_rm(
-    ctx: typer.Context, model: Annotated[str, typer.Argument(metavar="MODEL", help=HUB_NAMES)], yes: YesFlag = False
+    ctx: typer.Context,
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=HUB_NAMES, autocompletion=complete_model)],
+    yes: YesFlag = False,
 ) -> None:
     """Remove a hub model from this machine. Other programs may share it."""
     local_models.check_local(model)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from semsearch.cli.commands import Command
+from semsearch.cli.completion import complete_template
 from semsearch.cli.encoders.template_search import search, shorten
 from semsearch.cli.options import JsonFlag, ModelOption, TrustFlag
 from semsearch.cli.output import console
@@ -51,7 +52,7 @@ def list_(
 @templates.command("show", cls=Command)
 def show_(
     ctx: typer.Context,
-    which: Annotated[str, typer.Argument(metavar="NAME|FILE|TEXT", help=WHICH)],
+    which: Annotated[str, typer.Argument(metavar="NAME|FILE|TEXT", help=WHICH, autocompletion=complete_template)],
     model: ModelOption = None,
     sentence: Annotated[str, typer.Option(metavar="TEXT", help="Sentence to insert.")] = SENTENCE,
     trust: TrustFlag = False,

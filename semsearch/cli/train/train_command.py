@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from semsearch import settings
+from semsearch.cli.completion import complete_encoder
 from semsearch.cli.options import DeviceOption, JsonFlag, Options, TemplateOption, TrustFlag, option_groups
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import training_progress
@@ -34,7 +35,12 @@ def train(
     method: Annotated[str, typer.Option("--method", metavar="METHOD", help=f"Training objective: {METHODS}.")],
     base: Annotated[
         str,
-        typer.Option("--base", metavar="MODEL", help="Model to train: a folder or hf:owner/name, also with #TEMPLATE."),
+        typer.Option(
+            "--base",
+            metavar="MODEL",
+            help="Model to train: a folder or hf:owner/name, also with #TEMPLATE.",
+            autocompletion=complete_encoder,
+        ),
     ],
     out: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the run and of the trained encoder.")
