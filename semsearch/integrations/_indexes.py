@@ -29,7 +29,7 @@ def with_encoder(index: Index | str | Path | None, encoder: EncoderLike | str | 
     """
     if isinstance(index, Index) or (index is not None and Index.exists(index)):
         opened = index if isinstance(index, Index) else Index.open(index, encoder=encoder)
-        if not _has_encoder(opened):
+        if not has_encoder(opened):
             raise UsageError(f"index {opened.name} has no encoder.", "Pass the embedding that its vectors come from.")
         return opened
     return _created(index, encoder or "default", None)
@@ -43,7 +43,7 @@ def with_vectors(index: Index | str | Path | None, width: int) -> Index:
     """
     if not isinstance(index, Index):
         return _created(index, None, width)
-    if _has_encoder(index):
+    if has_encoder(index):
         raise UsageError(
             f"index {index.name} has an encoder of its own, whose vectors cannot be compared with others.",
             "Leave out the embedding, or use another index.",
@@ -60,7 +60,8 @@ def _created(index: str | Path | None, encoder: EncoderLike | str | None, width:
     return made
 
 
-def _has_encoder(index: Index) -> bool:
+def has_encoder(index: Index) -> bool:
+    """Whether it embeds texts itself; one without has vectors of another model."""
     return index.info()["recipe"].get("encoder", "default") is not None
 
 

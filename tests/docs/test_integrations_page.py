@@ -10,7 +10,7 @@ import pytest
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
 SECTIONS = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
-LIBRARIES = {"LangChain": "langchain_core"}
+LIBRARIES = {"LangChain": "langchain_core", "sentence-transformers": "sentence_transformers", "MTEB": "mteb"}
 
 
 @pytest.mark.parametrize("section", LIBRARIES)

