@@ -6,8 +6,9 @@ Needs chromium, its driver, pip install '.[cpu,ui,dev]' and the public data. The
 Wikipedia, with a number and a word as metadata so that the filters have something to offer. Three things take turns on
 the same questions: the page on the large index, the page on one of 300 passages, and `Index.search` with its snippets
 in this process. Every question is new to all of them, so that nothing is remembered. "first" is when the first hit of
-the new answer is painted, "all" when every hit is, with its best sentence by meaning; "re-rank" is a click on another
-mode, which encodes nothing. With --home, indexes that are there are used as they are.
+the new answer is painted, "all" when every hit is, and "sentences" when each shows its best sentence by meaning, which
+the encoder looks for after that; "re-rank" is a click on another mode, until all. With --home, indexes that are there
+are used as they are.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ from semsearch import Document, Index
 DATA = Path(os.environ.get("SEMSEARCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGES = LARGE, SMALL = ("large", "small")
 FEW = 300
-PARTS = ("first", "all", "re-rank")
-GOAL_MS = 1000.0
+TIMES = ("first", "all", "sentences")
+PARTS = (*TIMES, "re-rank")
+GOALS_MS = {"first": 300.0, "all": 600.0}
 PATIENCE = 120  # seconds
 QUESTIONS = (
     "who discovered the structure of the atom",
@@ -58,15 +60,15 @@ QUESTIONS = (
 BOX = "input[aria-label='What are you looking for?']"
 WATCH = """
 const [event, key] = arguments, seen = {}, look = () => {
-  const hit = document.querySelector(".passage"), all = document.querySelector(".hits[data-done=true] .times");
-  return [hit && hit.textContent, all && all.textContent];
+  const hit = document.querySelector(".passage"), foot = document.querySelector(".hits .times");
+  return [hit && hit.textContent, foot && foot.textContent, document.querySelector(".hits[data-done=true]")];
 }, [hit, foot] = look();
 window.bench = seen;
 const frame = () => {
-  const [newHit, newFoot] = look(), now = performance.now();
-  if (!seen.first && newHit && newHit !== hit) seen.first = now - seen.from;
-  if (newFoot && newFoot !== foot) { seen.first = seen.first || now - seen.from; seen.all = now - seen.from; }
-  if (!seen.all) requestAnimationFrame(frame);
+  const [newHit, newFoot, done] = look(), took = performance.now() - seen.from;
+  if (!seen.first && newHit && newHit !== hit) seen.first = took;
+  if (newFoot && newFoot !== foot) { seen.first ||= took; seen.all ||= took; }
+  if (seen.all && done) seen.sentences = took; else requestAnimationFrame(frame);
 };
 document.addEventListener(event, told => {
   if (key && told.key !== key) return;
@@ -92,7 +94,7 @@ def main() -> int:
     print(told(figures))
     if wanted.out:
         wanted.out.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    return 0 if figures["large"]["first"] < GOAL_MS else 1
+    return 0 if all(figures[LARGE][part] <= goal for part, goal in GOALS_MS.items()) else 1
 
 
 def build(home: Path, name: str, count: int, encoder: str) -> None:
@@ -145,7 +147,7 @@ def opened(browser: Any, url: str) -> None:
 
 
 def asked(browser: Any, question: str) -> dict[str, float]:
-    """Type a question and press Enter: ms until the first hit, and until all."""
+    """Type a question and press Enter: ms until the first hit, all of them, and their best sentences."""
     box = browser.find_element(By.CSS_SELECTOR, BOX)
     box.send_keys(Keys.CONTROL, "a")
     box.send_keys(question)
@@ -164,10 +166,10 @@ def turned(browser: Any, mode: str) -> dict[str, float]:
 
 
 def seen(browser: Any) -> dict[str, float]:
-    until(lambda: browser.execute_script("return window.bench.all"))
+    until(lambda: browser.execute_script("return window.bench.sentences"))
     found = browser.execute_script("return window.bench")
     time.sleep(0.5)  # until nothing is drawn any more
-    return {part: float(found[part]) for part in ("first", "all")}
+    return {part: float(found[part]) for part in TIMES}
 
 
 def told(figures: dict[str, Any]) -> str:
@@ -175,15 +177,15 @@ def told(figures: dict[str, Any]) -> str:
     large, small, search = figures[LARGE], figures[SMALL], figures["search"]["all"]
     shown = {name: " | ".join(f"{page[part]:.0f}" for part in PARTS) for name, page in figures.items() if name in PAGES}
     lines = [
-        "| ms, median | first hit | all hits | re-rank |",
-        "|---|---|---|---|",
+        "| ms, median | first hit | all hits | best sentences | re-rank |",
+        "|---|---|---|---|---|",
         f"| page, {figures['passages']:,} passages | {shown[LARGE]} |",
         f"| page, {FEW} passages | {shown[SMALL]} |",
-        f"| Index.search and snippets alone | | {search:.0f} | |",
+        f"| Index.search and snippets alone | | | {search:.0f} | |",
         "",
         f"{figures['questions']} questions, encoder {figures['encoder']}. The first hit on the large index takes "
         f"{large['first'] / small['first']:.2f} times as long as on the small one; the page "
-        f"{large['all'] / search:.1f} times as long as the search alone.",
+        f"{large['sentences'] / search:.1f} times as long as the search alone.",
         f"{machine.caption()}; load {figures['load']:.1f} at the end.",
     ]
     return "\n".join(lines)

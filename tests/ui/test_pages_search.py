@@ -501,7 +501,7 @@ def test_the_best_sentence_is_found_after_the_hits_are_shown_and_only_once(
     monkeypatch.setattr(Index, "snippets", counted)
     page = shown("engine ignites fuel")
     assert hits(page)["done"]
-    assert asked == [("hybrid", 2), ("keyword", 4), ("hybrid", 4)]
+    assert asked == [("hybrid", 1), ("keyword", 5), ("hybrid", 5)]
     page.run()
     assert len(asked) == 3
     assert all("engine" in hit["record"]["text"] and hit["pieces"][-1][0] != "around" for hit in hits(page)["hits"])

@@ -59,7 +59,7 @@ def _passage(name: str, on: Points, row: int) -> None:
         top.caption(plain(f"{on.sample.documents[row]} · #{on.sample.ids[row]}"), width="content")
         _search_link(top, name, on, [row], "Search for more like this", "")
         cut = " …" if len(text) >= points.LETTERS else ""
-        st.html(highlight.passage(text + cut, (0, 0), (), whole=True))
+        st.html(highlight.passage(text + cut))
 
 
 def _search_link(place: DeltaGenerator, name: str, on: Points, rows: Sequence[int], label: str, hint: str) -> None:

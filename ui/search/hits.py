@@ -54,8 +54,9 @@ def warnings(answer: Answer) -> list[str]:
 
 def show(shown: Shown, foot: str) -> bool:
     """Draw the hits and the open document. Returns whether something is still to come: `finish` finds it."""
-    found, best = snippets.first(shown.found, shown.query)
-    data: JsonObject = {"hits": _cards(shown, shown.found, found), "above": _above_chance(shown.found)}
+    above = _above_chance(shown.found)
+    found, best = snippets.first(shown.found, shown.query, above or len(shown.found))
+    data: JsonObject = {"hits": _cards(shown, shown.found, found), "above": above}
     data |= {"unfolded": None, "reader": None, "file": st.session_state.pop(FILE, None), "foot": foot}
     with messages.errors():
         data["unfolded"] = _unfolded(shown)
@@ -67,7 +68,7 @@ def show(shown: Shown, foot: str) -> bool:
 
 def finish(shown: Shown) -> None:
     """The best snippets by meaning, and the image of the open page."""
-    snippets.complete(shown.found, shown.query)
+    snippets.complete(shown.found, shown.query, _above_chance(shown.found) or len(shown.found))
     with suppress(SemsearchError):  # a passage that is gone has been told
         reader.draw(shown.names)
 
@@ -121,7 +122,7 @@ def _unfolded(shown: Shown) -> JsonObject | None:
     if search is None or each is None:
         return None
     found = search(each, shown)
-    cards = _cards(replace(shown, lead="+"), found, snippets.first(found, shown.query)[0])
+    cards = _cards(replace(shown, lead="+"), found, snippets.first(found, shown.query, 0)[0])
     return {"kind": kind, "key": key, "hits": cards}
 
 

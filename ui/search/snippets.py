@@ -20,26 +20,33 @@ from .results import Found, State
 if TYPE_CHECKING:
     from semsearch.search.snippets import Snippet
 
-AT_ONCE = 2  # hits whose best sentence by meaning is there from the beginning
+AT_ONCE = 1  # hits whose best sentence by meaning is there from the beginning
 KEPT = 1_024
 Name = tuple[State, int, str, bool]
 Snippets = dict[str, "Snippet"]  # by the key of the hit
 
 
-def first(found: Sequence[Found], query: Query) -> tuple[Snippets, bool]:
-    """A snippet of each hit, and whether all of them are the best ones already."""
-    by_meaning = query.mode != "keyword" and bool(query.text.strip())
+def first(found: Sequence[Found], query: Query, above: int) -> tuple[Snippets, bool]:
+    """A snippet of each hit, and whether they are the best ones by now of those `above` the line of chance.
+
+    Those below it have no sentence that is near in meaning.
+    """
     best = _remembered(found, query)
-    waiting = [each for each in found if each.key not in best]
-    best |= _made(waiting[: AT_ONCE if by_meaning else None], query)
-    rest = [each for each in waiting if each.key not in best]
-    return best | _found(rest, replace(query, mode="keyword")), not rest
+    waiting = _waiting(found, query, above, best)
+    best |= _made(waiting[:AT_ONCE], query)
+    rest = [each for each in found if each.key not in best]
+    return best | _found(rest, replace(query, mode="keyword")), len(waiting) <= AT_ONCE
 
 
-def complete(found: Sequence[Found], query: Query) -> None:
-    """Find the best ones of all hits, for the next call of `first`."""
-    known = _remembered(found, query)
-    _made([each for each in found if each.key not in known], query)
+def complete(found: Sequence[Found], query: Query, above: int) -> None:
+    """Find the best ones, for the next call of `first`."""
+    _made(_waiting(found, query, above, _remembered(found, query)), query)
+
+
+def _waiting(found: Sequence[Found], query: Query, above: int, best: Snippets) -> list[Found]:
+    """The hits whose best sentence is to be found by meaning."""
+    by_meaning = query.mode != "keyword" and bool(query.text.strip())
+    return [each for each in found[:above] if each.key not in best] if by_meaning else []
 
 
 def _remembered(found: Sequence[Found], query: Query) -> Snippets:
@@ -72,6 +79,6 @@ def _known() -> dict[Name, Snippet]:
 
 def _named(found: Sequence[Found], query: Query) -> list[tuple[Found, Name]]:
     """Each with what its best sentence depends on."""
-    states = {each.index: pool.state(pool.index(each.index)) for each in found}
+    states = {name: pool.state(pool.index(name)) for name in {each.index for each in found}}
     how = query.text, query.mode == "keyword"
     return [(each, (states[each.index], each.hit.id, *how)) for each in found]

@@ -14,19 +14,12 @@ AROUND, SENTENCE, WORD = "around", "sentence", "word"
 Span = tuple[int, int]  # from one offset of the text to another
 STYLE = """<style>
 .passage { white-space: pre-line; overflow-wrap: anywhere; line-height: 1.5; unicode-bidi: plaintext; }
-.passage:not(.whole) { white-space: normal; line-height: 1.4; }
-.passage .sentence { font-weight: 600; }
-.passage mark { font-weight: 600; color: inherit; background: rgb(250 190 40 / 38%); border-radius: 3px; }
-.passage .around { opacity: 0.78; }
 </style>"""
 
 
-def passage(text: str, sentence: Span, words: Sequence[Span], *, whole: bool = False) -> str:
-    """HTML of the `whole` text, or of the part that begins with its best sentence. Offsets are into `text`."""
-    first, last = (0, len(text)) if whole else shown(text, sentence[0])
-    body = "".join(_marked(part, style) for style, part in pieces(text, (first, last), sentence, words))
-    before, behind = "… " if first else "", " …" if last < len(text) else ""
-    return f'{STYLE}<div class="passage{" whole" * whole}">{before}{body}{behind}</div>'
+def passage(text: str) -> str:
+    """HTML of a text, with its lines."""
+    return f'{STYLE}<div class="passage">{escape(visible(text))}</div>'
 
 
 def pieces(text: str, part: Span, sentence: Span, words: Sequence[Span]) -> list[tuple[str, str]]:
@@ -42,11 +35,6 @@ def pieces(text: str, part: Span, sentence: Span, words: Sequence[Span]) -> list
     first, last = part
     runs = groupby(zip(text[first:last], styles[first:last], strict=True), key=itemgetter(1))
     return [(style, visible("".join(letter for letter, _ in run))) for style, run in runs]
-
-
-def _marked(text: str, style: str) -> str:
-    body = escape(text)
-    return f"<mark>{body}</mark>" if style == WORD else f'<span class="{style}">{body}</span>'
 
 
 def shown(text: str, sentence: int) -> Span:

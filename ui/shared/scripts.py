@@ -15,14 +15,6 @@ if (!window.slashFinds) window.slashFinds = document.addEventListener("keydown",
   if (event.key === "/" && !writing && box()) { event.preventDefault(); box().focus(); box().select(); }
 }) || true;
 </script>"""
-_SCROLL = """<script>
-(() => {
-  const mark = document.querySelector(".passage.whole mark");
-  let box = mark && mark.parentElement;
-  while (box && !/auto|scroll/.test(getComputedStyle(box).overflowY)) box = box.parentElement;
-  if (box) box.scrollTop += mark.getBoundingClientRect().top - box.getBoundingClientRect().top - 90;
-})();
-</script>"""
 _LOCKED = """<script>
 if (!window.watchesLock) {
   const refused = entry => entry.responseStatus === 403 && entry.name.endsWith("/_stcore/health");
@@ -30,17 +22,12 @@ if (!window.watchesLock) {
   window.watchesLock.observe({ type: "resource" });
 }
 </script>"""
-INLINE = (_KEYS, _SCROLL, _LOCKED)
+INLINE = (_KEYS, _LOCKED)
 
 
 def keys() -> None:
     """The cursor stands in the search box; `/` brings it back there."""
     st.html(_KEYS, unsafe_allow_javascript=True)
-
-
-def scroll() -> None:
-    """The marked passage of a document comes into view."""
-    st.html(_SCROLL, unsafe_allow_javascript=True)
 
 
 def reload_when_locked() -> None:
