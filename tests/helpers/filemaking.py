@@ -226,7 +226,7 @@ def paragraph(text: str, style: str = "") -> str:
     return f"<w:p>{properties}<w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
-SUFFIXES = {"text": "txt", "markdown": "md", "email": "eml", "notebook": "ipynb", "subtitles": "srt"}
+SUFFIXES = {"text": "txt", "code": "py", "markdown": "md", "email": "eml", "notebook": "ipynb", "subtitles": "srt"}
 
 
 def sample(kind: str, folder: Path) -> Path:
@@ -235,6 +235,7 @@ def sample(kind: str, folder: Path) -> Path:
     line = "The engine has a Größe of 12."
     texts = {
         "text": f"{line}\n\nAnother paragraph.\n",
+        "code": f"class Engine:\n    # {line}\n    def run(self):\n        pass\n\n\nx = 1\n",
         "rst": f"Engines\n=======\n\n{line}\n\nMore\n----\n\nText.\n",
         "markdown": f"# Engines\n\n{line}\n\n## More\n\nText.\n",
         "html": f"<html><body><h1>Engines</h1><p>{line}</p><h2>More</h2><p>Text.</p></body></html>",

@@ -153,6 +153,8 @@ FILES: dict[str, Callable[[Path], None]] = {
     "deep.epub": lambda path: filemaking.epub(path, {"a.xhtml": "<div>" * 500_000}),
     "deep.rtf": _text(lambda: "{\\rtf1 " + "{" * 5_000_000),
     "bin.rtf": _text(lambda: "{\\rtf1 \\bin9999999999 words}"),
+    "deep.py": _text(lambda: "(" * 200_000),
+    "nest.js": _text(lambda: "class A { f() {" * 20_000),
     "deep.ipynb": _text(lambda: '{"cells": ' + "[" * 500_000),
     "values.ipynb": _text(lambda: '{"cells": [' + "[]," * 3_000_000 + "[]]}"),
     "cues.srt": _text(lambda: "00:00:01,000 --> 00:00:01,000\na\n\n" * 50_000),

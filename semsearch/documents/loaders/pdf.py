@@ -1,7 +1,7 @@
 """PDF: the text of every page, with pages as marks, and headings from the outline where the page shows them.
 
 Words hyphenated at the end of a line are joined, unless the document has them with the hyphen elsewhere. Scans have no
-text and are refused: there is no OCR. PDFium is not thread-safe, so one file is read at a time.
+text and are refused, with the program that adds it. PDFium is not thread-safe, so one file is read at a time.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _read(path: Path) -> Document:
     if not text and broken:
         raise Unreadable(f"not a readable PDF: none of its {count(len(pages), 'page')} can be read")
     if not text:
-        raise Unreadable("no text in this PDF (a scan?)")
+        raise Unreadable("no text in this PDF (a scan?): `ocrmypdf FILE FILE` adds it")
     if broken:
         metadata["unreadable_pages"] = broken[:MOST_BROKEN]
     return Document("", text, metadata, title or None, marks)
