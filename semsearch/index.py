@@ -26,6 +26,7 @@ import numpy as np
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
 from semsearch.documents import page_image
+from semsearch.documents.survey import survey
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.lazy import LazyEncoder, load
 from semsearch.encoders.no_encoder import NoEncoder
@@ -63,6 +64,7 @@ from semsearch.types import (
     SalvageReport,
     Skipped,
     SqlRows,
+    Survey,
     SyncReport,
     VectorSample,
     Where,
@@ -311,6 +313,20 @@ class Index:
     def backends() -> tuple[str, ...]:
         """The values of `backend`: "auto", which chooses by the number of vectors, and every vector index back end."""
         return ("auto", *plugins.names(backends))
+
+    @staticmethod
+    def survey(
+        path: str | Path,
+        *,
+        encoder: EncoderLike | str = "default",
+        splitter: Splitter | None = None,
+        seconds: float = 2.0,
+    ) -> Survey:
+        """What an index of a file or folder would take, counted and estimated in about so many seconds.
+
+        Nothing is written. Raises NotFound, and GuardRail for a whole disk.
+        """
+        return survey(Path(path), _encoder(encoder, None, ""), splitter or Splitter(), seconds, drivers.exists)
 
     @staticmethod
     def folder(name: str | Path, home: Path | None = None) -> Path:

@@ -423,13 +423,52 @@ class VectorIndex(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state of a long job: `done` of `total` in `unit`, the current item, and the passages so far."""
+    """The state of a long job: `done` of `total` in `unit`, the current item, and the passages so far.
+
+    While files are read, by `bytes`, also the number of files read and of all of them.
+    """
 
     done: int
     total: int
     unit: Literal["bytes", "files", "documents", "passages", "templates", "queries", "texts", "checks", "steps"]
     item: str = ""
     passages: int = 0
+    files_done: int = 0
+    files_total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileType:
+    """The files of a folder whose names end in `suffix` (lower case, with the dot; "" for none), and their bytes."""
+
+    suffix: str
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What an index of a folder would take: its files by type, the largest first, and what would be skipped unread.
+
+    `passages` and `seconds` are estimates from a sample that was read, split and encoded on this machine; `seconds` is
+    None where none of it has text. Without `complete` there was no time to count all files.
+    """
+
+    types: tuple[FileType, ...]
+    skipped: int
+    passages: int
+    seconds: float | None
+    complete: bool
+
+    @property
+    def files(self) -> int:
+        """The number of files that would be read."""
+        return sum(each.files for each in self.types)
+
+    @property
+    def bytes(self) -> int:
+        """Their size."""
+        return sum(each.bytes for each in self.types)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ def test_every_package_is_installed() -> None:
     known = {"semsearch": "semsearch", "ui": "semsearch_ui"}
     files = [file for folder in known for file in (CHECKOUT / folder).rglob("*.py")]
     found = [file.parent.relative_to(CHECKOUT).parts for file in files]
-    assert set(project["tool"]["setuptools"]["packages"]) == {".".join([known[top], *rest]) for top, *rest in found}
+    installed = set(project["tool"]["setuptools"]["packages"]) - {"semsearch_ui.sample"}  # files alone
+    assert installed == {".".join([known[top], *rest]) for top, *rest in found}
 
 
 PLUGINS = {

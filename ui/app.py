@@ -7,6 +7,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from semsearch import Index
+
 # Streamlit runs this file as a script, which is in no package
 from semsearch_ui import job_list
 from semsearch_ui.compare import page as compare
@@ -16,13 +18,11 @@ from semsearch_ui.indexes import page as indexes
 from semsearch_ui.map import page as space_map
 from semsearch_ui.models import page as models_page
 from semsearch_ui.search import page as search
-from semsearch_ui.shared import address, index_picker, navigation, scripts
+from semsearch_ui.shared import index_picker, navigation, scripts
 from semsearch_ui.templates import page as templates_page
+from semsearch_ui.welcome import page as welcome
 
-STYLE = """<style>
-.stMainBlockContainer { padding-top: 3.5rem }  /* 6rem by default */
-.stButtonGroup button p::first-letter { text-transform: uppercase }  /* the options stand in lower case in the URL */
-</style>"""
+HERE = Path(__file__).parent
 RUN: dict[str, Callable[[], None]] = {
     "": search.page,
     "documents": documents.page,
@@ -33,8 +33,9 @@ RUN: dict[str, Callable[[], None]] = {
     "indexes": indexes.page,
     "models": models_page.page,
 }
-st.set_page_config("semsearch", page_icon=Path(__file__).with_name("icon.png"), layout="wide")
-st.html(STYLE)
+OF_INDEXES = ("", "documents", "map", "evaluate")  # the pages that show nothing without an index
+st.set_page_config("semsearch", page_icon=HERE / "icon.png", layout="wide")
+st.html(HERE / "style.css")
 pages = {
     path: st.Page(RUN[path], title=entry.title, icon=f":material/{entry.icon}:", url_path=path, default=not path)
     for path, entry in navigation.PAGES.items()
@@ -57,6 +58,9 @@ with st.sidebar:
 top = st.container()  # always there, so that the page below keeps its place, and open forms stay open
 with top:
     job_list.show()
-chosen.run()
+if chosen.url_path in OF_INDEXES and not Index.names():
+    welcome.page()
+else:
+    chosen.run()
 index_picker.fill()
-address.tell_ignored(top)
+navigation.tell_ignored(top)

@@ -78,6 +78,7 @@ class _Run:
         self._there = NumberSet()  # the known sources whose files were found
         self._todo: list[File] = []  # the files to read
         self._found = 0  # files
+        self._files = 0  # to read in all
         self.gone: dict[tuple[str, str], Source] = {}
         self._gone_ids: set[int] = set()
         self._by_content: defaultdict[str, list[Source]] = defaultdict(list)
@@ -121,6 +122,7 @@ class _Run:
     def read(self) -> None:
         """Read the files on the list."""
         total, done = sum(file.found.size for file in self._todo), 0
+        self._files = len(self._todo)
         self._todo.reverse()
         while self._todo:
             file = self._todo.pop()
@@ -290,7 +292,8 @@ class _Run:
         self.ingest.report.skip(Skipped(name, reason))
 
     def _report(self, done: int, total: int, item: str = "") -> None:
-        self.progress(Progress(done, total, "bytes", item, self.ingest.written))
+        read = self._files - len(self._todo) - bool(item)  # without the present one
+        self.progress(Progress(done, total, "bytes", item, self.ingest.written, read, self._files))
 
 
 def _id(item: Document | Skipped) -> str | None:

@@ -311,8 +311,7 @@ def test_a_job_uses_the_encoder_that_the_open_index_has_loaded(home: Path, monke
 
 
 def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_stored(notes: Path, home: Path) -> None:
-    from semsearch_ui.documents import add
-    from semsearch_ui.shared import jobs
+    from semsearch_ui.shared import jobs, progress
 
     many = home / "many"
     many.mkdir()
@@ -328,7 +327,7 @@ def test_a_job_survives_a_reload_can_be_stopped_and_loses_nothing_that_was_store
             told(at)
 
         with Index.open("notes", encoder="hashing") as index:
-            return add.outcome(index.sync(many, None, step))
+            return progress.outcome(index.sync(many, None, step))
 
     jobs.start("notes", "Adding a folder", work)
     assert stored.wait(60)
@@ -370,9 +369,10 @@ def test_a_writer_elsewhere_is_a_sentence(notes: Path, folder: Path) -> None:
 def test_a_fault_of_a_job_is_a_sentence_and_no_traceback(notes: Path) -> None:
     from semsearch_ui.shared import jobs
 
+    page = shown()
     jobs.start("notes", "Verify", lambda _: 1 / 0)
     assert ended("notes") == "failed"
-    assert "It failed: " in said(shown())
+    assert "It failed: " in said(again(page))
 
 
 def test_deleting_asks_first_and_says_that_the_files_stay(notes: Path, folder: Path) -> None:

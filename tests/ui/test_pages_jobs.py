@@ -14,7 +14,7 @@ from helpers.pages import ended
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Progress, SemsearchError
-from semsearch_ui.shared import background, jobs
+from semsearch_ui.shared import background, jobs, progress
 
 PAGE = "from semsearch_ui import job_list\njob_list.show()"
 
@@ -61,6 +61,28 @@ def test_a_job_of_a_key_is_stopped_from_any_page_and_only_announced_jobs_are_ann
     page.run()
     assert not page.exception
     assert "stopped" in page.warning[0].value
+
+
+def test_an_end_is_told_until_one_turns_to_another_page_and_stays_in_the_history() -> None:
+    page = AppTest.from_string(PAGE).run()
+    jobs.start(("Compare", "a"), "Measuring", lambda _: jobs.Outcome("All is well."))
+    assert ended(("Compare", "a")) == "done"
+    for _ in range(2):
+        assert ["All is well" in each.value for each in page.run().success] == [True]
+    page.session_state["page"] = "map"
+    assert not page.run().success
+    assert any("All is well" in each.value for each in page.caption)
+    fresh = AppTest.from_string(PAGE).run()  # another window
+    assert not fresh.success and any("All is well" in each.value for each in fresh.caption)
+
+
+def test_what_is_left_of_a_job_is_told_with_its_counts_and_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = jobs.Job("notes", "Indexing ~/notes", began=1000.0)
+    monkeypatch.setattr("time.monotonic", lambda: 1100.0)
+    job.progress = Progress(25, 100, "bytes", "a.md", 4400, 510, 5000)
+    assert progress.status(job) == "510 of 5,000 files · 4,400 passages · 44 a second · 5 min left"
+    job.progress = Progress(3, 0, "files")
+    assert progress.status(job) == "3 files · 2 min"
 
 
 def test_only_the_last_jobs_of_keys_are_kept() -> None:

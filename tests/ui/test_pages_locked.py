@@ -287,7 +287,7 @@ def test_the_pages_of_the_gate_lead_to_this_server_only_and_load_nothing(server:
 def test_the_cookie_walks_the_pages_and_uploads_up_to_the_limit(server: Server, cookie: str) -> None:
     with opened(server, cookie) as socket_:
         session = session_of(socket_, "")
-        assert "<title>Streamlit" in server.get("/documents", Cookie=cookie)[2]
+        assert "<title>semsearch" in server.get("/documents", Cookie=cookie)[2]
         xsrf = server.get("/_stcore/health", Cookie=cookie)[1]["set-cookie"].partition(";")[0]
         assert upload(server, f"{cookie}; {xsrf}", session, 2**19) == 204
         assert upload(server, f"{cookie}; {xsrf}", session, 2**20 + 2**19) == 413

@@ -79,10 +79,6 @@ def chosen(page: AppTest, label: str, at: int = 0) -> Any:
     return [each for each in page.button if each.label == label][at]
 
 
-def test_without_an_index_the_page_says_how_to_make_one(home: Path) -> None:
-    assert "no index yet" in shown().info[0].value
-
-
 def test_an_empty_index_is_no_reason_to_try_other_words(home: Path) -> None:
     Index.create("notes", encoder="hashing").close()
     page = shown("fuel")

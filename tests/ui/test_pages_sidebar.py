@@ -76,7 +76,7 @@ def test_a_parameter_that_a_page_does_not_use_is_named(page: str, notes: Path) -
 
 def test_parameters_that_a_page_uses_are_not_named(notes: Path) -> None:
     assert told(shown(q="diesel", mode="semantic", k="3", path="*.txt", n="notes")) == ""
-    assert told(shown("documents", title="cars", glob="*.txt", chosen="cars.txt")) == ""
+    assert told(shown("documents", glob="*.txt", chosen="cars.txt")) == ""
     assert told(shown("map", points="1", by="folder")) == ""
 
 

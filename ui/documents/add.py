@@ -12,14 +12,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from semsearch import SemsearchError, Splitter, SyncOptions, SyncReport
+from semsearch import SemsearchError, Splitter, SyncOptions
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import jobs, messages, pool, tables, widgets
+from ..shared import jobs, messages, pool, progress, tables, widgets
 from . import read_options
 
-MOST_NAMED = 20  # skipped files in the report of a dry run
 UPLOAD_STOPPED = "The files that were added so far stay. Drop the others again."
 
 
@@ -114,7 +113,7 @@ def _add_files(name: str) -> None:
     def work(report: jobs.Report) -> jobs.Outcome:
         with pool.open_copy(name) as index:
             files = ((each, io.BytesIO(content)) for each, content in uploads)
-            return outcome(index.add_files(files, report, options))
+            return progress.outcome(index.add_files(files, report, options))
 
     jobs.begin(name, f"Adding {count(len(uploads), 'file')}", work, about=UPLOAD_STOPPED)
 
@@ -148,21 +147,6 @@ def _begin(name: str, what: str, paths: Sequence[Path], options: SyncOptions) ->
 
     def work(report: jobs.Report) -> jobs.Outcome:
         with pool.open_copy(name) as index:
-            return outcome(index.sync(paths, options, report))
+            return progress.outcome(index.sync(paths, options, report))
 
     jobs.begin(name, what, work, about="Nothing is written." if options.dry_run else "")
-
-
-def outcome(report: SyncReport) -> jobs.Outcome:
-    """A sentence on what a run did to the documents, or would do; a dry run names the files that it would skip."""
-    kinds = ("added", "changed", "moved", "deleted", "unchanged")
-    counts, skipped = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds), len(report.skipped)
-    if report.dry_run:
-        named = [f"skipped: {each.path}: {each.reason}" for each in report.skipped[:MOST_NAMED]]
-        named += [f"and {skipped - MOST_NAMED:,} more skipped"] if skipped > MOST_NAMED else []
-        text = f"Nothing was written. It would be: {counts}, {skipped:,} skipped."
-        return jobs.Outcome(text, (*report.warnings, *named))
-    text = f"{counts}; {report.passages:,} passages in all, {report.took_s:.1f} s."
-    if skipped:
-        text += f" {skipped:,} skipped: the page Documents lists them with reasons."
-    return jobs.Outcome(text, report.warnings)

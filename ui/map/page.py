@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from semsearch import Index, MissingExtra
 from semsearch.utils.quantities import count
 
-from ..shared import address, background, index_picker, messages, pool, widgets
+from ..shared import background, index_picker, messages, navigation, pool, widgets
 from ..shared.widgets import URL
 from . import canvas, listing, points, projection, selection
 from .clusters import Floats
@@ -26,7 +26,7 @@ UMAP_WAITS = (
 def page() -> None:
     """The page."""
     st.title("Map")
-    address.uses(*selection.ALL)
+    navigation.uses(*selection.ALL)
     row = st.container(horizontal=True, vertical_alignment="top")
     name = index_picker.index(partial(_clear, *selection.ALL))
     with messages.errors():

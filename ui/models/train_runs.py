@@ -15,7 +15,7 @@ import streamlit as st
 from semsearch import SemsearchError
 from semsearch.training import TrainingRun, training_run, training_runs
 
-from ..shared import messages, widgets
+from ..shared import messages, navigation, widgets
 from ..shared.charts import BLUE, ORANGE, Chart
 from ..shared.messages import plain
 from ..shared.widgets import URL
@@ -170,7 +170,7 @@ def _next_steps(run: TrainingRun) -> None:
             f"Best score {result['score']:.2f}, reached at step {result['step']:,}: that checkpoint was saved."
         )
     row = widgets.row()
-    hint, args = "Chooses it in the form for a new index.", ("Indexes", "new.encoder", folder)
+    hint, args = "Chooses it in the form for a new index.", ("", "new.encoder", folder)
     widgets.button("Create an index with it", "database", _go, args, place=row, key="train.index.it", hint=hint)
     hint, args = "For ONNX Runtime, without PyTorch.", ("Export", "export.model", folder)
     widgets.button("Export it", "output", _go, args, place=row, key="train.export.it", hint=hint)
@@ -180,7 +180,12 @@ def _next_steps(run: TrainingRun) -> None:
 
 
 def _go(part: str, key: str, folder: str) -> None:
-    st.session_state["part"], st.session_state[key] = part, folder
+    """Fill in a field of another part of this page, or of the page Indexes, and go there."""
+    st.session_state[key] = folder
+    if part:
+        st.session_state["part"] = part
+    else:
+        navigation.go_on("indexes")
 
 
 def _command(folder: Path) -> None:

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from semsearch import Query, SemsearchError
 from semsearch.utils.quantities import count
 
-from ..shared import address, index_picker, messages, pool, scripts, widgets
+from ..shared import examples, index_picker, messages, navigation, pool, scripts, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
 from . import filters, footer, hits, reader, results, second_reading
@@ -32,7 +32,7 @@ def page() -> None:
     """The page."""
     st.title("Search")
     scripts.keys()
-    address.uses(reader.OPEN)
+    navigation.uses(reader.OPEN)
     names = index_picker.names()
     if not names:
         return
@@ -67,6 +67,8 @@ def _box_and_hits(options: Query, read_again: Query, chosen: Sequence[str]) -> N
         if reader.opened():
             with messages.errors():
                 _show(hits.Shown(query, tuple(chosen), ()), "")
+        else:
+            examples.show(chosen)
         return
     with messages.errors():
         _answer(query, replace(query, **{name: getattr(read_again, name) for name in second_reading.FIELDS}), chosen)

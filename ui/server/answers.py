@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from starlette.datastructures import URL
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
+from . import policy
 from .identity import Identity
 
 TOKEN = "token"  # its name in the URL
@@ -48,6 +49,11 @@ def enter(url: URL, identity: Identity) -> Response:
     answer.set_cookie(identity.cookie, identity.pass_value, path="/", httponly=True, samesite="strict")
     answer.headers["cache-control"] = "no-store"
     return answer
+
+
+def shell() -> Response:
+    """The document around every page; what is on the page comes through a websocket."""
+    return HTMLResponse(policy.SHELL, headers={"cache-control": "no-cache"})
 
 
 def refused(reason: str, status: int = 403) -> Response:

@@ -11,6 +11,7 @@ from starlette.datastructures import URL, Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..shared import navigation
 from . import answers, policy
 from .identity import Identity
 
@@ -30,7 +31,9 @@ class Gate:
             return
         headers = Headers(scope=scope)
         answer = self._answer(scope, headers)
-        if answer is None:
+        if answer is None and _is_page(scope):
+            await answers.shell()(scope, receive, _guarded(send, policy.of_pages(headers["host"])))
+        elif answer is None:
             await self.app(self._inner(scope, headers), receive, _guarded(send, policy.of_pages(headers["host"])))
         elif scope["type"] == "http":
             await answer(scope, receive, _guarded(send, policy.CLOSED))
@@ -58,6 +61,11 @@ class Gate:
         if cookies := self.identity.without_pass(headers):
             inner["cookie"] = cookies
         return {**scope, "headers": inner.raw}
+
+
+def _is_page(scope: Scope) -> bool:
+    """Whether the document around a page is asked for."""
+    return scope["type"] == "http" and scope["method"] == "GET" and scope["path"].strip("/") in navigation.PAGES
 
 
 def _guarded(send: Send, content_policy: str) -> Send:

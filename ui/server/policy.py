@@ -14,7 +14,7 @@ from pathlib import Path
 
 import streamlit
 
-from ..shared.scripts import INLINE
+from ..shared.scripts import INLINE, in_shell
 
 CLOSED = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 FIXED = {
@@ -46,9 +46,5 @@ def _hashes(documents: Iterable[str]) -> str:
     return " ".join(f"'sha256-{digest}'" for digest in digests)
 
 
-def _shell() -> str:
-    """The document that Streamlit serves for every page."""
-    return (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
-
-
-_HASHES = _hashes([_shell(), *INLINE])
+SHELL = in_shell((Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8"))
+_HASHES = _hashes([SHELL, *INLINE])

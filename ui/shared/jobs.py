@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +26,7 @@ Report = Callable[[Progress], None]
 Key = str | tuple[str, ...]  # the name of an index; of work on none a tuple, whose first part is shown
 LOCK = threading.Lock()  # for changes of the jobs
 MOST_FINISHED = 32  # jobs on no index that have ended, with their results
+MOST_REMEMBERED = 50  # jobs in the history
 FINE = 1_000  # steps of the bar for each of several things
 RESUMES = "What was stored so far stays; the next update continues from there."
 
@@ -62,7 +66,10 @@ class Job:
     outcome: Outcome | None = None
     error: str = ""
     began: float = field(default_factory=time.monotonic)
+    ended: float = 0.0  # by the same clock
+    at: str = field(default_factory=lambda: f"{datetime.now():%H:%M}")  # of the day, where the server is
     stop: threading.Event = field(default_factory=threading.Event)
+    serial: int = field(default_factory=count(1).__next__)
 
     @property
     def name(self) -> str:
@@ -82,16 +89,21 @@ class Job:
 
     def run(self, work: Work) -> None:
         """Do the work, and record how it ended."""
+        state = self._ending(work)
+        self.ended = time.monotonic()
+        self.state = state  # last: who sees it end sees all of it
+
+    def _ending(self, work: Work) -> Literal["done", "stopped", "failed"]:
         try:
             self.outcome = work(self.report)
-            self.state = "done"
         except Stopped:
-            self.state = "stopped"
+            return "stopped"
         except BaseException as error:  # tokenizers and torch raise errors that are no Exception
             if server_ends():  # no thread can be started any more, so the error means nothing
-                self.state = "stopped"
-            else:
-                self.error, self.state = messages.sentence(error), "failed"
+                return "stopped"
+            self.error = messages.sentence(error)
+            return "failed"
+        return "done"
 
 
 def part(report: Report, at: int, of: int, name: str = "") -> Report:
@@ -116,16 +128,29 @@ def _jobs() -> dict[Key, Job]:
     return {}
 
 
+@st.cache_resource(show_spinner=False)
+def _history() -> deque[Job]:
+    return deque(maxlen=MOST_REMEMBERED)
+
+
+def history() -> list[Job]:
+    """The announced jobs that have ended, the newest first."""
+    with LOCK:
+        return [job for job in reversed(_history()) if job.state != "running"]
+
+
 def start(key: Key, what: str, work: Work, *, stoppable: bool = True, announced: bool = True, about: str = "") -> Job:
     """Begin work on an index, or under a key. Raises SemsearchError while other work on it runs."""
     jobs, place, job = _jobs(), _place(key), Job(key, what, stoppable, announced, about)
     with LOCK:
         check_idle(key)
-        jobs.pop(place, None)  # so that the newest comes last
+        _forget(place)  # so that the newest comes last
         jobs[place] = job
+        if announced:
+            _history().append(job)
         finished = [each for each, other in jobs.items() if isinstance(each, tuple) and other.state != "running"]
         for each in finished[:-MOST_FINISHED]:
-            del jobs[each]
+            _forget(each)
     threading.Thread(target=job.run, args=(work,), name=f"{what} {job.name}", daemon=True).start()
     return job
 
@@ -161,7 +186,14 @@ def dismiss(key: Key) -> None:
     """Forget the last job of an index or a key, unless it runs."""
     with LOCK:
         if not busy(key):
-            _jobs().pop(_place(key), None)
+            _forget(_place(key))
+
+
+def _forget(place: Key) -> None:
+    """Drop a job, and the file that it offers; its history stays."""
+    job = _jobs().pop(place, None)
+    if job is not None and job.outcome is not None:
+        job.outcome = replace(job.outcome, file=None, keep=None)
 
 
 def _place(key: Key) -> Key:

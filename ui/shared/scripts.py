@@ -22,12 +22,45 @@ if (!window.watchesLock) {
   window.watchesLock.observe({ type: "resource" });
 }
 </script>"""
+_ROOT = """<script>window.__streamlit = { BACKEND_BASE_URL: location.origin + "/" };</script>"""
+_STOPPED = """<div id="gone" role="alertdialog" aria-labelledby="gone-title" aria-describedby="gone-text" hidden>
+<style>
+#gone:not([hidden]) { position: fixed; inset: 0; z-index: 9999999; display: grid; place-content: center;
+  padding: 1.5rem; color-scheme: light dark; background: Canvas; color: CanvasText;
+  font: 1.05rem/1.5 system-ui, sans-serif }
+#gone > div { max-width: 34rem }
+</style>
+<div><h1 id="gone-title">semsearch has stopped</h1>
+<p id="gone-text">Its server no longer answers; what was indexed is safe. Start it again in a terminal with
+<code>semsearch ui</code>, and open the address that it prints. If it was only busy, this page comes back by itself.</p>
+</div></div>"""
+_GONE = """<script>
+(() => {
+  const show = gone => {
+    document.getElementById("gone").hidden = !gone;
+    document.getElementById("root").inert = gone;
+  };
+  new PerformanceObserver(list => {
+    for (const entry of list.getEntries())
+      if (entry.name.endsWith("/_stcore/health")) show(!entry.responseStatus);
+  }).observe({ type: "resource" });
+})();
+</script>"""
 INLINE = (_KEYS, _LOCKED)
 
 
 def keys() -> None:
     """The cursor stands in the search box; `/` brings it back there."""
     st.html(_KEYS, unsafe_allow_javascript=True)
+
+
+def in_shell(document: str) -> str:
+    """The document that Streamlit serves for every page, with these scripts and what they show.
+
+    Without the first one Streamlit looks for its own addresses below that of the page, too, where there is nothing.
+    """
+    document = document.replace("<title>Streamlit</title>", f"<title>semsearch</title>\n{_ROOT}", 1)
+    return document.replace("</body>", f"{_STOPPED}\n{_GONE}\n</body>", 1)
 
 
 def reload_when_locked() -> None:

@@ -1,0 +1,164 @@
+"""A home without an index: one panel makes one from a folder, from files or from the sample, and opens Search on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.pages import again, at_home, click, ended, until
+
+pytest.importorskip("streamlit")
+pytest.importorskip("semsearch_ui")
+from streamlit.testing.v1 import AppTest
+
+from semsearch import Document, Index
+from semsearch.types import FileType, Survey
+
+APP = Path(__file__).resolve().parents[2] / "ui" / "app.py"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    create = Index.create
+    monkeypatch.setattr(Index, "create", lambda name, **how: create(name, **{"encoder": "hashing"} | how))
+    survey = Index.survey
+    monkeypatch.setattr(Index, "survey", lambda path, **how: survey(path, encoder="hashing", **how))
+    with at_home(tmp_path / "indexes", tmp_path, monkeypatch, "my-notes", "documents", "sample"):
+        yield tmp_path
+
+
+@pytest.fixture
+def notes(home: Path) -> Path:
+    place = home / "my notes"
+    (place / "old").mkdir(parents=True)
+    (place / "soap.md").write_text("# How soap works\n\nSoap has two ends.\n", encoding="utf-8")
+    (place / "bread.txt").write_text("Does bread need a hot oven? Yes.", encoding="utf-8")
+    return place
+
+
+def shown(path: str = "") -> AppTest:
+    """The app; with a path in the field of the panel, once the folder was counted."""
+    app = AppTest.from_file(APP, default_timeout=120)
+    if path:
+        app.session_state["first folder"] = path  # before the first run, which offers what is typed
+    until(lambda: not any("Counting" in each.value for each in again(app).info))
+    return app
+
+
+def said(app: AppTest) -> str:
+    shown = (*app.error, *app.caption, *app.info)
+    return "\n".join(each.value.replace("\\", "") for each in shown)
+
+
+def make(app: AppTest, name: str, label: str = "Make the index") -> None:
+    """Click, and wait for the end of the job; the app is then on Search, with the new index."""
+    click(app, label)
+    assert app.title[0].value == "Search" and app.query_params["n"] in (name, [name])
+    assert ended(name) == "done"
+
+
+def labels(app: AppTest, key: str = "example") -> list[str]:
+    return [each.label for each in app.button if str(each.key).startswith(key)]
+
+
+@pytest.mark.parametrize("path", ["~/my notes", "my notes"])
+def test_a_folder_is_counted_and_indexed_and_its_own_questions_find_it(path: str, notes: Path) -> None:
+    app = shown(path)
+    assert "2 files (1 .md, 1 .txt)" in said(app) and "about 2 passages, less than a minute" in said(app)
+    make(app, "my-notes")
+    until(lambda: len(labels(again(app))) == 2)
+    assert labels(app) == ["Does bread need a hot oven?", "How soap works"]
+    click(app, "How soap works")
+    assert app.text_input(key="q").value == "How soap works"
+    with Index.open("my-notes") as index:
+        assert [index.search(label, k=1)[0].document for label in labels(again(shown()))] == ["bread.txt", "soap.md"]
+
+
+def test_the_sample_is_one_click_away(home: Path) -> None:
+    make(shown(), "sample", "Try the sample")
+    with Index.open("sample") as index:
+        assert len(index) == 62
+
+
+def test_dropped_files_become_an_index(home: Path) -> None:
+    app = shown()
+    app.file_uploader(key="first files").set_value([("soap.md", b"# Soap\n\nIt has two ends.", "")])
+    make(again(app), "documents")
+    with Index.open("documents") as index:
+        assert index.search("soap", k=1)[0].document == "soap.md"
+
+
+@pytest.mark.parametrize("path", ["~/gone", "/", "~"])
+def test_what_cannot_be_indexed_is_a_sentence_and_makes_no_index(path: str, home: Path) -> None:
+    app = shown(path)
+    assert any(word in said(app) for word in ("does not exist", "whole disk"))
+    assert not [each for each in app.button if each.label.startswith("Make") and not each.disabled]
+    assert Index.names() == []
+
+
+def test_an_index_that_cannot_be_filled_is_removed_again(notes: Path) -> None:
+    app = shown("~/my notes")
+    for each in notes.iterdir():
+        each.rename(notes.parent / f"{each.name}.away")
+    notes.rmdir()
+    click(app, "Make the index")
+    assert ended("my-notes") == "failed"
+    assert Index.names() == []
+
+
+def test_folders_complete_what_is_typed(notes: Path) -> None:
+    from semsearch_ui.welcome import folders
+
+    assert "~/my notes" in folders.suggested("")
+    assert "~/my notes/old" in folders.suggested("~/my notes")
+    assert folders.suggested("/nosuch/place") == folders.suggested("")
+
+
+def test_a_survey_is_told_in_one_line() -> None:
+    from semsearch_ui.welcome.page import told
+
+    types = tuple(FileType(f".{name}", 300, 10**6) for name in "abcde")
+    assert told(Survey(types, 4, 9000, 400.0, complete=False)) == (
+        "more than 1,500 files (300 .a, 300 .b, 300 .c, 300 .d, 1 other type) · 5.0 MB · about 9,000 passages, "
+        "about 7 minutes on this machine · 4 cannot be read"
+    )
+
+
+def test_every_page_of_an_empty_home_has_the_panel_but_those_that_need_no_index(home: Path) -> None:
+    app = shown()
+    found: dict[str, Any] = {}
+    for at, info in list(app._registered_pages.items()):
+        app._page_hash = at
+        app.run()
+        found[info["url_pathname"]] = app.title[0].value
+    panel = {path for path, title in found.items() if title == "Search your own documents"}
+    assert panel == {"", "documents", "map", "evaluate"}
+
+
+def test_while_an_index_fills_its_page_says_how_far_it_is(home: Path) -> None:
+    from threading import Event
+
+    from semsearch import Progress
+    from semsearch_ui.shared import jobs
+
+    Index.create("documents").close()
+    go, told = Event(), Event()
+
+    def work(report: jobs.Report) -> jobs.Outcome:
+        report(Progress(10, 100, "bytes", "a.md", 0, 51, 510))
+        told.set()
+        go.wait(60)
+        with Index.open("documents") as index:
+            index.add([Document("a.md", "Does bread need a hot oven? Yes.")])
+        return jobs.Outcome("1 added.")
+
+    jobs.start("documents", "Indexing ~/notes", work)
+    assert told.wait(60)
+    app = shown()
+    assert "Indexing ~/notes: 51 of 510 files" in said(app)
+    go.set()
+    assert ended("documents") == "done"
+    until(lambda: labels(again(app)))

@@ -1,0 +1,153 @@
+"""The page of a home without an index: one panel that makes one from a folder, from files or from the sample."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from semsearch import Index, SemsearchError, SyncReport
+from semsearch.types import Survey
+from semsearch.utils.quantities import count
+
+from ..shared import background, index_picker, jobs, messages, navigation, progress, widgets
+from ..shared.messages import size
+from . import folders
+
+PATH, FILES = "first folder", "first files"  # keys of the widgets
+MOST_TYPES = 4  # that are named
+WORDS = """Type a folder, or drop files. semsearch reads them, and then finds passages by what they mean. Everything
+stays on this machine."""
+Fill = Callable[[Index, jobs.Report], SyncReport]
+
+
+def page() -> None:
+    """The page."""
+    st.title("Search your own documents")
+    messages.outcome_of_click()
+    with st.container(border=True, key="welcome"):
+        st.markdown(WORDS)
+        typed = _folder()
+        counted = st.container()
+        files = st.file_uploader("Or drop files here", accept_multiple_files=True, key=FILES)
+        place = folders.expanded(typed) if typed else None
+        ready = bool(files) or (place is not None and _surveyed(place, counted))
+        name = _name(place.name if place and not files else "documents")
+        row = widgets.row()
+        label = f"Make the index “{name}” and search it" if ready else "Make the index and search it"
+        click, args = (_of_files, (name,)) if files else (_of_folder, (name, str(place)))
+        widgets.button(label, "bolt", click, args, place=row, key="first index", kind="primary", off=not ready)
+        hint = "Sixty short articles on everyday and technical subjects."
+        widgets.button("Try the sample", "menu_book", _of_sample, place=row, hint=hint)
+    home = Index.folder("x").parent.absolute()
+    messages.caption(f"The index is kept in {home}. Other encoders and options are on the page Indexes.")
+
+
+def _folder() -> str:
+    """The field for a folder: it completes the names of folders, and takes any path that is typed."""
+    typed = str(st.session_state.get(PATH) or "")
+    hint = "The folder, or a single file. It is only read. Type a part of its name, or all of its path, then Enter."
+    known = folders.suggested(typed)
+    options = known if typed in ("", *known) else [typed, *known]
+    chosen = st.selectbox(
+        "Folder",
+        options,
+        None,
+        key=PATH,
+        placeholder="~/notes",
+        accept_new_options=True,
+        help=hint,
+        filter_mode="fuzzy",
+    )
+    return str(chosen or "").strip()
+
+
+def _surveyed(place: Path, told_at: DeltaGenerator) -> bool:
+    """Say what is in the folder, and how long it will take; whether there is anything to read."""
+    with told_at, messages.errors():
+        if not place.exists():
+            raise SemsearchError(f"{place} does not exist.", "Check the path.")
+        work = lambda: Index.survey(place)  # noqa: E731
+        found = background.result(("survey", str(place)), work, "Counting files, and reading some of them …")
+        if found is None:
+            return True  # one need not wait for it
+        messages.caption(told(found))
+        return found.files > 0
+    return False
+
+
+def told(found: Survey) -> str:
+    """A survey in one line."""
+    if not found.files:
+        return "There is no file in it that can be read."
+    kinds = [f"{each.files:,} {each.suffix or 'without suffix'}" for each in found.types[:MOST_TYPES]]
+    kinds += [f"{count(len(found.types) - MOST_TYPES, 'other type')}"] if len(found.types) > MOST_TYPES else []
+    least = "" if found.complete else "more than "
+    parts = [f"{least}{count(found.files, 'file')} ({', '.join(kinds)})", size(found.bytes)]
+    if found.seconds is not None:
+        parts.append(f"about {count(found.passages, 'passage')}, {_minutes(found.seconds)} on this machine")
+    return " · ".join([*parts, *([f"{found.skipped:,} cannot be read"] if found.skipped else [])])
+
+
+def _minutes(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return "less than a minute" if seconds < 50 else f"about {count(max(minutes, 1), 'minute')}"
+
+
+def _name(wanted: str) -> str:
+    """A name for the index of a folder, which no other index has.
+
+    >>> _name("My notes (old)")
+    'My-notes-old'
+    """
+    stem, taken = re.sub(r"[^\w.]+", "-", wanted).strip("-._") or "documents", Index.names()
+    numbered = (f"{stem}-{at}" for at in range(2, len(taken) + 3))
+    return next(name for name in (stem, *numbered) if name not in taken)
+
+
+def _of_folder(name: str, place: str) -> None:
+    _make(name, f"Indexing {folders.shortened(Path(place))}", lambda index, report: index.sync(place, None, report))
+
+
+def _of_sample() -> None:
+    with messages.refusing():
+        try:
+            place = folders.sample()
+        except StopIteration:
+            raise SemsearchError("The sample was not installed.", "Choose a folder instead.") from None
+        _make("sample", "Indexing the sample", lambda index, report: index.sync(place, None, report))
+
+
+def _of_files(name: str) -> None:
+    uploads = [(file.name, file.getvalue()) for file in st.session_state[FILES]]
+
+    def fill(index: Index, report: jobs.Report) -> SyncReport:
+        return index.add_files(((each, BytesIO(content)) for each, content in uploads), report)
+
+    _make(name, f"Adding {count(len(uploads), 'file')}", fill)
+
+
+def _make(name: str, what: str, fill: Fill) -> None:
+    """Make the index, fill it in the background, and go on to Search; one that cannot be filled is removed again."""
+    with messages.refusing():
+        Index.create(name).close()
+        folder = Index.folder(name)
+
+        def work(report: jobs.Report) -> jobs.Outcome:
+            try:
+                with Index.open(folder) as index:
+                    return progress.outcome(fill(index, report))
+            except SemsearchError:
+                with Index.open(folder) as index:
+                    empty = not len(index)
+                if empty:
+                    Index.remove(folder)
+                raise
+
+        jobs.start(name, what, work)
+        index_picker.choose([name])
+        navigation.go_on(index_picker.SEARCH)
