@@ -25,6 +25,8 @@ from .errors import UsageError as UsageError
 from .evaluation.sts import sts as sts
 from .index import Index as Index
 from .indexing.sources import SyncOptions as SyncOptions
+from .search.groups.labeller import Labeller as Labeller
+from .search.groups.labeller import label_examples as label_examples
 from .search.groups.mining import clusters as clusters
 from .search.groups.mining import near_duplicates as near_duplicates
 from .search.groups.mining import paraphrase_mining as paraphrase_mining
@@ -32,10 +34,15 @@ from .types import Copies as Copies
 from .types import Copy as Copy
 from .types import Document as Document
 from .types import Hit as Hit
+from .types import Label as Label
+from .types import LabelAccuracy as LabelAccuracy
 from .types import Pair as Pair
 from .types import Progress as Progress
 from .types import Query as Query
 from .types import Results as Results
 from .types import SyncReport as SyncReport
+from .types import Timeline as Timeline
+from .types import Topic as Topic
+from .types import Topics as Topics
 
 __version__: str

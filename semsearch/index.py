@@ -32,11 +32,13 @@ from semsearch.encoders.lazy import LazyEncoder, load
 from semsearch.encoders.no_encoder import NoEncoder
 from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
+from semsearch.evaluation.distinctive_words import group_names
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import audit, sampling, sql_functions
 from semsearch.search.current_space import CurrentSpace
-from semsearch.search.groups import copies, document_vectors, mining
+from semsearch.search.groups import copies, document_vectors, labeller, mining, timeline
+from semsearch.search.groups import topics as topic_clusters
 from semsearch.search.query_check import make_query, written
 from semsearch.search.searcher import parse_filter
 from semsearch.search.snippets import Snippet, snippets
@@ -55,7 +57,10 @@ from semsearch.types import (
     Hit,
     JsonObject,
     Keep,
+    Label,
+    LabelAccuracy,
     Pair,
+    Period,
     Progress,
     Query,
     QueryFields,
@@ -66,6 +71,8 @@ from semsearch.types import (
     SqlRows,
     Survey,
     SyncReport,
+    Timeline,
+    Topics,
     VectorSample,
     Where,
 )
@@ -766,6 +773,64 @@ class Index:
         mining.check_clusters(threshold, min_size, k)
         clustered = partial(mining.clustered, threshold=threshold, min_size=min_size, k=k)
         return self._document_groups(where, values, clustered)
+
+    def topics(
+        self,
+        k: int | None = None,
+        *,
+        threshold: float | None = None,
+        min_size: int | None = None,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+        progress: Callable[[Progress], None] = _silent,
+    ) -> Topics:
+        """Clusters of documents with names, examples and coherence, the largest first: `semsearch cluster`.
+
+        `k` clusters cover all documents, by k-means; without it their number is chosen, at most 100, by the mean
+        silhouette of a sample. With `threshold` or `min_size` as `clusters` has them, some are in none. Names are words
+        that many documents of a cluster have and few others. Of n documents 20,000 are clustered, and all others join
+        the nearest centre: O(n k d), and memory for 20,000 vectors. A threshold takes O(n² d) and at most 100,000
+        documents. An exception of `progress` ends the call. Raises UsageError, BadFilter.
+        """
+        mining.check_clusters(threshold, min_size, k)
+        wanted = topic_clusters.Wanted(k, threshold, min_size)
+        return topic_clusters.topics(
+            self._reader, self._space, _condition(where, values), wanted, group_names, progress
+        )
+
+    def timeline(self, topics: Topics, *, by: Period = "auto", field: str | None = None) -> Timeline:
+        """How many documents of each topic there are in each day, month or year, by their dates.
+
+        The date of a document is the ISO date in its metadata `field`. Without `field` it is that of "date", else that
+        of its file. "auto" counts by day up to 45 days, and by month up to three years. Raises NotFound where no
+        document has a date.
+        """
+        return timeline.timeline(self._reader, topics, by, field)
+
+    def label(
+        self,
+        examples: Sequence[tuple[str, str]],
+        *,
+        folds: int = labeller.FOLDS,
+        reject: float = labeller.REJECT,
+        where: Where | None = None,
+        values: Mapping[str, object] | None = None,
+        progress: Callable[[Progress], None] = _silent,
+    ) -> tuple[dict[str, Label], LabelAccuracy]:
+        """The label of each document, by id, as in the examples (text, label), and how well these are labelled.
+
+        The examples are encoded; documents are labelled by the vectors that they have (the mean of those of their
+        passages), and those without a vector are left out. Each example is labelled by those of the other `folds`. A
+        document that is less like its label than all but the share `reject` of these gets the label None. Nothing is
+        changed. Raises UsageError, BadFilter, EncoderMismatch.
+        """
+        pairs = labeller.checked(examples)
+        condition = _condition(where, values)
+        vectors = self._encoder.encode([text for text, _ in pairs], role="passage")
+        learned = labeller.Labeller(vectors, [label for _, label in pairs], folds=folds, reject=reject)
+        with self._reader.snapshot():
+            names = self._reader.allowed_documents(condition)
+            return labeller.label_documents(self._reader, self._space, names, learned, progress), learned.accuracy
 
     def _document_groups(
         self, where: Where | None, values: Mapping[str, object] | None, grouped: Callable[[Vectors], list[list[int]]]

@@ -45,6 +45,7 @@ SqlValue: TypeAlias = str | int | float | bytes | None
 Where: TypeAlias = str | Mapping[str, Any]  # a filter: text of the filter language, or a structure
 Match: TypeAlias = Literal["strong", "likely", "weak", "none"]
 Keep: TypeAlias = Literal["longest", "newest", "oldest", "first"]
+Period: TypeAlias = Literal["auto", "day", "month", "year"]
 DocumentState: TypeAlias = Literal["current", "changed", "unfinished", "gone", "unseen", "kept"]
 
 
@@ -213,6 +214,85 @@ class Copies:
     keep: str
     why: str
     copies: tuple[Copy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A cluster of documents: its `name`, words that distinguish it, and the ids, the most central document first.
+
+    `coherence` is the mean cosine of two of them, and `example` the beginning of the text of the most central one.
+    """
+
+    name: str
+    documents: tuple[str, ...]
+    coherence: float
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topics(Sequence[Topic]):
+    """The clusters of an index, the largest first.
+
+    `others` are in none. `coherence` is the mean cosine of two documents of the whole index: that of a good cluster is
+    far above it.
+    """
+
+    topics: tuple[Topic, ...]
+    others: tuple[str, ...]
+    coherence: float
+
+    @overload
+    def __getitem__(self, at: int) -> Topic: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Topic, ...]: ...
+    def __getitem__(self, at: int | slice) -> Topic | tuple[Topic, ...]:
+        return self.topics[at]
+
+    def __len__(self) -> int:
+        return len(self.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """How many documents of each of t topics there are in each of p periods: `counts` (t, p).
+
+    `periods` are without gaps, as 2024, 2024-05 or 2024-05-17; `undated` documents have no date.
+    """
+
+    periods: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    undated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The label of a text: None where it is too unlike all examples, `nearest` is the best one all the same.
+
+    `probability` in 0..1 is that of `nearest` among all labels. `fit` in 0..1 says how much the text is like the
+    examples: the share of held-out examples that are no nearer to a label.
+    """
+
+    label: str | None
+    nearest: str
+    probability: float
+    fit: float
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAccuracy:
+    """How well examples are labelled by those of other folds; shares in 0..1, None where none could be tested.
+
+    `tested` of the `examples` have another one with their label. `labelled`: the share that gets a label rather than
+    none. `by_label`: the examples that are labelled rightly, and their number.
+    """
+
+    folds: int
+    examples: int
+    tested: int
+    accuracy: float | None
+    labelled: float | None
+    accuracy_of_labelled: float | None
+    by_label: Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
@@ -90,6 +90,30 @@ def _pair_of_record(file: str, number: int, line: str) -> tuple[str, str, float 
         raise UsageError(f"{file}:{number}: a pair needs two texts, a and b.", 'Write {"a": "…", "b": "…"}.')
     score = record.get("score")
     return first, second, None if score is None else _score(f"{file}:{number}", score)
+
+
+def read_examples(file: str) -> list[tuple[str, str]]:
+    """(text, label) of each example: text<TAB>label, CSV or tab-separated with the heads text and label, JSON lines."""
+    lines = [(number, line) for number, line in read_lines(file) if line.strip()]
+    if not lines:
+        raise UsageError(f"{file} contains no example.", "Write `text<TAB>label` on each line.")
+    if lines[0][1].lstrip().startswith("{"):
+        return [_example(f"{file}:{number}", judged_queries.json_object(line, file, number)) for number, line in lines]
+    dialect = _PlainTabs if "\t" in lines[0][1] else csv.excel
+    rows = list(csv.reader((line + "\n" for _, line in lines), dialect))
+    heads = rows[0] if {"text", "label"} <= set(rows[0]) else ["text", "label"]
+    skipped = int(heads is rows[0])
+    return [
+        _example(f"{file}:{number}", dict(zip(heads, row, strict=False)) if len(row) == len(heads) else {})
+        for row, (number, _) in zip(rows[skipped:], lines[skipped:], strict=False)
+    ]
+
+
+def _example(where: str, record: Mapping[str, object]) -> tuple[str, str]:
+    text, label = record.get("text"), record.get("label")
+    if not isinstance(text, str) or not isinstance(label, str) or not text.strip() or not label.strip():
+        raise UsageError(f"{where}: an example needs a text and a label.", "Write `text<TAB>label` on each line.")
+    return text, label.strip()
 
 
 def _score(where: str, value: object) -> float:

@@ -19,7 +19,7 @@ from semsearch.models import local_models
 from semsearch.models.bundle import MANIFEST
 
 COMMANDS = [
-    *("index", "watch", "query", "similar", "dedup", "embed", "sts"),
+    *("index", "watch", "query", "similar", "cluster", "dedup", "label", "embed", "sts"),
     *(
         "sql",
         "list",
@@ -45,7 +45,9 @@ CONTRACT = {
     "query": "-n -k --mode --alpha --where --path --more --less --must --like --min-strength --group --exact --explain "
     "--json --format --batch --fail-empty",
     "similar": "-n -k --json",
+    "cluster": "-n -k --threshold --min-size --where --documents --over-time --by --date-field --json",
     "dedup": "-n --threshold --words --exact --keep --where --delete -y --json",
+    "label": "-n --examples --folds --reject --where -m --json",
     "embed": "--role --format -o -m",
     "sts": "--pairs --matrix --task --data -m --json",
     "eval": "-n --queries --qrels --spaces --json",
