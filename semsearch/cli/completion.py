@@ -1,55 +1,56 @@
 """What the shell offers for a word that has been begun: names of indexes, encoders, rerankers and prompt templates.
 
-It has to come at once: the functions import what they need, none of it numpy, and open no index and no model.
+A module of its own, which is imported when the shell asks (`options.completer`): other commands need none of this. It
+has to answer at once, so nothing here imports numpy or opens an index or a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import typer
 
 from semsearch import settings
+from semsearch.models import local_models
+from semsearch.prompts import library
 from semsearch.stores import drivers
 
 
-def complete_index(ctx: typer.Context, incomplete: str) -> list[str]:
+def index(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of the indexes."""
     home = ctx.params.get("home") or ctx.find_root().params.get("home")  # it may stand after the command too
     known = drivers.stores_below(settings.home(Path(home) if home else None))
     return _beginning(known, incomplete)
 
 
-def complete_encoder(incomplete: str) -> list[str]:
+def encoder(ctx: typer.Context, incomplete: str) -> list[str]:
     """Encoders of the catalogue, and folders that `train` or `export` made; after MODEL# the templates."""
-    from semsearch.models import local_models, model_folders
-
-    model, sign, template = incomplete.partition("#")
+    named, sign, begun = incomplete.partition("#")
     if sign:
-        return [f"{model}#{name}" for name in complete_template(template)]
+        return [f"{named}#{name}" for name in template(ctx, begun)]
     folders = local_models.saved_encoders(local_models.models_dir())
-    return _beginning([*model_folders.catalogue(), *map(_shown, folders)], incomplete)
+    return _models(local_models.known("encoder"), folders, incomplete)
 
 
-def complete_reranker(incomplete: str) -> list[str]:
+def reranker(_: typer.Context, incomplete: str) -> list[str]:
     """Rerankers of the catalogue, and folders that `export` made."""
-    from semsearch.models import local_models, model_folders
-
     folders = local_models.saved_rerankers(local_models.models_dir())
-    return _beginning([*model_folders.rerankers(), *map(_shown, folders)], incomplete)
+    return _models(local_models.known("reranker"), folders, incomplete)
 
 
-def complete_model(incomplete: str) -> list[str]:
+def model(ctx: typer.Context, incomplete: str) -> list[str]:
     """Encoders and rerankers."""
-    return [*complete_encoder(incomplete), *complete_reranker(incomplete)]
+    return [*encoder(ctx, incomplete), *reranker(ctx, incomplete)]
 
 
-def complete_template(incomplete: str) -> list[str]:
+def template(_: typer.Context, incomplete: str) -> list[str]:
     """The templates of the library."""
-    from semsearch.prompts import library
-
     return _beginning(library.templates(), incomplete)
+
+
+def _models(known: Sequence[str], folders: Iterable[Path], incomplete: str) -> list[str]:
+    return _beginning([*known, *map(_shown, folders)], incomplete)
 
 
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:

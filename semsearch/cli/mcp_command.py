@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from semsearch.cli.completion import complete_index
 from semsearch.cli.lookup import existing_index, use_device
-from semsearch.cli.options import DeviceOption, Options, flag, value
+from semsearch.cli.options import DeviceOption, Options, complete_index, flag, value
 from semsearch.cli.output import console
 from semsearch.cli.own_process import become
 from semsearch.errors import MissingExtra, UnknownName, UsageError

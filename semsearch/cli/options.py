@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
+from importlib import import_module
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,6 @@ from typing import Annotated, Any
 import typer
 
 from semsearch import settings
-from semsearch.cli.completion import complete_encoder, complete_index, complete_template
 
 
 @dataclass(slots=True)
@@ -30,6 +30,20 @@ class Options:
     def folder(self) -> Path:
         """The folder of indexes that this run uses."""
         return settings.home(self.home)
+
+
+def completer(name: str) -> Callable[[typer.Context, str], list[str]]:
+    """The function of that name in `completion`, which is imported when the shell asks."""
+
+    def offered(ctx: typer.Context, incomplete: str) -> list[str]:
+        found: list[str] = getattr(import_module("semsearch.cli.completion"), name)(ctx, incomplete)
+        return found
+
+    return offered
+
+
+complete_index, complete_encoder, complete_reranker = completer("index"), completer("encoder"), completer("reranker")
+complete_model, complete_template = completer("model"), completer("template")
 
 
 def value(metavar: str, text: str, *names: str, **details: Any) -> Any:

@@ -12,7 +12,6 @@ import typer
 
 import semsearch
 from semsearch import settings
-from semsearch.cli.completion import complete_reranker
 from semsearch.cli.lookup import open_index, parse_id, use_device
 from semsearch.cli.options import (
     PATHS,
@@ -22,6 +21,7 @@ from semsearch.cli.options import (
     NameOption,
     Options,
     TrustFlag,
+    complete_reranker,
     flag,
     option_groups,
     value,

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from semsearch import settings
-from semsearch.cli.completion import complete_encoder, complete_reranker
 from semsearch.cli.lookup import use_device
-from semsearch.cli.options import RERANKERS, DeviceOption, Options, value
+from semsearch.cli.options import RERANKERS, DeviceOption, Options, complete_encoder, complete_reranker, value
 from semsearch.cli.output import console
 from semsearch.cli.own_process import become
 from semsearch.errors import MissingExtra, UsageError

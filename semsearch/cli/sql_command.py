@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from semsearch.cli.completion import complete_index
 from semsearch.cli.lookup import open_index
-from semsearch.cli.options import WHICH_INDEX, JsonFlag, NameOption, flag, value
+from semsearch.cli.options import WHICH_INDEX, JsonFlag, NameOption, complete_index, flag, value
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.types import SqlRows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from semsearch import settings
 from semsearch.errors import NotFound, SemsearchError, UsageError
@@ -21,6 +22,11 @@ def catalogue() -> list[JsonObject]:
     Nothing is downloaded or loaded.
     """
     return [{"name": name, **_on_disk(entry), **entry} for name, entry in model_folders.catalogue().items()]
+
+
+def known(kind: Literal["encoder", "reranker"]) -> list[str]:
+    """The names of the catalogue, without a look at the disk."""
+    return list(model_folders.catalogue() if kind == "encoder" else model_folders.rerankers())
 
 
 def rerankers() -> list[JsonObject]:

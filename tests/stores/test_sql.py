@@ -11,7 +11,7 @@ import pytest
 
 from semsearch import Document, Index, NotFound, SemsearchError, UsageError
 from semsearch.stores.local import schema
-from semsearch.stores.local.views import VIEWS
+from semsearch.stores.local.schema import VIEWS
 
 LONG = "Boilers are under the stairs. " * 100
 NOTES = [

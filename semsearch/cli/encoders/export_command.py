@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from semsearch import export as exporting
-from semsearch.cli.completion import complete_model
 from semsearch.cli.lookup import open_index
-from semsearch.cli.options import ENCODERS, JsonFlag, LayerOption, Options, TemplateOption, TrustFlag, flag, value
+from semsearch.cli.options import (
+    ENCODERS,
+    JsonFlag,
+    LayerOption,
+    Options,
+    TemplateOption,
+    TrustFlag,
+    complete_model,
+    flag,
+    value,
+)
 from semsearch.cli.output import console
 from semsearch.errors import NotFound, UsageError
 from semsearch.models import local_models

@@ -9,9 +9,16 @@ import typer
 from semsearch import export as exporting
 from semsearch import settings
 from semsearch.cli.commands import Command
-from semsearch.cli.completion import complete_model
 from semsearch.cli.lookup import load_encoder, load_reranker
-from semsearch.cli.options import ENCODERS, EncoderOptions, JsonFlag, ModelOption, YesFlag, option_groups
+from semsearch.cli.options import (
+    ENCODERS,
+    EncoderOptions,
+    JsonFlag,
+    ModelOption,
+    YesFlag,
+    complete_model,
+    option_groups,
+)
 from semsearch.cli.output import console
 from semsearch.errors import NotFound
 from semsearch.models import hub, local_models, model_folders

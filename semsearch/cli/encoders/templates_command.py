@@ -9,9 +9,8 @@ from typing import Annotated, Literal
 import typer
 
 from semsearch.cli.commands import Command
-from semsearch.cli.completion import complete_template
 from semsearch.cli.encoders.template_search import search, shorten
-from semsearch.cli.options import JsonFlag, ModelOption, TrustFlag
+from semsearch.cli.options import JsonFlag, ModelOption, TrustFlag, complete_template
 from semsearch.cli.output import console
 from semsearch.errors import GateFailed, UnknownName
 from semsearch.models import methods

@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from semsearch.cli.commands import EVAL
-from semsearch.cli.completion import complete_index
 from semsearch.cli.evaluate.tasks import MODES, ModeOption, ReportOption, check_report, index_run, save
 from semsearch.cli.input_files import read_qrels, read_queries
 from semsearch.cli.lookup import choose_index, open_index, use_device
-from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, flag
+from semsearch.cli.options import DeviceOption, JsonFlag, NameOption, complete_index, flag
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.evaluation.report import Measurement

@@ -16,7 +16,6 @@ from click import Choice
 
 import semsearch
 from semsearch import settings
-from semsearch.cli.completion import complete_index
 from semsearch.cli.lookup import encoder_of, existing_index, existing_paths, index_of_files, trusted_encoder, use_device
 from semsearch.cli.options import (
     DeviceOption,
@@ -30,6 +29,7 @@ from semsearch.cli.options import (
     TemplateOption,
     TrustFlag,
     YesFlag,
+    complete_index,
     flag,
     value,
 )

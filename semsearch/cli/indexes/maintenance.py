@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 import semsearch
-from semsearch.cli.completion import complete_index
 from semsearch.cli.lookup import choose_index, existing_index, existing_paths, open_index, parse_id
 from semsearch.cli.options import (
     PATHS,
@@ -19,6 +18,7 @@ from semsearch.cli.options import (
     NameArgument,
     NameOption,
     YesFlag,
+    complete_index,
     flag,
     value,
 )

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from semsearch import settings
-from semsearch.cli.completion import complete_encoder
-from semsearch.cli.options import DeviceOption, JsonFlag, Options, TemplateOption, TrustFlag, option_groups
+from semsearch.cli.options import (
+    DeviceOption,
+    JsonFlag,
+    Options,
+    TemplateOption,
+    TrustFlag,
+    complete_encoder,
+    option_groups,
+)
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import training_progress
 from semsearch.cli.train.data_source import DataSource

@@ -8,9 +8,9 @@ from .integrity.salvage import salvage as salvage
 from .location import exists as exists
 from .location import identity as identity
 from .location import names as names
+from .queries.query import sql as sql
 from .reader import LocalReader as LocalReader
 from .reader import open_reader as open_reader
-from .sql_query import sql as sql
 from .sqlite import check_installation as check_installation
 from .writer import LocalWriter as LocalWriter
 from .writer import open_writer as open_writer

@@ -14,8 +14,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
-from semsearch.stores.local import schema, sqlite, temporary_views
+from semsearch.stores.local import schema, sqlite
 from semsearch.stores.local.location import DATABASE
+from semsearch.stores.local.queries import temporary_views
 from semsearch.types import SqlRows, SqlValue
 
 MOST_ROWS = 1_000_000

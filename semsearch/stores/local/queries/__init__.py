@@ -1,0 +1,1 @@
+"""SQL of a user over a store."""
