@@ -658,8 +658,9 @@ class Index:
         """
         return self._reader.facets()
 
-    def page_image(self, document: str, page: int, *, width: int = 1400) -> PageImage:
-        """Page `page` (from 1; past the end, the last) of the PDF that a document was read from, as PNG.
+    def page_image(self, document: str, page: int, *, width: int = 1400, text: str = "") -> PageImage:
+        """Page `page` (from 1; past the end, the last) of the PDF that a document was read from, as PNG; and where the
+        lines of `text` are on it, a passage for example.
 
         Only from the very file that was indexed. Raises NotFound where it is gone or another by now, UsageError where
         the document was read from no PDF, Unreadable where PDFium fails or takes longer than half a minute.
@@ -667,7 +668,7 @@ class Index:
         source = self._reader.source_of(document)
         if source is None or source.loader != "pdf":
             raise UsageError(f"{document!r} was not read from a PDF, so it has no page.", "Read its text instead.")
-        return page_image.page_image(source.root, source.path, source.sha256, page, width)
+        return page_image.page_image(source.root, source.path, source.sha256, page, width, text)
 
     def sql(
         self, statement: str, values: Sequence[object] | Mapping[str, object] = (), *, seconds: float = 60.0

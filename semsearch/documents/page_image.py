@@ -25,20 +25,25 @@ _FIX = "Update the index, or put the file back."
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """Page `page`, from 1, of `pages`; `png` is the image."""
+    """Page `page`, from 1, of `pages`; `png` is the image.
+
+    `boxes` are around the lines of the text that was asked for: (left, top, width, height) from 0 to 1, of the image.
+    """
 
     png: bytes
     page: int
     pages: int
+    boxes: tuple[tuple[float, float, float, float], ...] = ()
 
 
-def page_image(root: str, path: str, sha256: str, page: int, width: int) -> PageImage:
+def page_image(root: str, path: str, sha256: str, page: int, width: int, text: str = "") -> PageImage:
     """Page `page` of the PDF `path` below the folder `root`, with the recorded SHA-256. See `Index.page_image`."""
     if not MIN_WIDTH <= width <= MAX_WIDTH:
         raise UsageError(f"a page cannot be {width} pixels wide.", f"Choose {MIN_WIDTH} to {MAX_WIDTH}.")
     if find_spec("pypdfium2") is None:
         raise MissingExtra("the image of a PDF's page", "docs", "pypdfium2")
-    return _rendered(_content(root, path, sha256), path, page, width)
+    wanted = json.dumps({"page": page, "width": width, "text": text}).encode()
+    return _rendered(wanted + b"\n" + _content(root, path, sha256), path, page)
 
 
 def _content(root: str, path: str, sha256: str) -> bytes:
@@ -67,17 +72,18 @@ def _is_plain(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MAX_BYTES
 
 
-def _rendered(content: bytes, path: str, page: int, width: int) -> PageImage:
-    command = [sys.executable, "-P", "-m", "semsearch.documents.pdf_renderer", str(page), str(width)]
+def _rendered(wanted: bytes, path: str, page: int) -> PageImage:
+    command = [sys.executable, "-P", "-m", "semsearch.documents.pdf_renderer"]
     failed = Unreadable(f"page {page} of {path!r} cannot be rendered.", "Read its text instead.")
     import subprocess  # 15 ms, and every index imports this module
 
     try:
-        ran = subprocess.run(command, input=content, capture_output=True, timeout=TIMEOUT, check=False)
+        ran = subprocess.run(command, input=wanted, capture_output=True, timeout=TIMEOUT, check=False)
         head, _, image = ran.stdout.partition(b"\n")
         result = json.loads(head)
     except (subprocess.TimeoutExpired, OSError, ValueError) as error:
         raise failed from error
     if ran.returncode or "error" in result:
         raise failed
-    return PageImage(image, result["page"], result["pages"])
+    left_out = result["page"] != page  # past the end, the text is elsewhere
+    return PageImage(image, result["page"], result["pages"], () if left_out else tuple(map(tuple, result["boxes"])))

@@ -1,7 +1,8 @@
-"""The renderer of a PDF's page, a process of its own: `python -m semsearch.documents.pdf_renderer PAGE WIDTH < PDF`.
+"""The renderer of a PDF's page, a process of its own: `python -m semsearch.documents.pdf_renderer`.
 
 PDFium reads files that anybody may have written, and is not thread-safe; in a separate process it can crash, hang or
-exhaust its memory without harm to the caller. Writes one line of JSON, {"page", "pages"} or {"error"}, then the PNG.
+exhaust its memory without harm to the caller. Reads one line of JSON, {"page", "width", "text"}, then the PDF: others
+can read the arguments of a process. Writes one line of JSON, {"page", "pages", "boxes"} or {"error"}, then the PNG.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsearch.documents.pdf_boxes import Box, boxes
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -25,17 +28,18 @@ MAX_MEMORY = 2 << 30  # bytes
 
 def main() -> None:
     _limit()
-    page, width = int(sys.argv[1]), int(sys.argv[2])
+    wanted = json.loads(sys.stdin.buffer.readline())
     try:
-        page, pages, image = render(sys.stdin.buffer.read(), page, width)
+        page, pages, image, found = render(sys.stdin.buffer.read(), wanted["page"], wanted["width"], wanted["text"])
     except Exception as error:  # PDFium's helpers raise anything
         sys.stdout.buffer.write(json.dumps({"error": f"{type(error).__name__}: {error}"[:300]}).encode() + b"\n")
         return
-    sys.stdout.buffer.write(json.dumps({"page": page, "pages": pages}).encode() + b"\n" + image)
+    sys.stdout.buffer.write(json.dumps({"page": page, "pages": pages, "boxes": found}).encode() + b"\n" + image)
 
 
-def render(content: bytes, page: int, width: int) -> tuple[int, int, bytes]:
-    """(page number, number of pages, PNG) of page `page` of a PDF, from 1; past the end, of the last page.
+def render(content: bytes, page: int, width: int, text: str = "") -> tuple[int, int, bytes, list[Box]]:
+    """(page number, number of pages, PNG, boxes around the lines of `text`) of page `page` of a PDF, from 1; past the
+    end, of the last page.
 
     The image is `width` pixels wide, or narrower where it would have more than 8 million pixels.
     """
@@ -47,7 +51,7 @@ def render(content: bytes, page: int, width: int) -> tuple[int, int, bytes]:
     across, down = (max(1.0, float(side)) for side in sheet.get_size())
     scale = min(width / across, (MAX_PIXELS / (across * down)) ** 0.5)
     bitmap = sheet.render(scale=scale, may_draw_forms=False, rev_byteorder=True)
-    return number, len(pdf), png(np.asarray(bitmap.to_numpy()))
+    return number, len(pdf), png(np.asarray(bitmap.to_numpy())), boxes(sheet, text) if text else []
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:

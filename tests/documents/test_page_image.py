@@ -50,6 +50,30 @@ def test_each_page_has_the_requested_width_and_past_the_end_it_is_the_last(index
     assert first.png != second.png == past.png
 
 
+def test_the_lines_of_a_passage_are_boxes_on_the_image_of_its_page(tmp_path: Path) -> None:
+    lines = [
+        "Bread needs salt.",
+        "A diesel engine ig-",
+        "nites fuel by compression.",
+        "The last line of it goes on",
+    ]
+    filemaking.pdf(tmp_path / "two.pdf", [lines, ["upon the following one.", "Knots."]])
+    with Index.create(tmp_path / "notes", encoder="hashing") as notes:
+        notes.sync(tmp_path / "two.pdf")
+        text = "A diesel engine ignites fuel by compression."  # as the index has it, in one word
+        there = notes.page_image("two.pdf", 1, text=text).boxes
+        across = "The last line of it goes on\nupon the following one."
+        ends = [notes.page_image("two.pdf", page, text=across).boxes for page in (1, 2)]
+        assert notes.page_image("two.pdf", 1).boxes == notes.page_image("two.pdf", 1, text="zeppelin").boxes == ()
+        assert notes.page_image("two.pdf", 9, text="Knots.").boxes == ()
+    assert len(there) == 2
+    (left, top, width, height), (_, below, _, _) = there
+    assert left == pytest.approx(72 / 612, abs=0.01)  # where the file puts the line: 14 points a line from 720 of 792
+    assert top < 1 - (720 - 14) / 792 < top + height < below + height
+    assert 0.1 < width < 0.3
+    assert [len(boxes) for boxes in ends] == [1, 1]
+
+
 def test_a_file_that_is_missing_or_has_changed_is_not_used(index: Path, files: Path) -> None:
     filemaking.pdf(files / "two.pdf", [["Another file under the same name."]])
     with Index.open(index) as notes:

@@ -538,4 +538,4 @@ def test_a_document_has_structure_and_its_matches_in_place() -> None:
     assert blocks[1]["pieces"] == [["open", "A <b>diesel</b>\nengine.", "n/1"]]
     assert blocks[3]["pieces"] == [["around", "two"]]
     other = structure.blocks("Engines\nThey run.\n", (0, 18), [], frozenset({"Engines"}), "engines.html")
-    assert [(each["kind"], each["pieces"][0][1]) for each in other] == [("h2", "Engines"), ("p", "They run.")]
+    assert [(each["kind"], each["pieces"][0][1]) for each in other] == [("h2", "Engines"), ("lines", "They run.")]

@@ -78,16 +78,16 @@ def draw(names: Sequence[str]) -> None:
     passage = index.get(place[1])
     if passage["page"] and page_name(passage["document"]) == "page":
         wanted = _wanted(passage)
-        st.session_state[DRAWN] = opened(), wanted, _image(index, passage["document"], wanted)
+        st.session_state[DRAWN] = opened(), wanted, _image(index, passage, wanted)
 
 
 def _wanted(data: JsonObject) -> int:
     return int(st.session_state.get(PAGE) or data["page"])
 
 
-def _image(index: Index, document: str, page: int) -> JsonObject:
+def _image(index: Index, passage: JsonObject, page: int) -> JsonObject:
     try:
-        return _drawn(pool.state(index), document, page, index)
+        return _drawn(pool.state(index), passage["document"], page, passage["text"], index)
     except SemsearchError as error:
         return {"problem": visible(f"The page cannot be shown: {error}")}
 
@@ -146,7 +146,7 @@ def _neighbour(key: str, hit: Hit) -> JsonObject:
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def _drawn(state: State, document: str, page: int, _index: Index) -> JsonObject:
-    found = _index.page_image(document, page)
+def _drawn(state: State, document: str, page: int, text: str, _index: Index) -> JsonObject:
+    found = _index.page_image(document, page, text=text)
     written = base64.b64encode(found.png).decode("ascii")
-    return {"url": f"data:image/png;base64,{written}", "page": found.page, "pages": found.pages}
+    return {"url": f"data:image/png;base64,{written}", "page": found.page, "pages": found.pages, "boxes": found.boxes}

@@ -47,10 +47,10 @@ def blocks(
 
 
 def _lines(text: str, shown: Span, headings: frozenset[str]) -> Iterator[tuple[str, int, int]]:
-    """Kind, start and end of each line of any format: a heading, a line of a paragraph, or the border between two."""
+    """Kind, start and end of each line of any format: a heading, one whose break is kept, or the border between two."""
     for start, end in _spans(text, shown):
         line = text[start:end].strip()
-        yield ("h2" if line in headings else "p" if line else ""), start, end
+        yield ("h2" if line in headings else "lines" if line else ""), start, end
 
 
 def _markdown(text: str, shown: Span) -> Iterator[tuple[str, int, int]]:
@@ -87,7 +87,7 @@ def _together(lines: Iterator[tuple[str, int, int]]) -> Iterator[tuple[str, int,
     """Lines of one paragraph, of code or of a quotation as one block."""
     before: tuple[str, int, int] | None = None
     for kind, start, end in lines:
-        if before and kind == before[0] and kind in ("p", "code"):
+        if before and kind == before[0] and kind in ("p", "lines", "code"):
             before = kind, before[1], end
             continue
         if before and before[0]:

@@ -34,11 +34,11 @@ function chooser(hit, list, chosen) {
 function actionsOf(hit, list, card) {
   const send = (event, kind) => () => list.send(event, { kind, key: hit.key });
   const row = make("div", "actions",
-    button("Open", "", () => list.open(hit.key)),
+    button("Open", "open", () => list.open(hit.key)),
     menu("Copy", "", copiesOf(hit, list)),
     button("More like this", "", send("steer", "more"), "Moves the search towards this passage."),
     button("Less like this", "", send("steer", "less"), "Moves the search away from this passage."));
-  if (hit.more) row.append(button(`${hit.more} more in this document`, "", send("unfold", "more")));
+  if (hit.more) row.append(button(`${hit.more} more here`, "", send("unfold", "more"), "Other passages of this document"));
   if (hit.copies) row.append(button(`${hit.copies} near ${hit.copies > 1 ? "copies" : "copy"}`, "", send("unfold", "copies")));
   const why = button("Why", "", () => toggleWhy(hit, card, why), "How this hit was scored");
   why.setAttribute("aria-expanded", "false");

@@ -97,6 +97,8 @@ class HitList {
     this.reader.expect([...hits, ...(unfolded?.hits ?? [])].find((hit) => hit.key === key));
     this.root.classList.toggle("reading", !this.reader.pane.hidden);
     this.mark();
+    const { list, reader } = this; // below the hits in a narrow window
+    if (reader.pane.offsetTop > list.offsetTop + list.offsetHeight / 2) reader.pane.scrollIntoView({ block: "start" });
     this.send("open", { key });
   }
 

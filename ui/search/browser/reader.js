@@ -67,7 +67,16 @@ class Reader {
     if (image.problem) return make("p", "note", image.problem);
     const picture = make("img", "");
     picture.src = image.url;
+    picture.addEventListener("load", () => {
+      const sheet = picture.closest(".sheet");
+      sheet.scrollTop = picture.clientHeight * (image.boxes[0]?.[1] ?? 0) - 40;
+    });
     picture.alt = `page ${image.page} of ${image.pages}`;
+    const boxes = image.boxes.map(([left, top, width, height]) => {
+      const box = make("span", "box");
+      Object.assign(box.style, { left: `${100 * left}%`, top: `${100 * top}%`, width: `${100 * width}%`, height: `${100 * height}%` });
+      return box;
+    });
     const turn = (label, page) => {
       const made = button(label, "", () => this.list.send("turn", { page }));
       made.disabled = page < 1 || page > image.pages;
@@ -76,7 +85,7 @@ class Reader {
     const passage = image.page === this.shown.page ? "" : ` · the passage is on page ${this.shown.page}`;
     const row = make("figcaption", "", turn("Previous page", image.page - 1), `page ${image.page} of ${image.pages}${passage}`,
       turn("Next page", image.page + 1));
-    return make("figure", "", make("div", "sheet", picture), row);
+    return make("figure", "", make("div", "sheet", make("div", "paper", picture, ...boxes)), row);
   }
 
   near(near) {
@@ -109,7 +118,7 @@ class Reader {
 function blocksOf({ blocks, cut }) {
   const made = [];
   for (const { kind, pieces } of blocks) {
-    const tag = { quote: "blockquote", code: "pre", item: "div" }[kind] ?? (kind === "p" ? "p" : "div");
+    const tag = { p: "p", lines: "p", quote: "blockquote", code: "pre" }[kind] ?? "div";
     const block = piecesOf(tag, /^h\d$/.test(kind) ? `heading ${kind}` : kind, pieces);
     if (/^h\d$/.test(kind)) {
       block.setAttribute("role", "heading");
