@@ -37,6 +37,7 @@ STREAMED = (
     ".sqlite3",
     ".mbox",
     ".mbx",
+    ".warc",
 )
 _KINDS = {
     "image": "png jpg jpeg gif bmp tif tiff webp ico heic heif avif psd xcf raw cr2 nef",
@@ -223,6 +224,8 @@ def _checked(location: str, relative: str, status: os.stat_result, rules: Rules)
         return Skipped(relative, f"{special}, not a file")
     name = relative.rpartition("/")[2]
     suffix = name[name.rfind(".") :].lower() if "." in name[1:] else ""
+    if name.lower().endswith(".warc.gz"):  # the usual form of a web archive
+        suffix = ".warc"
     if suffix in BINARY and not _matches(rules.include, relative):
         return Skipped(relative, f"binary file ({BINARY[suffix]})")
     if status.st_size > rules.max_bytes and suffix not in rules.streamed:

@@ -205,6 +205,13 @@ def escaped(text: str) -> str:
     return "".join(char if char.isascii() else rf"\u{ord(char)}?" for char in text)
 
 
+def warc_record(content: bytes, url: str = "http://example.org/a", kind: str = "response") -> bytes:
+    """A record of a web archive."""
+    told = {"WARC-Type": kind, "WARC-Target-URI": url, "WARC-Date": "2024-05-01T10:00:00Z"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in told.items())
+    return f"WARC/1.0\r\n{head}Content-Length: {len(content)}\r\n\r\n".encode() + content + b"\r\n\r\n"
+
+
 def message(text: str, **headers: str) -> str:
     """A message of one part, in UTF-8."""
     given = {"From": "Anna Smith <anna@example.org>", "Date": "Wed, 1 May 2024 10:00:00 +0200", **headers}
@@ -260,6 +267,9 @@ def sample(kind: str, folder: Path) -> Path:
         pptx(path, [shape("Engines", "title") + shape(line), shape("More", "title")])
     elif kind == "xlsx":
         xlsx(path, {"Engines": row(1, "part", "text") + row(3, "engine", line)})
+    elif kind == "warc":
+        page = f"<h1>Engines</h1><p>{line}</p>".encode()
+        path.write_bytes(warc_record(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + page))
     elif kind == "epub":
         epub(path, {"one.xhtml": f"<h1>Engines</h1><p>{line}</p>", "two.xhtml": "<h2>More</h2>"})
     elif kind == "sqlite":

@@ -155,6 +155,8 @@ FILES: dict[str, Callable[[Path], None]] = {
     "bin.rtf": _text(lambda: "{\\rtf1 \\bin9999999999 words}"),
     "deep.py": _text(lambda: "(" * 200_000),
     "nest.js": _text(lambda: "class A { f() {" * 20_000),
+    "empty.warc": _text(lambda: "WARC/1.0\nContent-Length: 0\n\n" * 100_000),
+    "long.warc": _text(lambda: "WARC/1.0\nContent-Length: " + "9" * 4000 + "\n\n"),
     "deep.ipynb": _text(lambda: '{"cells": ' + "[" * 500_000),
     "values.ipynb": _text(lambda: '{"cells": [' + "[]," * 3_000_000 + "[]]}"),
     "cues.srt": _text(lambda: "00:00:01,000 --> 00:00:01,000\na\n\n" * 50_000),

@@ -1,0 +1,85 @@
+"""WARC: pages and PDFs as their loaders read them, whatever way they were sent; what is cut, too long or no WARC."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from helpers.filemaking import all_of, refusal, warc_record, written
+
+from semsearch import Index
+from semsearch.documents import walk
+from semsearch.types import Document, Skipped
+
+PAGE = "<title>Engines</title><h1>Engines</h1><p>A Größe.</p>".encode()
+CHUNKS = b"5\r\n" + PAGE[:5] + b"\r\n%x\r\n" % len(PAGE[5:]) + PAGE[5:] + b"\r\n0\r\n\r\n"
+
+
+def answer(body: bytes = PAGE, status: str = "200 OK", **headers: str) -> bytes:
+    given = {
+        "Content-Type": "text/html; charset=utf-8",
+        **{name.replace("_", "-"): each for name, each in headers.items()},
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+    return f"HTTP/1.1 {status}\r\n{lines}\r\n".encode() + body
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_each_page_is_a_document_under_its_address(packed: bool, tmp_path: Path) -> None:
+    records = [
+        warc_record(b"software: x", kind="warcinfo"),
+        warc_record(answer()),
+        warc_record(answer(b"", "404 Not Found"), "http://example.org/gone"),
+        warc_record(answer(b"\x89PNG", Content_Type="image/png"), "http://example.org/a.png"),
+        warc_record(answer(PAGE.replace(b"Engines", b"Boilers"))),
+    ]
+    data = b"".join(gzip.compress(each) for each in records) if packed else b"".join(records)
+    name = "crawl.warc.gz" if packed else "crawl.warc"
+    first, again = (item for item in all_of(written(tmp_path, name, data)) if isinstance(item, Document))
+    assert (first.id, first.title) == ("#http://example.org/a", "Engines")
+    assert first.text == "Engines\n\nA Größe."
+    assert first.metadata == {"url": "http://example.org/a", "date": "2024-05-01T10:00:00Z"}
+    assert (again.id, again.title) == ("#http://example.org/a#2", "Boilers")
+    assert [item.relative for item in walk.files(tmp_path, walk.Rules()) if isinstance(item, walk.FoundFile)] == [name]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        answer(gzip.compress(PAGE), Content_Encoding="gzip"),
+        answer(CHUNKS, Transfer_Encoding="chunked"),
+    ],
+    ids=["compressed", "in chunks"],
+)
+def test_a_page_is_read_in_whatever_way_it_was_sent(sent: bytes, tmp_path: Path) -> None:
+    (found,) = all_of(written(tmp_path, "a.warc", warc_record(sent)))
+    assert isinstance(found, Document) and found.text == "Engines\n\nA Größe."
+
+
+def test_a_broken_answer_costs_no_other_one(tmp_path: Path) -> None:
+    bad = [warc_record(b"no answer"), warc_record(answer(b"torn", Content_Encoding="gzip"), "http://example.org/b")]
+    data = b"".join([*bad, warc_record(answer(), "http://example.org/c")])
+    first, second, good = all_of(written(tmp_path, "a.warc", data))
+    assert isinstance(first, Skipped) and first.path == "a.warc#http://example.org/a"
+    assert isinstance(second, Skipped) and isinstance(good, Document)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"words", "does not begin with"),
+        (warc_record(answer())[:-30], "cut in the middle"),
+        (gzip.compress(warc_record(answer()))[:-20], "not a readable WARC"),
+        (b"WARC/1.0\r\n\r\n", "without its length"),
+    ],
+)
+def test_what_is_no_web_archive_says_why(data: bytes, reason: str, tmp_path: Path) -> None:
+    assert reason in refusal(written(tmp_path, "a.warc", data))
+
+
+def test_pages_of_an_archive_are_found(tmp_path: Path) -> None:
+    written(tmp_path, "crawl.warc.gz", gzip.compress(warc_record(answer())))
+    with Index.create(tmp_path / "index", encoder="hashing") as index:
+        assert index.sync([tmp_path / "crawl.warc.gz"]).added == 1
+        assert index.search("engines", k=1)[0].document == "crawl.warc.gz#http://example.org/a"
