@@ -94,6 +94,8 @@ SCENES = {
     "compare": Scene("compare", "cot-minilm"),
     "pairs": Scene("compare?kind=pairs", "Pairs", _upload_pairs),
     "documents": Scene("documents?n=sample", "Documents"),
+    "copies": Scene("groups?n=sample", "Groups"),
+    "clusters": Scene("groups?n=sample&kind=clusters&k=6&time=true", "Over time"),
     "map": Scene("map?n=sample", "the two axes"),
     "folders": Scene("map?n=sample&by=folder", "the two axes"),
     "evaluate": Scene("evaluate?n=sample", "Evaluate"),

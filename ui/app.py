@@ -14,6 +14,7 @@ from semsearch_ui import job_list
 from semsearch_ui.compare import page as compare
 from semsearch_ui.documents import page as documents
 from semsearch_ui.evaluate import page as evaluate
+from semsearch_ui.groups import page as groups
 from semsearch_ui.indexes import page as indexes
 from semsearch_ui.map import page as space_map
 from semsearch_ui.models import page as models_page
@@ -26,6 +27,7 @@ HERE = Path(__file__).parent
 RUN: dict[str, Callable[[], None]] = {
     "": search.page,
     "documents": documents.page,
+    "groups": groups.page,
     "map": space_map.page,
     "compare": compare.page,
     "evaluate": evaluate.page,

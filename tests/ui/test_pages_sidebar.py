@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from semsearch import Document, Index
 
 APP = Path(__file__).resolve().parents[2] / "ui" / "app.py"
-PAGES = ["Search", "Documents", "Map", "Compare", "Evaluate", "Templates", "Indexes", "Models"]
+PAGES = ["Search", "Documents", "Groups", "Map", "Compare", "Evaluate", "Templates", "Indexes", "Models"]
 
 
 @pytest.fixture
@@ -67,7 +67,9 @@ def test_every_link_leads_to_the_index_that_its_page_shows(notes: Path) -> None:
     assert set(links(app).values()) == {"n=notes"} and dict(app.query_params) == {"n": "notes"}
 
 
-@pytest.mark.parametrize("page", ["", "documents", "map", "compare", "evaluate", "templates", "indexes", "models"])
+@pytest.mark.parametrize(
+    "page", ["", "documents", "groups", "map", "compare", "evaluate", "templates", "indexes", "models"]
+)
 def test_a_parameter_that_a_page_does_not_use_is_named(page: str, notes: Path) -> None:
     app = shown(page, index="notes", pth="*.md", n="notes")
     assert "no use for the parameter pth of its address" in told(app)

@@ -31,6 +31,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
     "Find": {
         "": Entry("Search", "search"),
         "documents": Entry("Documents", "description"),
+        "groups": Entry("Groups", "category"),
         "map": Entry("Map", "scatter_plot"),
     },
     "Measure": {"compare": Entry("Compare", "compare_arrows"), "evaluate": Entry("Evaluate", "monitoring")},

@@ -1,0 +1,73 @@
+"""Groups: copies with what to keep, clusters with their documents, and both follow the index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.pages import again, at_home, opened, until
+
+pytest.importorskip("streamlit")
+pytest.importorskip("semsearch_ui")
+from streamlit.testing.v1 import AppTest
+
+from semsearch import Document, Index
+
+PAGE = """
+from semsearch_ui.groups import page as groups
+groups.page()
+"""
+TEXTS = {
+    "engine": "diesel engine fuel pump",
+    "engine again": "diesel engine fuel pump",
+    "motor": "fuel of a diesel engine",
+    "bread": "yeast dough and flour",
+    "loaf": "flour and dough with yeast",
+}
+
+
+@pytest.fixture
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    with at_home(tmp_path, tmp_path, monkeypatch), Index.create("notes", encoder="hashing") as index:
+        index.add([Document(name, text, {"made": f"202{at}"}) for at, (name, text) in enumerate(TEXTS.items())])
+        yield index
+
+
+def shown(**url: str) -> AppTest:
+    page = opened(PAGE, **url)
+    until(lambda: not any(each.icon == ":material/hourglass_top:" for each in again(page).info))
+    return page
+
+
+def test_copies_are_listed_with_what_to_keep_and_why(notes: Index) -> None:
+    page = shown()
+    (table,) = page.dataframe
+    assert table.value[["copy", "of", "how"]].to_numpy().tolist() == [["engine again", "engine", "exact"]]
+    assert table.value["why"].tolist() == ["its path is the shortest"]
+    assert any("dedup notes" in each.value.replace("\\", "") for each in page.caption)
+    notes.delete(["engine again"])
+    assert not shown().dataframe and not page.exception
+
+
+def test_clusters_have_names_sizes_and_examples(notes: Index) -> None:
+    page = shown(kind="clusters", k="2")
+    (table,) = page.dataframe
+    assert table.value["documents"].tolist() == [3, 2]
+    first, second = table.value["cluster"].tolist()
+    assert "diesel" in first and "yeast" in second
+    assert table.value["example"].tolist()[1] in (TEXTS["bread"], TEXTS["loaf"])
+
+
+def test_clusters_are_counted_over_time(notes: Index) -> None:
+    page = shown(kind="clusters", k="2", time="true", by="year", field="made")
+    assert not page.exception and page.get("vega_lite_chart")
+    page = shown(kind="clusters", k="2", time="true", field="unknown")
+    assert any("date" in each.value for each in page.info) and not page.exception
+
+
+def test_an_empty_index_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with at_home(tmp_path, tmp_path, monkeypatch):
+        Index.create("empty", encoder="hashing").close()
+        (note,) = shown(n="empty").info
+        assert "Documents" in note.value

@@ -1,0 +1,1 @@
+"""Groups: documents that repeat others, and what the documents are about."""

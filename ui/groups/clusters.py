@@ -1,0 +1,95 @@
+"""What the documents of an index are about: clusters with names and examples, and their documents over time."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from semsearch import NotFound, Timeline, Topics
+from semsearch.types import JsonObject, Period
+from semsearch.utils.quantities import count
+
+from ..shared import background, messages, pool, tables, widgets
+from ..shared.messages import plain
+from ..shared.widgets import URL
+
+MOST, LISTED, NAMED = 100, 50, 8  # clusters that can be asked for, documents at a time, clusters in the chart
+PERIODS: tuple[Period, ...] = ("auto", "day", "month", "year")
+COLUMNS = {
+    "cluster": tables.MEDIUM,
+    "documents": tables.COUNT,
+    "coherence": st.column_config.NumberColumn(format="%.2f", help="Mean cosine of two of its documents"),
+    "example": tables.WIDE,
+}
+
+
+def show(name: str, row: DeltaGenerator) -> None:
+    """The clusters of an index, the documents of a chosen one, and all of them over time."""
+    hint = "0: chosen by the mean silhouette of the documents"
+    k = int(row.number_input("Clusters", 0, MOST, 0, key="k", bind=URL, width=130, help=hint))
+    index = pool.index(name)
+    state = pool.state(index)
+
+    work = lambda: index.topics(k or None)  # noqa: E731
+    found = background.result(("topics", state, k), work, "Grouping documents …", queue="groups")
+    if found is None:
+        return
+    messages.caption(
+        f"{count(len(found), 'cluster')}; two documents of the whole index have a mean cosine of {found.coherence:.2f}."
+        " Tick a cluster to list its documents."
+    )
+    key = f"clusters {state} {k}"
+    rows = listed(found)
+    tables.select(rows, COLUMNS, key, lambda _: None)
+    tables.downloads(f"{name}-clusters", asdict(found), rows, place=widgets.row())
+    for at in st.session_state[key]["selection"]["rows"][:1]:
+        _documents(found, at)
+    _over_time(name, found)
+
+
+def listed(found: Topics) -> list[JsonObject]:
+    """A row for each cluster."""
+    return [
+        {
+            "cluster": topic.name,
+            "documents": len(topic.documents),
+            "coherence": round(topic.coherence, 2),
+            "example": topic.example,
+        }
+        for topic in found
+    ]
+
+
+def _documents(found: Topics, at: int) -> None:
+    topic = found[at]
+    st.subheader(plain(topic.name), anchor=False)
+    some = widgets.page_of(topic.documents, LISTED, f"page {at}", width=160)
+    tables.show([{"document": document} for document in some], {"document": tables.WIDE})
+
+
+def _over_time(name: str, found: Topics) -> None:
+    st.subheader("Over time", anchor=False)
+    if not st.toggle("Count the documents by their dates", key="time", bind=URL):
+        return
+    row = widgets.row()
+    by = row.selectbox("By", PERIODS, key="by", bind=URL, width=120) or "auto"
+    field = row.text_input("Metadata key of the date", key="field", bind=URL, placeholder="date, else of the file")
+    try:
+        times = pool.index(name).timeline(found, by=by, field=field.strip() or None)
+    except NotFound as error:
+        messages.info(messages.sentence(error))
+        return
+    if times.undated:
+        messages.caption(f"{count(times.undated, 'document')} without a date")
+    st.bar_chart(table(found, times), height=320)
+
+
+def table(found: Topics, times: Timeline) -> pd.DataFrame:
+    """Periods as rows, the largest clusters as columns, and all others together."""
+    columns = {topic.name: counts for topic, counts in zip(found[:NAMED], times.counts, strict=False)}
+    if len(found) > NAMED:
+        columns["all others"] = tuple(map(sum, zip(*times.counts[NAMED:], strict=True)))
+    return pd.DataFrame(columns, index=list(times.periods))
