@@ -10,13 +10,20 @@ import pytest
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
 SECTIONS = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
-LIBRARIES = {"LangChain": "langchain_core", "sentence-transformers": "sentence_transformers", "MTEB": "mteb"}
+LIBRARIES = {
+    "LangChain": "langchain_core",
+    "sentence-transformers": "sentence_transformers",
+    "MTEB": "mteb",
+    "LlamaIndex": "llama_index.core",
+    "Haystack": "haystack",
+}
 
 
 @pytest.mark.parametrize("section", LIBRARIES)
 def test_the_examples_run(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(LIBRARIES[section])
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
     monkeypatch.setenv("SEMSEARCH_HOME", str(tmp_path / "home"))
     code = re.findall(r"```python\n(.*?)```", SECTIONS[section], re.DOTALL)
     assert code
