@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from helpers.filemaking import PML, all_of, headings, one, pptx, refusal, row, shape, written, xlsx, zipped
 
 from semsearch import Index
+from semsearch.documents import loaders
+from semsearch.documents.loaders import Fields
+from semsearch.errors import Unreadable
 from semsearch.types import Document
 
 DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/"'
@@ -78,6 +82,11 @@ def test_a_hit_in_a_workbook_names_the_sheet_and_the_row(tmp_path: Path) -> None
 
 def test_a_workbook_that_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "not a readable spreadsheet" in refusal(written(tmp_path, "a.xlsx", b"PK\3\4 torn"))
+    xlsx(tmp_path / "empty.xlsx", {"One": "", "Two": ""})
+    assert refusal(tmp_path / "empty.xlsx") == "no value in any of its sheets"
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    with pytest.raises(Unreadable, match=r"needs python-calamine: .*docs"):
+        list(loaders.read("xlsx", tmp_path / "empty.xlsx", Fields()))
 
 
 def test_headings_of_word_and_powerpoint_alike_are_in_the_text(tmp_path: Path) -> None:

@@ -39,16 +39,21 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
         raise Unreadable(f"not a readable spreadsheet: {error}") from error
     kinds = {each.name: each.typ for each in workbook.sheets_metadata}
     sheets = [name for name in workbook.sheet_names if kinds[name] == calamine.SheetTypeEnum.WorkSheet]
+    empty = True
     with workbook:
         for name in sheets:
             place = f"#{storable(name)}" if len(sheets) > 1 else ""
             try:
                 text = _text(workbook.get_sheet_by_name(name).iter_rows())
             except calamine.CalamineError as error:
+                empty = False
                 yield Skipped(f"{path.name}{place}", f"not a readable sheet: {error}")
                 continue
             if text:
+                empty = False
                 yield Document(place, text, {"sheet": storable(name)}, storable(name) if place else None, lines=True)
+    if empty:  # a damaged one may look like this, too
+        raise Unreadable("no value in any of its sheets")
 
 
 def _calamine() -> ModuleType:
