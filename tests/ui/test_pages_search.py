@@ -539,3 +539,40 @@ def test_a_document_has_structure_and_its_matches_in_place() -> None:
     assert blocks[3]["pieces"] == [["around", "two"]]
     other = structure.blocks("Engines\nThey run.\n", (0, 18), [], frozenset({"Engines"}), "engines.html")
     assert [(each["kind"], each["pieces"][0][1]) for each in other] == [("h2", "Engines"), ("lines", "They run.")]
+
+
+def chips(page: AppTest) -> list[str]:
+    return [chip["label"] for chip in hits(page)["chips"]]
+
+
+def test_every_condition_is_a_chip_that_removes_it(notes: Path) -> None:
+    given = {"f.lang": "en", "f.year": "1990", "where": "year > 5", "path": "cars/*", "must": "engine", "more": "fuel"}
+    page = shown("engine", min="0.05", **given)
+    wanted = {"lang: en", "filter: year > 5", "path: cars/*", "must contain: engine", "more like: fuel"}
+    assert wanted <= set(chips(page))
+    for left in range(len(chips(page)) - 1, -1, -1):
+        tell(page, "drop", name=hits(page)["chips"][0]["name"])
+        assert len(chips(page)) == left
+    assert page.multiselect(key="f.lang").value == [] and page.text_input(key="where").value == ""
+    page = tell(shown("engine", **given), "drop", name="")
+    assert chips(page) == [] and len(titles(page)) == 4
+
+
+def test_facets_have_counts_and_a_click_chooses_a_value_or_a_range(notes: Path) -> None:
+    page = shown("engine")
+    assert hits(page)["facets"] is None and hits(page)["refinable"]
+    facets = {each["key"]: each for each in hits(tell(page, "refine"))["facets"]}
+    assert [(one["value"], one["count"]) for one in facets["f.lang"]["values"]] == [("en", 3), ("de", 1)]
+    bars = facets["f.year"]["bars"]
+    assert sum(each["count"] for each in bars) == 4 and all(each["on"] for each in bars)
+    tell(page, "facet", key="f.lang", value="de")
+    assert titles(page) == ["1. brot.txt"] and chips(page) == ["lang: de"]
+    tell(page, "facet", key="f.lang", value="de")
+    first = next(at for at, each in enumerate(bars) if each["label"].startswith("2000") or "2000" in each["label"])
+    tell(page, "range", key="f.year", first=first, last=len(bars) - 1)
+    assert len(titles(page)) == 3 and len(chips(page)) == 1
+    assert page.slider(key="f.year").value[1] == 2020
+    for odd in ({"first": -1, "last": 2}, {"first": "x", "last": 2}, {"key": "f.lang", "first": 0, "last": 0}):
+        tell(page, "range", **{"key": "f.year", **odd})
+    tell(page, "facet", key="f.lang", value="no such language")
+    assert len(chips(page)) == 1

@@ -33,7 +33,7 @@ def controls(names: Sequence[str], written: str | None) -> str | None:
     """The condition written in the box and the choices below it, as one filter."""
     conditions = [written]
     with messages.errors():
-        found = _merged_facets(names)
+        found = of(names)
         named, texts = ([each for each in found if (each.kind == "text") is text] for text in (False, True))
         if found:
             st.caption("Document metadata")
@@ -46,18 +46,28 @@ def controls(names: Sequence[str], written: str | None) -> str | None:
 
 def clear(names: Sequence[str]) -> None:
     """Reset all of them: the body of a click."""
-    for each in _merged_facets(names):
-        if _key(each) in st.session_state:
-            has_bounds = each.kind in ("number", "date")
-            st.session_state[_key(each)] = _bounds(each) if has_bounds else EMPTY.get(each.kind, [])
+    for each in of(names):
+        if key(each) in st.session_state:
+            st.session_state[key(each)] = nothing_chosen(each)
 
 
-def _key(facet: Facet) -> str:
+def nothing_chosen(facet: Facet) -> Choice:
+    """The value of its widget with which every document passes."""
+    return bounds(facet) if facet.kind in ("number", "date") else EMPTY.get(facet.kind, [])
+
+
+def label(facet: Facet) -> str:
+    """Its name for a person."""
+    return BUILTIN.get(facet.key, (facet.key, ""))[0] if facet.builtin else facet.key
+
+
+def key(facet: Facet) -> str:
     """The key of its widget, also in the URL."""
     return f"{'b' if facet.builtin else 'f'}.{facet.key}"
 
 
-def _bounds(facet: Facet) -> tuple[Any, Any]:
+def bounds(facet: Facet) -> tuple[Any, Any]:
+    """The least and the greatest value, of the type that its widget has."""
     if facet.kind == "date":
         return date.fromisoformat(facet.low), date.fromisoformat(facet.high)
     number = int if facet.whole else float
@@ -66,14 +76,14 @@ def _bounds(facet: Facet) -> tuple[Any, Any]:
 
 def _chosen(facet: Facet) -> Choice:
     """The widget of a facet, and the choice there."""
-    label, hint = BUILTIN.get(facet.key, (facet.key, "")) if facet.builtin else (facet.key, "")
-    common: dict[str, Any] = {"label": plain(label), "key": _key(facet), "bind": URL, "help": hint or None}
+    hint = BUILTIN.get(facet.key, ("", ""))[1] if facet.builtin else ""
+    common: dict[str, Any] = {"label": plain(label(facet)), "key": key(facet), "bind": URL, "help": hint or None}
     match facet.kind:
         case "number":
-            low, high = _bounds(facet)
+            low, high = bounds(facet)
             return st.slider(min_value=low, max_value=high, value=(low, high), **common)
         case "date":
-            low, high = _bounds(facet)
+            low, high = bounds(facet)
             return st.date_input(min_value=low, max_value=high, value=(low, high), format="YYYY-MM-DD", **common)
         case "flag":
             return st.segmented_control(options=("yes", "no"), **common)
@@ -99,7 +109,8 @@ def _facets(index: Index) -> list[Facet]:
     return facets
 
 
-def _merged_facets(names: Sequence[str]) -> list[Facet]:
+def of(names: Sequence[str]) -> list[Facet]:
+    """The facets of these indexes together."""
     return merged([_facets(pool.index(name)) for name in names])
 
 
@@ -131,16 +142,16 @@ def condition(facet: Facet, chosen: Choice) -> str:
     >>> condition(Facet("lang", "words", 2), ["en", "it's"])
     '"lang" in (\\'en\\', \\'it\\'\\'s\\')'
     """
-    name = facet.key if facet.builtin else '"{}"'.format(facet.key.replace('"', '""'))
+    name = _field(facet)
     if not chosen:
         return ""
     match facet.kind:
         case "number":
-            return "" if tuple(chosen) == (facet.low, facet.high) else f"{name} between {chosen[0]} and {chosen[1]}"
+            return "" if tuple(chosen) == (facet.low, facet.high) else between(facet, *chosen)
         case "date":
             days = [day.isoformat() for day in chosen]
             incomplete = len(days) < 2  # while a person still chooses there is only the first day
-            return "" if incomplete or days == [facet.low, facet.high] else f"{name} between {days[0]} and {days[1]}"
+            return "" if incomplete or days == [facet.low, facet.high] else between(facet, *chosen)
         case "flag":
             return f"{name} = {'true' if chosen == 'yes' else 'false'}"
         case "list":
@@ -150,6 +161,15 @@ def condition(facet: Facet, chosen: Choice) -> str:
             return f"{name} contains {quoted(chosen.strip())}" if chosen.strip() else ""
         case _:
             return f"{name} in ({', '.join(map(quoted, chosen))})"
+
+
+def between(facet: Facet, low: Any, high: Any) -> str:
+    """The filter that a number, or a day, from `low` to `high` matches."""
+    return f"{_field(facet)} between {low} and {high}"  # a date is written as an ISO day
+
+
+def _field(facet: Facet) -> str:
+    return facet.key if facet.builtin else '"{}"'.format(facet.key.replace('"', '""'))
 
 
 def quoted(text: str) -> str:

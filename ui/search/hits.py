@@ -13,7 +13,7 @@ from semsearch import Query, SemsearchError
 from semsearch.types import JsonObject
 
 from ..shared import messages
-from . import card, export, hit_list, reader, results, snippets
+from . import card, export, hit_list, reader, refine, results, snippets
 from .hit_list import text, texts
 from .results import Answer, Found
 
@@ -62,6 +62,8 @@ def show(shown: Shown, foot: str) -> bool:
         data["unfolded"] = _unfolded(shown)
     with messages.errors():
         data["reader"] = _reader(shown)
+    with messages.errors():
+        data |= refine.data(shown.names)
     hit_list.show(data | {"done": best, "kinds": list(export.KINDS)}, partial(_act, shown))
     return not best or bool(data["reader"] and data["reader"]["image"] == reader.COMING)
 
@@ -96,10 +98,22 @@ def _act(shown: Shown, event: JsonObject) -> None:
         "turn": lambda: reader.turn_to(event.get("page")),
         "steer": lambda: _steer(shown, text(event, "kind"), text(event, "key")),
         "unfold": lambda: _unfold((text(event, "kind"), text(event, "key"))),
+        "refine": refine.toggle,
+        "drop": lambda: _refined(refine.drop, text(event, "name"), shown.names),
+        "facet": lambda: _refined(refine.choose, text(event, "key"), text(event, "value"), shown.names),
+        "range": lambda: _refined(
+            refine.narrow, text(event, "key"), event.get("first"), event.get("last"), shown.names
+        ),
         "export": lambda: _write(shown, text(event, "kind"), texts(event, "keys")),
     }
     with messages.refusing():
         acts.get(event["event"], lambda: None)()
+
+
+def _refined(act: Callable[..., None], *given: object) -> None:
+    """Change a condition. Its widget stands beside the hits, so the whole page follows."""
+    act(*given)
+    st.session_state[REDRAW] = True
 
 
 def _steer(shown: Shown, kind: str, key: str) -> None:

@@ -11,7 +11,8 @@ class HitList {
     this.said = make("span", "said");
     this.said.setAttribute("role", "status");
     this.reader = new Reader(this);
-    this.root.append(make("div", "columns", make("div", "", this.list, this.foot), this.reader.pane));
+    this.refine = new Refine(this);
+    this.root.append(this.refine.row, this.refine.panel, make("div", "columns", make("div", "", this.list, this.foot), this.reader.pane));
     this.chosen = new Set();
     this.unfolded = false;
     parent.append(this.root);
@@ -28,6 +29,7 @@ class HitList {
     if (keys !== this.keys) this.begin(keys);
     const drawn = JSON.stringify([data.hits, data.unfolded, data.above]);
     if (drawn !== this.drawn) this.draw(drawn);
+    this.refine.show(data);
     this.drawFoot();
     this.reader.show(data.reader);
     this.root.classList.toggle("reading", !this.reader.pane.hidden);

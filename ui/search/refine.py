@@ -1,0 +1,138 @@
+"""What narrows a search: its conditions as chips to remove, and the facets of the indexes to choose from.
+
+The widgets in the sidebar hold the choices, and the URL what they hold; a click here changes what stands there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import streamlit as st
+
+from semsearch.types import Facet, JsonObject
+from semsearch.utils.untrusted import visible
+
+from ..shared.messages import one_line
+from . import filters, histogram
+
+SHOWN = "refining"
+MOST_VALUES, LONGEST = 12, 60  # of a facet; letters of a label
+TEXTS = {"where": "filter", "path": "path"}
+LISTS = {"more": "more like", "less": "less like"}
+ONE = "\x1f"  # between the key of a widget and one of its values, in the name of a chip
+
+
+def data(names: Sequence[str]) -> JsonObject:
+    """Chips, and the facets where they are shown."""
+    found = filters.of(names)
+    facets = [_facet(each, names) for each in found if each.kind != "text"] if st.session_state.get(SHOWN) else None
+    chips = [{"name": name, "label": visible(one_line(label, LONGEST))} for name, label in _chips(found)]
+    return {"chips": chips, "facets": facets, "refinable": any(each.kind != "text" for each in found)}
+
+
+def toggle() -> None:
+    """Show the facets, or hide them."""
+    st.session_state[SHOWN] = not st.session_state.get(SHOWN)
+
+
+def drop(name: str, names: Sequence[str]) -> None:
+    """Remove a condition by the name of its chip; all of them with ""."""
+    known = [chip for chip, _ in _chips(filters.of(names))]
+    for each in known if not name else [name] if name in known else []:
+        key, one, value = each.partition(ONE)
+        st.session_state[key] = _without(key, value) if one else _nothing(key, names)
+
+
+def choose(key: str, value: str, names: Sequence[str]) -> None:
+    """Choose a value of a facet, or no longer."""
+    facet = _known(key, names)
+    if facet is None or value not in _values(facet):
+        return
+    before = _chosen(facet)
+    if facet.kind == "flag":
+        st.session_state[key] = None if before == value else value
+    else:
+        st.session_state[key] = [one for one in before if one != value] + [value] * (value not in before)
+
+
+def narrow(key: str, first: object, last: object, names: Sequence[str]) -> None:
+    """Narrow a number or a date to the range from one bar of its histogram to another."""
+    facet = _known(key, names)
+    if facet is None or facet.kind not in ("number", "date"):
+        return
+    parts = histogram.parts(facet)
+    if isinstance(first, int) and isinstance(last, int) and 0 <= first <= last < len(parts):
+        st.session_state[key] = (parts[first][0], parts[last][1])
+
+
+def _facet(facet: Facet, names: Sequence[str]) -> JsonObject:
+    head: JsonObject = {"key": filters.key(facet), "label": visible(one_line(filters.label(facet), LONGEST))}
+    chosen = _chosen(facet)
+    if facet.kind in ("number", "date"):
+        complete = chosen if len(chosen) == 2 else filters.bounds(facet)
+        return head | {"bars": histogram.bars(facet, names, complete)}
+    counts = dict(facet.values)
+    listed = list(dict.fromkeys([*_values(facet)[:MOST_VALUES], *(chosen or ())])) if facet.kind != "flag" else []
+    listed = listed or _values(facet)[:MOST_VALUES]
+    values = [
+        {"value": one, "label": visible(one_line(one, LONGEST)), "count": counts.get(one), "on": one in (chosen or ())}
+        for one in listed
+    ]
+    return head | {"values": values, "more": max(0, len(facet.values) - MOST_VALUES)}
+
+
+def _values(facet: Facet) -> list[str]:
+    return ["yes", "no"] if facet.kind == "flag" else [value for value, _ in facet.values]
+
+
+def _known(key: str, names: Sequence[str]) -> Facet | None:
+    return next((each for each in filters.of(names) if filters.key(each) == key), None)
+
+
+def _chosen(facet: Facet) -> Any:
+    return st.session_state.get(filters.key(facet), filters.nothing_chosen(facet))
+
+
+def _chips(facets: Sequence[Facet]) -> Iterator[tuple[str, str]]:
+    """Name and label of every condition of the search."""
+    state = st.session_state
+    for key, what in TEXTS.items():
+        if value := str(state.get(key) or "").strip():
+            yield key, f"{what}: {value}"
+    for word in str(state.get("must") or "").split():
+        yield f"must{ONE}{word}", f"must contain: {word}"
+    if state.get("min"):
+        yield "min", f"strength from {state['min']:.2f}"
+    for key, what in LISTS.items():
+        for value in state.get(key) or ():
+            yield f"{key}{ONE}{value}", f"{what}: {value}"
+    for facet in facets:
+        yield from _of_facet(facet)
+
+
+def _of_facet(facet: Facet) -> Iterator[tuple[str, str]]:
+    key, chosen = filters.key(facet), _chosen(facet)
+    if not filters.condition(facet, chosen):
+        return
+    name = filters.label(facet)
+    if facet.kind in ("number", "date"):
+        yield key, f"{name}: {chosen[0]} – {chosen[1]}"
+    elif facet.kind in ("flag", "text"):
+        yield key, f"{name}: {chosen}"
+    else:
+        for value in chosen:
+            yield f"{key}{ONE}{value}", f"{name}: {value}"
+
+
+def _without(key: str, value: str) -> Any:
+    before = st.session_state.get(key)
+    if key == "must":
+        return " ".join(word for word in str(before or "").split() if word != value)
+    return [one for one in before or () if one != value]
+
+
+def _nothing(key: str, names: Sequence[str]) -> Any:
+    others: dict[str, Callable[[], Any]] = {"where": str, "path": str, "min": float}
+    facet = _known(key, names)
+    return others[key]() if key in others else filters.nothing_chosen(facet) if facet else None
