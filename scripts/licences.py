@@ -119,7 +119,7 @@ def packages() -> dict[str, tuple[str, str]]:
 
 def assets() -> dict[str, list[str] | None]:
     """Every file of the packages that is no program, with its licence and origin; None where it is not covered."""
-    folders = {"semsearch": "semsearch", "semsearch_ui": "ui"}
+    folders = {"semsearch": "semsearch", **PROJECT["tool"]["setuptools"]["package-dir"]}
     files = {
         path.relative_to(CHECKOUT).as_posix()
         for package, patterns in PROJECT["tool"]["setuptools"]["package-data"].items()
