@@ -35,7 +35,7 @@ from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.evaluation.distinctive_words import group_names
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
-from semsearch.search import audit, sampling, sql_functions
+from semsearch.search import arrow_batches, audit, sampling, sql_functions
 from semsearch.search.current_space import CurrentSpace
 from semsearch.search.groups import copies, document_vectors, labeller, mining, timeline
 from semsearch.search.groups import topics as topic_clusters
@@ -85,6 +85,7 @@ from semsearch.vector_index import backends
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    import pyarrow
     from numpy.typing import ArrayLike
 
     from semsearch.documents.page_image import PageImage
@@ -688,6 +689,17 @@ class Index:
     def texts(self) -> Iterator[str]:
         """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""
         return self._reader.texts()
+
+    def to_arrow(self, *, size: int = 1000) -> pyarrow.RecordBatchReader:
+        """All passages with their vectors as a stream of Arrow record batches of at most `size`, by id.
+
+        Columns: id, document, start, end, line, page, heading, title, text, metadata (JSON), and vector, a list of d
+        float32. A batch is read when it is asked for, so that memory does not grow with the index. The stream has
+        `__arrow_c_stream__`, which pandas, polars, DuckDB and Parquet writers read. Raises UsageError, and MissingExtra
+        without the extra `arrow`.
+        """
+        whole_number("size", size)
+        return arrow_batches.batches(self._reader, self._space, size)
 
     def sample_vectors(self, most: int = 20_000, *, letters: int = 400) -> VectorSample:
         """At most `most` passages with their vectors and the first `letters` of their texts, always the same ones.

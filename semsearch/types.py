@@ -6,6 +6,7 @@ Letters used in every docstring: `n` texts, `q` queries, `t` tokens, `h` hidden 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import (
@@ -27,6 +28,8 @@ if TYPE_CHECKING:  # numpy costs 0.1 s to import and is needed here for annotati
     from pathlib import Path
 
     import numpy as np
+    import pandas
+    import pyarrow
     from numpy.typing import NDArray
 
     Vectors: TypeAlias = NDArray[np.float32]  # (n, d), C-contiguous, rows of length 1: a dot product is a cosine
@@ -354,6 +357,27 @@ class SqlRows(Sequence[tuple[SqlValue, ...]]):
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
+_HIT_COLUMNS: dict[str, type] = {
+    "rank": int,
+    "id": int,
+    "score": float,
+    "strength": float,
+    "rerank": float,
+    "match": str,
+    "document": str,
+    "path": str,
+    "start": int,
+    "end": int,
+    "line": int,
+    "page": int,
+    "heading": str,
+    "text": str,
+    "cosine": float,
+    "bm25": float,
+    "more_in_document": int,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Results(Sequence[Hit]):
     """The hits of one query, in order, with times, warnings and the plan of the search.
@@ -380,6 +404,28 @@ class Results(Sequence[Hit]):
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each hit, with the columns of `to_arrow`; `metadata` are mappings. Needs pandas."""
+        import pandas as pd  # only where it is used: an extra
+
+        return pd.DataFrame({**self._columns(), "metadata": [dict(hit.metadata) for hit in self.hits]})
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A row for each hit: its fields, the scores `cosine` and `bm25`, and `metadata` as JSON. Needs pyarrow."""
+        import pyarrow as pa  # only where it is used: an extra
+
+        kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+        columns = {name: pa.array(cells, kinds[_HIT_COLUMNS[name]]) for name, cells in self._columns().items()}
+        metadata = [json.dumps(dict(hit.metadata), ensure_ascii=False) for hit in self.hits]
+        return pa.table({**columns, "metadata": pa.array(metadata, pa.string())})
+
+    def _columns(self) -> dict[str, list[object]]:
+        """The columns of a table of hits, by name."""
+        return {
+            name: [hit.scores.get(name) if name in ("cosine", "bm25") else getattr(hit, name) for hit in self.hits]
+            for name in _HIT_COLUMNS
+        }
 
 
 @dataclass(slots=True)
