@@ -38,6 +38,7 @@ RUN: dict[str, Callable[[], None]] = {
 OF_INDEXES = ("", "documents", "map", "evaluate")  # the pages that show nothing without an index
 st.set_page_config("semsearch", page_icon=HERE / "icon.png", layout="wide")
 st.html(HERE / "style.css")
+st.logo(HERE / "logo.svg", size="large", icon_image=HERE / "icon.png")
 pages = {
     path: st.Page(RUN[path], title=entry.title, icon=f":material/{entry.icon}:", url_path=path, default=not path)
     for path, entry in navigation.PAGES.items()
@@ -50,7 +51,6 @@ if chosen.url_path == "indexes" and "part" in st.query_params:  # a link from be
     st.switch_page(pages["models"], query_params=st.query_params.to_dict())
 index_picker.settle(chosen.url_path)
 with st.sidebar:
-    st.markdown("**semsearch**")
     index_picker.reserve()
     for group, entries in navigation.GROUPS.items():
         st.caption(group)

@@ -95,6 +95,7 @@ class Loop:
         sizes = [size for size in (saved.grad_cache_size, self.schedule.grad_cache_size) if size]
         self.state = replace(saved, grad_cache_size=min(sizes, default=0))
         runs.truncate_metrics(self.home, saved.step)
+        runs.write_step(self.home, saved.step)
 
     def run(self) -> RunState:
         """Train to the last step. A signal stops the run after the current step."""
@@ -110,6 +111,8 @@ class Loop:
                 if due or stop or time.monotonic() - saved >= self.save_seconds:
                     state.save(self.home, self.state, self.average, self.parameters, self.optimiser)
                     saved = time.monotonic()
+            if self.state.step == self.schedule.steps:
+                stop.clear()  # there is nothing left to stop
             if stop:
                 LOG.warning(
                     "stopped at step %d of %d; the same command continues the run.",
@@ -214,6 +217,7 @@ class Loop:
         due = step % LOG_EVERY == 0 or self._is_due(step)
         if due:
             runs.append_metrics(self.home, {"step": step, "loss": mean, "rate": used, "seconds": round(seconds, 3)})
+        runs.write_step(self.home, step)
         self.state = replace(at, step=step, losses=() if due else losses, seconds=seconds)
         if self.report is not None:
             left = seconds / step * (self.schedule.steps - step)

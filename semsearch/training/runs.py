@@ -1,7 +1,7 @@
 """Training runs on disk, readable while they grow and without PyTorch.
 
 run/settings.json    the configuration          run/writer.pid    the process that is training
-run/result.json      the result, once done
+run/result.json      the result, once done     run/step          the number of the last step
 run/metrics.jsonl    a line for every few steps and for every validation:
     {"step": 10, "loss": 2.31, "rate": 1e-05, "seconds": 12.3}
     {"step": 125, "dev": 77.02, "measure": "Spearman on STS-B dev"}
@@ -23,7 +23,7 @@ from semsearch.types import JsonObject
 from semsearch.utils import atomic_write, writer_lock
 
 RUN = "run"
-SETTINGS, METRICS, RESULT = "settings.json", "metrics.jsonl", "result.json"
+SETTINGS, METRICS, RESULT, STEP = "settings.json", "metrics.jsonl", "result.json", "step"
 START_ANEW = (  # in Python, and at the command line
     "Name another folder, or use force=True to start anew.",
     "Name another folder with -o, or use --force to start anew.",
@@ -45,11 +45,12 @@ class TrainingRun:
     metrics: Sequence[Mapping[str, Any]]
     result: Mapping[str, Any] | None = None
     pid: int | None = None
+    last_step: int = 0  # 0 for a run of an earlier version, which wrote it to the metrics only
 
     @property
     def step(self) -> int:
-        """The last step in the metrics."""
-        return max((int(line.get("step", 0)) for line in self.metrics), default=0)
+        """The number of the last step."""
+        return max(self.last_step, *(int(line.get("step", 0)) for line in self.metrics), 0)
 
 
 def training_run(folder: str | Path) -> TrainingRun:
@@ -66,7 +67,7 @@ def training_run(folder: str | Path) -> TrainingRun:
     pid = writer_lock.holder(home)  # before the result, which is written while the lock is held
     result = read_json(home / RESULT)
     state: State = "running" if pid else "done" if result else "stopped"
-    return TrainingRun(path, state, settings, read_metrics(home), result, pid)
+    return TrainingRun(path, state, settings, read_metrics(home), result, pid, _read_step(home))
 
 
 def training_runs(home: str | Path) -> list[TrainingRun]:
@@ -109,6 +110,18 @@ def read_metrics(home: Path) -> list[JsonObject]:
         with suppress(ValueError):
             found.append(json.loads(line))
     return [line for line in found if isinstance(line, dict)]
+
+
+def write_step(home: Path, step: int) -> None:
+    """Record the number of the last step, for those who watch the run; nothing is resumed from it."""
+    (home / STEP).write_text(str(step), encoding="ascii")
+
+
+def _read_step(home: Path) -> int:
+    """The number of the last step; 0 where there is none, or it is just being written."""
+    with suppress(OSError, ValueError):
+        return int((home / STEP).read_text(encoding="ascii"))
+    return 0
 
 
 def append_metrics(home: Path, line: Mapping[str, object]) -> None:

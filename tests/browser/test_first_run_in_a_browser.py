@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
+from accessibility import violations
 from chromium import SAMPLE, buttons, entered, needs_chromium, text, until
 from helpers.served import running
 from selenium.webdriver.common.by import By
@@ -31,6 +32,8 @@ def test_two_clicks_and_one_path_lead_to_the_first_hit(browser: Any, tmp_path: P
     (tmp_path / "home").mkdir()
     with running(tmp_path / "home") as server:
         address = entered(browser, server)
+        until(lambda: "Try the sample" in text(browser))
+        assert violations(browser) == []
         box = until(lambda: found(browser, "[aria-label='Folder'] input, input[aria-label='Folder']"))[0]
         box.send_keys(str(SAMPLE / "chemistry"), Keys.ENTER)
         until(lambda: "on this machine" in text(browser) and " files (" in text(browser))
@@ -38,6 +41,8 @@ def test_two_clicks_and_one_path_lead_to_the_first_hit(browser: Any, tmp_path: P
         until(lambda: found(browser, "[class*='st-key-example'] button"))[0].click()
         until(lambda: "strength" in text(browser) and "1. " in text(browser))
         assert browser.current_url.startswith(f"{address}/?n=chemistry&q=")
+        until(lambda: "1 ended" in text(browser))
+        assert violations(browser) == []  # with the outcome of the job and its history
         for page in ("documents", "models"):  # opened directly
             browser.get(f"{address}/{page}?n=chemistry")
             until(lambda page=page: found(browser, "h1") and found(browser, "h1")[0].text.lower() == page)

@@ -469,11 +469,24 @@ def test_a_run_that_was_stopped_is_never_taken_for_done(
     finally:
         signal.signal(signal.SIGTERM, before)
     assert "stopped at step 2 of 4" in caplog.text
+    assert runs.training_run(tmp_path / "run").step == 2  # though the metrics have a line every ten steps
     steps: list[int] = []
     result = trainer.train(
         settings(bert, eval_every=9), examples(), tmp_path / "run", report=lambda step: steps.append(step.step)
     )
     assert steps == [3, 4] and result.steps == 4
+
+
+def test_a_signal_at_the_last_step_finds_nothing_to_stop(bert: str, tmp_path: Path) -> None:
+    import signal
+
+    def report(step: Any) -> None:
+        if step.step == 4:
+            signal.raise_signal(signal.SIGINT)
+
+    trainer.train(settings(bert, eval_every=9), examples(), tmp_path / "run", report=report)
+    found = runs.training_run(tmp_path / "run")
+    assert (found.state, found.step) == ("done", 4)
 
 
 def test_the_picture_shows_loss_and_score(

@@ -86,6 +86,12 @@ def test_the_table_shows_every_document_with_what_is_known_of_it(notes: Path) ->
     assert "3 documents" in page.caption[0].value
 
 
+def test_a_record_without_a_title_is_called_by_its_file_and_its_id(notes: Path, home: Path) -> None:
+    (home / "formula.csv").write_text("id,text\n1,One text.\n", encoding="utf-8")
+    follow(home / "formula.csv")
+    assert [row["title"] for row in table(shown()) if row["id"] == "1"] == ["formula.csv · 1"]
+
+
 def test_paths_and_titles_filter_the_table_and_stand_in_the_url(notes: Path) -> None:
     assert ids(shown(glob="cars/*")) == ["cars/diesel.txt", "cars/petrol.txt"]
     page = shown(n="notes", title="ENGINE petrol")

@@ -127,7 +127,9 @@ def passage_of(document: str, name: str = "notes") -> int:
 def test_without_an_index_or_passages_the_page_says_what_to_do(home: Path) -> None:
     assert "no index yet" in shown().info[0].value
     made([])
-    assert "Add documents" in shown().info[0].value
+    page = shown()
+    assert "no passage yet" in page.info[0].value
+    assert [each.proto.label for each in page.get("page_link")] == ["Add documents"]
     made(DOCUMENTS[:2], "two")
     assert "three passages" in shown(n="two").info[0].value
 

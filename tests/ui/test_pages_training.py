@@ -235,6 +235,8 @@ def test_a_run_is_shown_with_its_loss_its_score_and_what_it_was_told(home: Path)
     assert "simcse on bert, 40 examples" in said(page)
     lock.release()
     assert "stopped · step 20 of 100" in said(shown("Train"))
+    (folder / "run" / "step").write_text("23")
+    assert "stopped · step 23 of 100" in said(shown("Train"))
 
 
 def test_a_chart_of_a_long_run_is_thinned_and_ends_where_the_run_is() -> None:

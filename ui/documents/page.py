@@ -11,7 +11,7 @@ from semsearch import Index
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import index_picker, jobs, messages, pool, tables, widgets
+from ..shared import examples, index_picker, jobs, messages, pool, tables, widgets
 from ..shared.messages import plain, size
 from ..shared.widgets import URL
 from . import add, passages, skipped
@@ -55,14 +55,15 @@ def page() -> None:
     with messages.errors():
         index = pool.index(name)
         info = index.info()
-        messages.caption(f"{name} · {_summary(info)}")
+        messages.caption(f"{name} · {_summary(info, busy=jobs.busy(name))}")
         add.controls(name, info)
         skipped.show(index)
         _documents(name, index, info["documents"])
 
 
-def _summary(info: JsonObject) -> str:
+def _summary(info: JsonObject, *, busy: bool) -> str:
     documents, passages = count(info["documents"], "document"), count(info["passages"], "passage")
+    documents += " so far" if busy else ""
     last = info["last_run"]
     run = [f"last run {last['at'][:16].replace('T', ' ')} UTC"] if last else []
     return " · ".join([documents, passages, size(info["bytes"]), *run])
@@ -70,6 +71,9 @@ def _summary(info: JsonObject) -> str:
 
 def _documents(name: str, index: Index, total: int) -> None:
     """The documents that match the filters, buttons that delete the chosen ones, and the passages of one."""
+    if not total and jobs.busy(name):
+        examples.filling([name])
+        return
     if not total:
         messages.info("This index contains no document yet. Add a folder, or drop files.")
         return
@@ -129,13 +133,21 @@ def _row(document: JsonObject, state: str) -> JsonObject:
     mtime, metadata = document["mtime"], document["metadata"].items()
     return {
         "id": document["id"],
-        "title": document["title"] or "",
+        "title": _title(document),
         "state": STATES.get(state, "") if document["passages"] else "no text",
         "passages": document["passages"],
         "size": document["size"],
         "date": datetime.fromtimestamp(mtime / 1e9, UTC) if mtime else None,
         "metadata": ", ".join(f"{key}: {_cell(value)}" for key, value in metadata if key != "title"),
     }
+
+
+def _title(document: JsonObject) -> str:
+    """The title; of a record without one, its file and what it is called there."""
+    id_, path = str(document["id"]), document["path"]
+    if document["title"] or not path or path == id_:
+        return str(document["title"] or "")
+    return f"{path} · {id_.removeprefix(path).lstrip('#')}"
 
 
 def _cell(value: object) -> str:

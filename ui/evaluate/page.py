@@ -11,12 +11,13 @@ import streamlit as st
 from semsearch import Index
 from semsearch.types import JsonObject
 
-from ..shared import index_picker, jobs, messages, widgets
+from ..shared import index_picker, jobs, messages, pool, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
 from . import encoder_form, index_metrics, metric_job, run_table
 
 Names = Sequence[str]
+MOST_LOOKED_UP = 1_000  # judged documents
 
 
 class Measure(NamedTuple):
@@ -70,7 +71,17 @@ def _queries(names: Names) -> None:
         return
     texts, grades = index_metrics.labelled(queries.name, queries.getvalue(), judged.name, judged.getvalue())
     st.caption(f"{len(texts):,} queries, {len(grades):,} of them judged. Each is searched for in three modes.")
+    for name in names:
+        _tell_judged(name, [document for each in grades.values() for document in each])
     metric_job.button(names, "Measuring queries", _opened(partial(index_metrics.on_queries, texts, grades)))
+
+
+def _tell_judged(name: str, judged: Sequence[str]) -> None:
+    """How many of the judged documents the index has: judgements of another index would only give zeros."""
+    wanted = list(dict.fromkeys(judged))[:MOST_LOOKED_UP]
+    there = len(pool.index(name).documents(ids=wanted))
+    show = messages.caption if there else messages.warning
+    show(f"{there:,} of {len(wanted):,} judged documents are in {name}.")
 
 
 def _itself(names: Names) -> None:

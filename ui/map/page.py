@@ -43,7 +43,8 @@ def _show(name: str, row: DeltaGenerator) -> None:
     on = points.sample(index, points.MOST_UMAP if umap else points.MOST)
     if len(on) < LEAST:
         few = "A map needs three passages or more" if len(on) else "This index contains no passage yet"
-        messages.info(f"{few}. Add documents on the page Documents.")
+        messages.info(f"{few}.")
+        navigation.link("documents", {index_picker.KEY: name}, label="Add documents", icon="add")
         return
     ways, group = points.ways(index), (selection.GROUP,)
     way = row.selectbox("Coloured by", ways, key="by", bind=URL, on_change=_clear, args=group, width=180) or CLUSTER

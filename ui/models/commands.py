@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -99,6 +101,13 @@ def command_of(folder: Path) -> list[str]:
         return [str(each) for each in json.loads((folder / COMMAND).read_text(encoding="utf-8"))["arguments"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []
+
+
+def age(folder: Path) -> float:
+    """The seconds since the run was started from a page; 0 where none has."""
+    with suppress(OSError):
+        return max(0.0, time.time() - (folder / COMMAND).stat().st_mtime)
+    return 0.0
 
 
 def output(folder: Path) -> list[str]:

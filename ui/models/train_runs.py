@@ -15,7 +15,7 @@ import streamlit as st
 from semsearch import SemsearchError
 from semsearch.training import TrainingRun, training_run, training_runs
 
-from ..shared import messages, navigation, widgets
+from ..shared import messages, navigation, progress, widgets
 from ..shared.charts import BLUE, ORANGE, Chart
 from ..shared.messages import plain
 from ..shared.widgets import URL
@@ -84,7 +84,8 @@ def _owner(folder: Path) -> Path:
 def _head(folder: Path, run: TrainingRun | None, state: str) -> None:
     """State, progress and settings, and the button that stops or resumes the run."""
     steps, step, owner = int(run.settings.get("steps", 0)) if run else 0, run.step if run else 0, _owner(folder)
-    status = plain(" · ".join([state, *([f"step {step:,} of {steps:,}", *_latest(run)] if run else [])]))
+    since = [f"for {progress.duration(commands.age(owner))}"] if state == "starting" else []
+    status = plain(" · ".join([state, *since, *([f"step {step:,} of {steps:,}", *_latest(run)] if run else [])]))
     command = commands.command_of(owner)
     with st.container(border=True):
         if state in ALIVE:

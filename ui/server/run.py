@@ -45,8 +45,8 @@ OPTIONS: dict[str, object] = {
     "client.showErrorLinks": False,
     "client.toolbarMode": "minimal",
     "client.disableDataExport": True,  # its CSV would pass formulas to a spreadsheet; the pages have their own
-    "theme.light.primaryColor": "#0072B2",  # blue: red is for errors
-    "theme.dark.primaryColor": "#3D8BCB",
+    "theme.light.primaryColor": "#00669E",  # blue: red is for errors
+    "theme.dark.primaryColor": "#2773B2",
 }
 
 

@@ -45,14 +45,14 @@ def _ask(question: str) -> None:
 
 def _empty(names: Sequence[str]) -> None:
     if any(jobs.busy(name) for name in names):
-        _filling(list(names))
+        filling(list(names))
         return
     messages.info("There is no document in here yet.")
     navigation.link("documents", {index_picker.KEY: list(names)[:1]}, label="Add documents", icon="add")
 
 
 @st.fragment(run_every=0.5)
-def _filling(names: list[str]) -> None:
+def filling(names: list[str]) -> None:
     """How far the work is, until the first documents can be searched."""
     running = [job for name in names if (job := jobs.last(name)) and job.state == "running"]
     if not running or any(len(pool.index(name)) for name in names):

@@ -1,0 +1,55 @@
+"""axe-core on every page, light and dark: nothing that it calls serious or critical, a contrast below 4.5 among it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("selenium", reason="the browser is driven by selenium")
+from accessibility import violations
+from chromium import SAMPLE, needs_chromium, text, until
+from selenium.webdriver.common.by import By
+
+from semsearch import Index
+
+PAGES = {  # addresses, and what can be read on each once it is there
+    "?n=sample": "For example",
+    "?n=sample&q=diesel": "strength",
+    "?n=sample&q=zeppelins&path=no.where": "Nothing was found",
+    "documents?n=sample&chosen=diesel.txt": "passages: split at",
+    "map?n=sample": "PCA: the two axes",
+    "compare?m=hashing&s=one+car%0Aa+car%0Abread": "All pairs of sentences",
+    "compare?kind=pairs": "Pairs, one per line",
+    "evaluate?n=sample&measure=without+labels": "Sentences are drawn",
+    "templates": "Tokens of the template",
+    "indexes?n=sample": "Rename this index",
+    "models": "Made on this machine",
+    "models?part=Train": "Train it",
+    "models?part=Export": "Export",
+}
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    with Index.create("sample", home=home, encoder="hashing") as index:
+        index.sync([SAMPLE / "engines", SAMPLE / "chemistry"])
+    return home
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_page_has_a_serious_violation(theme: str, browser: Any, server: str) -> None:
+    scheme = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
+    found = {}
+    for page, sign in PAGES.items():
+        browser.get(f"{server}/{page}")
+        until(lambda sign=sign: sign in text(browser))
+        until(lambda: not browser.find_elements(By.CSS_SELECTOR, "[data-testid=stStatusWidget]"))
+        found[page] = violations(browser)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert {page: each for page, each in found.items() if each} == {}
