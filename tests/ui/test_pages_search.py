@@ -18,6 +18,7 @@ pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index
+from semsearch.types import Mark
 
 APP = Path(__file__).resolve().parents[2] / "ui" / "app.py"
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [link](javascript:alert(3)) :red[red] $x$"
@@ -576,3 +577,37 @@ def test_facets_have_counts_and_a_click_chooses_a_value_or_a_range(notes: Path) 
         tell(page, "range", **{"key": "f.year", **odd})
     tell(page, "facet", key="f.lang", value="no such language")
     assert len(chips(page)) == 1
+
+
+def test_recent_and_saved_searches_are_listed_under_the_empty_box_until_they_are_removed(notes: Path) -> None:
+    tell(shown("diesel engine", mode="keyword"), "save")
+    shown("bread")
+    start = hits(page := shown())["start"]
+    assert [each["label"] for each in start["recent"]] == ["bread", "diesel engine"]
+    assert [each["url"] for each in start["saved"]] == ["mode=keyword&q=diesel+engine"]
+    assert (notes.parent / ".searches.json").stat().st_mode & 0o077 == 0
+    assert Index.names() == ["notes"]
+    tell(page, "forget", kind="recent", url=start["recent"][0]["url"])
+    assert [each["label"] for each in hits(page)["start"]["recent"]] == ["diesel engine"]
+    tell(page, "remember", on=False)
+    shown("petrol")
+    start = hits(shown())["start"]
+    assert (start["recent"], start["remember"], len(start["saved"])) == ([], False, 1)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"recent": 7, "saved": [1, {"text": 2}]}', "\x00"])
+def test_a_damaged_list_of_searches_costs_no_search(content: str, notes: Path) -> None:
+    (notes.parent / ".searches.json").write_text(content)
+    assert len(titles(shown("engine"))) == 4
+    assert hits(shown())["start"]["saved"] == []
+
+
+def test_what_is_typed_is_completed_from_titles_and_headings(home: Path) -> None:
+    marks = (Mark(0, heading="Cleaning a carburettor"),)
+    with Index.create("notes", encoder="hashing") as index:
+        index.add([Document("manual", "A carburettor is cleaned with air.", title="Manual of engines", marks=marks)])
+    page = tell(shown("air"), "typed", text="  manual of e")
+    assert hits(page)["suggestions"] == ["Manual of engines"]
+    assert hits(tell(page, "typed", text="carburettor"))["suggestions"] == ["Cleaning a carburettor"]
+    assert hits(tell(page, "typed", text="ca"))["suggestions"] == []
+    assert len(hits(page)["hits"]) == 1  # those of the question

@@ -15,7 +15,7 @@ import streamlit as st
 from semsearch.types import JsonObject
 
 KEY = "hits"
-FILES = ("elements", "card", "menu", "refine", "reader", "keys", "list")
+FILES = ("elements", "card", "menu", "refine", "start", "reader", "keys", "list")
 
 
 def _text(file: str) -> str:

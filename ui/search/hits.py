@@ -13,7 +13,7 @@ from semsearch import Query, SemsearchError
 from semsearch.types import JsonObject
 
 from ..shared import messages
-from . import card, export, hit_list, reader, refine, results, snippets
+from . import card, export, history, hit_list, reader, refine, results, snippets, suggestions
 from .hit_list import text, texts
 from .results import Answer, Found
 
@@ -64,6 +64,8 @@ def show(shown: Shown, foot: str) -> bool:
         data["reader"] = _reader(shown)
     with messages.errors():
         data |= refine.data(shown.names)
+        data |= {"asked": shown.query.text, "suggestions": suggestions.data(shown.names)}
+    data["start"] = None if shown.found or shown.query.text.strip() else history.data()
     hit_list.show(data | {"done": best, "kinds": list(export.KINDS)}, partial(_act, shown))
     return not best or bool(data["reader"] and data["reader"]["image"] == reader.COMING)
 
@@ -104,6 +106,10 @@ def _act(shown: Shown, event: JsonObject) -> None:
         "range": lambda: _refined(
             refine.narrow, text(event, "key"), event.get("first"), event.get("last"), shown.names
         ),
+        "typed": lambda: suggestions.typed(text(event, "text")),
+        "save": lambda: history.add(history.SAVED, shown.query.text),
+        "forget": lambda: history.remove(text(event, "kind"), text(event, "url")),
+        "remember": lambda: history.remember(event.get("on") is True),
         "export": lambda: _write(shown, text(event, "kind"), texts(event, "keys")),
     }
     with messages.refusing():

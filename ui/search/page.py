@@ -17,7 +17,7 @@ from semsearch.utils.quantities import count
 from ..shared import examples, index_picker, messages, navigation, pool, scripts, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
-from . import filters, footer, hits, reader, results, second_reading
+from . import filters, footer, history, hits, reader, results, second_reading
 
 MODES = ("hybrid", "semantic", "keyword")
 GROUPS = ("document", "passage")
@@ -64,11 +64,10 @@ def _box_and_hits(options: Query, read_again: Query, chosen: Sequence[str]) -> N
     messages.outcome_of_click()
     if not (query.text.strip() or query.more or query.like):
         st.caption(_summary(chosen))
-        if reader.opened():
-            with messages.errors():
-                _show(hits.Shown(query, tuple(chosen), ()), "")
-        else:
+        if not reader.opened():
             examples.show(chosen)
+        with messages.errors():
+            _show(hits.Shown(query, tuple(chosen), ()), "")
         return
     with messages.errors():
         _answer(query, replace(query, **{name: getattr(read_again, name) for name in second_reading.FIELDS}), chosen)
@@ -83,6 +82,7 @@ def _answer(query: Query, asked: Query, chosen: Sequence[str]) -> None:
     shown = hits.Shown(query, tuple(chosen), answer.found)
     if not answer.found:
         shown = footer.nothing_found(query, chosen) or shown
+    history.add(history.RECENT, query.text)
     _show(shown, footer.told(answer))
     if asked.rerank is not None and read is None and answer.found and asked.text.strip():
         second_reading.read(asked, chosen, place)

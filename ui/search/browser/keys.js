@@ -18,7 +18,7 @@ function listenToKeys(list) {
     if (list.root.querySelector("dialog[open]")) return; // it has keys of its own
     const { target, key } = event, box = document.querySelector(BOX);
     const writing = /^(TEXTAREA|SELECT)$/.test(target.tagName) || target.isContentEditable || (target.tagName === "INPUT" && target.type !== "checkbox");
-    const ours = list.root.contains(target) || target === document.body || (target === box && key === "ArrowDown");
+    const ours = list.root.contains(target) || target === document.body || (target === box && key === "ArrowDown" && !list.start.completes(box));
     if (!ours || (writing && target !== box)) return;
     const act = {
       ArrowDown: () => list.move(1), ArrowUp: () => list.move(-1), Escape: () => list.back(box), "?": () => list.help(),
@@ -29,12 +29,15 @@ function listenToKeys(list) {
     event.preventDefault();
     act();
   };
+  const typed = ({ target }) => target.matches?.(BOX) && list.start.typed(target);
   const outside = ({ target }) => target.closest?.(".holder") || closeMenu();
   document.addEventListener("keydown", down);
   document.addEventListener("pointerdown", outside);
+  document.addEventListener("input", typed);
   return () => {
     document.removeEventListener("keydown", down);
     document.removeEventListener("pointerdown", outside);
+    document.removeEventListener("input", typed);
   };
 }
 

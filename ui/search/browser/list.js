@@ -12,7 +12,8 @@ class HitList {
     this.said.setAttribute("role", "status");
     this.reader = new Reader(this);
     this.refine = new Refine(this);
-    this.root.append(this.refine.row, this.refine.panel, make("div", "columns", make("div", "", this.list, this.foot), this.reader.pane));
+    this.start = new Start(this);
+    this.root.append(this.start.completions, this.refine.row, this.refine.panel, this.start.panel, make("div", "columns", make("div", "", this.list, this.foot), this.reader.pane));
     this.chosen = new Set();
     this.unfolded = false;
     parent.append(this.root);
@@ -30,6 +31,7 @@ class HitList {
     const drawn = JSON.stringify([data.hits, data.unfolded, data.above]);
     if (drawn !== this.drawn) this.draw(drawn);
     this.refine.show(data);
+    this.start.show(data);
     this.drawFoot();
     this.reader.show(data.reader);
     this.root.classList.toggle("reading", !this.reader.pane.hidden);
@@ -82,7 +84,8 @@ class HitList {
     const write = (kind) => [kind, () => this.send("export", { kind, keys: [...this.chosen] })];
     const label = chosen ? `Export ${chosen} selected` : "Export";
     this.foot.replaceChildren(make("p", "times", foot));
-    if (hits.length) this.foot.append(menu(label, "", kinds.map(write)), button("Keys", "", () => this.help(), "All keys (?)"));
+    if (hits.length) this.foot.append(menu(label, "", kinds.map(write)), button("Save this search", "", () => this.save(), "It is listed under the empty box."),
+      button("Keys", "", () => this.help(), "All keys (?)"));
     this.foot.append(this.said);
   }
 
@@ -125,7 +128,16 @@ class HitList {
 
   async copy(what, text) {
     await copied(text);
-    this.said.textContent = `${what} copied`;
+    this.say(`${what} copied`);
+  }
+
+  save() {
+    this.send("save", {});
+    this.say("Saved");
+  }
+
+  say(text) {
+    this.said.textContent = text;
     setTimeout(() => (this.said.textContent = ""), 3000);
   }
 
