@@ -68,7 +68,6 @@ class Reader {
     const picture = make("img", "");
     picture.src = image.url;
     picture.addEventListener("load", () => {
-      const sheet = picture.closest(".sheet");
       sheet.scrollTop = picture.clientHeight * (image.boxes[0]?.[1] ?? 0) - 40;
     });
     picture.alt = `page ${image.page} of ${image.pages}`;
@@ -83,9 +82,11 @@ class Reader {
       return made;
     };
     const passage = image.page === this.shown.page ? "" : ` · the passage is on page ${this.shown.page}`;
+    const sheet = make("div", "sheet", make("div", "paper", picture, ...boxes));
+    sheet.tabIndex = 0; // so that the keys can scroll it
     const row = make("figcaption", "", turn("Previous page", image.page - 1), `page ${image.page} of ${image.pages}${passage}`,
       turn("Next page", image.page + 1));
-    return make("figure", "", make("div", "sheet", make("div", "paper", picture, ...boxes)), row);
+    return make("figure", "", sheet, row);
   }
 
   near(near) {
