@@ -2,17 +2,21 @@
 
 python scripts/screenshots.py -o DIR            needs chromium, its driver, and pip install '.[cpu,ui,dev]'
 python scripts/screenshots.py -o docs/pictures --readme         the four of the README, in few colours
+python scripts/screenshots.py -o docs/pictures --film           first-run.gif: from a bare home to the first hit
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import io
+import os
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,12 +26,14 @@ from selenium import webdriver
 from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from semsearch import Index, SemsearchError
 from semsearch.evaluation import sts_pairs
 
 HERE = Path(__file__).resolve().parent
-SIZES = {"wide": (1360, 1000), "narrow": (420, 900)}
+SIZES = {"wide": (1440, 900), "middle": (1024, 768), "narrow": (420, 900)}
+FILM, FRAME_MS = (960, 600), 900
 THEMES = ("light", "dark")
 PATIENCE, SETTLED = 120, 4  # seconds until a page is there, and until nothing on it moves
 QUESTION = "how+is+the+fuel+of+a+diesel+set+on+fire"
@@ -112,8 +118,12 @@ def main() -> int:
     parser.add_argument("--page", choices=tuple(SCENES), action="append", default=[], help="one alone; repeatable")
     parser.add_argument("--home", type=Path, help="a home of indexes that has one named sample")
     parser.add_argument("--readme", action="store_true", help="the pictures of the README")
+    parser.add_argument("--film", action="store_true", help="the first run, as an animated picture")
     wanted = parser.parse_args()
     wanted.out.mkdir(parents=True, exist_ok=True)
+    if wanted.film:
+        film(wanted.out / "first-run.gif")
+        return 0
     with tempfile.TemporaryDirectory() as own:
         home = wanted.home or Path(own)
         if not wanted.home:
@@ -133,6 +143,53 @@ def main() -> int:
 
 def shoot(server: Pages, scenes: list[str], out: Path, suffix: str, size: tuple[int, int], theme: str) -> None:
     """One picture of each scene in one size and theme."""
+    with _browser(size, theme) as browser:
+        browser.get(server.printed)
+        for name in scenes:
+            scene = SCENES[name]
+            browser.get(f"{server.address}/{scene.path}")
+            _awaited(lambda sign=scene.sign: sign in _read(browser))  # type: ignore[misc]
+            time.sleep(SETTLED)
+            scene.act(browser)
+            browser.save_screenshot(str(out / f"{name}{suffix}.png"))
+            print(out / f"{name}{suffix}.png")
+
+
+def film(file: Path) -> None:
+    """The first run on a bare home: a path, a click, an example, the hits."""
+    frames: list[Image.Image] = []
+    with tempfile.TemporaryDirectory() as place, _browser(FILM, "light") as browser:
+        os.environ["HOME"] = place  # of the server, after the browser was started
+        (Path(place) / "indexes").mkdir()
+        shutil.copytree(HERE / "sample", Path(place) / "notes")
+
+        def take(times: int = 1) -> None:
+            for _ in range(times):
+                frames.append(Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB"))
+                time.sleep(FRAME_MS / 1000)
+
+        with served(Path(place) / "indexes") as server:
+            browser.get(server.printed)
+            box = _awaited(lambda: browser.find_elements(By.CSS_SELECTOR, "[aria-label='Folder']"))[0]
+            take()
+            ActionChains(browser).click(box).send_keys("~/notes").perform()
+            take()
+            ActionChains(browser).send_keys(Keys.ENTER).perform()
+            _awaited(lambda: "on this machine" in _read(browser) and " files (" in _read(browser))
+            take(2)
+            _press(browser, "Make the index")
+            take(2)
+            example = "[class*='st-key-example'] button"
+            _awaited(lambda: browser.find_elements(By.CSS_SELECTOR, example))[0].click()
+            _awaited(lambda: "searched in" in _read(browser))
+            take(3)
+    small = [frame.quantize(64) for frame in frames]
+    small[0].save(file, save_all=True, append_images=small[1:], duration=FRAME_MS, loop=0, optimize=True)
+    print(file)
+
+
+@contextmanager
+def _browser(size: tuple[int, int], theme: str) -> Iterator[Any]:
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
     for each in ("--no-sandbox", "--headless", "--hide-scrollbars", "--window-size={},{}".format(*size)):
@@ -146,15 +203,7 @@ def shoot(server: Pages, scenes: list[str], out: Path, suffix: str, size: tuple[
         browser.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
         )
-        browser.get(server.printed)
-        for name in scenes:
-            scene = SCENES[name]
-            browser.get(f"{server.address}/{scene.path}")
-            _awaited(lambda sign=scene.sign: sign in _read(browser))  # type: ignore[misc]
-            time.sleep(SETTLED)
-            scene.act(browser)
-            browser.save_screenshot(str(out / f"{name}{suffix}.png"))
-            print(out / f"{name}{suffix}.png")
+        yield browser
     finally:
         browser.quit()
 

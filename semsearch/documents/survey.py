@@ -41,12 +41,14 @@ def survey(
         by_type[Path(file.relative).suffix.lower()].append(file)
     types = sorted(by_type.items(), key=lambda each: -sum(file.size for file in each[1]))
     texts: list[str] = []
-    counted, took = 0.0, 0.0
+    counted, took, known = 0.0, 0.0, 0
     for _, files in types:
+        share, reading = _sampled(files, encoder, splitter, texts, end)
+        counted, took, known = counted + share, took + reading, known + sum(file.size for file in files)
         if time.monotonic() > end:
             break
-        share, reading = _sampled(files, encoder, splitter, texts, end)
-        counted, took = counted + share, took + reading
+    rest = sum(file.size for file in found) / max(known, 1)  # types that there was no time for: as the others
+    counted, took = counted * rest, took * rest
     rate = _seconds_per_passage(encoder, texts[:: -(-len(texts) // ENCODED) or 1])
     kinds = tuple(FileType(suffix, len(files), sum(file.size for file in files)) for suffix, files in types)
     estimate = took + counted * rate if texts else None

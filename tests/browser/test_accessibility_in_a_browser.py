@@ -16,8 +16,9 @@ from semsearch import Index
 
 PAGES = {  # addresses, and what can be read on each once it is there
     "?n=sample": "For example",
-    "?n=sample&q=diesel": "strength",
+    "?n=sample&q=diesel": "searched in",
     "?n=sample&q=diesel&open=sample/1": "Nearest passages",
+    "groups?n=sample": "Groups",
     "?n=sample&q=zeppelins&path=no.where": "Nothing was found",
     "documents?n=sample&chosen=diesel.txt": "passages: split at",
     "map?n=sample": "PCA: the two axes",

@@ -76,7 +76,7 @@ def test_a_folder_is_added_with_options_and_its_outcome_is_told(browser: Any, se
     exclude = browser.find_element(By.CSS_SELECTOR, "input[aria-label*='exclude']")
     exclude.send_keys("*.txt", Keys.ENTER)
     press(browser, "Add it")
-    until(lambda: "1 added, 0 changed" in text(browser))
+    until(lambda: "1 added; " in text(browser))
     until(lambda: "1 skipped file: reasons" in text(browser))
     opened(browser, server, title="zeppelins")
     assert "1 document. Tick rows" in text(browser)
@@ -94,7 +94,7 @@ def test_a_dropped_file_becomes_a_document_that_can_be_downloaded_as_a_row_and_d
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "input[type='file']"))[0].send_keys(str(dropped))
     until(lambda: "ript:1).md" in text(browser))  # the page shortens it
     press(browser, "Add them")
-    until(lambda: "1 added, 0 changed" in text(browser) and "Adding 1 file" in text(browser))
+    until(lambda: "1 added; " in text(browser) and "Adding 1 file" in text(browser))
     press(browser, "Close")
     opened(browser, server, title="Dropped")
     until(lambda: "CSV (1)" in text(browser))
@@ -118,7 +118,7 @@ def test_everything_is_read_again_while_one_searches_in_another_tab_reloads_and_
     (files / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     opened(browser, server)
     press(browser, "Re-index everything")
-    until(lambda: "row-" in text(browser))
+    until(lambda: "passages · " in text(browser) and "a second" in text(browser))
     first = browser.current_window_handle
     browser.switch_to.new_window("tab")
     browser.get(f"{server}/?q=how+does+a+diesel+engine+ignite")

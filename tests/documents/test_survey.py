@@ -38,6 +38,7 @@ def test_a_survey_ends_when_its_time_is_up(folder: Path) -> None:
         (folder / f"more{number}.md").write_text("A text.", encoding="utf-8")
     found = Index.survey(folder, encoder="hashing", seconds=0)
     assert not found.complete and 0 < found.files < 611
+    assert found.passages > 0  # of the type with the most bytes, which stands for the others
 
 
 def test_a_survey_of_nothing_says_so_and_a_whole_disk_is_refused(tmp_path: Path) -> None:

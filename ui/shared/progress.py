@@ -61,8 +61,9 @@ def duration(seconds: float) -> str:
 
 def outcome(report: SyncReport) -> Outcome:
     """A sentence on what a run did to the documents, or would do; a dry run names the files that it would skip."""
-    kinds = ("added", "changed", "moved", "deleted", "unchanged")
-    counts, skipped = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds), len(report.skipped)
+    skipped, changed = len(report.skipped), ("added", "changed", "moved", "deleted")
+    kinds = [kind for kind in changed if getattr(report, kind)] or ["unchanged"]
+    counts = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds)
     if report.dry_run:
         named = [f"skipped: {each.path}: {each.reason}" for each in report.skipped[:MOST_NAMED]]
         named += [f"and {skipped - MOST_NAMED:,} more skipped"] if skipped > MOST_NAMED else []

@@ -43,7 +43,7 @@ def page() -> None:
         widgets.button(label, "bolt", click, args, place=row, key="first index", kind="primary", off=not ready)
         hint = "Sixty short articles on everyday and technical subjects."
         widgets.button("Try the sample", "menu_book", _of_sample, place=row, hint=hint)
-    home = Index.folder("x").parent.absolute()
+    home = folders.shortened(Index.folder("x").parent.absolute())
     messages.caption(f"The index is kept in {home}. Other encoders and options are on the page Indexes.")
 
 
