@@ -20,7 +20,7 @@ from semsearch.documents import loaders
 from semsearch.documents.isolation.limits import MIB, Limits
 from semsearch.documents.isolation.messages import Message, TooLarge, packed, packed_item, receive
 from semsearch.documents.isolation.resident import resident_bytes
-from semsearch.documents.loaders import Fields
+from semsearch.documents.loaders import Fields, Heartbeat
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.types import Document, JsonMapping, JsonObject, Skipped
 
@@ -81,7 +81,10 @@ class _Reading:
         _limit_processor(self._limits.seconds)
         records = loaders.has_records(loader)
         for item in loaders.read(loader, path, fields):
-            self._results.write(self._packed(item, path.name, records=records))
+            if isinstance(item, Heartbeat):
+                self._results.write(packed({"kind": "alive"}))
+            else:
+                self._results.write(self._packed(item, path.name, records=records))
             if (now := time.monotonic()) - self._flushed > FLUSH_SECONDS:
                 self._results.flush()
                 self._flushed = now

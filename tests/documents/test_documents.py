@@ -279,7 +279,7 @@ def test_words_hyphenated_at_a_line_end_are_joined_with_care(tmp_path: Path) -> 
 def test_bad_pdfs_are_refused_with_the_reason(tmp_path: Path, data: Path) -> None:
     assert refusal(written(tmp_path, "a.pdf", b"%PDF-1.4 garbage")).startswith("not a readable PDF: ")
     pdf(tmp_path / "scan.pdf", [[""]])
-    assert refusal(tmp_path / "scan.pdf") == "no text in this PDF (a scan?): `ocrmypdf FILE FILE` adds it"
+    assert refusal(tmp_path / "scan.pdf").startswith("no text in this PDF (a scan?): `index --ocr eng`")
     samples = data / "docs_pdf_samples"
     locked = samples / "005-libreoffice-writer-password" / "libreoffice-writer-password.pdf"
     assert refusal(locked) == "encrypted PDF: it needs a password"

@@ -35,6 +35,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console, index_report
 from semsearch.cli.output.progress import sync_progress
+from semsearch.documents.parsing.ocr import check as check_recognition
 from semsearch.errors import Locked, NotFound, UsageError
 from semsearch.types import SyncReport
 from semsearch.utils import plugins
@@ -89,6 +90,9 @@ def index(
         list[str] | None, value("F", "Records: field to store as metadata; repeatable.  [default: all]")
     ] = None,
     sql: Annotated[str | None, value("Q", "SQLite: index the rows of this query.")] = None,
+    ocr: Annotated[
+        str | None, value("LANG", "PDF: recognise the text of scanned pages with tesseract: eng, or deu+eng.")
+    ] = None,
     chunk: Annotated[Chunk | None, typer.Option(help="How to split documents into passages.")] = None,
     chunk_size: Annotated[int | None, value("N", "Tokens per passage.", min=1)] = None,
     overlap: Annotated[int | None, value("N", "Tokens shared by neighbouring passages.", min=0)] = None,
@@ -115,6 +119,8 @@ def index(
     options: Options = ctx.obj
     if watching and dry_run:
         raise UsageError("--watch and --dry-run exclude each other.", "Choose one.")
+    if ocr is not None:
+        check_recognition(ocr)
     use_device(device)
     from_stdin = "-" in (paths or [])
     if from_stdin and (len(paths or []) > 1 or watching):
@@ -138,7 +144,7 @@ def index(
     max_bytes = _bytes(max_file_size) if max_file_size else None
     rules = _set(include=include, exclude=exclude, use_ignore_files=False if no_ignore else None, max_bytes=max_bytes)
     text = text_field[0] if text_field and len(text_field) == 1 else text_field
-    fields = _set(text=text, id=id_field, meta=meta_field, sql=sql)
+    fields = _set(text=text, id=id_field, meta=meta_field, sql=sql, ocr=ocr)
     job.run(
         semsearch.SyncOptions(
             rules=semsearch.Rules(**rules) if rules else None,

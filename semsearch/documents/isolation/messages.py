@@ -1,7 +1,8 @@
 """Messages over a pipe: a JSON object and a text, after the lengths of both. No pickle: nothing in them can run.
 
 A reading process answers a request with any number of documents and skipped records, then with "end" or with the
-reason why it stopped. Its parsers may have met a hostile file, so what it sends is checked: size, types, order.
+reason why it stopped; "alive" says that it goes on. Its parsers may have met a hostile file, so what it sends is
+checked: size, types, order.
 """
 
 from __future__ import annotations

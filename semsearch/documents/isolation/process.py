@@ -88,6 +88,8 @@ class Worker:
         self._send(packed({**request, "limits": asdict(limits)}))
         while True:
             message = self._next(limits)
+            if message.head["kind"] == "alive":  # the time begins again
+                continue
             if message.head["kind"] not in ("document", "skipped"):
                 break
             most -= message.size

@@ -23,6 +23,7 @@ from semsearch.documents.isolation.limits import Exceeded as Exceeded
 from semsearch.documents.isolation.limits import Limits as Limits
 from semsearch.documents.parsing.enclosed import MOST_DEPTH
 from semsearch.documents.parsing.enclosed import Enclosed as Enclosed
+from semsearch.documents.parsing.enclosed import Heartbeat as Heartbeat
 from semsearch.documents.parsing.file_type import kind_of_bytes, records_on_stdin
 from semsearch.documents.parsing.records import Digest, Step
 from semsearch.documents.parsing.records import Fields as Fields
@@ -47,9 +48,10 @@ class Loader(Protocol):
     other process takes 0.1 s, once. A loader that does not say counts as True.
     """
 
-    def load(self, path: Path, fields: Fields) -> Iterator[Document | Skipped | Enclosed]:
+    def load(self, path: Path, fields: Fields) -> Iterator[Document | Skipped | Enclosed | Heartbeat]:
         """The documents of one file, its records that cannot be read, and the files within it for other loaders.
 
+        An isolated loader that takes long for a document yields a Heartbeat now and then.
         Raises Unreadable where the whole file cannot be read, UsageError where `fields` does not fit it.
         """
 
@@ -126,14 +128,14 @@ def _steps(
         found = pool.read(name, path, fields, limits, limits.of_file(path, records=has_records(name)))
         yield from ((item, None) for item in found)
     elif not goes_on(name):
-        yield from ((item, None) for item in read(name, path, fields))
+        yield from ((item, None) for item in read(name, path, fields) if not isinstance(item, Heartbeat))
     else:
         resumable: RecordLoader = plugins.load(_HERE, name)
         with _unreadable(name):
             yield from resumable.read_from(path, fields, start, digest)
 
 
-def read(name: str, path: Path, fields: Fields, depth: int = 0) -> Iterator[Document | Skipped]:
+def read(name: str, path: Path, fields: Fields, depth: int = 0) -> Iterator[Document | Skipped | Heartbeat]:
     """What the loader called `name` finds, read in this process and without limits. Raises as `Loader.load`.
 
     MemoryError passes. A file that is `depth` files deep within another one has no more than MOST_DEPTH.
@@ -143,10 +145,10 @@ def read(name: str, path: Path, fields: Fields, depth: int = 0) -> Iterator[Docu
             if not isinstance(item, Enclosed):
                 yield item
             elif depth < MOST_DEPTH:
-                yield from _enclosed(item, path.name, depth + 1)
+                yield from _enclosed(item, path.name, depth + 1, replace(_DEFAULT, ocr=fields.ocr))
 
 
-def _enclosed(item: Enclosed, file: str, depth: int) -> Iterator[Document | Skipped]:
+def _enclosed(item: Enclosed, file: str, depth: int, fields: Fields) -> Iterator[Document | Skipped | Heartbeat]:
     """What is in a file within a file. A table is one text, and a database is left out: nobody has chosen its rows."""
     suffix = PurePath(item.name).suffix.lower()
     if suffix not in _by_suffix():
@@ -155,8 +157,8 @@ def _enclosed(item: Enclosed, file: str, depth: int) -> Iterator[Document | Skip
         path = folder / f"enclosed{suffix}"
         path.write_bytes(item.content)
         try:
-            for found in read(loader_for(path, "files"), path, _DEFAULT, depth):
-                yield _placed(item, file, found)
+            for found in read(loader_for(path, "files"), path, fields, depth):
+                yield found if isinstance(found, Heartbeat) else _placed(item, file, found)
         except Unreadable as error:
             yield Skipped(f"{file}{item.id}", error.message)
 

@@ -1,7 +1,8 @@
 """PDF: the text of every page, with pages as marks, and headings from the outline where the page shows them.
 
-Words hyphenated at the end of a line are joined, unless the document has them with the hyphen elsewhere. Scans have no
-text and are refused, with the program that adds it. PDFium is not thread-safe, so one file is read at a time.
+Words hyphenated at the end of a line are joined, unless the document has them with the hyphen elsewhere. The text of
+pages without one is recognised if `Fields.ocr` names languages; else a scan is refused, with the option that reads it.
+PDFium is not thread-safe, so one file is read at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from semsearch.documents.parsing import ocr
 from semsearch.documents.parsing.charset import newlines
+from semsearch.documents.parsing.enclosed import Heartbeat
 from semsearch.documents.parsing.records import Fields
 from semsearch.documents.parsing.text_writer import MOST_HEADING, TextWriter
 from semsearch.errors import Unreadable, install_command
@@ -33,19 +36,19 @@ _BROKEN_WORD = re.compile(
     r"\b(\w++)(?:[\x02\ufffe]|[-\u00ad\u2010]\n)(?=(\w+))"
 )  # PDFium joins lines with \x02 or \ufffe
 _COMPOUND = re.compile(r"\b\w++[-\u2010]\w+")
+_NO_TEXT = "no text in this PDF (a scan?): `index --ocr eng` recognises it, or `ocrmypdf FILE FILE` adds it"
 _PLACEHOLDERS = {"untitled", "untitled document", "unknown"}  # titles written by programs
 _PDFIUM_LOCK = Lock()
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # characters of symbol fonts, without a meaning
 
 
-def load(path: Path, fields: Fields) -> Iterator[Document]:
+def load(path: Path, fields: Fields) -> Iterator[Document | Heartbeat]:
     """One document. Raises Unreadable if it is damaged, encrypted or without text, or pypdfium2 is missing."""
     with _PDFIUM_LOCK:
-        document = _read(path)
-    yield document
+        yield from _read(path, fields.ocr)
 
 
-def _read(path: Path) -> Document:
+def _read(path: Path, languages: str | None) -> Iterator[Document | Heartbeat]:
     pdfium = _pdfium()
     try:
         pdf = pdfium.PdfDocument(path)
@@ -55,6 +58,10 @@ def _read(path: Path) -> Document:
         raise Unreadable(f"not a readable PDF: {error}") from error
     try:
         pages, broken = _pages(pdf, pdfium.PdfiumError)
+        for number, text in enumerate(pages if languages else ()):
+            if not text.strip() and number + 1 not in broken:
+                pages[number] = ocr.text_of(pdf[number], languages or "")
+                yield Heartbeat()
         metadata: JsonObject = {"author": author} if (author := _property(pdf, "Author")) else {}
         title, outline = _title(pdf), _outline(pdf)
     finally:
@@ -63,10 +70,10 @@ def _read(path: Path) -> Document:
     if not text and broken:
         raise Unreadable(f"not a readable PDF: none of its {count(len(pages), 'page')} can be read")
     if not text:
-        raise Unreadable("no text in this PDF (a scan?): `ocrmypdf FILE FILE` adds it")
+        raise Unreadable(_NO_TEXT if languages is None else f"no text in this PDF, and none recognised ({languages})")
     if broken:
         metadata["unreadable_pages"] = broken[:MOST_BROKEN]
-    return Document("", text, metadata, title or None, marks)
+    yield Document("", text, metadata, title or None, marks)
 
 
 def _pdfium() -> ModuleType:

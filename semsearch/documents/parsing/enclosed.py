@@ -1,4 +1,4 @@
-"""A file within a file: an attachment of a message, a response in a web archive."""
+"""What a loader yields beside documents: a file within a file, such as an attachment, and a sign that it goes on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 from semsearch.types import Metadata
 
 MOST_DEPTH = 5  # messages attached to messages, and so on; what is deeper is not read
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A loader yields it between the long steps of a document: the time that this may take begins again."""
 
 
 @dataclass(frozen=True, slots=True)

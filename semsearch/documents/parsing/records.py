@@ -42,7 +42,7 @@ class Fields:
 
     `text`, `id`: names of fields; several of `text` are joined, with a blank line between. `meta`: the fields to store
     as metadata; if empty, all other fields. `sql`: the query that returns the records of an SQLite file. `max_bytes`:
-    longer records are skipped.
+    longer records are skipped. `ocr`: the languages of scanned pages, as tesseract names them ("deu+eng").
     """
 
     text: str | tuple[str, ...] | None = None
@@ -50,6 +50,7 @@ class Fields:
     meta: tuple[str, ...] = ()
     sql: str | None = None
     max_bytes: int = MAX_RECORD_BYTES
+    ocr: str | None = None
 
     @property
     def texts(self) -> tuple[str, ...]:
