@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
 from chromium import SAMPLE, ask, buttons, needs_chromium, text, until
+from helpers.served import Server
 from selenium.webdriver.common.by import By
 
 from semsearch import Index
@@ -57,6 +58,13 @@ def test_nothing_of_a_document_or_its_name_runs_or_is_markup(browser: Any, serve
     assert "<script>" in text(browser)
     assert not browser.find_elements(By.CSS_SELECTOR, ".passage img, .passage script")
     assert browser.title != "owned"
+
+
+def test_searches_never_load_pytorch_into_the_server(browser: Any, server: str, started: Server) -> None:
+    ask(browser, server, "how is the fuel of a diesel set on fire")
+    mapped = Path(f"/proc/{started.process.pid}/maps").read_text(encoding="utf-8")
+    assert "onnxruntime" in mapped
+    assert "libtorch" not in mapped
 
 
 def test_the_server_listens_to_this_machine_alone(server: str) -> None:

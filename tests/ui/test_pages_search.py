@@ -452,6 +452,8 @@ def test_a_pdf_opens_at_its_page_and_can_be_leafed_through(papers: Path) -> None
     assert (image["page"], image["pages"]) == (2, 3)
     assert hits(tell(page, "turn", page=3))["reader"]["image"]["page"] == 3
     assert hits(tell(page, "turn", page="x"))["reader"]["image"]["page"] == 3  # no such page
+    odd = first(page).replace("/", "/00")
+    assert hits(shown("diesel engine ignites", open=odd))["reader"]["image"]["page"] == 2
 
 
 def test_a_pdf_that_has_changed_shows_its_text_and_says_why_not_its_page(papers: Path) -> None:

@@ -78,7 +78,7 @@ def draw(names: Sequence[str]) -> None:
     passage = index.get(place[1])
     if passage["page"] and page_name(passage["document"]) == "page":
         wanted = _wanted(passage)
-        st.session_state[DRAWN] = opened(), wanted, _image(index, passage, wanted)
+        st.session_state[DRAWN] = f"{place[0]}/{place[1]}", wanted, _image(index, passage, wanted)
 
 
 def _wanted(data: JsonObject) -> int:
