@@ -679,7 +679,7 @@ class Index:
         `values` are those of `?` or `:name`. A key of the metadata is a column of the first two views. Functions:
         `semsearch_search(text, k, filter)` is a table of hits after FROM or JOIN, and JSON elsewhere; `cosine(a, b)`
         compares texts or ids of passages. Raises UsageError for a statement that SQLite refuses, that writes, or that
-        has more than a million rows; SemsearchError after so many `seconds`.
+        has more than a million rows or 512 MB; SemsearchError after so many `seconds`.
         """
         if not isinstance(statement, str) or not statement.strip():
             raise UsageError(f"a statement of SQL is a text, not {statement!r}.", 'For example: sql("SELECT 1").')

@@ -337,7 +337,10 @@ class VectorSample:
 
 @dataclass(frozen=True, slots=True)
 class SqlRows(Sequence[tuple[SqlValue, ...]]):
-    """The rows of a SELECT, in order, and the names of their columns. A value is None, int, float, str or bytes."""
+    """The rows of a SELECT, in order, and the names of their columns. A value is None, int, float, str or bytes.
+
+    Of columns with one name the second is called `name_2`.
+    """
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[SqlValue, ...]]
@@ -353,7 +356,7 @@ class SqlRows(Sequence[tuple[SqlValue, ...]]):
         return len(self.rows)
 
     def dicts(self) -> list[JsonObject]:
-        """Each row by the names of the columns; of columns with the same name the last."""
+        """Each row by the names of the columns."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 

@@ -21,6 +21,8 @@ def read_lines(file: str) -> Iterator[tuple[int, str]]:
     """(line number, line) of a UTF-8 file, or of stdin for `-`. Raises NotFound, UsageError."""
     if file != "-" and not Path(file).exists():
         raise NotFound(f"{file} does not exist.", "Check the spelling and the current folder.")
+    if file != "-" and Path(file).is_dir():
+        raise UsageError(f"{file} is a folder, not a file.", "Name a file in it.")
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from base64 import b64encode
 from typing import Annotated
@@ -17,7 +18,7 @@ from semsearch.types import SqlRows
 from semsearch.utils.untrusted import cell
 
 WIDEST = 80  # characters of a cell in a table
-LONGEST = 1_000_000  # characters of a statement from stdin: SQLite takes no more
+LONGEST = 1_000_000  # characters of a statement from stdin; SQLite refuses a longer one
 
 
 def sql(
@@ -53,9 +54,9 @@ def sql(
     if as_json and as_csv:
         raise UsageError("--json and --csv exclude each other.", "Leave out one.")
     index, text = (None, name) if statement is None else (name, statement)
-    if text is None:
+    if text is None or (index is None and text != "-" and re.fullmatch(r"[\w.-]+", text)):
         raise UsageError("there is no statement.", 'For example: semsearch sql "SELECT document FROM documents_view"')
-    written = sys.stdin.read(LONGEST) if text == "-" else text
+    written = sys.stdin.read(LONGEST + 1) if text == "-" else text
     with open_index(ctx.obj, index, named) as opened:
         rows = opened.sql(written, seconds=timeout)
         head = {"index": opened.name, "columns": list(rows.columns)}

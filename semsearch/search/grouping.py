@@ -6,12 +6,12 @@ than two wordings of one thought. So nearly all runs of five words have to be sh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from semsearch.documents.presence import FilePresence
+from semsearch.search.groups import shared_words
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import StoredPassage
 from semsearch.types import Query
@@ -19,7 +19,6 @@ from semsearch.types import Query
 FIRST = 4  # passages for each hit, whose documents are looked up first
 SHINGLE = 5
 SHARED = 0.9  # one word changed in a passage of 100 leaves 91 of 96 shingles
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(slots=True)
@@ -122,5 +121,5 @@ def same_words(first: str, second: str) -> bool:
 @lru_cache(maxsize=1024)  # a search for 100 documents compares each of them with all before it
 def _read(text: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
     """The words of `text`, and its runs of five of them."""
-    words = tuple(_WORD.findall(text.casefold()))
+    words = tuple(shared_words.words(text))
     return words, frozenset(words[at : at + SHINGLE] for at in range(len(words) - SHINGLE + 1))

@@ -107,6 +107,7 @@ def test_label_labels_the_documents_of_an_index(notes: CommandLine, tmp_path: Pa
     file = tmp_path / "examples.tsv"
     file.write_text("diesel engine\tcars\nfuel of an engine\tcars\nbread with salt\tfood\nsalt and bread\tfood\n")
     found = notes.ok("label", "notes", "--examples", file, "--json").json
+    assert found["index"] == "notes"
     nearest = {one["document"]: one["nearest"] for one in found["labels"]}
     assert nearest == {"a.txt": "cars", "bb.txt": "cars", "near.txt": "cars", "bread.txt": "food"}
     assert found["accuracy"]["accuracy"] == 1 and found["accuracy"]["by_label"] == {"cars": [2, 2], "food": [2, 2]}
@@ -141,3 +142,4 @@ def test_examples_that_are_none_are_named(cli: CommandLine, tmp_path: Path, cont
     (tmp_path / "lines.txt").write_text("a text\n")
     ran = cli("label", tmp_path / "lines.txt", "--examples", tmp_path / "examples.tsv", "-m", "hashing")
     assert ran.code == 2 and ran.err.startswith("error: ") and "Traceback" not in ran.err
+    assert cli("label", tmp_path / "lines.txt", "--examples", tmp_path, "-m", "hashing").code == 2  # a folder

@@ -11,6 +11,7 @@ import pytest
 
 from semsearch import Document, Index, NotFound, SemsearchError, UsageError
 from semsearch.stores.local import schema
+from semsearch.stores.local.queries import query
 from semsearch.stores.local.schema import VIEWS
 
 LONG = "Boilers are under the stairs. " * 100
@@ -107,6 +108,7 @@ def test_cosines_are_those_of_the_stored_vectors_and_of_searches(notes: Index) -
         "SELECT cosine('a')",
         "SELECT randomblob(1000000000)",
         "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 1000002) SELECT x FROM n",
+        "SELECT * FROM documents_view, semsearch_search('tea', 2)",
     ],
 )
 def test_what_does_not_read_is_refused_and_changes_nothing(notes: Index, statement: str) -> None:
@@ -117,12 +119,40 @@ def test_what_does_not_read_is_refused_and_changes_nothing(notes: Index, stateme
     assert notes.verify() == []
 
 
+def test_the_rows_together_stay_within_their_memory(notes: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query, "MOST_BYTES", 2 << 20)
+    large = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT {}) SELECT zeroblob(1000000) FROM n"
+    assert len(notes.sql(large.format(2))) == 2
+    with pytest.raises(UsageError, match="the rows take more than 2 MB"):
+        notes.sql(large.format(100_000))
+
+
+def test_columns_with_one_name_keep_their_values(notes: Index) -> None:
+    rows = notes.sql("SELECT 1 AS id, 2 AS id_2, 3 AS id")
+    assert rows.dicts() == [{"id": 1, "id_2": 2, "id_3": 3}]
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("SELECT 1; SELECT 2", "only execute one statement at a time. docs"),
+        ("SELECT 'a\ud800'", "not valid Unicode"),
+        ("VACUUM INTO 'copy.db'", "it may only read"),
+        ("SELECT * FROM documents_view, semsearch_search('tea', 2)", "after FROM or JOIN"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong(notes: Index, statement: str, problem: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        notes.sql(statement)
+    assert problem in str(refused.value)
+
+
 def test_a_statement_ends_in_time(notes: Index) -> None:
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
-    with pytest.raises(SemsearchError, match=r"longer than 0\.2 seconds"):
+    with pytest.raises(SemsearchError, match=r"longer than 0\.2 s\b"):
         notes.sql(endless, seconds=0.2)
     slow = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(cosine(x, 'a' || x)) FROM n"
-    with pytest.raises(SemsearchError, match=r"longer than 0\.2 seconds"):
+    with pytest.raises(SemsearchError, match=r"longer than 0\.2 s\b"):
         notes.sql(slow, seconds=0.2)
 
 

@@ -55,6 +55,7 @@ def label(
     file = what if what and Path(what).is_file() else None
     if file and (named or where):
         raise UsageError(f"{file} is a file, and -n and --where belong to an index.", "Choose one.")
+    index = None
     if file:
         found, accuracy = _texts(
             ctx.obj, read_texts(file), labelled, (folds, reject), load_encoder(ctx.obj, model, options)
@@ -63,8 +64,8 @@ def label(
         raise UsageError("an index is labelled with its own encoder.", "Leave out -m.")
     else:
         use_device(options.device)
-        found, accuracy = _documents(ctx.obj, (what, named), labelled, (folds, reject), where)
-    result = {"accuracy": asdict(accuracy), "labels": found}
+        index, found, accuracy = _documents(ctx.obj, (what, named), labelled, (folds, reject), where)
+    result = {"index": index, "accuracy": asdict(accuracy), "labels": found}
 
     def show() -> None:
         if found:
@@ -96,7 +97,7 @@ def _documents(
     labelled: Sequence[tuple[str, str]],
     how: tuple[int, float],
     where: str | None,
-) -> tuple[list[JsonObject], LabelAccuracy]:
+) -> tuple[str, list[JsonObject], LabelAccuracy]:
     with open_index(options, *names) as index, counter(options, index.name, "documents") as shown:
         found, accuracy = index.label(
             labelled,
@@ -105,7 +106,8 @@ def _documents(
             where=where,
             progress=lambda step: shown(step.done, step.total),
         )
-    return list(_listed("document", list(found), list(found.values()))), accuracy
+        name = index.name
+    return name, list(_listed("document", list(found), list(found.values()))), accuracy
 
 
 def _listed(kind: str, names: Sequence[str], labels: Sequence[Label]) -> Iterator[JsonObject]:

@@ -1,7 +1,8 @@
 """Spreadsheets (Excel, OpenDocument): each sheet is a document, a row is a line with the number that the sheet shows.
 
-Read by calamine, a library in Rust that knows Excel's old and new formats and OpenDocument's: openpyxl reads the new
-one alone, in twenty times the time. Cells hold what was last computed; formulas, comments and charts are left out.
+Read by calamine, a library in Rust that knows Excel's old and new formats and OpenDocument's, in 0.2 s for 160,000
+cells: openpyxl reads the new ones alone, in 4 s. Cells hold what was last computed; formulas, comments and charts are
+left out.
 """
 
 from __future__ import annotations

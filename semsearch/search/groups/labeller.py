@@ -19,6 +19,7 @@ from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import EncoderLike, Label, LabelAccuracy, Progress
 from semsearch.utils.arguments import between, several, whole_number
+from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +56,9 @@ class Labeller:
             raise UsageError(f"there are {len(vectors)} examples and {len(labels)} labels.", "Pass a label for each.")
         self.labels = tuple(sorted(set(labels)))
         if len(self.labels) < 2:
-            raise UsageError(f"the examples have {len(self.labels)} label(s).", "Give examples of two labels or more.")
+            raise UsageError(
+                f"the examples have {count(len(self.labels), 'label')}.", "Give examples of two labels or more."
+            )
         place = {label: code for code, label in enumerate(self.labels)}
         self._vectors, self._codes = vectors, np.array([place[label] for label in labels], np.int64)
         self._nearest, self._reject = nearest, reject

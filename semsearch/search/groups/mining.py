@@ -117,7 +117,11 @@ def clustered(vectors: Vectors, threshold: float | None, min_size: int | None, k
 def check_clusters(threshold: float | None, min_size: int | None, k: int | None) -> None:
     """Raise UsageError for arguments of `clusters` that exclude each other or are no numbers."""
     if k is not None and (threshold is not None or min_size is not None):
-        raise UsageError("k clusters have no threshold and no least size.", "Pass k, or threshold and min_size.")
+        raise UsageError(
+            "k clusters have no threshold and no least size.",
+            "Pass k, or threshold and min_size.",
+            "Pass -k, or --threshold and --min-size.",
+        )
     check(threshold=threshold, min_size=min_size, k=k)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from semsearch.errors import NotFound, SemsearchError
 from semsearch.index import Index
+from semsearch.search.page_names import page_name
 from semsearch.search.query_check import make_query
 from semsearch.search.results_json import hit_object
 from semsearch.serve.mcp import arguments
@@ -135,9 +136,11 @@ def _citation(place: JsonObject) -> str:
     'a/b.md:7 (Pumps)'
     >>> _citation({"document": "manual.pdf", "line": 40, "page": 3, "heading": None})
     'manual.pdf, page 3'
+    >>> _citation({"document": "talk.pptx", "page": 3})
+    'talk.pptx, slide 3'
     """
     name, line, page = _clipped(place["document"]), place.get("line"), place.get("page")
-    spot = f", page {page}" if page is not None else f":{line}" if line is not None else ""
+    spot = f", {page_name(place['document'])} {page}" if page is not None else f":{line}" if line is not None else ""
     heading = place.get("heading")
     return f"{name}{spot} ({_clipped(heading)})" if heading else f"{name}{spot}"
 

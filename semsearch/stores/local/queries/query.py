@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from semsearch.stores.local.queries import temporary_views
 from semsearch.types import SqlRows, SqlValue
 
 MOST_ROWS = 1_000_000
+MOST_BYTES = 1 << 29  # of all rows, since they are in memory together
 LONGEST = 100_000_000  # bytes of one value; SQLite allows a billion
 STEPS = 20_000  # of SQLite's machine between two looks at the clock: a few milliseconds
 SEARCH = "semsearch_search"
@@ -76,10 +77,7 @@ class _Query:
             found = connection.execute(statement, values)
             if found.description is None:
                 raise UsageError("this statement has no rows.", "Write a SELECT.")
-            rows = found.fetchmany(MOST_ROWS + 1)
-            if len(rows) > MOST_ROWS:
-                raise UsageError(f"there are more than {MOST_ROWS:,} rows.", "Add a LIMIT.")
-            return SqlRows(tuple(column[0] for column in found.description), rows)
+            return SqlRows(distinct([column[0] for column in found.description]), _fetched(found))
 
     def _kept(self, function: Callable[..., SqlValue]) -> Callable[..., SqlValue]:
         def called(*values: object) -> SqlValue:
@@ -95,7 +93,7 @@ class _Query:
 
     def _late(self) -> SemsearchError:
         fix = "Add a LIMIT or a condition, or give it more time."
-        return SemsearchError(f"the statement took longer than {self._seconds:g} seconds.", fix)
+        return SemsearchError(f"the statement took longer than {self._seconds:g} s.", fix)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -108,11 +106,53 @@ class _Query:
                 raise self._late() from None
             if isinstance(error, sqlite3.Error) and sqlite.code(error) in _DAMAGE:
                 raise sqlite.explain(error, self._location) from error
-            text = "it may only read" if "not authorized" in str(error) or "prohibited" in str(error) else str(error)
-            raise UsageError(f"SQLite refuses the statement: {text}.", "docs/sql.md lists the views.") from None
+            raise UsageError(f"SQLite refuses the statement: {_reason(error)}.", _fix(error)) from None
 
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY}
+
+
+def _fetched(rows: Iterable[tuple[SqlValue, ...]]) -> list[tuple[SqlValue, ...]]:
+    """All rows. Raises UsageError where they are too many, or too large."""
+    found: list[tuple[SqlValue, ...]] = []
+    size = 0
+    for row in rows:
+        found.append(row)
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if size > MOST_BYTES:
+            raise UsageError(f"the rows take more than {MOST_BYTES >> 20} MB.", "Select fewer columns, or add a LIMIT.")
+        if len(found) > MOST_ROWS:
+            raise UsageError(f"there are more than {MOST_ROWS:,} rows.", "Add a LIMIT.")
+    return found
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of columns, of which a repeated one gets a number, so that no value is lost.
+
+    >>> distinct(["id", "text", "id", "id_2"])
+    ('id', 'text', 'id_3', 'id_2')
+    """
+    found: list[str] = []
+    for name in names:
+        number, free = 1, name
+        while free in found or (number > 1 and free in names):
+            number += 1
+            free = f"{name}_{number}"
+        found.append(free)
+    return tuple(found)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        return "it contains characters that are not valid Unicode"
+    text = str(error).rstrip(".")
+    return "it may only read" if re.search("not authorized|authorization denied|prohibited", text) else text
+
+
+def _fix(error: Exception) -> str:
+    if f"no such table: {SEARCH}" in str(error):
+        return f"Write it after FROM or JOIN, as in: FROM documents_view JOIN {SEARCH}('diesel', 10)"
+    return "docs/sql.md lists the views."
 
 
 def _authorized(action: int, _: str | None, name: str | None, *__: str | None) -> int:
