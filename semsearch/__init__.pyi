@@ -13,6 +13,7 @@ from .errors import Corrupt as Corrupt
 from .errors import DeviceUnavailable as DeviceUnavailable
 from .errors import EncoderMismatch as EncoderMismatch
 from .errors import EncodingFailed as EncodingFailed
+from .errors import ForeignVectors as ForeignVectors
 from .errors import GateFailed as GateFailed
 from .errors import GuardRail as GuardRail
 from .errors import Locked as Locked

@@ -7,6 +7,7 @@ SemsearchError                 1  failure at run time
 │   └── GuardRail                 refused until the user confirms
 ├── NotFound                   3  an index, document, path or model does not exist
 ├── EncoderMismatch            4  the index was built with another encoder
+│   └── ForeignVectors            vectors in a file are not those of the encoder
 ├── GateFailed                 5  finished, but items were skipped or a check failed
 ├── DeviceUnavailable          6  the requested device does not exist
 ├── Locked                     7  another process writes to the index
@@ -87,6 +88,19 @@ class EncoderMismatch(SemsearchError):
             f"{index} was built with encoder {built_with} but opened with {got}; their vectors cannot be compared.",
             fix,
             command,
+        )
+
+
+class ForeignVectors(EncoderMismatch):
+    """The vector of the text `row` in `file` has only the `cosine` with that of `encoder`, where `least` is asked."""
+
+    def __init__(self, file: str, encoder: str, row: str, cosine: float, least: float) -> None:
+        SemsearchError.__init__(
+            self,
+            f"the vectors of {file} are not those of encoder {encoder}: the text {row!r}, encoded again, "
+            f"has a cosine of {cosine:.3f} with its own, below {least}. Nothing was changed.",
+            "Name the encoder that made them, or pass encoder=None.",
+            "Name the encoder that made them with -m, or leave out -m for an index without an encoder.",
         )
 
 

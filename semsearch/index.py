@@ -25,7 +25,7 @@ import numpy as np
 
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
-from semsearch.documents import page_image
+from semsearch.documents import own_vectors, page_image, vector_files
 from semsearch.documents.survey import survey
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.lazy import LazyEncoder, load
@@ -35,7 +35,7 @@ from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.evaluation.distinctive_words import group_names
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
-from semsearch.search import arrow_batches, audit, sampling, sql_functions
+from semsearch.search import arrow_batches, audit, sampling, sql_functions, vector_export
 from semsearch.search.current_space import CurrentSpace
 from semsearch.search.groups import copies, document_vectors, labeller, mining, timeline
 from semsearch.search.groups import topics as topic_clusters
@@ -88,7 +88,9 @@ if TYPE_CHECKING:
     import pyarrow
     from numpy.typing import ArrayLike
 
+    from semsearch.documents.loaders import Fields
     from semsearch.documents.page_image import PageImage
+    from semsearch.documents.vector_files import Precision
     from semsearch.encoders.base import BaseEncoder
     from semsearch.indexing.sources import SyncOptions
     from semsearch.indexing.writer import IndexWriter
@@ -232,6 +234,35 @@ class Index:
         return type(self)(drivers.find(self.path).open_reader(self.path), space=space)
 
     @classmethod
+    def from_vectors(
+        cls,
+        file: str | Path,
+        name: str | Path,
+        *,
+        texts: str | Path | None = None,
+        encoder: EncoderLike | str | None = None,
+        home: Path | None = None,
+        fields: Fields | None = None,
+        progress: Callable[[Progress], None] = _silent,
+    ) -> Index:
+        """A new index of texts with their vectors, from a file as `add_vectors` reads it. Raises as that does.
+
+        With `encoder` they are taken for its vectors, after a sample was compared; otherwise the index is without an
+        encoder. After an error there is no new index.
+        """
+        width = cls.vector_width(file, texts)
+        if cls.exists(name, home):
+            raise UsageError(f"{settings.index_folder(name, home)} already has an index.", "Choose another name.")
+        index = cls.create(name, encoder=encoder, dimensions=width if encoder is None else None, home=home)
+        try:
+            index.add_vectors(file, texts, fields=fields, progress=progress)
+        except BaseException:
+            index.close()
+            cls.remove(index.path)
+            raise
+        return index
+
+    @classmethod
     def restore(
         cls,
         file: Path,
@@ -345,6 +376,14 @@ class Index:
     def exists(name: str | Path, home: Path | None = None) -> bool:
         """Whether there is an index called `name`, or at the path `name`. Raises UsageError for an invalid name."""
         return drivers.exists(settings.index_folder(name, home))
+
+    @staticmethod
+    def vector_width(file: str | Path, texts: str | Path | None = None) -> int:
+        """The width of the vectors in a file, as `add_vectors` reads it: `dimensions` of an index for them.
+
+        Raises NotFound, UsageError, MissingExtra.
+        """
+        return own_vectors.opened(Path(file), None if texts is None else Path(texts)).dim
 
     @staticmethod
     def identity(name: str | Path, home: Path | None = None) -> tuple[int, int]:
@@ -690,16 +729,33 @@ class Index:
         """The text of every passage, in the order in which they were stored: what `train --from-index` reads."""
         return self._reader.texts()
 
-    def to_arrow(self, *, size: int = 1000) -> pyarrow.RecordBatchReader:
+    def to_arrow(self, *, size: int = 1000, precision: Precision = "float32") -> pyarrow.RecordBatchReader:
         """All passages with their vectors as a stream of Arrow record batches of at most `size`, by id.
 
         Columns: id, document, start, end, line, page, heading, title, text, metadata (JSON), and vector, a list of d
-        float32. A batch is read when it is asked for, so that memory does not grow with the index. The stream has
-        `__arrow_c_stream__`, which pandas, polars, DuckDB and Parquet writers read. Raises UsageError, and MissingExtra
-        without the extra `arrow`.
+        float32; or of float16 with that `precision`, in which they are stored. A batch is read when it is asked for, so
+        that memory does not grow with the index. The stream has `__arrow_c_stream__`, which pandas, polars, DuckDB and
+        Parquet writers read. Raises UsageError, and MissingExtra without the extra `arrow`.
         """
         whole_number("size", size)
-        return arrow_batches.batches(self._reader, self._space, size)
+        return arrow_batches.batches(self._reader, self._space, size, precision)
+
+    def export_vectors(
+        self,
+        file: str | Path,
+        *,
+        precision: Precision = "float32",
+        progress: Callable[[Progress], None] = _silent,
+    ) -> list[Path]:
+        """Write all passages with their vectors to a .parquet file, with the columns of `to_arrow`.
+
+        Or to a .npy file (passages, d), and a .jsonl file beside it whose line n is the passage of row n. The files
+        that were written; after an error or an exception of `progress`, none is. 1,000 passages are in memory. Raises
+        UsageError for another suffix, and MissingExtra where .parquet needs the extra `arrow`.
+        """
+        target = Path(file)
+        vector_files.check(target, precision)
+        return vector_export.export(self._reader, self._space, target, precision, progress)
 
     def sample_vectors(self, most: int = 20_000, *, letters: int = 400) -> VectorSample:
         """At most `most` passages with their vectors and the first `letters` of their texts, always the same ones.
@@ -910,6 +966,48 @@ class Index:
                 return self._writer().add(documents)
             listed = several(documents, "add", "documents")
             return self._writer().add(listed, own_rows(vectors, len(listed), self._space.dim))
+
+    def add_vectors(
+        self,
+        file: str | Path,
+        texts: str | Path | None = None,
+        *,
+        fields: Fields | None = None,
+        progress: Callable[[Progress], None] = _silent,
+    ) -> SyncReport:
+        """Add texts with their vectors from a file; each is one document and one passage.
+
+        `file` is .parquet, with a column of vectors called vector, embedding, vectors or embeddings, and others for
+        text, id and metadata. Or it is .npy (n, d), and `texts` JSON lines, of which line n is the text of row n.
+        `fields` names those of text, id and metadata; the keys of a field `metadata` become metadata. The id is the
+        field `document`, where no two rows share it, else `_id` or `id`.
+
+        Everything is read and checked before anything is written. If the index has an encoder, 32 of the texts are
+        encoded again. Raises ForeignVectors where one has a cosine below 0.99 with its vector, UsageError for a row
+        that does not fit, NotFound, Locked, MissingExtra for .parquet without the extra `arrow`.
+        """
+        with self._turn:
+            own = None if texts is None else Path(texts)
+            return self._writer().add_vectors(Path(file), own, fields, progress)
+
+    def add_from(
+        self,
+        kind: str,
+        path: str | Path,
+        *,
+        fields: Fields | None = None,
+        progress: Callable[[Progress], None] = _silent,
+    ) -> SyncReport:
+        """Add the texts in the store of another program, with their ids and metadata; they are encoded anew.
+
+        `kind` is "chroma" (the folder of a PersistentClient), "txtai" (a saved index with content: a folder, .tar.gz or
+        .zip) or "lancedb" (a table: FOLDER/NAME.lance, or the folder of a single one; needs the package lancedb).
+        Nothing is unpickled. The store is not followed; a second call adds what is new or changed. `fields` chooses the
+        fields of text, id and metadata. Records without text are in the report's `skipped`. Raises UnknownName,
+        NotFound, UsageError, Locked, Unreadable for what is damaged.
+        """
+        with self._turn:
+            return self._writer().add_from(kind, Path(path), fields, progress)
 
     def upsert(self, documents: Iterable[Document], *, vectors: ArrayLike | None = None) -> SyncReport:
         """`add`, which replaces documents with the same id, under the name that vector databases have for it."""

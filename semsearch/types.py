@@ -24,6 +24,8 @@ from typing import (
     overload,
 )
 
+from semsearch.errors import MissingExtra
+
 if TYPE_CHECKING:  # numpy costs 0.1 s to import and is needed here for annotations only
     from pathlib import Path
 
@@ -409,15 +411,19 @@ class Results(Sequence[Hit]):
         return iter(self.hits)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row for each hit, with the columns of `to_arrow`; `metadata` are mappings. Needs pandas."""
-        import pandas as pd  # only where it is used: an extra
-
+        """A row for each hit, with the columns of `to_arrow`; `metadata` are mappings. Raises MissingExtra."""
+        try:
+            import pandas as pd  # only where it is used: an extra
+        except ImportError as error:
+            raise MissingExtra("to_pandas()", "arrow", "pandas") from error
         return pd.DataFrame({**self._columns(), "metadata": [dict(hit.metadata) for hit in self.hits]})
 
     def to_arrow(self) -> pyarrow.Table:
-        """A row for each hit: its fields, the scores `cosine` and `bm25`, and `metadata` as JSON. Needs pyarrow."""
-        import pyarrow as pa  # only where it is used: an extra
-
+        """A row for each hit: its fields, scores `cosine` and `bm25`, `metadata` as JSON. Raises MissingExtra."""
+        try:
+            import pyarrow as pa  # only where it is used: an extra
+        except ImportError as error:
+            raise MissingExtra("to_arrow()", "arrow", "pyarrow") from error
         kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
         columns = {name: pa.array(cells, kinds[_HIT_COLUMNS[name]]) for name, cells in self._columns().items()}
         metadata = [json.dumps(dict(hit.metadata), ensure_ascii=False) for hit in self.hits]

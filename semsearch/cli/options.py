@@ -11,7 +11,7 @@ from functools import wraps
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -81,6 +81,9 @@ DtypeOption = Annotated[
 LayerOption = Annotated[int | None, value("N", "Layer to read: -1 is the last, 0 the embeddings.", "--layer")]
 TrustFlag = Annotated[bool, flag("--trust-remote-code", "Run code that comes with the model. It can do anything.")]
 DeviceOption = Annotated[str | None, value("D", "auto, cpu, cuda or cuda:N; an absent device is an error.", "--device")]
+PrecisionOption = Annotated[
+    Literal["float32", "float16"], typer.Option(help="Numbers of the vectors in .npy and .parquet.")
+]
 JsonFlag = Annotated[bool, flag("--json", "Print one JSON object to stdout.")]
 YesFlag = Annotated[bool, flag("--yes", "Do not ask for confirmation.", "-y")]
 

@@ -219,7 +219,7 @@ def walked(
         above = (top if top.is_dir() else top.parent).relative_to(base).as_posix()
         place = Place(root, base, prefix, "" if above == "." else f"{above}/")
         within = scope.relative_to(top).as_posix()
-        rules = replace(root.rules, streamed=()) if root.kind == "files" else root.rules
+        rules = _rules(root)
         empty = True
         for item in walk.files(top, rules, drivers.exists):
             relative = item.path if isinstance(item, Skipped) else item.relative
@@ -247,6 +247,13 @@ def walked(
             warnings.append(
                 f"nothing in {scope} is read: it is empty, or hidden, ignored or excluded within {root.path}."
             )
+
+
+def _rules(root: Root) -> Rules:
+    """The rules of a root. Where all its files are databases, one without a suffix has no limit of size either."""
+    if root.kind == "files":
+        return replace(root.rules, streamed=())
+    return replace(root.rules, streamed=(*root.rules.streamed, "")) if root.kind == "sqlite" else root.rules
 
 
 def in_scope(source: Source, scopes: Sequence[Path], roots: Roots) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from semsearch.chunking.splitter import Splitter
+from semsearch.documents import other_stores, own_vectors
 from semsearch.documents.loaders import Fields
 from semsearch.encoders.no_encoder import refuse_text
 from semsearch.errors import SemsearchError, Unreadable, UsageError
@@ -74,6 +75,30 @@ class IndexWriter:
                     run.report.count(run.put(document, stamp=stamp, vector=vector))
                 except Unreadable as error:
                     raise Unreadable(f"document {document.id!r} cannot be stored: {error.message}.") from error
+        return self._report(run)
+
+    def add_vectors(
+        self, file: Path, texts: Path | None, fields: Fields | None, progress: Callable[[Progress], None]
+    ) -> SyncReport:
+        encoder = self._encoder if self._space.has_encoder else None
+        rows = own_vectors.opened(file, texts)
+        checked = own_vectors.checked(file.name, rows, fields or Fields(), self._space.dim, encoder)
+        with self._run() as run:
+            for document, vector in checked.documents(progress):
+                stamp = run.stamps([document.id]).get(document.id)
+                if stamp is not None and stamp.source is not None:
+                    raise UsageError(f"{document.id!r} is the id of a file's document.", "Use another index.")
+                run.report.count(run.put(document, stamp=stamp, vector=vector))
+        return self._report(run)
+
+    def add_from(
+        self, kind: str, path: Path, fields: Fields | None, progress: Callable[[Progress], None]
+    ) -> SyncReport:
+        self._require_encoder()
+        with self._run() as run:
+            for done, item in enumerate(other_stores.documents(kind, path, fields or Fields()), start=1):
+                self._put(run, item)
+                progress(Progress(done, 0, "documents", "", run.written))
         return self._report(run)
 
     def salvage(

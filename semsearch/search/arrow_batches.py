@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from semsearch.errors import MissingExtra
+from semsearch.documents.vector_files import Precision, arrow, vector_column, vector_type
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 
@@ -16,28 +16,25 @@ if TYPE_CHECKING:
 NAMES = ("id", "document", "start", "end", "line", "page", "heading", "title", "text")
 
 
-def batches(reader: StoreReader, space: Space, size: int) -> pyarrow.RecordBatchReader:
+def batches(
+    reader: StoreReader, space: Space, size: int, precision: Precision = "float32"
+) -> pyarrow.RecordBatchReader:
     """A stream of batches of at most `size` passages, by id; one that is deleted meanwhile is left out."""
-    try:
-        import pyarrow as pa  # 0.2 s, and an extra
-    except ImportError as error:
-        raise MissingExtra("to_arrow()", "arrow", "pyarrow") from error
+    pa = arrow("to_arrow()")
     number, text = pa.int64(), pa.string()
     kinds = (number, text, number, number, number, number, text, text, text)
     fields = [pa.field(name, kind) for name, kind in zip(NAMES, kinds, strict=True)]
-    vector = pa.list_(pa.float32(), space.dim)
-    schema = pa.schema([*fields, pa.field("metadata", text), pa.field("vector", vector)])
+    schema = pa.schema([*fields, pa.field("metadata", text), pa.field("vector", vector_type(space.dim, precision))])
 
     def each() -> Iterator[pyarrow.RecordBatch]:
         for ids, rows in reader.vectors(space.id, chunk=size):
             found = reader.passages(ids)
             there = {one: at for at, one in enumerate(ids.tolist())}
-            values = rows[[there[passage.id] for passage in found]].ravel()
+            vectors = vector_column(rows[[there[passage.id] for passage in found]], precision)
             columns = [
                 pa.array([getattr(one, name) for one in found], kind) for name, kind in zip(NAMES, kinds, strict=True)
             ]
             metadata = pa.array([json.dumps(dict(one.metadata), ensure_ascii=False) for one in found], text)
-            vectors = pa.FixedSizeListArray.from_arrays(pa.array(values), type=vector)
             yield pa.record_batch([*columns, metadata, vectors], schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, each())

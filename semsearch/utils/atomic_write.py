@@ -25,6 +25,19 @@ def write_text(file: Path, content: str) -> None:
     sync_folder(file.parent)
 
 
+@contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """A file beside `file` to write to, which takes its place once it is on disk; after an error, it is removed."""
+    new = file.with_name(f".{file.name}.new")
+    try:
+        yield new
+        sync_file(new)
+        new.replace(file)
+        sync_folder(file.parent)
+    finally:
+        new.unlink(missing_ok=True)
+
+
 def sync_file(file: Path) -> None:
     """Flush the content of a file to disk."""
     with file.open("rb+") as written:

@@ -71,5 +71,10 @@ def test_hits_are_rows(index: Index) -> None:
 
 def test_without_pyarrow_the_error_says_what_to_install(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match="arrow"):
-        index.to_arrow()
+    found = index.search("number", k=1)
+    for call in (index.to_arrow, found.to_arrow, lambda: index.export_vectors("out.parquet")):
+        with pytest.raises(MissingExtra, match=r"needs pyarrow.*\[arrow\]"):
+            call()
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(MissingExtra, match=r"needs pandas.*\[arrow\]"):
+        found.to_pandas()

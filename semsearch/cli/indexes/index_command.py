@@ -16,6 +16,7 @@ from click import Choice
 
 import semsearch
 from semsearch import settings
+from semsearch.cli.indexes import from_others
 from semsearch.cli.lookup import encoder_of, existing_index, existing_paths, index_of_files, trusted_encoder, use_device
 from semsearch.cli.options import (
     DeviceOption,
@@ -35,6 +36,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.output import console, index_report
 from semsearch.cli.output.progress import sync_progress
+from semsearch.documents import store_places
 from semsearch.documents.parsing.ocr import check as check_recognition
 from semsearch.errors import Locked, NotFound, UsageError
 from semsearch.types import SyncReport
@@ -44,7 +46,7 @@ from semsearch.utils.atomic_write import scratch_folder
 if TYPE_CHECKING:
     from semsearch import SyncOptions
 
-KINDS = Choice(["auto", "files", *plugins.own_names("semsearch.documents.loaders")])
+KINDS = Choice(["auto", "files", *plugins.own_names("semsearch.documents.loaders"), *store_places.KINDS])
 BACKENDS = Choice(["auto", *plugins.own_names("semsearch.vector_index.backends")])
 RETRY_SECONDS = 5  # after which a watcher tries again to write to an index that another process writes to
 Chunk = Literal["sentences", "tokens", "markdown", "none"]
@@ -80,8 +82,8 @@ def index(
         typer.Option(
             "--from",
             click_type=KINDS,
-            help="How to read files: by suffix (auto), each as one text (files), or all by one loader.  "
-            "[default: auto]",
+            help="How to read files: by suffix (auto), each as one text (files), or all by one loader; or what PATH "
+            "is: a folder of Chroma, an index of txtai, a table of LanceDB.  [default: auto]",
         ),
     ] = None,
     text_field: Annotated[list[str] | None, value("F", "Records: field of the text; repeatable: joined.")] = None,
@@ -92,6 +94,13 @@ def index(
     sql: Annotated[str | None, value("Q", "SQLite: index the rows of this query.")] = None,
     ocr: Annotated[
         str | None, value("LANG", "PDF: recognise the text of scanned pages with tesseract: eng, or deu+eng.")
+    ] = None,
+    from_vectors: Annotated[
+        Path | None,
+        value(
+            "FILE",
+            "Texts with vectors: .parquet; or .npy, and as PATH the JSON lines of texts. -m: the encoder of both.",
+        ),
     ] = None,
     chunk: Annotated[Chunk | None, typer.Option(help="How to split documents into passages.")] = None,
     chunk_size: Annotated[int | None, value("N", "Tokens per passage.", min=1)] = None,
@@ -126,6 +135,18 @@ def index(
     if from_stdin and (len(paths or []) > 1 or watching):
         raise UsageError("- (standard input) allows neither other paths nor --watch.", "Index other paths separately.")
     files = [] if from_stdin else existing_paths(paths or [])
+    text = text_field[0] if text_field and len(text_field) == 1 else text_field
+    fields = _set(text=text, id=id_field, meta=meta_field, sql=sql, ocr=ocr)
+    found = from_others.origin(
+        files,
+        "sqlite" if sql and not kind else kind,
+        semsearch.Fields(**fields) if fields else None,
+        from_vectors,
+        encoder=model is not None,
+    )
+    if found.read and (dry_run or watching or from_stdin):
+        raise UsageError("--dry-run, --watch and - are for files that are followed.", "Leave them out.")
+    files = list(found.paths)
     chosen = index_of_files(options, files, from_stdin=from_stdin) if name is None else name
     is_new = files or from_stdin  # without PATH the index has to exist
     folder = semsearch.Index.folder(chosen, options.folder()) if is_new else existing_index(options, chosen)
@@ -140,16 +161,16 @@ def index(
         splitter=_set(kind=chunk, size=chunk_size, overlap=overlap),
         strict=strict,
         as_json=as_json,
+        read=found.read,
+        dimensions=found.dimensions,
     )
     max_bytes = _bytes(max_file_size) if max_file_size else None
     rules = _set(include=include, exclude=exclude, use_ignore_files=False if no_ignore else None, max_bytes=max_bytes)
-    text = text_field[0] if text_field and len(text_field) == 1 else text_field
-    fields = _set(text=text, id=id_field, meta=meta_field, sql=sql, ocr=ocr)
     job.run(
         semsearch.SyncOptions(
             rules=semsearch.Rules(**rules) if rules else None,
-            kind="sqlite" if sql and not kind else kind,
-            fields=semsearch.Fields(**fields) if fields else None,
+            kind=found.kind,
+            fields=found.fields,
             prune=prune,
             force=force,
             dry_run=dry_run,
@@ -197,6 +218,8 @@ class IndexJob:
     splitter: Mapping[str, Any] = field(default_factory=dict)  # the fields of Splitter that flags set
     strict: bool = False
     as_json: bool = False
+    read: from_others.Read | None = None  # in place of a synchronisation with files
+    dimensions: int | None = None  # of a new index without an encoder
 
     def run(self, how: SyncOptions, *, watching: bool = False, report_nothing_new: bool = True) -> None:
         """One synchronisation, reported. A new index without a document is removed, unless it is watched.
@@ -247,6 +270,9 @@ class IndexJob:
         """The index, and whether it was created."""
         folder, encoder = self.folder, self.encoder
         created = not semsearch.Index.exists(folder) and bool(self.paths or self.from_stdin)
+        if created and self.dimensions is not None:
+            index = semsearch.Index.create(folder, encoder=None, dimensions=self.dimensions)
+            return stack.enter_context(index), True
         if created and encoder is None:
             encoder = settings.load().model
         known = trusted_encoder(encoder or encoder_of(folder)) if self.trust else encoder
@@ -265,6 +291,8 @@ class IndexJob:
         if self.from_stdin:
             return index.add_stream(sys.stdin.buffer, how)
         with sync_progress(self.options, self.folder.name) as report:
+            if self.read is not None:
+                return self.read(index, report)
             return index.sync(self.paths, how, report)
 
 

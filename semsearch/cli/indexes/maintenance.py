@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,8 @@ from semsearch.cli.options import (
     ModelOption,
     NameArgument,
     NameOption,
+    Options,
+    PrecisionOption,
     YesFlag,
     complete_index,
     flag,
@@ -27,6 +29,9 @@ from semsearch.cli.output.progress import counter, step_progress
 from semsearch.errors import Corrupt, GateFailed, NotFound, UsageError
 from semsearch.stores import restored
 from semsearch.utils.quantities import count
+
+if TYPE_CHECKING:
+    from semsearch.documents.vector_files import Precision
 
 CONFIRM_ABOVE = 10  # documents
 
@@ -200,11 +205,24 @@ def dump(
     name: NameArgument = None,
     named: NameOption = None,
     output: Annotated[Path | None, value("FILE", "File to write.", "-o", "--output")] = None,
+    vectors: Annotated[
+        Path | None, value("FILE", "Write the passages with their vectors: .parquet, or .npy and .jsonl.")
+    ] = None,
+    precision: PrecisionOption = "float32",
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Write an index to one file."""
+    """Write an index to one file.
+
+    --vectors writes a table for other programs instead, which `index --from-vectors` reads too: the passages with id,
+    document, place, text, metadata and vector. Beside FILE.npy, line n of FILE.jsonl is the passage of row n.
+    """
     chosen = choose_index(ctx.obj, name, named)
+    if vectors is not None:
+        if output is not None:
+            raise UsageError("-o and --vectors exclude each other.", "Choose one.")
+        _dump_vectors(ctx.obj, chosen, vectors, precision, yes=yes, as_json=as_json)
+        return
     if output is None:
         raise UsageError("dump needs an output file.", f"Pass -o FILE: semsearch dump {chosen} -o {chosen}.dump")
     if output.exists():
@@ -215,6 +233,18 @@ def dump(
     found = {"index": index.name, "file": str(output), "bytes": size}
     text = f"{index.name}: {console.size(size)} in {output}"
     console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
+
+
+def _dump_vectors(options: Options, chosen: str, file: Path, precision: Precision, *, yes: bool, as_json: bool) -> None:
+    beside = [file.with_suffix(".jsonl")] if file.suffix == ".npy" else []
+    for there in [each for each in (file, *beside) if each.exists()]:
+        console.confirm(f"{there} exists. Replace it?", f"replacing {there}", yes=yes)
+    with open_index(options, chosen) as index, step_progress(options, f"writing {file}") as report:
+        written = index.export_vectors(file, precision=precision, progress=report)
+    sizes = {str(each): each.stat().st_size for each in written}
+    found = {"index": index.name, "files": list(sizes), "bytes": sum(sizes.values())}
+    text = [f"{index.name}: {console.size(size)} in {each}" for each, size in sizes.items()]
+    console.result(found, text, as_json=as_json, quiet=options.quiet)
 
 
 def restore(

@@ -1,12 +1,18 @@
-"""SQLite: the rows of one SELECT, each a document. The file is opened read-only, and the query may only read."""
+"""SQLite: the rows of one SELECT, each a document. The file is opened read-only, and the query may only read.
+
+In place of a query, the name of a program whose database it is: see `other_programs`.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+from semsearch.documents.parsing import other_programs
+from semsearch.documents.parsing.other_programs import Program
 from semsearch.documents.parsing.records import Fields, check_columns, no_text_field, text_fields_of, to_document
 from semsearch.documents.parsing.regular_file import open_regular
 from semsearch.errors import Unreadable, UsageError
@@ -27,7 +33,10 @@ def load(path: Path, fields: Fields) -> Iterator[Document | Skipped]:
     if not fields.sql:
         raise Unreadable('an SQLite database: choose what to read with a query, "SELECT …"')
     with closing(_open(path)) as connection:
-        yield from _documents(connection, path.name, fields, fields.sql)
+        if program := other_programs.PROGRAMS.get(fields.sql):
+            yield from _of_program(connection, path.name, fields, program)
+        else:
+            yield from _documents(connection, path.name, fields, fields.sql)
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -37,6 +46,19 @@ def _open(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA cell_size_check=ON")
     connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY)
     return connection
+
+
+def _of_program(
+    connection: sqlite3.Connection, name: str, fields: Fields, program: Program
+) -> Iterator[Document | Skipped]:
+    chosen = replace(fields, text=fields.text or program.text, id=fields.id or other_programs.ID)
+    try:
+        if missing := other_programs.missing_table(connection, program):
+            raise Unreadable(f"not a database of {program.name}: it has no table {missing}")
+        for number, record in enumerate(program.records(connection), start=1):
+            yield to_document(record, chosen, number, name)
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise Unreadable(f"the database is damaged: {error}") from error
 
 
 def _documents(connection: sqlite3.Connection, name: str, fields: Fields, sql: str) -> Iterator[Document | Skipped]:

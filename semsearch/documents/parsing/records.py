@@ -41,8 +41,9 @@ class Fields:
     """What to read of each record; None and () leave the choice to the loader.
 
     `text`, `id`: names of fields; several of `text` are joined, with a blank line between. `meta`: the fields to store
-    as metadata; if empty, all other fields. `sql`: the query that returns the records of an SQLite file. `max_bytes`:
-    longer records are skipped. `ocr`: the languages of scanned pages, as tesseract names them ("deu+eng").
+    as metadata; if empty, all other fields. `sql`: the query that returns the records of an SQLite file, or
+    "chroma" or "txtai", whose databases need none. `max_bytes`: longer records are skipped. `ocr`: the languages of
+    scanned pages, as tesseract names them ("deu+eng").
     """
 
     text: str | tuple[str, ...] | None = None
