@@ -15,7 +15,7 @@ from semsearch.types import Hit, Query, Results
 from semsearch.utils.vectors import OWN_VECTORS
 
 LEAST = 160  # characters: two lines of a page
-_FRONT_MATTER = re.compile(r"\s*(---|\+\+\+)[^\S\n]*\n.*?\n(?:\1|\.\.\.)[^\S\n]*(?:\n|$)", re.DOTALL)  # YAML, TOML
+FRONT_MATTER = re.compile(r"\s*(---|\+\+\+)[^\S\n]*\n.*?\n(?:\1|\.\.\.)[^\S\n]*(?:\n|$)", re.DOTALL)  # YAML, TOML
 _TABLE_ROW = re.compile(r"[|+]|[^\w\s](?:[^\w\n]*[^\w\s])?[^\S\n]*$", re.MULTILINE)  # or a border, or an underline
 _UNDERLINED = re.compile(r"(?P<title>[^\n]+)\n[^\S\n]*(?P<sign>[=\-~^*+#\"'`_])(?P=sign){2,}[^\S\n]*(?:\n\s*|$)")
 
@@ -64,7 +64,7 @@ def _begin(spans: list[tuple[int, int]], at: int) -> int:
 def _prose(hit: Hit) -> Iterator[tuple[int, int]]:
     """The sentences of a hit without front matter, rows of tables, and underlines with the headings above them."""
     text = hit.text
-    matter = _FRONT_MATTER.match(text) if hit.start == 0 else None
+    matter = FRONT_MATTER.match(text) if hit.start == 0 else None
     for start, end in sentences(text):
         start = max(start, matter.end()) if matter else start
         if underlined := _UNDERLINED.match(text, start, end):

@@ -113,7 +113,26 @@ def test_label_labels_the_documents_of_an_index(notes: CommandLine, tmp_path: Pa
     assert found["accuracy"]["accuracy"] == 1 and found["accuracy"]["by_label"] == {"cars": [2, 2], "food": [2, 2]}
     ran = notes.ok("label", "notes", "--examples", file, "--reject", 0, "--where", "path = 'bread.txt'")
     assert [line.split()[0] for line in ran.lines] == ["label", "food"] and "100.0% of 4 examples" in ran.err
+    assert "too few" not in ran.err
     assert notes("label", "notes", "--examples", file, "-m", "default").code == 2
+
+
+def test_label_says_when_there_are_too_few_examples_to_leave_any_text_without(
+    notes: CommandLine, tmp_path: Path
+) -> None:
+    file = tmp_path / "examples.tsv"
+    file.write_text("diesel engine\tcars\nfuel of an engine\tcars\nbread with salt\tfood\nsalt and bread\tfood\n")
+    foreign = tmp_path / "lines.txt"
+    foreign.write_text("zebra\n")
+
+    def labelled(*more: object) -> tuple[str, str]:
+        ran = notes.ok("label", foreign, "--examples", file, "-m", "hashing", *more)
+        return ran.lines[1].split()[0], ran.err
+
+    label, said = labelled()
+    assert label != "-" and "4 examples are too few" in said and "give 50 or more, or a --reject above 0.20" in said
+    label, said = labelled("--reject", 0.21)
+    assert label == "-" and "too few" not in said
 
 
 @pytest.mark.parametrize(

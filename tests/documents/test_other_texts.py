@@ -40,6 +40,12 @@ def test_a_book_is_its_chapters_in_reading_order(tmp_path: Path) -> None:
     assert headings(book) == [("Diesel", "Diesel"), ("The boiler", "The boiler")]
 
 
+def test_the_list_of_chapters_is_no_chapter(tmp_path: Path) -> None:
+    listed = '<nav><h1>Engines</h1><ol><li><a href="one.xhtml">Diesel</a></li></ol></nav>'
+    epub(tmp_path / "a.epub", {"nav.xhtml": listed, "one.xhtml": "<p>No spark plug.</p>"}, nav="nav.xhtml")
+    assert one(tmp_path / "a.epub").text == "Diesel\n\nNo spark plug."
+
+
 def test_a_protected_or_damaged_book_is_refused(tmp_path: Path) -> None:
     cipher = '<CipherReference xmlns="http://www.w3.org/2001/04/xmlenc#" URI="OPS/{}"/>'
     lock = "<encryption>" + cipher + "</encryption>"

@@ -167,10 +167,14 @@ def _related(relationships: Iterable[str]) -> str:
     return f'<Relationships xmlns="{RELATIONS}">{"".join(relationships)}</Relationships>'
 
 
-def epub(path: Path, chapters: dict[str, str], metadata: str = "", **members: str) -> None:
-    """A book of these chapters, which are bodies of HTML, with Dublin Core in its package."""
+def epub(path: Path, chapters: dict[str, str], metadata: str = "", *, nav: str = "", **members: str) -> None:
+    """A book of these chapters, which are bodies of HTML, with Dublin Core in its package; `nav` lists the others."""
     container = '<rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles>'
-    items = "".join(f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>' for name in chapters)
+    items = "".join(
+        f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"{named}/>'
+        for name in chapters
+        for named in [' properties="nav"' * (name == nav)]
+    )
     spine = "".join(f'<itemref idref="{name}"/>' for name in chapters)
     if "OPS/toc.ncx" in members:
         items += '<item id="ncx" href="toc.ncx" media-type="application/x-dtbncx+xml"/>'

@@ -50,6 +50,12 @@ def test_clusters_are_named_by_their_words_with_the_central_document_first(index
         assert topic.example == index.get(topic.documents[0])["text"]
 
 
+def test_the_example_of_a_cluster_begins_behind_the_front_matter(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "notes", encoder="hashing") as made:
+        made.add([Document("a.md", "---\ntitle: Heaps\ntags: [soil]\n---\n\n# A heap\n\nCompost rots.")])
+        assert [topic.example for topic in made.topics(1)] == ["# A heap Compost rots."]
+
+
 def test_the_number_of_clusters_is_that_of_the_groups_in_the_vectors() -> None:
     random = np.random.default_rng(0)
     for groups in (2, 5, 12):

@@ -81,6 +81,8 @@ def test_what_is_left_of_a_job_is_told_with_its_counts_and_its_rate(monkeypatch:
     monkeypatch.setattr("time.monotonic", lambda: 1100.0)
     job.progress = Progress(25, 100, "bytes", "a.md", 4400, 510, 5000)
     assert progress.status(job) == "510 of 5,000 files · 4,400 passages · 44 a second · 5 min left"
+    job.progress = Progress(100, 100, "bytes", "z.md", 0, 26, 27)  # all is read; encoding takes its time
+    assert progress.status(job) == "26 of 27 files · 2 min"
     job.progress = Progress(3, 0, "files")
     assert progress.status(job) == "3 files · 2 min"
 

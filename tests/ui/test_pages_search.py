@@ -18,7 +18,8 @@ pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
 from semsearch import Document, Index
-from semsearch.types import Mark
+from semsearch.search.snippets import Snippet
+from semsearch.types import Hit, Mark
 
 APP = Path(__file__).resolve().parents[2] / "ui" / "app.py"
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> **bold** [link](javascript:alert(3)) :red[red] $x$"
@@ -613,3 +614,16 @@ def test_what_is_typed_is_completed_from_titles_and_headings(home: Path) -> None
     assert hits(tell(page, "typed", text="carburettor"))["suggestions"] == ["Cleaning a carburettor"]
     assert hits(tell(page, "typed", text="ca"))["suggestions"] == []
     assert len(hits(page)["hits"]) == 1  # those of the question
+
+
+def test_only_a_snippet_with_text_before_it_begins_with_an_ellipsis() -> None:
+    from semsearch_ui.search.card import card
+    from semsearch_ui.search.results import Found
+
+    def shown(start: int, begin: int) -> str:
+        text = "stock | price\nvalve | 3"
+        hit = Hit(1, 1, 0.5, 0.99, "a.xlsx", "a.xlsx#Parts", start, start + len(text), 1, None, None, text, {}, {})
+        return str(card(1, Found("notes", hit, "#1"), Snippet(begin, len(text), (), begin))["pieces"][0][1])
+
+    assert shown(0, 0).startswith("stock")
+    assert [shown(50, 0), shown(0, 14)] == ["… ", "… "]

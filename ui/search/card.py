@@ -39,7 +39,7 @@ def card(rank: int, each: Found, snippet: Snippet, *, lead: str = "", several: b
         "level": "none" if hit.strength is None and hit.match == "none" else hit.match,
         "text": visible(hit.text),
         "again": None if hit.rerank is None else f"read again · {rounded_down(hit.rerank):.2f}",
-        "pieces": _pieces(hit.text, snippet),
+        "pieces": _pieces(hit.text, snippet, goes_on=hit.start > 0),
         "why": why(each),
         "more": hit.more_in_document,
         "copies": len(hit.near_copies),
@@ -110,9 +110,12 @@ def _at(hit: Hit) -> list[str]:
     return [f"line {hit.line}"] * bool(hit.line) + [f"{page_name(hit.document)} {hit.page}"] * bool(hit.page)
 
 
-def _pieces(text: str, snippet: Snippet) -> list[tuple[str, str]]:
-    """The best sentence with what follows it; an ellipsis where the text goes on, or begins within a sentence."""
+def _pieces(text: str, snippet: Snippet, *, goes_on: bool) -> list[tuple[str, str]]:
+    """The best sentence with what follows it; an ellipsis where the text goes on, or begins within a sentence.
+
+    `goes_on`: the text continues what stands before it in its document.
+    """
     first, last = highlight.shown(text, snippet.begin)
     found = highlight.pieces(text, (first, last), (snippet.start, snippet.end), snippet.words)
-    before = [(highlight.AROUND, "… ")] if text[first : first + 1].islower() else []
+    before = [(highlight.AROUND, "… ")] if (first or goes_on) and text[first : first + 1].islower() else []
     return [*before, *found, *([(highlight.AROUND, " …")] if last < len(text) else [])]

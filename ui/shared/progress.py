@@ -23,10 +23,8 @@ def status(job: Job) -> str:
     step, took = job.progress, time.monotonic() - job.began
     parts = [] if step is None else [_counts(step), *_rates(step, took)]
     done = share(job)
-    if done > LEAST_SHARE and took > LEAST_SECONDS:
-        parts.append(f"{duration(took * (1 - done) / done)} left")
-    else:
-        parts.append(duration(took))
+    left = took * (1 - done) / done if done > LEAST_SHARE and took > LEAST_SECONDS else 0.0
+    parts.append(f"{duration(left)} left" if left >= 1 else duration(took))  # what was read may still be encoded
     if job.stop.is_set():
         parts.append("stopping …")
     elif not job.stoppable:

@@ -72,6 +72,8 @@ def label(
             console.table([_row(one) for one in found], ("label", "probability", "fit", "text" if file else "document"))
         if not ctx.obj.quiet:
             console.note(_summary(found, accuracy))
+            if advice := _too_few(accuracy.tested, reject):
+                console.note(advice)
 
     console.result(result, show, as_json=as_json)
 
@@ -118,6 +120,17 @@ def _listed(kind: str, names: Sequence[str], labels: Sequence[Label]) -> Iterato
 def _row(found: JsonObject) -> list[str]:
     called = found.get("document") or found["text"][:SHOWN]
     return [found["label"] or "-", f"{found['probability']:.2f}", f"{found['fit']:.2f}", called]
+
+
+def _too_few(tested: int, reject: float) -> str:
+    """Advice where the least `fit`, that of a text unlike all examples, is not below `reject`."""
+    least = 1 / (tested + 1)
+    if not tested or not 0 < reject <= least:
+        return ""
+    return (
+        f"{tested:,} examples are too few to leave a text without a label: "
+        f"give {int(1 / reject):,} or more, or a --reject above {least:.2f}"
+    )
 
 
 def _summary(found: Sequence[JsonObject], accuracy: LabelAccuracy) -> str:

@@ -61,7 +61,7 @@ def _package(archive: Archive) -> str:
 
 
 def _chapters(root: Element, package: str) -> tuple[list[str], str]:
-    """The members with the chapters, each once, in reading order; and the one with the table of contents, or ""."""
+    """The members with the chapters, each once, in reading order; and the table of contents, which is none, or ""."""
     folder = posixpath.dirname(package)
     items = {each.get("id", ""): each for each in root.iter(f"{_OPF}item")}
     places = {name: _resolved(folder, item.get("href", "")) for name, item in items.items()}
@@ -70,7 +70,8 @@ def _chapters(root: Element, package: str) -> tuple[list[str], str]:
     spine = root.find(f"{_OPF}spine")
     listed = spine.get("toc", "") if spine is not None else ""
     contents = next((name for name, item in items.items() if "nav" in item.get("properties", "").split()), listed)
-    return list(dict.fromkeys(pages)), places.get(contents, "")
+    toc = places.get(contents, "")
+    return list(dict.fromkeys(page for page in pages if page != toc)), toc  # a list of chapters answers nothing
 
 
 def _titles(archive: Archive, contents: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from semsearch.errors import UsageError
 from semsearch.search.groups import clustering, document_vectors, mining
+from semsearch.search.snippets import FRONT_MATTER
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import Progress, Topic, Topics
@@ -134,7 +135,7 @@ class _Assigned:
                 called,
                 tuple(self._names[row] for row in grouped[code]),
                 coherence(self._sums[code], len(grouped[code])),
-                " ".join(_beginning(reader, self._names[grouped[code][0]], SHOWN).split()),
+                _example(_beginning(reader, self._names[grouped[code][0]], LETTERS)),
             )
             for code, called in zip(codes, named, strict=True)
         ]
@@ -164,6 +165,12 @@ def _joined(reader: StoreReader, space: Space, names: Sequence[str], centres: Ve
 def _centre(vectors: Vectors) -> Vectors:
     mean = vectors.sum(axis=0)
     return np.asarray(mean / (np.linalg.norm(mean) or 1), np.float32)
+
+
+def _example(text: str) -> str:
+    """The beginning of a text in one line, without its front matter."""
+    matter = FRONT_MATTER.match(text)
+    return " ".join(text[matter.end() if matter else 0 :][:SHOWN].split())
 
 
 def _beginning(reader: StoreReader, name: str, letters: int) -> str:
