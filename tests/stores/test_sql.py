@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -154,6 +155,24 @@ def test_a_statement_ends_in_time(notes: Index) -> None:
     slow = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(cosine(x, 'a' || x)) FROM n"
     with pytest.raises(SemsearchError, match=r"longer than 0\.2 s\b"):
         notes.sql(slow, seconds=0.2)
+
+
+def test_a_single_step_that_does_not_end_is_left_in_time(notes: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query, "GRACE", -60.0)  # so that nobody waits
+    end, ended = Event(), Event()
+
+    def stuck() -> int:
+        end.wait()
+        ended.set()
+        return 1
+
+    with pytest.raises(SemsearchError, match="longer than 60 s"):
+        query.sql(notes.path, "SELECT stuck()", (), {"stuck": stuck}, 60)
+    assert not ended.is_set()
+    end.set()
+    assert ended.wait(60)
+    monkeypatch.undo()
+    assert list(notes.sql("SELECT 1")) == [(1,)]
 
 
 def test_an_index_of_before_the_views_is_read_as_it_is_and_gets_them_with_the_next_write(tmp_path: Path) -> None:

@@ -10,22 +10,23 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Thread
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
 from semsearch.stores.local import schema, sqlite
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.queries import temporary_views
+from semsearch.stores.local.queries.search_table import SEARCH, as_table
 from semsearch.types import SqlRows, SqlValue
 
 MOST_ROWS = 1_000_000
 MOST_BYTES = 1 << 29  # of all rows, since they are in memory together
 LONGEST = 100_000_000  # bytes of one value; SQLite allows a billion
+GRACE = 1.0  # seconds beyond the time, for a statement to end by itself
 STEPS = 20_000  # of SQLite's machine between two looks at the clock: a few milliseconds
-SEARCH = "semsearch_search"
-COLUMNS = ("rank", "id", "document", "score", "strength", "match", "path", "line", "page", "heading", "text")
-TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?\*/|\w+|\S""", re.DOTALL)
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 FORBIDDEN = {"load_extension", "fts3_tokenizer"}
 
@@ -38,10 +39,44 @@ def sql(
     seconds: float,
 ) -> SqlRows:
     """The rows of a SELECT. Raises NotFound, UsageError for what SQLite refuses, SemsearchError after `seconds`, and
-    what `functions` raise. They may be called with any number of values.
+    what `functions` raise. They may be called with any number of values, from another thread.
     """
     if not (location / DATABASE).is_file():
         raise NotFound(f"there is no index at {location}.", "Check the name.")
+    return _in_time(lambda: _answer(location, statement, values, functions, seconds), seconds)
+
+
+def _in_time(work: Callable[[], SqlRows], seconds: float) -> SqlRows:
+    """What `work` returns or raises. SQLite looks at the clock between the steps of a statement, and one call of a
+    function, such as instr() of two long texts, can be a step of hours: it is left to a thread of its own.
+    """
+    answer: Future[SqlRows] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(work())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=run, name="semsearch-sql", daemon=True).start()
+    wait([answer], seconds + GRACE)
+    if not answer.done():
+        raise _late(seconds)
+    return answer.result()
+
+
+def _late(seconds: float) -> SemsearchError:
+    fix = "Add a LIMIT or a condition, or give it more time."
+    return SemsearchError(f"the statement took longer than {seconds:g} s.", fix)
+
+
+def _answer(
+    location: Path,
+    statement: str,
+    values: Sequence[object] | Mapping[str, object],
+    functions: Mapping[str, Callable[..., SqlValue]],
+    seconds: float,
+) -> SqlRows:
     with sqlite.translated(location):
         connection, _ = sqlite.connect_reader(location / DATABASE)
     with closing(connection):
@@ -83,17 +118,13 @@ class _Query:
         def called(*values: object) -> SqlValue:
             try:
                 if time.monotonic() > self._end:
-                    raise self._late()
+                    raise _late(self._seconds)
                 return function(*values)
             except BaseException as error:
                 self._raised.append(error)
                 raise
 
         return called
-
-    def _late(self) -> SemsearchError:
-        fix = "Add a LIMIT or a condition, or give it more time."
-        return SemsearchError(f"the statement took longer than {self._seconds:g} s.", fix)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -103,7 +134,7 @@ class _Query:
             if self._raised:
                 raise self._raised[0] from None
             if time.monotonic() > self._end and "interrupted" in str(error):
-                raise self._late() from None
+                raise _late(self._seconds) from None
             if isinstance(error, sqlite3.Error) and sqlite.code(error) in _DAMAGE:
                 raise sqlite.explain(error, self._location) from error
             raise UsageError(f"SQLite refuses the statement: {_reason(error)}.", _fix(error)) from None
@@ -158,36 +189,3 @@ def _fix(error: Exception) -> str:
 def _authorized(action: int, _: str | None, name: str | None, *__: str | None) -> int:
     allowed = action in READING and not (action == sqlite3.SQLITE_FUNCTION and name in FORBIDDEN)
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
-
-
-def as_table(statement: str) -> str:
-    """The statement with each `FROM semsearch_search(…)` made a table: Python's SQLite has no functions that are one.
-
-    >>> as_table("SELECT id FROM semsearch_search('tea', 3) s").count("json_each(semsearch_search('tea', 3)) ")
-    1
-    >>> as_table("SELECT 'FROM semsearch_search(1)' -- FROM semsearch_search(1)")
-    "SELECT 'FROM semsearch_search(1)' -- FROM semsearch_search(1)"
-    """
-    columns = ", ".join(f"value ->> '{name}' AS {name}" for name in COLUMNS)
-    pieces, done, before = [], 0, ""
-    tokens = [found for found in TOKEN.finditer(statement) if not found[0].startswith(("--", "/*"))]
-    for at, token in enumerate(tokens):
-        if token[0].casefold() == SEARCH and before in ("from", "join") and token.start() >= done:
-            end = _closing(tokens[at + 1 :])
-            call = statement[token.start() : end]
-            pieces += [statement[done : token.start()], f"(SELECT {columns} FROM json_each({call}) ORDER BY key)"]
-            done = end
-        before = token[0].casefold()
-    return "".join([*pieces, statement[done:]])
-
-
-def _closing(tokens: Sequence[re.Match[str]]) -> int:
-    """The end of the bracket that the first token opens. Raises UsageError where there is none."""
-    depth = 0
-    for token in tokens:
-        depth += (token[0] == "(") - (token[0] == ")")
-        if not depth:
-            if token[0] == ")":
-                return token.end()
-            break
-    raise UsageError(f"{SEARCH} has no closing bracket.", f"For example: FROM {SEARCH}('diesel', 10)")
