@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
+import tarfile
 from pathlib import Path
+
+import pytest
+from helpers.commandline import CommandLine
 
 from semsearch.documents import loaders
 from semsearch.documents.walk import BINARY, STREAMED
 from semsearch.search import filter_parser
 from semsearch.utils import plugins
 
+STORES = Path(__file__).resolve().parents[1] / "fixtures" / "databases"
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text("utf-8")
 ROWS = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", TEXT, flags=re.MULTILINE))
 
@@ -32,3 +38,20 @@ def test_no_file_of_a_loader_is_left_out_by_its_suffix() -> None:
 def test_the_filter_that_it_shows_is_one() -> None:
     (shown,) = re.findall(r'--where "([^"]+)"', TEXT)
     assert filter_parser.parse(shown)
+
+
+def test_its_commands_run_on_stores_of_other_programs(cli: CommandLine) -> None:
+    """All but that for LanceDB, whose package the suite does without; the encoder is that of the tests."""
+    pytest.importorskip("pyarrow")
+    for name, folder in {"chroma.tar.gz": ".", "txtai.tar.gz": "saved_index"}.items():
+        with tarfile.open(STORES / name) as archive:
+            archive.extractall(folder, filter="data")
+    Path("chroma").rename("chroma_db")
+    commands = [
+        shlex.split(line, comments=True)[1:] for line in re.findall(r"^semsearch .*$", TEXT, flags=re.MULTILINE)
+    ]
+    commands = [each for each in commands if "lancedb" not in each]
+    commands.insert(3, ["dump", "notes", "--vectors", "notes.npy"])
+    for command in commands:
+        cli.ok(*["hashing" if word == "default" else word for word in command])
+    assert len(commands) == 6 and {"notes", "copy", "own"} <= set(cli.ok("list").out.split())
