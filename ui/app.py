@@ -35,7 +35,7 @@ RUN: dict[str, Callable[[], None]] = {
     "indexes": indexes.page,
     "models": models_page.page,
 }
-OF_INDEXES = ("", "documents", "map", "evaluate")  # the pages that show nothing without an index
+OF_INDEXES = ("", "documents", "groups", "map", "evaluate")  # the pages that show nothing without an index
 st.set_page_config("semsearch", page_icon=HERE / "icon.png", layout="wide")
 st.html(HERE / "style.css")
 st.logo(HERE / "logo.svg", size="large", icon_image=HERE / "icon.png")

@@ -135,7 +135,7 @@ def test_every_page_of_an_empty_home_has_the_panel_but_those_that_need_no_index(
         app.run()
         found[info["url_pathname"]] = app.title[0].value
     panel = {path for path, title in found.items() if title == "Search your own documents"}
-    assert panel == {"", "documents", "map", "evaluate"}
+    assert panel == {"", "documents", "groups", "map", "evaluate"}
 
 
 def test_while_an_index_fills_its_page_says_how_far_it_is(home: Path) -> None:
