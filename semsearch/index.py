@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar, Unpack, overload
 
 import numpy as np
 
+from semsearch import documents as document_files
 from semsearch import settings
 from semsearch.chunking.splitter import Splitter
-from semsearch.documents import own_vectors, page_image, vector_files
-from semsearch.documents.survey import survey
 from semsearch.encoders.base import as_encoder
 from semsearch.encoders.lazy import LazyEncoder, load
 from semsearch.encoders.no_encoder import NoEncoder
@@ -365,7 +364,9 @@ class Index:
 
         Nothing is written. Raises NotFound, and GuardRail for a whole disk.
         """
-        return survey(Path(path), _encoder(encoder, None, ""), splitter or Splitter(), seconds, drivers.exists)
+        return document_files.survey(
+            Path(path), _encoder(encoder, None, ""), splitter or Splitter(), seconds, drivers.exists
+        )
 
     @staticmethod
     def folder(name: str | Path, home: Path | None = None) -> Path:
@@ -383,7 +384,7 @@ class Index:
 
         Raises NotFound, UsageError, MissingExtra.
         """
-        return own_vectors.opened(Path(file), None if texts is None else Path(texts)).dim
+        return document_files.own_vectors.opened(Path(file), None if texts is None else Path(texts)).dim
 
     @staticmethod
     def identity(name: str | Path, home: Path | None = None) -> tuple[int, int]:
@@ -708,7 +709,7 @@ class Index:
         source = self._reader.source_of(document)
         if source is None or source.loader != "pdf":
             raise UsageError(f"{document!r} was not read from a PDF, so it has no page.", "Read its text instead.")
-        return page_image.page_image(source.root, source.path, source.sha256, page, width, text)
+        return document_files.page_image.page_image(source.root, source.path, source.sha256, page, width, text)
 
     def sql(
         self, statement: str, values: Sequence[object] | Mapping[str, object] = (), *, seconds: float = 60.0
@@ -754,7 +755,7 @@ class Index:
         UsageError for another suffix, and MissingExtra where .parquet needs the extra `arrow`.
         """
         target = Path(file)
-        vector_files.check(target, precision)
+        document_files.vector_files.check(target, precision)
         return vector_export.export(self._reader, self._space, target, precision, progress)
 
     def sample_vectors(self, most: int = 20_000, *, letters: int = 400) -> VectorSample:
