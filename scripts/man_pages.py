@@ -50,6 +50,7 @@ def _page(command: Command, context: Context, below: list[Context]) -> Iterator[
     name = _name(context)
     summary, *paragraphs = textwrap.dedent(command.help or "").replace("\f", "").strip().split("\n\n")
     yield f'.TH "{name.upper()}" "1" "" "semsearch {__version__}" "semsearch"'
+    yield ".ad l"  # long choices have no spaces to spread
     yield from (".SH NAME", f"{_text(name)} \\- {_line(summary).rstrip('.')}", ".SH SYNOPSIS")
     yield f".B {_text(context.command_path)}"
     yield _line(" ".join(command.collect_usage_pieces(context)))
@@ -92,8 +93,8 @@ def _line(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """A line of text without a meaning for troff, in ASCII."""
-    quoted = text.replace("\\", "\\e").replace("-", "\\-")
+    """A line of text without a meaning for troff, in ASCII, which may be broken after a `|`."""
+    quoted = text.replace("\\", "\\e").replace("-", "\\-").replace("|", "|\\:")
     quoted = re.sub(r"[^\x00-\x7f]", lambda found: f"\\[u{ord(found[0]):04X}]", quoted)
     return f"\\&{quoted}" if quoted.startswith((".", "'")) else quoted
 

@@ -68,7 +68,9 @@ class EncoderModule(InputModule):
         bundle = self.encoder.backend.bundle
         manifest = None if bundle is None else bundle.folder / "encoder.json"
         if bundle is None or manifest is None or not manifest.is_file():
-            raise UsageError(f"{self.encoder.name} is not an exported encoder.", "Export it first: semsearch export.")
+            raise UsageError(
+                f"{self.encoder.name} is not an exported encoder.", "Export it first, with semsearch.export."
+            )
         for file in (manifest, *bundle.files()):
             target = Path(output_path) / file.relative_to(bundle.folder)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -115,7 +115,7 @@ def test_every_task_is_named_by_eval_completed_and_explains_itself(cli: CommandL
         assert shown.startswith(f"Usage: semsearch eval {name} ")
         assert " ".join(shown.split("\n\n")[1].split()) == summary
         assert f"semsearch eval {name} " in DOCS, f"docs/evaluation.md has no example of eval {name}"
-    context = SimpleNamespace(find_root=lambda: SimpleNamespace(params={}))
+    context = SimpleNamespace(params={}, find_root=lambda: SimpleNamespace(params={}))
     named = index_measures.complete_first(context, "t")  # type: ignore[arg-type]
     assert named == ["transfer", "tokens", "table", "transfer"]  # the last is the index
 

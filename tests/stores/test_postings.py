@@ -12,7 +12,7 @@ import pytest
 from helpers.smallstore import filled
 
 from semsearch.errors import Corrupt
-from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer
+from semsearch.stores.local import LocalReader, LocalWriter, open_reader, open_writer, schema
 from semsearch.stores.local.full_text import lexical, matching, postings, sealing
 from semsearch.stores.local.full_text.postings import Postings
 from semsearch.stores.local.full_text.segments import posting_crc
@@ -164,6 +164,8 @@ def test_a_store_of_the_schema_before_is_read_and_gets_postings_when_it_is_writt
         raw.execute(f"DROP TABLE {table}")
     for index in ("passages_last_letter", "passages_last_letters"):
         raw.execute(f"DROP INDEX {index}")
+    for view in schema.VIEWS:
+        raw.execute(f"DROP VIEW {view}")
     raw.execute("PRAGMA user_version=3")
     store.close()
     with open_reader(folder) as reader:
