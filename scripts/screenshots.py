@@ -97,7 +97,7 @@ SCENES = {
     "search": Scene(f"?q={QUESTION}&n=sample", "encoded in"),
     "opened": Scene(f"?q={QUESTION}&n=sample", "encoded in", lambda browser: _press(browser, "Open")),
     "nothing": Scene("?q=zeppelins&n=sample&min=0.95&path=*.md", "Nothing was found"),
-    "compare": Scene("compare", "cot-minilm"),
+    "compare": Scene("compare", "cot-small"),
     "pairs": Scene("compare?kind=pairs", "Pairs", _upload_pairs),
     "documents": Scene("documents?n=sample", "Documents"),
     "copies": Scene("groups?n=sample", "Groups"),
