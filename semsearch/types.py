@@ -106,8 +106,7 @@ class Query:
     `more`, `less`: (text, weight) pairs that pull the query towards or away from a meaning. `like`: passage
     ids, or document ids. `must`: words that a passage has to contain. `offset` hits are left out: a second
     page of ten has offset 10. `group`: one hit for each document, where nearly equal ones are one hit ("document"), or
-    where each is a hit of its own ("copy"); or one for
-    each passage.
+    where each is a hit of its own ("copy"); or one for each passage ("passage").
 
     `rerank` is a reranker, or the name of one as for `Reranker.load`: it reads the first `rerank_depth` hits again,
     each together with `text`. Its judgement counts `rerank_weight`, 1 to order them by it alone.

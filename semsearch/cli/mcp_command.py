@@ -12,8 +12,8 @@ from semsearch.cli.options import DeviceOption, Options, complete_index, flag, v
 from semsearch.cli.output import console
 from semsearch.cli.own_process import become
 from semsearch.errors import MissingExtra, UnknownName, UsageError
+from semsearch.utils.web.visitors import HERE
 
-HERE = "127.0.0.1"
 PORT = 8766
 NEEDED = ("fastapi", "mcp", "prometheus_client", "uvicorn")
 TRANSPORTS = ("stdio", "http")
@@ -71,13 +71,7 @@ def mcp(
             "port": port,
             "tokens": token_env or (),
             "allow_hosts": allow_host or (),
-            "cors": (),
-            "models": (),
-            "reranker": None,
-            "max_body_mb": 16,
-            "max_batch": 100,
             "seconds": timeout,
-            "most_open": 16,
             "rate": rate,
             "proxies": proxy or (),
             "transport": transport,

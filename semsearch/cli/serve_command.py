@@ -13,8 +13,8 @@ from semsearch.cli.options import RERANKERS, DeviceOption, Options, complete_enc
 from semsearch.cli.output import console
 from semsearch.cli.own_process import become
 from semsearch.errors import MissingExtra, UsageError
+from semsearch.utils.web.visitors import HERE
 
-HERE = "127.0.0.1"
 PORT = 8765
 NEEDED = ("fastapi", "prometheus_client", "uvicorn")
 TOKEN = (

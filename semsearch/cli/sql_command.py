@@ -15,6 +15,7 @@ from semsearch.cli.options import WHICH_INDEX, JsonFlag, NameOption, complete_in
 from semsearch.cli.output import console
 from semsearch.errors import UsageError
 from semsearch.types import SqlRows
+from semsearch.utils.quantities import count
 from semsearch.utils.untrusted import cell
 
 WIDEST = 80  # characters of a cell in a table
@@ -77,7 +78,7 @@ def _table(rows: SqlRows) -> None:
     shown = [[_short(console.safe(_text(one))) for one in row] for row in rows]
     if shown:
         console.table(shown, rows.columns)
-    console.note(f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}")
+    console.note(count(len(rows), "row"))
 
 
 def _short(text: str) -> str:

@@ -16,8 +16,8 @@ from semsearch.cli.lookup import use_device
 from semsearch.cli.options import DeviceOption, Options, flag, value
 from semsearch.cli.output import console
 from semsearch.errors import MissingExtra, SemsearchError, UsageError
+from semsearch.utils.web.visitors import HERE
 
-HERE = "127.0.0.1"
 PORT = 8501
 TOKEN = "SEMSEARCH_UI_TOKEN"
 NEEDED = ("semsearch_ui", "streamlit", "uvicorn", "starlette")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from semsearch.encoders.encoder import Encoder
 from semsearch.errors import MissingExtra, UsageError
@@ -127,6 +127,19 @@ class _Retriever:
         if not isinstance(document_store, SemsearchDocumentStore):
             raise UsageValueError("document_store must be a SemsearchDocumentStore.")
         self.document_store, self.filters, self.top_k = document_store, filters, top_k
+        self._own: dict[str, Any] = {}  # parameters that the other retriever does not have
+
+    def to_dict(self) -> dict[str, Any]:
+        store = self.document_store.to_dict()
+        return default_to_dict(self, document_store=store, filters=self.filters, top_k=self.top_k, **self._own)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        parameters = data.get("init_parameters", {})
+        if isinstance(parameters.get("document_store"), dict):
+            parameters["document_store"] = SemsearchDocumentStore.from_dict(parameters["document_store"])
+        retriever: Self = default_from_dict(cls, data)
+        return retriever
 
     def _chosen(self, filters: dict[str, Any] | None, top_k: int | None) -> dict[str, Any]:
         return {"filters": filters or self.filters, "top_k": self.top_k if top_k is None else top_k}
@@ -144,16 +157,7 @@ class SemsearchRetriever(_Retriever):
         mode: Mode = "hybrid",
     ) -> None:
         _Retriever.__init__(self, document_store, filters, top_k)  # `component` makes another class of this one
-        self.mode = mode
-
-    def to_dict(self) -> dict[str, Any]:
-        store = self.document_store.to_dict()
-        return default_to_dict(self, document_store=store, filters=self.filters, top_k=self.top_k, mode=self.mode)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> SemsearchRetriever:
-        retriever: SemsearchRetriever = _with_store(cls, data)
-        return retriever
+        self.mode, self._own = mode, {"mode": mode}
 
     @component.output_types(documents=list[Document])
     def run(
@@ -165,15 +169,6 @@ class SemsearchRetriever(_Retriever):
 @component
 class SemsearchEmbeddingRetriever(_Retriever):
     """The documents whose embeddings have the highest cosines with that of a query."""
-
-    def to_dict(self) -> dict[str, Any]:
-        store = self.document_store.to_dict()
-        return default_to_dict(self, document_store=store, filters=self.filters, top_k=self.top_k)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> SemsearchEmbeddingRetriever:
-        retriever: SemsearchEmbeddingRetriever = _with_store(cls, data)
-        return retriever
 
     @component.output_types(documents=list[Document])
     def run(
@@ -243,14 +238,6 @@ class SemsearchDocumentEmbedder(_Embedder):
     def to_dict(self) -> dict[str, Any]:
         own = {"meta_fields_to_embed": self.meta_fields_to_embed, "embedding_separator": self.embedding_separator}
         return default_to_dict(self, model=self.model, options=self.options, **own)
-
-
-def _with_store(cls: type[Any], data: dict[str, Any]) -> Any:
-    """A retriever with its store, from what `to_dict` gave."""
-    parameters = data.get("init_parameters", {})
-    if isinstance(parameters.get("document_store"), dict):
-        parameters["document_store"] = SemsearchDocumentStore.from_dict(parameters["document_store"])
-    return default_from_dict(cls, data)
 
 
 def _stored(document: Document) -> StoredDocument:

@@ -8,18 +8,28 @@ from typing import TYPE_CHECKING
 
 from semsearch.documents.vector_files import Precision, arrow, vector_column, vector_type
 from semsearch.stores.protocol import StoreReader
-from semsearch.stores.records import Space
+from semsearch.stores.records import Space, StoredPassage
 
 if TYPE_CHECKING:
     import pyarrow
 
+    from semsearch.types import Vectors
+
 NAMES = ("id", "document", "start", "end", "line", "page", "heading", "title", "text")
+
+
+def with_vectors(reader: StoreReader, space: Space, size: int) -> Iterator[tuple[list[StoredPassage], Vectors]]:
+    """At most `size` passages at a time, by id, and their vectors; one that is deleted meanwhile is left out."""
+    for ids, rows in reader.vectors(space.id, chunk=size):
+        there = {one: at for at, one in enumerate(ids.tolist())}
+        found = reader.passages(ids)
+        yield found, rows[[there[passage.id] for passage in found]]
 
 
 def batches(
     reader: StoreReader, space: Space, size: int, precision: Precision = "float32"
 ) -> pyarrow.RecordBatchReader:
-    """A stream of batches of at most `size` passages, by id; one that is deleted meanwhile is left out."""
+    """A stream of batches of at most `size` passages."""
     pa = arrow("to_arrow()")
     number, text = pa.int64(), pa.string()
     kinds = (number, text, number, number, number, number, text, text, text)
@@ -27,10 +37,8 @@ def batches(
     schema = pa.schema([*fields, pa.field("metadata", text), pa.field("vector", vector_type(space.dim, precision))])
 
     def each() -> Iterator[pyarrow.RecordBatch]:
-        for ids, rows in reader.vectors(space.id, chunk=size):
-            found = reader.passages(ids)
-            there = {one: at for at, one in enumerate(ids.tolist())}
-            vectors = vector_column(rows[[there[passage.id] for passage in found]], precision)
+        for found, rows in with_vectors(reader, space, size):
+            vectors = vector_column(rows, precision)
             columns = [
                 pa.array([getattr(one, name) for one in found], kind) for name, kind in zip(NAMES, kinds, strict=True)
             ]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from semsearch.documents.vector_files import NpyWriter, Precision, parquet_writer
-from semsearch.search.arrow_batches import NAMES, batches
+from semsearch.search.arrow_batches import NAMES, batches, with_vectors
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import Progress
@@ -55,13 +55,11 @@ def _npy(
         new_texts.open("w", encoding="utf-8") as lines,
     ):
         writer = NpyWriter(out, space.dim, precision)
-        for ids, rows in reader.vectors(space.id, chunk=SIZE):
-            there = {one: at for at, one in enumerate(ids.tolist())}
-            found = reader.passages(ids)  # one that was deleted meanwhile is left out
+        for found, rows in with_vectors(reader, space, SIZE):
             for passage in found:
                 record = {name: value for name in NAMES if (value := getattr(passage, name)) is not None}
                 lines.write(json.dumps({**record, "metadata": dict(passage.metadata)}, ensure_ascii=False) + "\n")
-            writer.write(rows[[there[passage.id] for passage in found]])
+            writer.write(rows)
             tell(writer.rows)
         writer.finish()
     return [file, texts]

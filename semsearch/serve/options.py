@@ -18,15 +18,15 @@ class ServeOptions:
     port: int
     tokens: tuple[str, ...]
     allow_hosts: tuple[str, ...]
-    cors: tuple[str, ...]
-    models: tuple[str, ...]
-    reranker: str | None
-    max_body_mb: int
-    max_batch: int
     seconds: int
-    most_open: int
     rate: float
     proxies: tuple[str, ...] = ()
+    cors: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    reranker: str | None = None
+    max_body_mb: int = 16
+    max_batch: int = 1000
+    most_open: int = 16
 
     @property
     def max_bytes(self) -> int:

@@ -7,38 +7,50 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from typing import TypeVar
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from semsearch.errors import SemsearchError, UsageError
 from semsearch.serve import access
+from semsearch.serve.access import Token
 from semsearch.serve.app import application
 from semsearch.serve.gate import JsonLines
 from semsearch.serve.options import ServeOptions
 from semsearch.serve.receiving import protocol
 from semsearch.serve.service import Service
 from semsearch.utils.web import until_signal
+from semsearch.utils.web.visitors import HERE
 
-LOOPBACK = ("127.0.0.1", "::1")
+Kind = TypeVar("Kind", bound=ServeOptions)
+LOOPBACK = (HERE, "::1")
 log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Serve. Returns the exit code."""
     try:
-        if len(arguments) != 1:
-            raise UsageError("the server is started by `semsearch serve`.", "Run that.")
-        options = ServeOptions.read(arguments[0])
-        tokens = access.parse(options.tokens, os.environ)
-        check(options)
-        service = Service(options)
+        options, tokens, service = begun(arguments, ServeOptions, "semsearch serve")
         listening = listen(options)
     except SemsearchError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
     log_to_stderr()
     return answering(application(service, tokens), service, listening)
+
+
+def begun(arguments: Sequence[str], kind: type[Kind], command: str) -> tuple[Kind, tuple[Token, ...], Service]:
+    """The options in the only argument, which `command` passes, their tokens, and the service.
+
+    Raises SemsearchError.
+    """
+    if len(arguments) != 1:
+        raise UsageError(f"the server is started by `{command}`.", "Run that.")
+    options = kind.read(arguments[0])
+    tokens = access.parse(options.tokens, os.environ)
+    check(options)
+    return options, tokens, Service(options)
 
 
 def answering(app: ASGIApp, service: Service, listening: socket.socket, path: str = "") -> int:

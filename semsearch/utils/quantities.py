@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import floor
 
 
-def count(number: int, noun: str) -> str:
-    """A number of things.
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A number of things; without `plural` it ends with an s.
 
-    >>> count(1, "document"), count(1200, "document")
-    ('1 document', '1,200 documents')
+    >>> count(1, "document"), count(1200, "document"), count(2, "copy", "copies")
+    ('1 document', '1,200 documents', '2 copies')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def rounded_down(strength: float, digits: int = 2) -> float:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +18,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from helpers.served import PATIENCE, free_port
-from helpers.serving import Serving
+from helpers.serving import Serving, started
 
 
 @dataclass(frozen=True)
@@ -69,19 +66,9 @@ def over_stdio(home: Path, *flags: str, mode: str = "auto") -> Iterator[Assistan
 def answering(home: Path, *flags: str, **environment: str) -> Iterator[Serving]:
     """A server over HTTP, as soon as it answers."""
     port = free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        errors = Path(folder) / "stderr"
-        own = {"SEMSEARCH_CACHE": str(Path(folder) / "cache.db")}
-        line = command(home, "--transport", "http", "--port", str(port), *flags)
-        with errors.open("wb") as file:
-            process = subprocess.Popen(line, stderr=file, env=os.environ | own | environment)
-        server = Serving(process, port, errors)
-        try:
-            _wait(server)
-            yield server
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(PATIENCE)
+    line = command(home, "--transport", "http", "--port", str(port), *flags)
+    with started(line, port, "/healthz", **environment) as server:
+        yield server
 
 
 @contextmanager
@@ -100,14 +87,3 @@ def _connected(server: Any, mode: str) -> Iterator[Assistant]:
         client = Client(server, mode=mode, read_timeout_seconds=PATIENCE)
         with portal.wrap_async_context_manager(client):
             yield Assistant(portal, client)
-
-
-def _wait(server: Serving) -> None:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and server.process.poll() is None:
-        try:
-            if server.ask("GET", "/healthz").status == 200:
-                return
-        except OSError:
-            time.sleep(0.05)
-    raise AssertionError(f"the server does not answer: {server.errors.read_text()}")

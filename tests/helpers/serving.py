@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +66,13 @@ def serving(home: Path, *flags: str, **environment: str) -> Iterator[Serving]:
     """A server of that home of indexes, as soon as it is ready."""
     port = free_port()
     command = [sys.executable, "-m", "semsearch", "--home", str(home), "serve", "--port", str(port), *flags]
+    with started(command, port, "/readyz", **environment) as server:
+        yield server
+
+
+@contextmanager
+def started(command: Sequence[str], port: int, address: str, **environment: str) -> Iterator[Serving]:
+    """The server that a command starts at this port, as soon as it answers at this address."""
     with tempfile.TemporaryDirectory() as folder:
         errors = Path(folder) / "stderr"
         own = {"SEMSEARCH_CACHE": str(Path(folder) / "cache.db")}
@@ -73,18 +80,18 @@ def serving(home: Path, *flags: str, **environment: str) -> Iterator[Serving]:
             process = subprocess.Popen(command, stderr=file, env=os.environ | own | environment)
         server = Serving(process, port, errors)
         try:
-            _wait(server)
+            _wait(server, address)
             yield server
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(PATIENCE)
 
 
-def _wait(server: Serving) -> None:
+def _wait(server: Serving, address: str) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and server.process.poll() is None:
         try:
-            if server.ask("GET", "/readyz").status == 200:
+            if server.ask("GET", address).status == 200:
                 return
         except OSError:
             time.sleep(0.05)

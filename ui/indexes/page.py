@@ -37,7 +37,7 @@ def page() -> None:
         new_index.create()
     with st.expander("Restore a dump, or copy an index from another folder", icon=":material/unarchive:"):
         new_index.restore()
-    home = Index.folder("x").parent.absolute()
+    home = pool.home()
     messages.caption(f"Indexes in {home}. For those of another home: semsearch --home DIR ui")
 
 

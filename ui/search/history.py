@@ -15,10 +15,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from semsearch import Index
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
+from ..shared import pool
 from ..shared.messages import one_line
 from . import reader
 
@@ -72,7 +72,7 @@ def _parameters() -> Mapping[str, list[str]]:
 
 
 def _file() -> Path:
-    return Index.folder("x").parent / FILE
+    return pool.home() / FILE
 
 
 def _read() -> JsonObject:

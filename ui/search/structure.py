@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from semsearch.documents.loaders.markdown import SUFFIXES as MARKDOWN
 from semsearch.types import JsonObject
 from semsearch.utils.untrusted import visible
 
 from ..shared.highlight import Span
 
-MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
 PLAIN, MATCH, OPEN = "around", "match", "open"  # styles of pieces
 _LINE = re.compile(
     r"""[ ]{0,3}(?:(?P<heading>\#{1,6})[ \t]+ | (?P<fence>`{3,}|~{3,})[^\n]*

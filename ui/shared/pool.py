@@ -22,6 +22,11 @@ FileId = tuple[int, int]  # Index.identity
 FileStamps = tuple[tuple[str, int, int, int], ...]  # path, inode, size and mtime of each file
 
 
+def home() -> Path:
+    """The folder of all indexes."""
+    return Index.folder("x").parent.absolute()
+
+
 def index(name: str) -> Index:
     """An open index of the home. Raises SemsearchError where it no longer exists."""
     return _opened(str(Index.folder(name)))[0]

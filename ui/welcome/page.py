@@ -14,7 +14,7 @@ from semsearch import Index, SemsearchError, SyncReport
 from semsearch.types import Survey
 from semsearch.utils.quantities import count
 
-from ..shared import background, index_picker, jobs, messages, navigation, progress, widgets
+from ..shared import background, index_picker, jobs, messages, navigation, pool, progress, widgets
 from ..shared.messages import size
 from . import folders
 
@@ -43,7 +43,7 @@ def page() -> None:
         widgets.button(label, "bolt", click, args, place=row, key="first index", kind="primary", off=not ready)
         hint = "Sixty short articles on everyday and technical subjects."
         widgets.button("Try the sample", "menu_book", _of_sample, place=row, hint=hint)
-    home = folders.shortened(Index.folder("x").parent.absolute())
+    home = folders.shortened(pool.home())
     messages.caption(f"The index is kept in {home}. Other encoders and options are on the page Indexes.")
 
 

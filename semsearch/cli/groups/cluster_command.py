@@ -12,7 +12,7 @@ from click import Choice
 from semsearch.cli.lookup import open_index
 from semsearch.cli.options import JsonFlag, NameArgument, NameOption, flag, value
 from semsearch.cli.output import console
-from semsearch.cli.output.progress import counter
+from semsearch.cli.output.progress import counted_progress
 from semsearch.types import Period, Timeline, Topics
 from semsearch.utils.quantities import count
 
@@ -50,13 +50,13 @@ def cluster(
     Without -k the number of clusters is chosen (2 to 100). With --threshold some documents are in no cluster.
     """
     with open_index(ctx.obj, name, named) as index:
-        with counter(ctx.obj, index.name, "documents") as shown:
+        with counted_progress(ctx.obj, index.name, "documents") as report:
             found = index.topics(
                 k,
                 threshold=threshold,
                 min_size=min_size,
                 where=where,
-                progress=lambda step: shown(step.done, step.total),
+                progress=report,
             )
         times = index.timeline(found, by=cast(Period, by), field=date_field) if over_time else None
         name = index.name

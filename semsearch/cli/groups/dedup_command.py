@@ -14,7 +14,7 @@ from semsearch.cli.indexes.maintenance import CONFIRM_ABOVE
 from semsearch.cli.lookup import open_index
 from semsearch.cli.options import JsonFlag, NameArgument, NameOption, YesFlag, flag, value
 from semsearch.cli.output import console
-from semsearch.cli.output.progress import counter
+from semsearch.cli.output.progress import counted_progress
 from semsearch.errors import SemsearchError
 from semsearch.types import Copies, Copy, Keep
 from semsearch.utils.quantities import count
@@ -51,8 +51,7 @@ def dedup(
     """
     with open_index(ctx.obj, name, named) as index:
         version = index.version
-        with counter(ctx.obj, index.name, "compared") as shown:
-            report = lambda step: shown(step.done, step.total)  # noqa: E731
+        with counted_progress(ctx.obj, index.name, "compared") as report:
             rule = cast(Keep, keep)
             groups = index.copies(
                 threshold=threshold, words=words, exact=exact, keep=rule, where=where, progress=report
@@ -96,7 +95,7 @@ def _how(copy: Copy) -> list[str]:
 def _summary(name: str, groups: int, copies: int, deleted: int | None) -> str:
     if not groups:
         return f"{name}: no copies"
-    found = f"{name}: {count(copies, 'copy').replace('copys', 'copies')} of {count(groups, 'document')}"
+    found = f"{name}: {count(copies, 'copy', 'copies')} of {count(groups, 'document')}"
     if deleted is None:
         return f"{found}; delete them from the index: semsearch dedup {name} --delete"
     return f"{found}, {deleted:,} deleted from the index; the files remain"

@@ -14,7 +14,7 @@ from semsearch.cli.input_files import read_examples, read_texts
 from semsearch.cli.lookup import load_encoder, open_index, use_device
 from semsearch.cli.options import EncoderOptions, JsonFlag, ModelOption, NameOption, Options, option_groups, value
 from semsearch.cli.output import console
-from semsearch.cli.output.progress import counter
+from semsearch.cli.output.progress import counted_progress, counter
 from semsearch.errors import UsageError
 from semsearch.types import JsonObject, Label, LabelAccuracy
 
@@ -100,13 +100,13 @@ def _documents(
     how: tuple[int, float],
     where: str | None,
 ) -> tuple[str, list[JsonObject], LabelAccuracy]:
-    with open_index(options, *names) as index, counter(options, index.name, "documents") as shown:
+    with open_index(options, *names) as index, counted_progress(options, index.name, "documents") as report:
         found, accuracy = index.label(
             labelled,
             folds=how[0],
             reject=how[1],
             where=where,
-            progress=lambda step: shown(step.done, step.total),
+            progress=report,
         )
         name = index.name
     return name, list(_listed("document", list(found), list(found.values()))), accuracy

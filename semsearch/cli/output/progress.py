@@ -50,6 +50,13 @@ def counter(options: Options, job: str, unit: str) -> Iterator[Count]:
 
 
 @contextmanager
+def counted_progress(options: Options, job: str, unit: str) -> Iterator[Callable[[Progress], None]]:
+    """As `counter`, for jobs that report `Progress`."""
+    with counter(options, job, unit) as shown:
+        yield lambda step: shown(step.done, step.total)
+
+
+@contextmanager
 def step_progress(options: Options, job: str) -> Iterator[Callable[[Progress], None]]:
     """A callback for jobs that report steps or checks by name."""
     with _display(options) as show:

@@ -64,7 +64,7 @@ class Archive:
 
     def xml(self, member: str) -> Element:
         """The root element of a member."""
-        data = self._read(member)
+        data = self.data(member)
         if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:  # no format here has one; entities can be bombs
             raise Unreadable(f"not a readable {self._kind}: it declares entities")
         if data.count(b"<") > MOST_TAGS:
@@ -78,7 +78,7 @@ class Archive:
 
     def optional_xml(self, member: str) -> Element:
         """The root element of a member; an empty element where there is no such member."""
-        return self.xml(member) if member in self._zip.namelist() else Element("absent")
+        return self.xml(member) if member in self.names() else Element("absent")
 
     def properties(self, member: str) -> tuple[str, JsonObject]:
         """The title, "" without one, and the author and date, in the member with the properties of the document."""
@@ -95,9 +95,6 @@ class Archive:
 
     def data(self, member: str) -> bytes:
         """The content of a member."""
-        return self._read(member)
-
-    def _read(self, member: str) -> bytes:
         try:
             if self._zip.getinfo(member).flag_bits & 0x1:
                 raise Unreadable(f"encrypted {self._kind}: it needs a password")

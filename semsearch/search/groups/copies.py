@@ -126,8 +126,7 @@ def _near(reader: StoreReader, space: Space, names: Sequence[str], wanted: Wante
             report(Progress(start, len(names), "documents"))
             vectors[start : start + len(some)] = _rows(reader, space, some)
             for at, name in enumerate(some, start):
-                document = reader.document(name)
-                counted[at] = shared_words.counts(document.text if document else "")
+                counted[at] = shared_words.counts(_text(reader, name))
         alike = shared_words.bound(counted, wanted.words)
         if large:
             return _through_index(reader, space, names, vectors, wanted.threshold, alike, report)
@@ -158,16 +157,15 @@ def _through_index(
     report: Report,
 ) -> list[list[int]]:
     """Pairs of places of near copies, found by the neighbours of a document's first, middle and last passage."""
-    ids, owners = document_vectors.passages_of(reader, names)
-    asked = _three_each(owners)
+    ids, owners = passages = document_vectors.passages_of(reader, names)
+    asked = ids[_three_each(owners)]
     found: list[list[int]] = []
-    for done, (some, rows) in enumerate(reader.vectors(space.id, ids=ids[asked], chunk=AT_ONCE)):
+    near = document_vectors.near_pairs(reader, space, asked, passages, NEIGHBOURS, AT_ONCE)
+    for done, (one, other, cosines) in enumerate(near):
         report(Progress(done * AT_ONCE, len(asked), "passages"))
-        near = reader.dense(space.id, rows, NEIGHBOURS)
-        one, other = np.repeat(some, near.ids.shape[1]), near.ids.ravel()
-        close = (near.cosines.ravel() >= threshold - SLACK) & np.isin(other, ids)
+        close = cosines >= threshold - SLACK
         first, second = (owners[np.searchsorted(ids, each[close])] for each in (one, other))
-        pairs = np.unique(np.stack([first, second], axis=1)[first != second], axis=0)
+        pairs = np.unique(np.stack([first, second], axis=1), axis=0)
         pairs = pairs[np.einsum("ij,ij->i", vectors[pairs[:, 0]], vectors[pairs[:, 1]]) >= threshold]
         found += [[a, b] for a, b in pairs.tolist() if alike(a, np.array([b]))[0]]
     return found
@@ -213,8 +211,8 @@ class _Group:
             if self._hashes[name] == self._hashes[keep]:
                 found.append(Copy(name, "exact", cosine, 1.0))
             elif not self._wanted.exact and cosine >= self._wanted.threshold:
-                original = _words(self._reader, keep) if original is None else original
-                words = _words(self._reader, name)
+                original = shared_words.words(_text(self._reader, keep)) if original is None else original
+                words = shared_words.words(_text(self._reader, name))
                 kind: Literal["same words", "near"] = "same words" if words == original else "near"
                 found.append(Copy(name, kind, cosine, shared_words.shared(words, original)))
         close = [copy for copy in found if copy.shared_words >= self._wanted.words]
@@ -227,6 +225,6 @@ class _Group:
         return next(found, self._rules[-1][0])
 
 
-def _words(reader: StoreReader, name: str) -> list[str]:
+def _text(reader: StoreReader, name: str) -> str:
     document = reader.document(name)
-    return shared_words.words(document.text) if document else []
+    return document.text if document else ""

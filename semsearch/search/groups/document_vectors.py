@@ -1,4 +1,7 @@
-"""The vectors of documents: the mean of those of their passages, all at once or in blocks of bounded memory."""
+"""The vectors of documents: the mean of those of their passages, all at once or in blocks of bounded memory.
+
+Beside them the passages of documents, and the pairs of passages that are near in the vector index.
+"""
 
 from __future__ import annotations
 
@@ -50,3 +53,20 @@ def passages_of(reader: StoreReader, names: Sequence[str]) -> tuple[Ids, NDArray
     flat = np.concatenate(ids)
     order = np.argsort(flat)
     return flat[order], owners[order]
+
+
+def near_pairs(
+    reader: StoreReader, space: Space, asked: Ids, passages: tuple[Ids, NDArray[np.int64]], k: int, chunk: int
+) -> Iterator[tuple[Ids, Ids, Vectors]]:
+    """Each of the passages `asked` with its `k` nearest among `passages`, those of `passages_of`, by the vector index.
+
+    Passages (m,), others (m,) of another document, and their cosines (m,), for `chunk` of `asked` at a time.
+    """
+    ids, owners = passages
+    for some, rows in reader.vectors(space.id, ids=asked, chunk=chunk):
+        near = reader.dense(space.id, rows, k)
+        one, other, cosines = np.repeat(some, near.ids.shape[1]), near.ids.ravel(), near.cosines.ravel()
+        there = np.isin(other, ids)
+        one, other, cosines = one[there], other[there], cosines[there]
+        apart = owners[np.searchsorted(ids, one)] != owners[np.searchsorted(ids, other)]
+        yield one[apart], other[apart], cosines[apart]

@@ -17,7 +17,7 @@ from semsearch.encoders.lazy import load
 from semsearch.errors import UsageError
 from semsearch.search.groups import clustering
 from semsearch.search.groups.closest_pairs import ClosestPairs, closest_pairs, near_groups
-from semsearch.search.groups.document_vectors import passages_of
+from semsearch.search.groups.document_vectors import near_pairs, passages_of
 from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space
 from semsearch.types import EncoderLike, Pair
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from semsearch.stores.filters import Filter
-    from semsearch.types import Ids, Vectors
+    from semsearch.types import Vectors
 
     Texts: TypeAlias = Sequence[str] | Sequence[Sequence[float]] | NDArray[np.floating]
 
@@ -171,7 +171,9 @@ def passage_pairs(
     with reader.snapshot():
         ids, owners = passages_of(reader, reader.allowed_documents(condition))
         if len(ids) > EXACT:
-            _add_neighbours(reader, space, ids, owners, found)
+            for one, other, cosines in near_pairs(reader, space, ids, (ids, owners), NEIGHBOURS, AT_ONCE):
+                close = cosines >= found.least
+                found.add(np.minimum(one, other)[close], np.maximum(one, other)[close], cosines[close])
             return found.pairs()
         vectors, known = np.empty((len(ids), space.dim), np.float32), np.empty(0, np.int64)
         for some, rows in reader.vectors(space.id, ids=ids):
@@ -179,17 +181,3 @@ def passage_pairs(
             known = np.append(known, some)
     closest_pairs(vectors[: len(known)], owners[np.searchsorted(ids, known)].tolist(), found)
     return [Pair(score, int(known[first]), int(known[second])) for score, first, second in found.pairs()]
-
-
-def _add_neighbours(
-    reader: StoreReader, space: Space, ids: Ids, owners: NDArray[np.int64], found: ClosestPairs
-) -> None:
-    """Add each of the passages `ids` with its NEIGHBOURS nearest, by the vector index, to `found`."""
-    for some, rows in reader.vectors(space.id, ids=ids, chunk=AT_ONCE):
-        near = reader.dense(space.id, rows, NEIGHBOURS)
-        one, other, cosines = np.repeat(some, near.ids.shape[1]), near.ids.ravel(), near.cosines.ravel()
-        there = np.isin(other, ids) & (cosines >= found.least)
-        one, other, cosines = one[there], other[there], cosines[there]
-        apart = owners[np.searchsorted(ids, one)] != owners[np.searchsorted(ids, other)]
-        first, second = np.minimum(one, other)[apart], np.maximum(one, other)[apart]
-        found.add(first, second, cosines[apart])

@@ -12,8 +12,8 @@ from typing import Any
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from semsearch.errors import SemsearchError, UsageError
-from semsearch.serve import access, run
+from semsearch.errors import SemsearchError
+from semsearch.serve import run
 from semsearch.serve.mcp.http import PATH, application
 from semsearch.serve.mcp.options import McpOptions
 from semsearch.serve.mcp.server import protocol
@@ -23,12 +23,7 @@ from semsearch.serve.service import Service
 def main(arguments: Sequence[str]) -> int:
     """Serve. Returns the exit code."""
     try:
-        if len(arguments) != 1:
-            raise UsageError("the server is started by `semsearch mcp`.", "Run that.")
-        options = McpOptions.read(arguments[0])
-        tokens = access.parse(options.tokens, os.environ)
-        run.check(options)
-        service = Service(options)
+        options, tokens, service = run.begun(arguments, McpOptions, "semsearch mcp")
         listening = run.listen(options) if options.transport == "http" else None
     except SemsearchError as error:
         sys.stderr.write(f"error: {error}\n")

@@ -43,7 +43,8 @@ def sql(
     """
     if not (location / DATABASE).is_file():
         raise NotFound(f"there is no index at {location}.", "Check the name.")
-    return _in_time(lambda: _answer(location, statement, values, functions, seconds), seconds)
+    ask = lambda query: query.rows(as_table(statement), values, functions)  # noqa: E731
+    return _in_time(lambda: _answer(location, seconds, ask), seconds)
 
 
 def _in_time(work: Callable[[], SqlRows], seconds: float) -> SqlRows:
@@ -70,20 +71,14 @@ def _late(seconds: float) -> SemsearchError:
     return SemsearchError(f"the statement took longer than {seconds:g} s.", fix)
 
 
-def _answer(
-    location: Path,
-    statement: str,
-    values: Sequence[object] | Mapping[str, object],
-    functions: Mapping[str, Callable[..., SqlValue]],
-    seconds: float,
-) -> SqlRows:
+def _answer(location: Path, seconds: float, ask: Callable[[_Query], SqlRows]) -> SqlRows:
     with sqlite.translated(location):
         connection, _ = sqlite.connect_reader(location / DATABASE)
     with closing(connection):
         with sqlite.translated(location):
             schema.check(connection, location, write=False)
             temporary_views.create(connection)
-        return _Query(connection, location, seconds).rows(as_table(statement), values, functions)
+        return ask(_Query(connection, location, seconds))
 
 
 class _Query:
