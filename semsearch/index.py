@@ -163,16 +163,18 @@ class Index:
         With `encoder=None` and `dimensions`, the width of its vectors, it has no encoder: every document is added with
         a vector of your own, searches pass a vector or are by keyword, and hits have no strength.
 
-        `store` names the package of `semsearch.stores` that stores it. Raises UsageError where an index exists, unless
-        `exist_ok`, which opens it, and UnknownName for an unknown `store` or `backend`.
+        `store` names the package of `semsearch.stores` that stores it; "postgres:postgresql://host/database" and
+        "milvus:http://host:19530" make a collection of that name on a server, and here a link to it (`link`).
+        Raises UsageError where an index or collection exists, unless `exist_ok`, which opens it, and UnknownName for
+        an unknown `store` or `backend`.
         """
         if splitter is not None and not isinstance(splitter, Splitter):
             raise UsageError(f"splitter is of type {type(splitter).__name__}.", "Pass Splitter(size=…, overlap=…).")
         if backend not in cls.backends():
             raise UnknownName("backend", backend, cls.backends())
         folder = settings.index_folder(name, home)
-        driver = drivers.load(store)
-        if cls.exists(folder):
+        driver, address = drivers.parse(store)
+        if cls.exists(folder) or (exist_ok and driver.link(folder, address)):
             if exist_ok:
                 return cls.open(folder, encoder=encoder)._checked(encoder, dimensions)
             raise UsageError(f"{folder} already has an index.", "Open it, or choose another name.")
@@ -185,7 +187,7 @@ class Index:
             writer.set_recipe(recipe)
             writer.add_space(model.fingerprint, model.name, model.dim, info)
 
-        writer = driver.create(folder, fill)
+        writer = driver.create(folder, fill, address=address)
         index = cls(driver.open_reader(folder), model, owns_encoder=isinstance(encoder, str))
         index._writers.append(_index_writer(writer, index._space, index._encoder))
         return index
@@ -393,8 +395,32 @@ class Index:
         return drivers.find(folder).identity(folder)
 
     @staticmethod
+    def link(name: str | Path, store: str, home: Path | None = None) -> bool:
+        """Make `name` an index of the collection of that name, which `create` made on a server; False without one.
+
+        `store` is as for `create`. Every machine that has such a link searches and writes the same documents.
+        Raises UsageError where an index exists, or for a store without a server; UnknownName for an unknown `store`.
+        """
+        folder = settings.index_folder(name, home)
+        if drivers.exists(folder):
+            raise UsageError(f"{folder} already has an index.", "Open it, or choose another name.")
+        driver, address = drivers.parse(store)
+        return driver.link(folder, address)
+
+    @staticmethod
+    def unlink(name: str | Path, home: Path | None = None) -> list[str]:
+        """Remove the link to a collection on a server, which keeps it; the names of files that stay in the folder.
+
+        Raises NotFound, UsageError for an index that is stored here.
+        """
+        folder = settings.index_folder(name, home)
+        return drivers.find(folder).unlink(folder)
+
+    @staticmethod
     def remove(name: str | Path, home: Path | None = None) -> list[str]:
         """Remove an index; the indexed files stay. The names of files in its folder that are not part of it, and stay.
+
+        Of an index on a server, its collection is removed there too (see `unlink`).
 
         Raises NotFound, Locked.
         """

@@ -23,8 +23,23 @@ DEFAULT = "local"
 class StoreDriver(Protocol):
     """The members of a package of `stores/`: an index is created, opened, renamed, removed and copied through it."""
 
-    def create(self, location: Path, fill: Callable[[StoreWriter], None] | None = None, /) -> StoreWriter:
-        """A new store with what `fill` writes, or nothing. Raises UsageError for a location in use."""
+    def create(
+        self, location: Path, fill: Callable[[StoreWriter], None] | None = None, /, *, address: str = ""
+    ) -> StoreWriter:
+        """A new store with what `fill` writes, or nothing. Raises UsageError for a location in use.
+
+        address: that of the server for a remote store, which becomes a link at `location` to a collection with the
+        name of the folder. Raises UsageError where one is missing, or not wanted, or the server has that collection.
+        """
+
+    def link(self, location: Path, address: str, /) -> bool:
+        """Make `location` a link to the collection with that name on a server; False where it has none.
+
+        Raises UsageError for a location in use, or a store without a server.
+        """
+
+    def unlink(self, location: Path, /) -> list[str]:
+        """Remove the link alone; the names of the files that stay. Raises NotFound, UsageError without a server."""
 
     def exists(self, location: Path, /) -> bool:
         """Whether a store is at `location`."""
@@ -97,6 +112,16 @@ def load(name: str = DEFAULT) -> StoreDriver:
     if name not in names():
         raise UnknownName("store", name, names())
     return cast(StoreDriver, import_module(f"semsearch.stores.{name}"))
+
+
+def parse(store: str) -> tuple[StoreDriver, str]:
+    """The driver and the address in NAME or NAME:ADDRESS. Raises UnknownName.
+
+    >>> parse("local")[1], parse("local:x://y")[1]
+    ('', 'x://y')
+    """
+    name, _, address = store.partition(":")
+    return load(name), address
 
 
 def exists(location: Path) -> bool:

@@ -606,7 +606,10 @@ class MemoryDriver:
     def __init__(self) -> None:
         self._places: dict[Path, Place] = {}
 
-    def create(self, location: Path, fill: Callable[[MemoryWriter], None] | None = None, /) -> MemoryWriter:
+    def create(
+        self, location: Path, fill: Callable[[MemoryWriter], None] | None = None, /, *, address: str = ""
+    ) -> MemoryWriter:
+        assert not address, "this store has no server"
         if self.exists(location):
             raise UsageError(f"{location} already has an index.", "Open it, or choose another name.")
         place = Place()
@@ -615,6 +618,12 @@ class MemoryDriver:
             fill(writer)
         self._places[location.absolute()] = place
         return writer
+
+    def link(self, location: Path, address: str, /) -> bool:
+        raise UsageError(f"{location.name} would be a store in memory, without a server at {address}.")
+
+    def unlink(self, location: Path, /) -> list[str]:
+        raise UsageError(f"{location.name} is stored here, not on a server.")
 
     def exists(self, location: Path, /) -> bool:
         return location.absolute() in self._places

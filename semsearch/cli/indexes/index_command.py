@@ -42,6 +42,7 @@ from semsearch.errors import Locked, NotFound, UsageError
 from semsearch.types import SyncReport
 from semsearch.utils import plugins
 from semsearch.utils.atomic_write import scratch_folder
+from semsearch.utils.quantities import count
 
 if TYPE_CHECKING:
     from semsearch import SyncOptions
@@ -110,6 +111,14 @@ def index(
     backend_type: Annotated[
         str | None, typer.Option(click_type=BACKENDS, help="Type of the vector index.  [default: auto]")
     ] = None,
+    store: Annotated[
+        str | None,
+        value(
+            "STORE",
+            "Where a new index is stored: local, or NAME:ADDRESS of a server, postgres:postgresql://host/database or "
+            "milvus:http://host:19530; one of that name there is linked.  [default: local]",
+        ),
+    ] = None,
     prune: Annotated[bool, flag("--prune/--no-prune", "Remove the documents of deleted files, or keep them.")] = True,
     force: Annotated[bool, flag("--force", "Read and split every file again.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", "Report what would be done, and write nothing.")] = False,
@@ -148,8 +157,12 @@ def index(
         raise UsageError("--dry-run, --watch and - are for files that are followed.", "Leave them out.")
     files = list(found.paths)
     chosen = index_of_files(options, files, from_stdin=from_stdin) if name is None else name
-    is_new = files or from_stdin  # without PATH the index has to exist
+    is_new = files or from_stdin or store  # without PATH the index has to exist, here or on the server
     folder = semsearch.Index.folder(chosen, options.folder()) if is_new else existing_index(options, chosen)
+    if store and not (dry_run or semsearch.Index.exists(folder)):
+        _link(folder, store, needed=not (files or from_stdin), options=options, as_json=as_json)
+        if not (files or from_stdin):
+            return
     job = IndexJob(
         options,
         folder,
@@ -163,6 +176,7 @@ def index(
         as_json=as_json,
         read=found.read,
         dimensions=found.dimensions,
+        store=store or "local",
     )
     max_bytes = _bytes(max_file_size) if max_file_size else None
     rules = _set(include=include, exclude=exclude, use_ignore_files=False if no_ignore else None, max_bytes=max_bytes)
@@ -220,6 +234,7 @@ class IndexJob:
     as_json: bool = False
     read: from_others.Read | None = None  # in place of a synchronisation with files
     dimensions: int | None = None  # of a new index without an encoder
+    store: str = "local"  # of a new index
 
     def run(self, how: SyncOptions, *, watching: bool = False, report_nothing_new: bool = True) -> None:
         """One synchronisation, reported. A new index without a document is removed, unless it is watched.
@@ -271,7 +286,7 @@ class IndexJob:
         folder, encoder = self.folder, self.encoder
         created = not semsearch.Index.exists(folder) and bool(self.paths or self.from_stdin)
         if created and self.dimensions is not None:
-            index = semsearch.Index.create(folder, encoder=None, dimensions=self.dimensions)
+            index = semsearch.Index.create(folder, encoder=None, dimensions=self.dimensions, store=self.store)
             return stack.enter_context(index), True
         if created and encoder is None:
             encoder = settings.load().model
@@ -281,7 +296,8 @@ class IndexJob:
         if dry_run:
             folder = stack.enter_context(scratch_folder()) / folder.name
         splitter, backend = semsearch.Splitter(**self.splitter), self.backend or "auto"
-        index = semsearch.Index.create(folder, encoder=known or "", splitter=splitter, backend=backend)
+        store = "local" if dry_run else self.store
+        index = semsearch.Index.create(folder, encoder=known or "", splitter=splitter, backend=backend, store=store)
         return stack.enter_context(index), True
 
     def _sync(self, index: semsearch.Index, how: SyncOptions) -> SyncReport:
@@ -294,6 +310,28 @@ class IndexJob:
             if self.read is not None:
                 return self.read(index, report)
             return index.sync(self.paths, how, report)
+
+
+def _link(folder: Path, store: str, *, needed: bool, options: Options, as_json: bool) -> None:
+    """Link the collection of that name on the server; where it is all that was `needed`, report it.
+
+    Raises NotFound where it was, and there is none.
+    """
+    linked = semsearch.Index.link(folder, store)
+    if not linked and needed:
+        raise NotFound(
+            f"there is no collection called {folder.name!r} on {store}.",
+            "Pass encoder= and create it.",
+            f"Create it from files: semsearch index FILES -n {folder.name} --store {store}",
+        )
+    if linked and not needed:
+        console.note(f"{folder.name}: linked to the collection of that name on {store}")
+    if needed:
+        with semsearch.Index.open(folder) as index:
+            documents = len(index)
+        found = {"index": folder.name, "linked": True, "documents": documents}
+        text = f"{folder.name}: linked, {count(documents, 'document')}"
+        console.result(found, text, as_json=as_json, quiet=options.quiet)
 
 
 def _set(**flags: Any) -> dict[str, Any]:

@@ -75,15 +75,20 @@ def rm(
     ctx: typer.Context,
     name: NameArgument = None,
     named: NameOption = None,
+    unlink: Annotated[bool, flag("--unlink", "Of an index on a server, remove only the link here.")] = False,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Remove a whole index; the indexed files remain."""
+    """Remove a whole index, on its server too; the indexed files remain."""
     folder = existing_index(ctx.obj, name, named)
-    console.confirm(f"Remove index {folder.name} ({folder})?", f"removing index {folder.name}", yes=yes)
-    left = semsearch.Index.remove(folder)
+    if unlink:
+        left = semsearch.Index.unlink(folder)
+    else:
+        console.confirm(f"Remove index {folder.name} ({folder})?", f"removing index {folder.name}", yes=yes)
+        left = semsearch.Index.remove(folder)
     found = {"index": folder.name, "removed": True}
-    console.result(found, f"{folder.name}: removed", as_json=as_json, quiet=ctx.obj.quiet)
+    text = f"{folder.name}: {'unlinked; its server keeps the documents' if unlink else 'removed'}"
+    console.result(found, text, as_json=as_json, quiet=ctx.obj.quiet)
     if left:
         console.warn([f"{folder} contains other files, which were not removed: {', '.join(left[:5])}"])
 

@@ -2,8 +2,10 @@ from .backup import dump as dump
 from .backup import restore as restore
 from .folder import accept_loss as accept_loss
 from .folder import create as create
+from .folder import link as link
 from .folder import remove as remove
 from .folder import rename as rename
+from .folder import unlink as unlink
 from .integrity.salvage import salvage as salvage
 from .location import exists as exists
 from .location import identity as identity

@@ -20,11 +20,12 @@ UNFINISHED = "store.new"  # becomes store.db by a rename when it is whole; alone
 REMAINS = (f"{UNFINISHED}*", f"{DATABASE}-*", cache_files.FILES)  # of what was being created or removed at a kill
 
 
-def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None) -> LocalWriter:
+def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None, *, address: str = "") -> LocalWriter:
     """Create a store in `folder` with what `fill` writes, and open it. Raises UsageError for a folder in use.
 
     A kill at any moment, or an error in `fill`, leaves a complete store, or a folder in which one can be created.
     """
+    _refuse_address(address)
     with _file_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         sweep(folder.parent)
@@ -39,6 +40,17 @@ def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None) -> L
             sync_folder(folder)
             sync_folder(folder.parent)
             return LocalWriter(Connection(folder, write=True), lock)
+
+
+def link(folder: Path, address: str) -> bool:
+    """A local store has no server: without an address there is nothing to link. Raises UsageError with one."""
+    _refuse_address(address)
+    return False
+
+
+def unlink(folder: Path) -> list[str]:
+    """Raises UsageError: a local store is no link."""
+    raise UsageError(f"{folder.name} is stored here, not on a server.", "Leave out --unlink to remove the index.")
 
 
 def remove(folder: Path) -> list[str]:
@@ -126,6 +138,11 @@ def _fill(folder: Path, lock: WriterLock, fill: Callable[[LocalWriter], None]) -
     with closing(Connection(folder, write=True, database=UNFINISHED)) as connection:
         fill(LocalWriter(connection, lock))
     sync_file(folder / UNFINISHED)
+
+
+def _refuse_address(address: str) -> None:
+    if address:
+        raise UsageError(f"the local store has no address, but got {address!r}.", "Write local alone.")
 
 
 def _refuse_content(folder: Path) -> None:
