@@ -1004,8 +1004,9 @@ class Index:
     ) -> SyncReport:
         """Add texts with their vectors from a file; each is one document and one passage.
 
-        `file` is .parquet, with a column of vectors called vector, embedding, vectors or embeddings, and others for
-        text, id and metadata. Or it is .npy (n, d), and `texts` JSON lines, of which line n is the text of row n.
+        `file` is .parquet, or a folder of such files, with a column of vectors called vector, embedding, vectors or
+        embeddings, and others for text, id and metadata. Or it is .npy (n, d), and `texts` JSON lines, of which line n
+        is the text of row n.
         `fields` names those of text, id and metadata; the keys of a field `metadata` become metadata. The id is the
         field `document`, where no two rows share it, else `_id` or `id`.
 

@@ -1,4 +1,4 @@
-"""Texts that come with their vectors: a Parquet file, or a .npy array and JSON lines whose line n is the text of row n.
+"""Texts with their vectors: Parquet, in a file or several, or a .npy array and JSON lines: line n is the text of row n.
 
 A file is read twice, in batches: first everything is checked, then it is stored, so that a file with a fault changes
 nothing. Where the index has an encoder, a sample of the texts is encoded again, and has to give these vectors.
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from semsearch.types import Vectors
 
 COLUMNS = ("vector", "embedding", "vectors", "embeddings")
+KEY_COLUMN = "embedded"  # in shards of `index --to-shards`: the hash of the text that was embedded
 BATCH = 1000  # rows in memory
 SAMPLE = 32  # texts that are encoded again
 SAME = 0.99  # cosine of a vector with that of its text encoded again; int8 on another processor reaches 0.995
@@ -47,10 +48,17 @@ class Rows(Protocol):
 
 
 def opened(file: Path, texts: Path | None) -> Rows:
-    """The rows of a file. Raises NotFound, UsageError for one that cannot be read, MissingExtra without pyarrow."""
+    """The rows of a file, or of all Parquet files of a folder.
+
+    Raises NotFound, UsageError for one that cannot be read, MissingExtra without pyarrow.
+    """
     for path in (file, texts):
-        if path is not None and not path.is_file():
+        if path is not None and not (path.is_file() or (path is file and path.is_dir())):
             raise NotFound(f"there is no file {str(path)!r}.", "Check the path; nothing was changed.")
+    if file.is_dir():
+        if texts is not None:
+            raise UsageError(f"{file} is a folder of Parquet files; {texts.name} is too much.", "Leave it out.")
+        return _folder(file)
     if file.suffix == ".parquet":
         if texts is not None:
             raise UsageError(
@@ -78,7 +86,8 @@ class _Parquet:
         first = 0
         for batch in reader.iter_batches(BATCH):
             vectors = _numbers(batch.column(self.column), self.dim, self.file.name, first)
-            yield batch.drop_columns([self.column]).to_pylist(), vectors
+            left_out = [name for name in (self.column, KEY_COLUMN) if name in batch.schema.names]
+            yield batch.drop_columns(left_out).to_pylist(), vectors
             first += len(batch)
 
 
@@ -120,6 +129,32 @@ def _numbers(column: pyarrow.ListArray, dim: int, file: str, first: int) -> Vect
                 width = f"has the width {len(each)}, not {dim}" if each.is_valid and len(each) != dim else "is missing"
                 raise UsageError(f"{file}: the vector of row {at} {width}.", "Leave out or repair the row.")
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), dim)
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """Several Parquet files with vectors of one width, one after the other."""
+
+    files: tuple[_Parquet, ...]
+    n: int
+    dim: int
+
+    def batches(self) -> Iterator[tuple[list[JsonObject], Vectors]]:
+        for file in self.files:
+            yield from file.batches()
+
+
+def _folder(folder: Path) -> _Folder:
+    files = tuple(_parquet(path) for path in sorted(folder.glob("*.parquet")))
+    filled = [file for file in files if file.n]
+    if not files:
+        raise UsageError(f"{folder} has no Parquet file.", "Name a file, or the folder of `index --to-shards`.")
+    if other := next((file for file in filled if file.dim != filled[0].dim), None):
+        raise UsageError(
+            f"{filled[0].file.name} has vectors of width {filled[0].dim}, and {other.file.name} of {other.dim}.",
+            "They are of two encoders: keep them in two folders.",
+        )
+    return _Folder(tuple(filled), sum(file.n for file in filled), (filled or files)[0].dim)
 
 
 @dataclass(frozen=True, slots=True)

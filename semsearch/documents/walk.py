@@ -222,16 +222,23 @@ def _checked(location: str, relative: str, status: os.stat_result, rules: Rules)
     if not stat.S_ISREG(status.st_mode):
         special = next((words for is_special, words in _SPECIAL if is_special(status.st_mode)), "something else")
         return Skipped(relative, f"{special}, not a file")
+    if reason := refusal(relative, status.st_size, rules):
+        return Skipped(relative, reason)
+    return FoundFile(location, relative, status.st_size, status.st_mtime_ns)
+
+
+def refusal(relative: str, size: int, rules: Rules) -> str:
+    """Why a file is not read, by its name and its size in bytes; "" if it is."""
     name = relative.rpartition("/")[2]
     suffix = name[name.rfind(".") :].lower() if "." in name[1:] else ""
     if name.lower().endswith(".warc.gz"):  # the usual form of a web archive
         suffix = ".warc"
     if suffix in BINARY and not _matches(rules.include, relative):
-        return Skipped(relative, f"binary file ({BINARY[suffix]})")
-    if status.st_size > rules.max_bytes and suffix not in rules.streamed:
+        return f"binary file ({BINARY[suffix]})"
+    if size > rules.max_bytes and suffix not in rules.streamed:
         limit = f"{rules.max_bytes / 2**20:g} MB"
-        return Skipped(relative, f"{_megabytes(status.st_size)} is over the limit of {limit} for files")
-    return FoundFile(location, relative, status.st_size, status.st_mtime_ns)
+        return f"{_megabytes(size)} is over the limit of {limit} for files"
+    return ""
 
 
 def _matches(patterns: tuple[str, ...], path: str) -> bool:

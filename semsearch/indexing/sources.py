@@ -225,7 +225,7 @@ def walked(
         above = (top if top.is_dir() else top.parent).relative_to(base).as_posix()
         place = Place(root, base, prefix, "" if above == "." else f"{above}/")
         within = scope.relative_to(top).as_posix()
-        rules = _rules(root)
+        rules = rules_of(root)
         empty = True
         for item in walk.files(top, rules, drivers.exists):
             relative = item.path if isinstance(item, Skipped) else item.relative
@@ -255,10 +255,13 @@ def walked(
             )
 
 
-def _rules(root: Root) -> Rules:
+def rules_of(root: Root) -> Rules:
     """The rules of a root. Where all its files are databases, one without a suffix has no limit of size either."""
     if root.kind == "files":
         return replace(root.rules, streamed=())
+    if root.kind == "parquet":  # left out otherwise, as data
+        include = root.rules.include or ("*.parquet",)
+        return replace(root.rules, include=include, streamed=(*root.rules.streamed, ".parquet"))
     return replace(root.rules, streamed=(*root.rules.streamed, "")) if root.kind == "sqlite" else root.rules
 
 

@@ -278,9 +278,19 @@ def sample(kind: str, folder: Path) -> Path:
         epub(path, {"one.xhtml": f"<h1>Engines</h1><p>{line}</p>", "two.xhtml": "<h2>More</h2>"})
     elif kind == "sqlite":
         sqlite(path, [("a", "Engines", line, 2020)])
+    elif kind == "parquet":
+        parquet(path, {"id": ["a"], "text": [line], "year": [2020], "vector": [[0.5, 1.0]]})
     else:
         raise KeyError(kind)
     return path
+
+
+def parquet(path: Path, columns: dict[str, list[object]]) -> None:
+    """A Parquet file with these columns."""
+    import pyarrow as pa  # 0.2 s that other files do without
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table(columns), path)
 
 
 def one(path: Path, kind: str = "auto", fields: Fields | None = None) -> Document:

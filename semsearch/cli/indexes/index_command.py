@@ -16,7 +16,8 @@ from click import Choice
 
 import semsearch
 from semsearch import settings
-from semsearch.cli.indexes import from_others
+from semsearch.cli.indexes import from_others, on_ray
+from semsearch.cli.indexes.on_ray import RayJob, RayOptions
 from semsearch.cli.lookup import encoder_of, existing_index, existing_paths, index_of_files, trusted_encoder, use_device
 from semsearch.cli.options import (
     DeviceOption,
@@ -32,6 +33,7 @@ from semsearch.cli.options import (
     YesFlag,
     complete_index,
     flag,
+    option_groups,
     value,
 )
 from semsearch.cli.output import console, index_report
@@ -53,6 +55,7 @@ RETRY_SECONDS = 5  # after which a watcher tries again to write to an index that
 Chunk = Literal["sentences", "tokens", "markdown", "none"]
 
 
+@option_groups
 def index(
     ctx: typer.Context,
     paths: Annotated[
@@ -100,7 +103,8 @@ def index(
         Path | None,
         value(
             "FILE",
-            "Texts with vectors: .parquet; or .npy, and as PATH the JSON lines of texts. -m: the encoder of both.",
+            "Texts with vectors: .parquet, or a folder of them; or .npy, and as PATH the JSON lines of texts. "
+            "-m: the encoder of both.",
         ),
     ] = None,
     chunk: Annotated[Chunk | None, typer.Option(help="How to split documents into passages.")] = None,
@@ -126,6 +130,8 @@ def index(
     strict: Annotated[bool, flag("--strict", "Exit 5 if anything was skipped.")] = False,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
+    *,
+    ray: RayOptions,
 ) -> None:
     """Index files, or update an index.
 
@@ -143,7 +149,8 @@ def index(
     from_stdin = "-" in (paths or [])
     if from_stdin and (len(paths or []) > 1 or watching):
         raise UsageError("- (standard input) allows neither other paths nor --watch.", "Index other paths separately.")
-    files = [] if from_stdin else existing_paths(paths or [])
+    urls = [path for path in paths or [] if "://" in path]
+    files = [] if from_stdin or urls else existing_paths(paths or [])
     text = text_field[0] if text_field and len(text_field) == 1 else text_field
     fields = _set(text=text, id=id_field, meta=meta_field, sql=sql, ocr=ocr)
     found = from_others.origin(
@@ -155,7 +162,35 @@ def index(
     )
     if found.read and (dry_run or watching or from_stdin):
         raise UsageError("--dry-run, --watch and - are for files that are followed.", "Leave them out.")
+    engine = ray.chosen()
+    if engine and (found.read or watching or from_stdin or trust):
+        raise UsageError("--engine ray is for files and folders that are followed.", "Leave out the other options.")
+    if urls and (ray.to_shards is None or len(urls) < len(paths or [])):
+        raise UsageError(
+            f"{urls[0]} is in an object store, which only --engine ray --to-shards reads, and no file beside it.",
+            "Write shards, and load them: semsearch index --from-vectors DIR",
+        )
     files = list(found.paths)
+    max_bytes = _bytes(max_file_size) if max_file_size else None
+    rules = _set(include=include, exclude=exclude, use_ignore_files=False if no_ignore else None, max_bytes=max_bytes)
+    split = _set(kind=chunk, size=chunk_size, overlap=overlap)
+    how = semsearch.SyncOptions(
+        rules=semsearch.Rules(**rules) if rules else None,
+        kind=found.kind,
+        fields=found.fields,
+        prune=prune,
+        force=force,
+        dry_run=dry_run,
+        yes=yes,
+    )
+    if engine and ray.to_shards:
+        if name is not None or dry_run or store:
+            raise UsageError("--to-shards makes no index: -n, --store and --dry-run do not fit.", "Leave them out.")
+        how = replace(how, splitter=semsearch.Splitter(**split))
+        named_model = _reference(model, ray.to_shards, _set(template=template, dtype=dtype, layer=layer))
+        report = on_ray.write_shards(ray, engine, named_model or settings.load().model, urls or files, how, options)
+        index_report.show(report, options, strict=strict, as_json=as_json, exists=True, failed=None)
+        return
     chosen = index_of_files(options, files, from_stdin=from_stdin) if name is None else name
     is_new = files or from_stdin or store  # without PATH the index has to exist, here or on the server
     folder = semsearch.Index.folder(chosen, options.folder()) if is_new else existing_index(options, chosen)
@@ -163,35 +198,24 @@ def index(
         _link(folder, store, needed=not (files or from_stdin), options=options, as_json=as_json)
         if not (files or from_stdin):
             return
+    model_name = _reference(model, folder, _set(template=template, dtype=dtype, layer=layer))
     job = IndexJob(
         options,
         folder,
         files,
         from_stdin,
-        encoder=_reference(model, folder, _set(template=template, dtype=dtype, layer=layer)),
+        encoder=model_name,
         trust=trust,
         backend=backend_type,
-        splitter=_set(kind=chunk, size=chunk_size, overlap=overlap),
+        splitter=split,
         strict=strict,
         as_json=as_json,
         read=found.read,
         dimensions=found.dimensions,
         store=store or "local",
+        ray=ray,
     )
-    max_bytes = _bytes(max_file_size) if max_file_size else None
-    rules = _set(include=include, exclude=exclude, use_ignore_files=False if no_ignore else None, max_bytes=max_bytes)
-    job.run(
-        semsearch.SyncOptions(
-            rules=semsearch.Rules(**rules) if rules else None,
-            kind=found.kind,
-            fields=found.fields,
-            prune=prune,
-            force=force,
-            dry_run=dry_run,
-            yes=yes,
-        ),
-        watching=watching,
-    )
+    job.run(how, watching=watching)
     if watching:
         job.follow()
 
@@ -235,6 +259,7 @@ class IndexJob:
     read: from_others.Read | None = None  # in place of a synchronisation with files
     dimensions: int | None = None  # of a new index without an encoder
     store: str = "local"  # of a new index
+    ray: RayOptions = field(default_factory=RayOptions)
 
     def run(self, how: SyncOptions, *, watching: bool = False, report_nothing_new: bool = True) -> None:
         """One synchronisation, reported. A new index without a document is removed, unless it is watched.
@@ -243,9 +268,10 @@ class IndexJob:
         nothing.
         """
         with ExitStack() as stack:
-            index, created = self._open(stack, dry_run=how.dry_run)
+            ray = None if how.dry_run else self._on_ray()
+            index, created = self._open(stack, ray, dry_run=how.dry_run)
             try:
-                report = self._sync(index, how)
+                report = self._sync(index, how, ray)
             except BaseException:
                 if created and not len(index):
                     index.close()
@@ -281,7 +307,15 @@ class IndexJob:
                     console.warn([f"{error} Another attempt follows in {RETRY_SECONDS} s."])
                     time.sleep(RETRY_SECONDS)
 
-    def _open(self, stack: ExitStack, *, dry_run: bool) -> tuple[semsearch.Index, bool]:
+    def _on_ray(self) -> RayJob | None:
+        """The job that embeds on Ray; None for this process. Raises UsageError, NotFound."""
+        engine = self.ray.chosen()
+        if engine is None:
+            return None
+        recorded = encoder_of(self.folder) if semsearch.Index.exists(self.folder) else settings.load().model
+        return on_ray.job(self.ray, engine, self.encoder or recorded)
+
+    def _open(self, stack: ExitStack, ray: RayJob | None, *, dry_run: bool) -> tuple[semsearch.Index, bool]:
         """The index, and whether it was created."""
         folder, encoder = self.folder, self.encoder
         created = not semsearch.Index.exists(folder) and bool(self.paths or self.from_stdin)
@@ -290,7 +324,7 @@ class IndexJob:
             return stack.enter_context(index), True
         if created and encoder is None:
             encoder = settings.load().model
-        known = trusted_encoder(encoder or encoder_of(folder)) if self.trust else encoder
+        known = trusted_encoder(encoder or encoder_of(folder)) if self.trust else ray.encoder if ray else encoder
         if not created:
             return stack.enter_context(semsearch.Index.open(folder, encoder=known)), False
         if dry_run:
@@ -300,7 +334,7 @@ class IndexJob:
         index = semsearch.Index.create(folder, encoder=known or "", splitter=splitter, backend=backend, store=store)
         return stack.enter_context(index), True
 
-    def _sync(self, index: semsearch.Index, how: SyncOptions) -> SyncReport:
+    def _sync(self, index: semsearch.Index, how: SyncOptions, ray: RayJob | None) -> SyncReport:
         if self.splitter:
             recorded = index.info()["recipe"]["splitter"]
             how = replace(how, splitter=semsearch.Splitter(**{**recorded, **self.splitter}))
@@ -309,6 +343,8 @@ class IndexJob:
         with sync_progress(self.options, self.folder.name) as report:
             if self.read is not None:
                 return self.read(index, report)
+            if ray is not None:
+                return ray.sync(index, self.paths, how, report, self.options)
             return index.sync(self.paths, how, report)
 
 

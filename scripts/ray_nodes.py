@@ -1,0 +1,155 @@
+"""A Ray cluster of several nodes on this machine, each a group of processes, ended by their ids.
+
+Ray's servers listen on every address of the machine, so this is only for a network namespace that has the loopback
+alone: `scripts/test --scale` runs the tests in one, and `scripts/bench_scale_job.py` goes into one itself.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+PORT = 6399  # outside the ports of Ray's own workers
+WAIT_S = 90.0
+STORE_BYTES = 150_000_000  # of each node, in /dev/shm
+
+
+class Cluster:
+    """A head without processors, on which drivers run, and nodes with two each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.address = f"127.0.0.1:{PORT}"
+        self.environment = {
+            **os.environ,
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": secrets.token_hex(24),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_DISABLE_MEMORY_MONITOR": "1",
+            "OMP_NUM_THREADS": "1",
+        }
+        self._folder = folder
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def head(self) -> None:
+        """Start the head."""
+        self._start("--head", f"--port={PORT}", "--include-dashboard=false", "--num-cpus=0")
+        self._wait_for(1)
+
+    def node(self, cpus: int = 2) -> int:
+        """Start a node; its process."""
+        there = self.nodes()
+        pid = self._start(f"--address={self.address}", f"--num-cpus={cpus}")
+        self._wait_for(there + 1)
+        return pid
+
+    def kill(self, pid: int) -> None:
+        """kill -9 of a node with everything in it."""
+        for process in reversed(descendants(pid)):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        for started in self._started:
+            if started.pid == pid:
+                started.wait(WAIT_S)
+
+    def pids(self) -> list[int]:
+        """The process of each node."""
+        return [started.pid for started in self._started]
+
+    def actors(self) -> list[int]:
+        """The processes of the actors that embed."""
+        inside = {process for started in self._started for process in descendants(started.pid)}
+        return [process for process in sorted(inside) if "Embedder" in _command(process)]
+
+    def nodes(self) -> int:
+        """How many nodes are alive, with the head; 0 before it answers."""
+        ask = "import ray,sys; ray.init(sys.argv[1], log_to_driver=False, logging_level='ERROR'); "
+        ask += "print(sum(node['Alive'] for node in ray.nodes()))"
+        ran = subprocess.run(
+            [sys.executable, "-c", ask, self.address], env=self.environment, capture_output=True, timeout=WAIT_S
+        )
+        return int(ran.stdout.split()[-1]) if ran.returncode == 0 else 0
+
+    def close(self) -> None:
+        """End every process, by its id."""
+        everything = [process for started in self._started for process in descendants(started.pid)]
+        for process in reversed(everything):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        for started in self._started:
+            started.wait(WAIT_S)
+
+    def _start(self, *arguments: str) -> int:
+        ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--node-ip-address=127.0.0.1"]
+        store = [f"--object-store-memory={STORE_BYTES}", "--disable-usage-stats"]
+        place = [f"--temp-dir={self._folder}"] if "--head" in arguments else []
+        with (self._folder / f"node-{len(self._started)}.log").open("wb") as log:
+            started = subprocess.Popen([*ray, *store, *place, *arguments], env=self.environment, stdout=log, stderr=log)
+        self._started.append(started)
+        return started.pid
+
+    def _wait_for(self, nodes: int) -> None:
+        end = time.monotonic() + WAIT_S
+        while (found := self.nodes()) < nodes:
+            log = (self._folder / f"node-{len(self._started) - 1}.log").read_text(errors="replace")
+            assert self._started[-1].poll() is None, log
+            assert time.monotonic() < end, f"{found} of {nodes} nodes after {WAIT_S} s: {log}"
+
+
+@contextmanager
+def cluster(nodes: int) -> Iterator[Cluster]:
+    """A head and so many nodes."""
+    folder = Path(tempfile.mkdtemp(prefix="ray-"))  # short: Ray makes sockets in it
+    found = Cluster(folder)
+    try:
+        found.head()
+        for _ in range(nodes):
+            found.node()
+        yield found
+    finally:
+        found.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and all below it, parents first."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found = [pid]
+    for process in found:
+        found += children.get(process, [])
+    return found
+
+
+def processor_seconds(pids: list[int]) -> float:
+    """User and system time of these processes and of their children that have ended."""
+    ticks = 0
+    for pid in pids:
+        with suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def isolated() -> bool:
+    """Whether this process has a network of its own, without any address but the loopback."""
+    devices = [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
+    return devices == ["lo"]
+
+
+def _command(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""

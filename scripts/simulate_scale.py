@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""A discrete-event model of the embedding job on Ray, for sizes that cannot run here.
+
+    scripts/simulate_scale.py [--measured RUNS.json] [--passages N ...] [--nodes N ...] [--seeds K] [-o FIGURES.json]
+
+RUNS.json is what `scripts/bench_scale_job.py -o` wrote: the seconds that an actor takes for a part, their spread, the
+time until the first part, and how fast the driver stores what arrives. Without it, round numbers are assumed.
+
+What is modelled, and how:
+- A job is a number of parts of equal text. An actor takes one at a time; its seconds are lognormal with the measured
+  mean and spread, and a share of the actors is slower throughout (stragglers).
+- Parts are simulated in units, so that a job has at most EVENTS of them. A unit that is interrupted goes on elsewhere,
+  without the parts that were in flight (two of each actor), which are embedded again.
+- Nodes fail independently, exponentially distributed, with all their actors, and come back after a while: the machine,
+  the actor and the encoder have to start again.
+- The driver stores results one after the other at the measured rate; where it is slower than the actors, they wait for
+  it. With --worker-writes actors store their own results, and the driver only the markers.
+- The driver fails, too. Then everything stops, and the shards that were not complete are embedded again.
+Left out: networks, the scheduler of Ray beyond 1,000 nodes, and the store behind it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import random
+import sys
+from dataclasses import asdict, dataclass, replace
+from math import exp, log, sqrt
+from pathlib import Path
+from statistics import fmean
+
+EVENTS = 400_000  # units of a job at most
+IN_FLIGHT = 2  # parts of an actor that are lost with it
+PASSAGES_PER_PART = 170
+PARTS_PER_SHARD = 60  # 10,000 documents
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """The parameters; seconds, unless said otherwise. Those of the first group are measured."""
+
+    part_seconds: float = 1.0  # of one actor
+    spread: float = 0.15  # of the seconds of parts: standard deviation over mean
+    start_seconds: float = 20.0  # until the first part of a node that has started
+    driver_passages_per_second: float = 20_000.0
+    workers_per_node: int = 16
+    node_mtbf_hours: float = 500.0
+    node_away_seconds: float = 300.0
+    driver_mtbf_hours: float = 2000.0
+    driver_away_seconds: float = 600.0
+    straggler_share: float = 0.02
+    straggler_factor: float = 3.0
+    worker_writes: bool = False
+
+    def sentences(self) -> list[str]:
+        """Each of them in words."""
+        writes = "Actors write themselves." if self.worker_writes else "The driver writes."
+        return [
+            f"An actor takes {self.part_seconds:g} s (spread {self.spread:.0%}) for {PASSAGES_PER_PART} passages.",
+            f"A node has {self.workers_per_node} actors, begins after {self.start_seconds:g} s, fails every "
+            f"{self.node_mtbf_hours:g} h and is away for {self.node_away_seconds:g} s.",
+            f"{self.straggler_share:.0%} of the actors are {self.straggler_factor:g} times slower than the others.",
+            f"The driver stores {self.driver_passages_per_second:,.0f} passages a second, fails every "
+            f"{self.driver_mtbf_hours:g} h and is away for {self.driver_away_seconds:g} s. {writes}",
+        ]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One simulated job. ideal_hours: without failures, stragglers and waiting."""
+
+    passages: int
+    nodes: int
+    hours: float
+    ideal_hours: float
+    node_failures: int
+    driver_failures: int
+    again: float  # share of the passages that was embedded more than once
+    driver_busy: float  # share of the time
+
+    @property
+    def efficiency(self) -> float:
+        return self.ideal_hours / self.hours
+
+
+class Job:
+    """One job of `passages` on `nodes` machines."""
+
+    def __init__(self, passages: int, nodes: int, how: Assumptions, seed: int) -> None:
+        self.how, self.nodes, self.passages = how, nodes, passages
+        self.random = random.Random(seed)
+        parts = max(1, -(-passages // PASSAGES_PER_PART))
+        self.parts_per_unit = max(1, -(-parts // EVENTS))
+        self.waiting: list[float] = [float(self.parts_per_unit)] * (-(-parts // self.parts_per_unit))
+        self.total = len(self.waiting) * self.parts_per_unit
+        self.events: list[tuple[float, int, str, int]] = []  # time, tie, kind, which
+        self.ties = 0
+        self.running: dict[int, tuple[float, float, float]] = {}  # actor: began, seconds, parts
+        self.generation = [0] * (nodes * how.workers_per_node)  # of what an actor is at
+        self.up = [False] * nodes
+        self.slow = [
+            how.straggler_factor if self.random.random() < how.straggler_share else 1.0 for _ in self.generation
+        ]
+        self.again = 0.0
+        self.failures = self.driver_failures = 0
+        self.driver_free = 0.0  # when it has stored what it has
+        self.stored = 0.0  # seconds of the driver's work
+        self.left = float(self.total)
+
+    def run(self) -> Outcome:
+        """Simulate until everything is stored."""
+        how = self.how
+        for node in range(self.nodes):
+            self._at(how.start_seconds, "start", node)
+            self._at(self._failure(how.node_mtbf_hours), "fail", node)
+        self._at(self._failure(how.driver_mtbf_hours), "driver", 0)
+        now = 0.0
+        while self.left > 1e-9:
+            now, _, kind, which = heapq.heappop(self.events)
+            getattr(self, f"_{kind}")(now, which)
+        hours = max(now, self.driver_free) / 3600
+        ideal = self.total * how.part_seconds / (self.nodes * how.workers_per_node) / 3600
+        return Outcome(
+            self.passages,
+            self.nodes,
+            hours,
+            ideal,
+            self.failures,
+            self.driver_failures,
+            self.again / self.total,
+            self.stored / 3600 / hours,
+        )
+
+    def _start(self, now: float, node: int) -> None:
+        self.up[node] = True
+        for actor in self._actors(node):
+            self._take(now, actor)
+
+    def _fail(self, now: float, node: int) -> None:
+        if self.up[node]:
+            self.failures += 1
+            self.up[node] = False
+            for actor in self._actors(node):
+                self._interrupt(now, actor)
+            self._at(now + self.how.node_away_seconds + self.how.start_seconds, "start", node)
+        self._at(now + self._failure(self.how.node_mtbf_hours), "fail", node)
+
+    def _driver(self, now: float, _: int) -> None:
+        """The driver and all actors begin again; the parts of shards that are not complete are lost."""
+        self.driver_failures += 1
+        for node in range(self.nodes):
+            self.up[node] = False
+            for actor in self._actors(node):
+                self._interrupt(now, actor)
+            self._at(now + self.how.driver_away_seconds + self.how.start_seconds, "start", node)
+        lost = min(PARTS_PER_SHARD * 2.0, self.total - self.left)
+        self._put_back(lost)
+        self.left += lost
+        self.again += lost
+        self._at(now + self.how.driver_away_seconds + self._failure(self.how.driver_mtbf_hours), "driver", 0)
+
+    def _done(self, now: float, which: int) -> None:
+        actor, generation = divmod(which, 2**32)
+        if generation != self.generation[actor] % 2**32 or actor not in self.running:
+            return
+        _, _, parts = self.running.pop(actor)
+        self.left -= parts
+        cost = 0.0 if self.how.worker_writes else parts * PASSAGES_PER_PART / self.how.driver_passages_per_second
+        self.driver_free = max(self.driver_free, now) + cost
+        self.stored += cost
+        if self.driver_free - now > 60:  # what waits for the driver fills the object store: the actor waits, too
+            self._at(self.driver_free - 60, "free", actor)
+        else:
+            self._take(now, actor)
+
+    def _free(self, now: float, actor: int) -> None:
+        if self.up[actor // self.how.workers_per_node] and actor not in self.running:
+            self._take(now, actor)
+
+    def _take(self, now: float, actor: int) -> None:
+        if not self.waiting:
+            return
+        parts = self.waiting.pop()
+        seconds = parts * self.how.part_seconds * self.slow[actor] * self._noise(parts)
+        self.running[actor] = (now, seconds, parts)
+        self.generation[actor] += 1
+        self._at(now + seconds, "done", actor * 2**32 + self.generation[actor] % 2**32)
+
+    def _interrupt(self, now: float, actor: int) -> None:
+        """What an actor was at goes back, without what is stored of it."""
+        if actor not in self.running:
+            return
+        began, seconds, parts = self.running.pop(actor)
+        self.generation[actor] += 1
+        ready = parts * (now - began) / seconds
+        kept = max(0.0, ready - IN_FLIGHT)
+        self.again += ready - kept
+        self.left -= kept
+        self._put_back(parts - kept)
+
+    def _put_back(self, parts: float) -> None:
+        if parts <= 0:
+            return
+        self.waiting.append(parts)
+        for actor in range(len(self.generation)):  # somebody may have nothing to do
+            if actor not in self.running and self.up[actor // self.how.workers_per_node]:
+                self._at(0.0 if not self.events else self.events[0][0], "free", actor)
+                return
+
+    def _noise(self, parts: float) -> float:
+        """The factor of a unit's time: lognormal with mean 1, narrower for more parts."""
+        variance = log(1 + self.how.spread**2 / max(parts, 1.0))
+        return exp(self.random.gauss(-variance / 2, sqrt(variance)))
+
+    def _failure(self, hours: float) -> float:
+        return self.random.expovariate(1 / (hours * 3600))
+
+    def _actors(self, node: int) -> range:
+        return range(node * self.how.workers_per_node, (node + 1) * self.how.workers_per_node)
+
+    def _at(self, time: float, kind: str, which: int) -> None:
+        self.ties += 1
+        heapq.heappush(self.events, (time, self.ties, kind, which))
+
+
+def calibrated(file: Path | None, how: Assumptions) -> Assumptions:
+    """The assumptions with what was measured."""
+    if file is None:
+        return how
+    measured = json.loads(file.read_text(encoding="utf-8"))["model"]
+    return replace(how, **{name: measured[name] for name in asdict(how) if name in measured})
+
+
+def table(rows: list[list[Outcome]]) -> str:
+    """A Markdown table, a row for each size; means over the seeds."""
+    heads = ["passages", "nodes", "hours", "efficiency", "node failures", "embedded again", "driver busy"]
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---:|" * len(heads)]
+    for runs in rows:
+        cells = [
+            f"{runs[0].passages:.0e}".replace("e+0", "e").replace("e+", "e"),
+            f"{runs[0].nodes:,}",
+            f"{fmean(run.hours for run in runs):,.2f}",
+            f"{fmean(run.efficiency for run in runs):.0%}",
+            f"{fmean(run.node_failures for run in runs):,.1f}",
+            f"{fmean(run.again for run in runs):.3%}",
+            f"{fmean(run.driver_busy for run in runs):.0%}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measured", type=Path, metavar="RUNS.json")
+    parser.add_argument("--passages", type=float, nargs="+", default=[1e7, 1e8, 1e9, 1e10])
+    parser.add_argument("--nodes", type=int, nargs="+", default=[10, 100, 1000])
+    parser.add_argument("--workers-per-node", type=int, default=Assumptions.workers_per_node)
+    parser.add_argument("--node-mtbf-hours", type=float, default=Assumptions.node_mtbf_hours)
+    parser.add_argument("--worker-writes", action="store_true")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("-o", type=Path, metavar="FIGURES.json")
+    wanted = parser.parse_args()
+    how = Assumptions(
+        workers_per_node=wanted.workers_per_node,
+        node_mtbf_hours=wanted.node_mtbf_hours,
+        worker_writes=wanted.worker_writes,
+    )
+    how = calibrated(wanted.measured, how)
+    rows = [
+        [Job(int(passages), nodes, how, seed).run() for seed in range(wanted.seeds)]
+        for passages in wanted.passages
+        for nodes in wanted.nodes
+    ]
+    print(table(rows))
+    print("\nAssumptions:")
+    for sentence in how.sentences():
+        print(f"- {sentence}")
+    if wanted.o:
+        figures = {"assumptions": asdict(how), "runs": [asdict(run) for runs in rows for run in runs]}
+        wanted.o.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

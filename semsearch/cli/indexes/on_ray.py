@@ -1,0 +1,122 @@
+"""The options of `index` that have a Ray cluster embed, and the job in place of a synchronisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import semsearch
+from semsearch.cli.options import Options, value
+from semsearch.cli.output import console
+from semsearch.cli.output.progress import sync_progress
+from semsearch.errors import UsageError
+from semsearch.types import Progress, SyncReport
+
+if TYPE_CHECKING:
+    from semsearch import SyncOptions
+    from semsearch.scale.cluster import Engine
+    from semsearch.scale.found_vectors import FoundVectors
+
+
+@dataclass(frozen=True, slots=True)
+class RayOptions:
+    """Where texts are embedded, and by how many workers."""
+
+    engine: Annotated[
+        Literal["local", "ray"], value("E", "What embeds: this process (local), or workers of a Ray cluster (ray).")
+    ] = "local"
+    ray_address: Annotated[
+        str | None, value("A", "Ray: auto, HOST:PORT or ray://HOST:PORT.  [default: auto, the cluster of this machine]")
+    ] = None
+    workers: Annotated[
+        str | None, value("MIN:MAX", "Ray: number of workers, or least and most.  [default: 1 to as many as fit]")
+    ] = None
+    cpus_per_worker: Annotated[float | None, value("N", "Ray: processors of a worker.  [default: 1]")] = None
+    gpus_per_worker: Annotated[float | None, value("N", "Ray: GPUs of a worker.  [default: 0]")] = None
+    to_shards: Annotated[
+        Path | None,
+        value("DIR", "Ray: write Parquet shards into DIR, and no index; `--from-vectors DIR` loads them into one."),
+    ] = None
+    shard_size: Annotated[
+        int | None, value("N", "Ray: documents of a shard, which is embedded whole or again.  [default: 10000]", min=1)
+    ] = None
+    stall_after: Annotated[float | None, value("S", "Ray: end with an error after S seconds without a result.")] = None
+
+    def chosen(self) -> Engine | None:
+        """The engine of the options; None for this process. Raises UsageError."""
+        given = [name for name in self.__slots__ if name != "engine" and getattr(self, name) is not None]
+        if self.engine == "local":
+            if given:
+                option = f"--{given[0].replace('_', '-')}"
+                raise UsageError(f"{option} is for work on Ray.", "Add --engine ray, or leave it out.")
+            return None
+        from semsearch.scale.cluster import STALL_SECONDS, Engine, workers  # not for --help
+
+        least, most = workers(self.workers) if self.workers else (1, None)
+        return Engine(
+            self.ray_address or "auto",
+            least,
+            most,
+            cpus=1.0 if self.cpus_per_worker is None else self.cpus_per_worker,
+            gpus=self.gpus_per_worker or 0.0,
+            stall_seconds=STALL_SECONDS if self.stall_after is None else self.stall_after,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RayJob:
+    """Embedding on Ray for one command: in place of the model, `encoder` gives an index what the cluster embedded."""
+
+    engine: Engine
+    encoder: FoundVectors
+    size: int
+
+    def sync(
+        self,
+        index: semsearch.Index,
+        paths: Sequence[Path],
+        how: SyncOptions,
+        tell: Callable[[Progress], None],
+        options: Options,
+    ) -> SyncReport:
+        """`Index.sync` with vectors from the cluster."""
+        from semsearch.scale.jobs import embedded_ahead  # Ray, and the loaders
+
+        ahead = embedded_ahead(index.path, self.encoder, paths, how, self.engine, size=self.size, tell=tell)
+        with ahead as report:
+            if not options.quiet:
+                console.note(report.summary())
+            return index.sync(paths, how, tell)
+
+
+def job(found: RayOptions, engine: Engine, model: str) -> RayJob:
+    """The job of a command. `model`: the encoder, by name. Raises NotFound, UsageError."""
+    from semsearch.scale.found_vectors import FoundVectors  # numpy and an encoder
+    from semsearch.scale.shards import SIZE
+
+    return RayJob(engine, FoundVectors(semsearch.Encoder.load(model)), found.shard_size or SIZE)
+
+
+def write_shards(
+    found: RayOptions,
+    engine: Engine,
+    model: str,
+    paths: Sequence[Path] | Sequence[str],
+    how: SyncOptions,
+    options: Options,
+) -> SyncReport:
+    """Write shards instead of an index. Raises UsageError without a path."""
+    from semsearch.scale.jobs import to_shards
+    from semsearch.scale.shards import SIZE
+
+    target = found.to_shards
+    if target is None or not paths:
+        raise UsageError("--to-shards needs the files to embed.", "Name a folder or files.")
+    encoder = semsearch.Encoder.load(model)
+    with sync_progress(options, target.name) as tell:
+        report, done = to_shards(target, encoder, paths, how, engine, size=found.shard_size or SIZE, tell=tell)
+    if not options.quiet:
+        console.note(done.summary())
+    return report

@@ -1,0 +1,145 @@
+"""What runs on the machines of a cluster: the actor that embeds parts, and the tasks that read shards.
+
+Ray imports this module there, so semsearch has to be installed on every machine, in the same version.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from semsearch import __version__
+from semsearch.chunking.splitter import Splitter
+from semsearch.encoders.encoder import Encoder
+from semsearch.encoders.lazy import LazyEncoder
+from semsearch.errors import SemsearchError
+from semsearch.scale import desk, parts
+from semsearch.scale.cluster import NAMESPACE, imported
+from semsearch.scale.encoding import Embedding
+from semsearch.scale.shards import Piece, Shard
+from semsearch.types import JsonMapping, JsonObject
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How documents are split and embedded: the same for every part of a job."""
+
+    reference: str
+    name: str
+    fingerprint: str
+    dim: int
+    splitter: JsonMapping
+    context: bool
+
+    def job(self) -> JsonObject:
+        """What the folder of shards records."""
+        return {
+            "encoder": self.name,
+            "fingerprint": self.fingerprint,
+            "dim": self.dim,
+            "splitter": dict(self.splitter),
+            "context": self.context,
+        }
+
+    def way(self) -> str:
+        """A text that is the same where the vectors of a document are the same."""
+        return json.dumps([self.fingerprint, self.context, sorted(self.splitter.items())])
+
+
+class Embedder:
+    """An actor of the pool. `desk_name`: of the actor that hands out the encoder."""
+
+    def __init__(self, desk_name: str, how: How, threads: int, device: str, version: str) -> None:
+        self._ray = imported()
+        self._desk = self._ray.get_actor(desk_name, namespace=NAMESPACE)
+        try:
+            self._embedding = self._loaded(how, threads, device, version)
+        except SemsearchError as error:
+            self._get("tell", f"{error.message} (on {socket.gethostname()})")
+            raise
+
+    def __call__(self, rows: pyarrow.Table) -> Iterator[pyarrow.Table]:
+        for row in rows.to_pylist():
+            yield self._embedding.answer(parts.part_of(row)).table()
+
+    def begun(self, what: str) -> int:
+        """How often `what` was begun and not ended, over all actors of the job."""
+        count: int = self._get("begun", what)
+        return count
+
+    def ended(self, what: str) -> None:
+        """Say that `what` went well; nobody waits for that."""
+        self._desk.ended.remote(what)
+
+    def _loaded(self, how: How, threads: int, device: str, version: str) -> Embedding:
+        """Raises SemsearchError where the machine has another version, EncoderMismatch for another encoder."""
+        if version != __version__:
+            raise SemsearchError(
+                f"a worker has semsearch {__version__}, and the driver {version}.", "Install the same version."
+            )
+        reference = desk.fetched(how.reference, how.fingerprint, self._get("files"), self._read)
+        model = Encoder.load(reference, threads=threads, device=device)
+        encoder = LazyEncoder("the job", how.name, how.fingerprint, how.dim, recorded=None, wanted=model, owned=True)
+        _ = encoder.model  # raises EncoderMismatch
+        worker = f"{socket.gethostname()}:{os.getpid()}"
+        return Embedding(encoder, Splitter(**how.splitter), context=how.context, attempts=self, worker=worker)
+
+    def _read(self, name: str, at: int) -> bytes:
+        content: bytes = self._get("read", name, at)
+        return content
+
+    def _get(self, question: str, *arguments: object) -> Any:
+        return self._ray.get(getattr(self._desk, question).remote(*arguments))
+
+
+def source(shards: Sequence[Shard], known: Any, *, everywhere: bool) -> Any:
+    """A data source of Ray Data with a task for each shard.
+
+    known: a reference to the keys of documents to leave out. everywhere: the files can be read on every machine;
+    otherwise they are read on that of the driver.
+    """
+    data: Any = import_module("ray.data.datasource")
+    described: Any = import_module("ray.data.block").BlockMetadata
+
+    class Shards(data.Datasource):  # type: ignore[misc]  # of Ray, which is not imported where it is not used
+        @property
+        def supports_distributed_reads(self) -> bool:
+            return everywhere
+
+        def estimate_inmemory_data_size(self) -> int:
+            return sum(shard.size for shard in shards)
+
+        def get_read_tasks(self, parallelism: int, *_: Any, **__: Any) -> list[Any]:
+            return [data.ReadTask(reading(shard, known), _metadata(described, shard)) for shard in shards]
+
+        def get_name(self) -> str:
+            return "Shards"
+
+    return Shards()
+
+
+def reading(shard: Shard, known: Any) -> Callable[[], Iterable[pyarrow.Table]]:
+    """The function of a task that reads a shard."""
+    name, pieces = shard.name, [piece.to_json() for piece in shard.pieces]
+
+    def read() -> Iterator[pyarrow.Table]:
+        keys: frozenset[bytes] = frozenset(imported().get(known)) if known is not None else frozenset()
+        items = parts.documents([Piece.from_json(piece) for piece in pieces])
+        yield from (part.table() for part in parts.parts(name, items, keys))
+
+    return read
+
+
+def _metadata(kind: Any, shard: Shard) -> Any:
+    """A description of what a task will read, which differs between versions of Ray."""
+    known: Mapping[str, Any] = {"num_rows": None, "size_bytes": shard.size, "input_files": None, "exec_stats": None}
+    fields = getattr(kind, "__dataclass_fields__", known)
+    return kind(**{name: value for name, value in known.items() if name in fields})

@@ -1,0 +1,171 @@
+"""The connection to a Ray cluster, and whether a job fits into it.
+
+Ray waits for ever, without an error, where actors take every processor and reading gets none
+(https://github.com/ray-project/ray/issues/44687). So a job that could not go on is refused before it begins.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from semsearch.errors import MissingExtra, NotFound, SemsearchError, UsageError
+from semsearch.utils.reasons import one_line
+
+NAMESPACE = "semsearch"
+READING_CPUS = 0.5  # of a task that reads a shard from an object store
+REACH_SECONDS = 5.0
+STALL_SECONDS = 300.0
+START = "Start one: ray start --head. Or name its address: --ray-address HOST:PORT."
+TOKEN = "Set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN (or RAY_AUTH_TOKEN_PATH) to the token of the cluster."
+_ADDRESS = re.compile(r"(?:ray://)?(?P<host>\[[^\]]+\]|[^:/]+):(?P<port>\d{1,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """How a job runs on Ray.
+
+    address: auto, HOST:PORT or ray://HOST:PORT. workers: the least and the most actors; None for the most: as many as
+    fit. cpus, gpus: of an actor. stall_seconds: after so long without a result the job ends with an error.
+    """
+
+    address: str = "auto"
+    least: int = 1
+    most: int | None = None
+    cpus: float = 1.0
+    gpus: float = 0.0
+    stall_seconds: float = STALL_SECONDS
+
+    def __post_init__(self) -> None:
+        if self.address != "auto" and not _ADDRESS.fullmatch(self.address):
+            raise UsageError(f"{self.address!r} is no address of a Ray cluster.", "Write auto, HOST:PORT or ray://…")
+        if self.least < 1 or (self.most is not None and self.most < self.least):
+            raise UsageError(
+                f"workers from {self.least} to {self.most} make no sense.", "Write --workers 4, or 2:8: least and most."
+            )
+        if self.cpus <= 0 or self.gpus < 0 or self.stall_seconds <= 0:
+            raise UsageError("processors of a worker, and seconds without progress, have to be above 0.")
+
+    @property
+    def is_client(self) -> bool:
+        """Whether the driver is outside the cluster."""
+        return self.address.startswith("ray://")
+
+    @property
+    def threads(self) -> int:
+        """Threads of an actor's encoder."""
+        return max(1, int(self.cpus))
+
+
+def workers(text: str) -> tuple[int, int]:
+    """The least and the most actors that `text` says. Raises UsageError.
+
+    >>> workers("4"), workers("2:8")
+    ((4, 4), (2, 8))
+    """
+    found = re.fullmatch(r"(\d+)(?::(\d+))?", text.strip())
+    if found is None:
+        raise UsageError(f"--workers: {text!r} is not a number of workers.", "Write 4, or 2:8 for 2 to 8.")
+    return int(found[1]), int(found[2] or found[1])
+
+
+@contextmanager
+def connected(engine: Engine) -> Iterator[Any]:
+    """Ray, connected to the cluster. Raises MissingExtra; NotFound, UsageError, SemsearchError if that fails."""
+    ray = imported()
+    if ray.is_initialized():  # by a program that uses semsearch as a library
+        yield ray
+        return
+    _reach(engine.address)
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(engine.address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:
+        raise _not_connected(engine.address, error) from error
+    try:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)  # Ray's own would end this process at once
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def imported() -> Any:
+    """The package Ray with Ray Data. Raises MissingExtra."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
+    try:
+        ray = import_module("ray")
+        import_module("ray.data")
+    except ImportError as error:
+        raise MissingExtra("--engine ray", "scale", "Ray") from error
+    return ray
+
+
+def most_workers(engine: Engine, nodes: Sequence[dict[str, float]], *, reading_cpus: float) -> int:
+    """The most actors that the job may have on nodes with these resources ("CPU", "GPU").
+
+    reading_cpus: what has to stay free for reading. Raises UsageError where the least do not fit.
+
+    >>> most_workers(Engine(least=2), [{"CPU": 2.0}, {"CPU": 2.0}], reading_cpus=0.5)
+    3
+    """
+    slots = sum(_slots(engine, node) for node in nodes)
+    cpus = sum(node.get("CPU", 0.0) for node in nodes)
+    free = int((cpus - reading_cpus) / engine.cpus)
+    fit = min(slots, free)
+    if engine.least > fit:
+        gpus = f" and {engine.gpus:g} GPUs" if engine.gpus else ""
+        reading = f", and reading needs {reading_cpus:g}" if reading_cpus else ""
+        has = f"{cpus:g} processors on {len(nodes)} nodes" + (_gpus(nodes) if engine.gpus else "")
+        raise UsageError(
+            f"{engine.least} workers with {engine.cpus:g} processors{gpus} each do not fit: the cluster has {has}"
+            f"{reading}. Ray would wait for ever.",
+            f"Choose fewer: --workers {fit}." if fit else "Choose --cpus-per-worker below what a node has, or add one.",
+        )
+    return fit if engine.most is None else max(engine.least, min(engine.most, fit))
+
+
+def _slots(engine: Engine, node: dict[str, float]) -> int:
+    slots = int(node.get("CPU", 0.0) / engine.cpus + 1e-9)
+    return min(slots, int(node.get("GPU", 0.0) / engine.gpus + 1e-9)) if engine.gpus else slots
+
+
+def _gpus(nodes: Sequence[dict[str, float]]) -> str:
+    return f" and {sum(node.get('GPU', 0.0) for node in nodes):g} GPUs"
+
+
+def _reach(address: str) -> None:
+    """Raise NotFound where nobody listens: Ray itself would try for a minute, and then print a page."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None:
+        return
+    try:
+        socket.create_connection((found["host"].strip("[]"), int(found["port"])), REACH_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise NotFound(f"there is no Ray cluster at {address}: {reason}.", START) from error
+
+
+def _not_connected(address: str, error: Exception) -> SemsearchError:
+    """Why Ray refused, in one line."""
+    said = one_line(str(error))
+    small = said.lower()
+    if "token" in small or "authent" in small:
+        return UsageError(f"the Ray cluster at {address} refused this client: its token is missing or wrong.", TOKEN)
+    if "version mismatch" in small:
+        return SemsearchError(
+            f"the Ray cluster at {address} runs other versions: {said[:300]}", "Use the versions of the cluster."
+        )
+    if isinstance(error, ConnectionError) or "could not find any running" in small or "failed to connect" in small:
+        return NotFound(f"there is no Ray cluster at {address}.", START)
+    return SemsearchError(f"the Ray cluster at {address} cannot be used: {said[:300]}", "See `ray status`.")

@@ -1,0 +1,108 @@
+"""The input of a job: the files that the local path would read, with the names that it gives to their documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from semsearch.documents import loaders
+from semsearch.documents.loaders import Fields
+from semsearch.documents.walk import FoundFile, Rules, refusal
+from semsearch.errors import Unreadable
+from semsearch.indexing import reading, sources
+from semsearch.indexing.file_status import UNFINISHED
+from semsearch.indexing.sources import SyncOptions
+from semsearch.scale import objects, parts
+from semsearch.scale.shards import File, Piece
+from semsearch.stores.protocol import StoreReader
+from semsearch.stores.records import Source, text_hash
+from semsearch.types import Document, Skipped
+from semsearch.utils.globs import path_regex
+
+
+@dataclass
+class Input:
+    """The files to embed, what cannot be read, and the keys of documents in them that are stored already."""
+
+    files: list[File] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    known: set[bytes] = field(default_factory=set)
+
+
+def of_folders(update: sources.Update) -> Input:
+    """Every file of the folders."""
+    found = Input()
+    found.files = [_file(one) for one in _walked(update, found)]
+    return found
+
+
+def of_store(urls: Sequence[str], options: SyncOptions) -> Input:
+    """Every object below addresses such as s3://bucket/folder. Raises NotFound, UsageError, MissingExtra."""
+    root = sources.Root("/", options.rules or Rules(), options.kind or "auto", options.fields or Fields())
+    rules = sources.rules_of(root)
+    fields = replace(root.fields, max_bytes=root.rules.max_bytes)
+    found = Input()
+    for url in urls:
+        for item in objects.below(url):
+            if reason := refusal(item.name, item.size, rules):
+                found.skipped.append(Skipped(item.name, reason))
+            elif not rules.include or any(path_regex(one).match(item.name) for one in rules.include):
+                found.files.append(File(item.name, item.address, item.size, root.kind, fields, item.stamp))
+    return found
+
+
+def of_index(update: sources.Update, reader: StoreReader) -> Input:
+    """The files that are not in the store as they are now, and which of their documents are."""
+    found = Input()
+    for one in _walked(update, found):
+        file = _file(one)
+        known = reader.sources_at(one.place.base, [one.path]).get(one.path)
+        if known is not None and not update.options.force:
+            if _is_stored(one, known):
+                continue
+            keys = {parts.key(stamp.uri, stamp.sha256, stamp.title) for stamp in reader.documents_of(known.id)}
+            if keys and _all_stored(file, keys):
+                continue
+            found.known |= keys
+        found.files.append(file)
+    return found
+
+
+def _walked(update: sources.Update, found: Input) -> Iterator[sources.File]:
+    present = [scope for scope in update.scopes if scope.exists()]
+    for item in sources.walked(present, update.roots, update.options, [], found.warnings):
+        if isinstance(item, Skipped):
+            found.skipped.append(item)
+        else:
+            yield item
+
+
+def _file(one: sources.File) -> File:
+    root = one.place.root
+    fields = replace(root.fields, max_bytes=root.rules.max_bytes)
+    return File(one.uri, one.found.location, one.found.size, root.kind, fields)
+
+
+def _is_stored(one: sources.File, known: Source) -> bool:
+    """Whether a file has the size and time, or the content, that it had when all of it was stored."""
+    root, now = one.place.root, one.found
+    if root.fields.sql or known.size == UNFINISHED:
+        return False
+    try:
+        if known.loader != loaders.loader_for(now.path, root.kind):
+            return False
+        return _same_time(now, known) or (known.size == now.size and reading.content(now.path).sha256 == known.sha256)
+    except Unreadable:
+        return False
+
+
+def _all_stored(file: File, keys: set[bytes]) -> bool:
+    """Whether the vectors of all documents of a file are there: records were removed, cannot be read, or other facts
+    about them have changed."""
+    items = (item for item in parts.documents([Piece(file)]) if isinstance(item, Document))
+    return all(parts.key(item.id, text_hash(item.text), item.title) in keys for item in items)
+
+
+def _same_time(now: FoundFile, known: Source) -> bool:
+    return (known.mtime_ns, known.size) == (now.mtime_ns, now.size)

@@ -1,0 +1,132 @@
+"""The two jobs: embed what an index lacks before it is updated, or write shards into a folder.
+
+with embedded_ahead(folder, encoder, paths, options, engine) as report:   # the vectors are there
+    index.sync(paths, options)                                            # and the local path finds them
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from semsearch.chunking.splitter import Splitter
+from semsearch.encoders.base import BaseEncoder
+from semsearch.errors import EncoderMismatch
+from semsearch.indexing import sources
+from semsearch.indexing.sources import SyncOptions
+from semsearch.scale import desk, inputs, job
+from semsearch.scale.actors import How
+from semsearch.scale.cluster import Engine
+from semsearch.scale.found_vectors import FoundVectors
+from semsearch.scale.inputs import Input
+from semsearch.scale.job import JobReport
+from semsearch.scale.shard_folder import ShardFolder
+from semsearch.scale.shards import SIZE, Cutter, Shard
+from semsearch.stores import drivers
+from semsearch.types import Progress, Skipped, SyncReport
+
+Tell = Callable[[Progress], None]
+
+
+@contextmanager
+def embedded_ahead(
+    index: Path,
+    encoder: FoundVectors,
+    paths: Sequence[Path],
+    options: SyncOptions,
+    engine: Engine,
+    *,
+    size: int = SIZE,
+    tell: Tell = lambda _: None,
+) -> Iterator[JobReport]:
+    """Embed on Ray what the next `sync` of the index with these arguments would embed; inside, `encoder` has it.
+
+    The vectors are kept beside the index until the block ends without an error: after a kill, the same call embeds only
+    the shards that are missing. Raises as `job.run` does, and Locked where another job works for this index.
+    """
+    with drivers.find(index).open_reader(index) as reader:
+        recipe = reader.recipe()
+        update = sources.update(paths, options, recipe)
+        found = inputs.of_index(update, reader)
+    how = _how(encoder.model, Splitter(**update.recipe["splitter"]), context=bool(recipe.get("context", False)))
+    shards, _ = _cut(found, how, size)
+    with _beside(index, how) as folder:
+        report = job.run(
+            shards, how, desk.encoder_files(encoder.model), engine, folder, tell, known=frozenset(found.known)
+        )
+        encoder.use(folder, [shard.name for shard in shards])
+        yield report
+        folder.remove()
+
+
+def to_shards(
+    target: Path,
+    encoder: BaseEncoder,
+    paths: Sequence[Path] | Sequence[str],
+    options: SyncOptions,
+    engine: Engine,
+    *,
+    size: int = SIZE,
+    tell: Tell = lambda _: None,
+) -> tuple[SyncReport, JobReport]:
+    """Write the passages of the files with their vectors as shards into the folder `target`.
+
+    paths: files and folders, or as texts the addresses of objects in a store: s3://bucket/folder.
+    Shards that are there are kept, those of files that changed or are gone are replaced. Raises as `job.run` does, and
+    EncoderMismatch where the folder has vectors of another encoder.
+    """
+    began = time.perf_counter()
+    splitter = options.splitter or Splitter()
+    urls = [path for path in paths if isinstance(path, str)]
+    if urls:
+        found = inputs.of_store(urls, options)
+    else:
+        files = [path for path in paths if isinstance(path, Path)]
+        found = inputs.of_folders(sources.update(files, options, {"splitter": asdict(splitter)}))
+    how = _how(encoder, splitter, context=True)
+    shards, unreadable = _cut(found, how, size)
+    names = [shard.name for shard in shards]
+    with ShardFolder(target, how.job()) as folder:
+        before = sum(marker.documents for name, marker in folder.done.items() if name in set(names))
+        report = job.run(shards, how, desk.encoder_files(encoder), engine, folder, tell, everywhere=bool(urls))
+        folder.keep_only(names)
+        markers = [folder.done[name] for name in names]
+    skipped = [item for marker in markers for item in marker.skipped]
+    set_aside = [Skipped(one.document, one.reason) for marker in markers for one in marker.failed]
+    passages = sum(marker.passages for marker in markers)
+    told = SyncReport(
+        index=str(target),
+        added=report.documents,
+        unchanged=before,
+        skipped=(*found.skipped, *unreadable, *skipped, *set_aside),
+        passages=passages,
+        vectors=passages,
+        embedded=report.embedded,
+        took_s=round(time.perf_counter() - began, 3),
+        warnings=tuple(found.warnings),
+    )
+    return told, report
+
+
+def _how(encoder: BaseEncoder, splitter: Splitter, *, context: bool) -> How:
+    return How(encoder.reference, encoder.name, encoder.fingerprint, encoder.dim, asdict(splitter), context)
+
+
+def _cut(found: Input, how: How, size: int) -> tuple[list[Shard], list[Skipped]]:
+    cutter = Cutter(size, how.way())
+    shards = list(cutter.shards(found.files))
+    return shards, [Skipped(*each) for each in cutter.unreadable]
+
+
+def _beside(index: Path, how: How) -> ShardFolder:
+    """The folder of vectors that wait for an index; what is there of another encoder is removed."""
+    place = index.parent / f".{index.name}.embedding"
+    try:
+        return ShardFolder(place, how.job())
+    except EncoderMismatch:
+        shutil.rmtree(place)
+        return ShardFolder(place, how.job())

@@ -1,0 +1,94 @@
+"""Objects in a store such as S3, by address: s3://bucket/folder, gs://…, or file:///… for a disk that machines share.
+
+Each is read as a file of that name would be. Access is that of pyarrow: keys from the environment, and the parameters
+of the address, as in s3://bucket/folder?endpoint_override=HOST:PORT&scheme=http.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from semsearch.documents.vector_files import arrow
+from semsearch.errors import MissingExtra, NotFound, Unreadable, UsageError
+from semsearch.utils.atomic_write import scratch_folder
+from semsearch.utils.reasons import one_line
+
+
+class StoredObject(NamedTuple):
+    """An object: its name below the folder that was named, its address, and a text that changes with it."""
+
+    name: str
+    address: str
+    size: int
+    stamp: str
+
+
+def below(address: str) -> list[StoredObject]:
+    """The objects at or below an address, by name; hidden ones are left out. Raises NotFound, UsageError."""
+    store, path = _opened(address)
+    kinds = _fs().FileType
+    try:
+        top = store.get_file_info(path)
+        found = [top] if top.type == kinds.File else store.get_file_info(_fs().FileSelector(path, recursive=True))
+    except (OSError, ValueError) as error:
+        raise NotFound(
+            f"{address} cannot be read: {one_line(str(error))}", "Check the address and the keys."
+        ) from error
+    folder = PurePosixPath(path).parent if top.type == kinds.File else PurePosixPath(path)
+    files = [one for one in found if one.type == kinds.File]
+    named = {str(PurePosixPath(one.path).relative_to(folder)): one for one in files}
+    shown = {name: one for name, one in named.items() if not any(part.startswith(".") for part in name.split("/"))}
+    if not shown:
+        raise NotFound(f"there is nothing at {address}.", "Check the address.")
+    return [
+        StoredObject(name, _address(address, path, one.path), one.size, str(one.mtime_ns))
+        for name, one in sorted(shown.items())
+    ]
+
+
+@contextmanager
+def local(location: str) -> Iterator[Path]:
+    """A file of this machine with the content of `location`: the very file for a path. Raises Unreadable."""
+    if "://" not in location:
+        yield Path(location)
+        return
+    store, path = _opened(location)
+    with scratch_folder() as folder:
+        copy = folder / PurePosixPath(path).name
+        try:
+            with store.open_input_stream(path) as source, copy.open("wb") as target:
+                shutil.copyfileobj(source, target)
+        except OSError as error:
+            raise Unreadable(f"cannot be read: {one_line(str(error))}") from error
+        yield copy
+
+
+def _opened(address: str) -> tuple[Any, str]:
+    """The store of an address, and the path in it. Raises UsageError, MissingExtra."""
+    try:
+        store, path = _fs().FileSystem.from_uri(address)
+    except (ValueError, OSError, NotImplementedError) as error:
+        raise UsageError(
+            f"{address} is no address of an object: {one_line(str(error))}", "Write s3://BUCKET/…"
+        ) from error
+    return store, path.rstrip("/")
+
+
+def _address(folder: str, path: str, inner: str) -> str:
+    """The address of the object at `inner` in the store of `folder`, whose own path is `path`."""
+    head, mark, parameters = folder.partition("?")
+    start = head.rstrip("/").removesuffix(path)
+    return f"{start}{inner}{mark}{parameters}"
+
+
+def _fs() -> Any:
+    arrow("an object in a store")
+    try:
+        import pyarrow.fs as fs  # with arrow
+    except ImportError as error:
+        raise MissingExtra("an object in a store", "arrow", "pyarrow") from error
+    return fs

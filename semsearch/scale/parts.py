@@ -1,0 +1,152 @@
+"""What passes between the processes of a job: parts of a shard, as a row each of a Ray dataset.
+
+A reading task yields the documents of its shard in parts of about PART_BYTES of text; an actor answers each part with
+its passages and their vectors. No pickle: documents are the messages of `documents/isolation`, passages an Arrow table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semsearch.documents import loaders
+from semsearch.documents.isolation.messages import item_of, packed_item, receive
+from semsearch.documents.vector_files import arrow
+from semsearch.errors import Unreadable, UsageError
+from semsearch.indexing.reading import named, reason
+from semsearch.scale import objects
+from semsearch.scale.shards import Piece
+from semsearch.stores.records import check_document, meta_hash, text_hash
+from semsearch.types import Document, JsonObject, Skipped
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PART_BYTES = 2**17  # of text: some 170 passages of 192 tokens, 2 to 20 s of work for a core
+MOST_MESSAGE = 2**40  # bytes: what our own tasks send is not limited
+KEY = 16  # bytes of a document's key
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Documents of the shard `shard`, which has the parts 0, 1, … up to the one that is `last`."""
+
+    shard: str
+    number: int
+    last: bool
+    items: bytes  # messages
+
+    def __iter__(self) -> Iterator[Document | Skipped]:
+        stream = io.BytesIO(self.items)
+        while (message := receive(stream, MOST_MESSAGE)) is not None:
+            yield item_of(message)
+
+    def table(self) -> pyarrow.Table:
+        """The part as a table of one row."""
+        return _one_row(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A document that was set aside: the keys of its texts, and the reason."""
+
+    document: str
+    reason: str
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The answer to a part. `rows`: its passages with their vectors, an Arrow stream; `seconds` an actor took."""
+
+    shard: str
+    number: int
+    last: bool
+    rows: bytes
+    documents: int
+    passages: int
+    embedded: int
+    seconds: float
+    worker: str
+    failed: tuple[Failed, ...] = ()
+    skipped: tuple[Skipped, ...] = field(default=())
+
+    def table(self) -> pyarrow.Table:
+        """The answer as a table of one row."""
+        told = {"failed": [asdict(one) for one in self.failed], "skipped": [asdict(one) for one in self.skipped]}
+        return _one_row({**asdict(self), "failed": json.dumps(told), "skipped": ""})
+
+
+def part_of(row: JsonObject) -> Part:
+    """The part in a row of `Part.table`."""
+    return Part(**row)
+
+
+def done_of(row: JsonObject) -> Done:
+    """The answer in a row of `Done.table`."""
+    told = json.loads(row["failed"])
+    failed = tuple(Failed(one["document"], one["reason"], tuple(one["keys"])) for one in told["failed"])
+    return Done(**{**row, "failed": failed, "skipped": tuple(Skipped(**one) for one in told["skipped"])})
+
+
+def documents(pieces: Iterable[Piece]) -> Iterator[Document | Skipped]:
+    """The documents of the pieces, as the local path reads them, and what cannot be read, with the reason."""
+    seen: set[str] = set()
+    for piece in pieces:
+        try:
+            with objects.local(piece.file.location) as path:
+                for item in _items(piece, path):
+                    yield _checked(item, seen)
+        except (Unreadable, UsageError) as error:
+            yield Skipped(piece.file.uri, reason(error))
+
+
+def parts(shard: str, items: Iterable[Document | Skipped], known: frozenset[bytes] = frozenset()) -> Iterator[Part]:
+    """The parts of a shard; at least one. Documents whose key is in `known` are left out: they are stored."""
+    packed, size, number = bytearray(), 0, 0
+    for item in items:
+        if isinstance(item, Document) and known and key(item.id, text_hash(item.text), item.title) in known:
+            continue
+        if size >= PART_BYTES:
+            yield Part(shard, number, False, bytes(packed))
+            packed, size, number = bytearray(), 0, number + 1
+        packed += packed_item(item, MOST_MESSAGE)
+        size += len(item.text) if isinstance(item, Document) else len(item.reason)
+    yield Part(shard, number, True, bytes(packed))
+
+
+def key(document: str, text_sha256: str, title: str | None) -> bytes:
+    """By what a stored document is known whose vectors are right: its id, text and title."""
+    return hashlib.sha256(f"{document}\0{text_sha256}\0{meta_hash(title, {})}".encode()).digest()[:KEY]
+
+
+def _items(piece: Piece, path: Path) -> Iterator[Document | Skipped]:
+    file = piece.file
+    read = loaders.read_from(path, file.kind, file.fields, piece.start, hashlib.sha256())
+    for item, place in read:
+        if not piece.is_last and (place is None or (piece.end is not None and place.at > piece.end)):
+            return
+        yield named(file.uri, path, item)
+
+
+def _checked(item: Document | Skipped, seen: set[str]) -> Document | Skipped:
+    """The item, or why it cannot be stored: the reasons of the local path."""
+    if isinstance(item, Skipped):
+        return item
+    try:
+        check_document(item)
+    except Unreadable as error:
+        return Skipped(repr(item.id), f"document {item.id!r}: {error.message}")
+    if item.id in seen:
+        return Skipped(item.id, f"its id {item.id!r} was already used in this shard")
+    seen.add(item.id)
+    return item
+
+
+def _one_row(values: JsonObject) -> pyarrow.Table:
+    return arrow("a job on Ray").table({name: [value] for name, value in values.items()})

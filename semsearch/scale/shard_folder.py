@@ -1,0 +1,206 @@
+"""The folder into which a job writes: a Parquet file for each shard, and beside it the marker that it is complete.
+
+job.json                  the encoder, and how documents were split
+shard-NAME.parquet        passages with their vectors: the columns of `encoding.schema`
+shard-NAME.done           counts, the size and the checksum of that file, and what was set aside or skipped
+.shard-NAME/              parts of a shard that is not complete; nobody reads them after a kill
+
+The marker is written once the file is on disk, so a shard is either complete or begun again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from semsearch.documents.vector_files import arrow, parquet_writer
+from semsearch.errors import Corrupt, EncoderMismatch, UsageError
+from semsearch.scale.encoding import schema
+from semsearch.scale.parts import Done, Failed
+from semsearch.types import JsonObject, Skipped
+from semsearch.utils.atomic_write import write_text
+from semsearch.utils.writer_lock import LOCK, PID, WriterLock
+
+if TYPE_CHECKING:
+    import pyarrow
+
+FORMAT = 1
+JOB = "job.json"
+BLOCK = 2**20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """What is said about a complete shard."""
+
+    documents: int
+    passages: int
+    bytes: int
+    sha256: str
+    failed: tuple[Failed, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+    @classmethod
+    def from_json(cls, recorded: JsonObject) -> Marker:
+        """The inverse of `asdict`, after a way through JSON."""
+        failed = tuple(Failed(one["document"], one["reason"], tuple(one["keys"])) for one in recorded["failed"])
+        return cls(**{**recorded, "failed": failed, "skipped": tuple(Skipped(**one) for one in recorded["skipped"])})
+
+
+@dataclass
+class _Begun:
+    """A shard of which some parts are there."""
+
+    last: int | None = None
+    documents: int = 0
+    numbers: set[int] = field(default_factory=set)
+    failed: list[Failed] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        return self.last is not None and len(self.numbers) == self.last + 1
+
+
+class ShardFolder:
+    """The shards of a job at `path`, open for writing by one process at a time. Raises Locked, EncoderMismatch."""
+
+    def __init__(self, path: Path, job: Mapping[str, object]) -> None:
+        if path.exists() and not path.is_dir():
+            raise UsageError(f"{path} is a file.", "Name a folder for the shards.")
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._dim = int(str(job["dim"]))
+        self._begun: dict[str, _Begun] = {}
+        self._lock = WriterLock(path)
+        try:
+            self._compare(job)
+        except BaseException:
+            self._lock.release()
+            raise
+        self.done = dict(self._complete())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the lock; parts of shards that are not complete are removed."""
+        for left in self.path.glob(".shard-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        self._lock.release()
+
+    def remove(self) -> None:
+        """Remove all of it."""
+        self.close()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def put(self, done: Done) -> bool:
+        """Store the answer to a part, on disk for good once its shard is complete; whether it is. Twice is harmless."""
+        if done.shard in self.done:
+            return True
+        begun = self._begun.setdefault(done.shard, _Begun())
+        if done.number not in begun.numbers:
+            place = self.path / f".shard-{done.shard}"
+            place.mkdir(exist_ok=True)
+            (place / f"{done.number:08}").write_bytes(done.rows)
+            begun.numbers.add(done.number)
+            begun.last = done.number if done.last else begun.last
+            begun.documents += done.documents
+            begun.failed += done.failed
+            begun.skipped += done.skipped
+        if begun.complete:
+            self._finish(done.shard, begun)
+        return begun.complete
+
+    def keep_only(self, names: Sequence[str]) -> int:
+        """Remove the shards of files that have changed or are gone; their number."""
+        stale = self.done.keys() - set(names)
+        for name in stale:
+            self.marker(name).unlink()
+            self.file(name).unlink(missing_ok=True)
+            del self.done[name]
+        return len(stale)
+
+    def file(self, name: str) -> Path:
+        """The Parquet file of a shard."""
+        return self.path / f"shard-{name}.parquet"
+
+    def marker(self, name: str) -> Path:
+        """The marker of a shard."""
+        return self.path / f"shard-{name}.done"
+
+    def checked_file(self, name: str) -> Path:
+        """The file of a complete shard. Raises Corrupt where it is not what was written."""
+        path = self.file(name)
+        if _sha256(path) != self.done[name].sha256:
+            self.marker(name).unlink(missing_ok=True)
+            raise Corrupt(f"{path} is not what was written.", "Run the same command again: its shard is embedded anew.")
+        return path
+
+    def _compare(self, job: Mapping[str, object]) -> None:
+        """Record what the folder is for. Raises EncoderMismatch where it has vectors of another encoder."""
+        described = self.path / JOB
+        foreign = [found.name for found in self.path.iterdir() if not _is_own(found.name)]
+        if described.exists():
+            before = json.loads(described.read_text(encoding="utf-8"))
+            if before["fingerprint"] != job["fingerprint"]:
+                raise EncoderMismatch(
+                    str(self.path),
+                    built_with=f"{before['encoder']}@{before['fingerprint'][:8]}",
+                    got=f"{job['encoder']}@{str(job['fingerprint'])[:8]}",
+                    fix=f"Use the encoder {before['encoder']}, or another folder",
+                )
+        elif foreign:
+            raise UsageError(f"{self.path} has other files: {foreign[0]}.", "Name a new or an empty folder.")
+        write_text(described, json.dumps({"format": FORMAT, **job}, indent=1) + "\n")
+
+    def _complete(self) -> Iterator[tuple[str, Marker]]:
+        """The shards whose file is there in full."""
+        for path in sorted(self.path.glob("shard-*.done")):
+            name = path.stem.removeprefix("shard-")
+            with suppress(OSError, ValueError, KeyError, TypeError):  # a damaged marker is none
+                marker = Marker.from_json(json.loads(path.read_text(encoding="utf-8")))
+                if self.file(name).stat().st_size == marker.bytes:
+                    yield name, marker
+
+    def _finish(self, name: str, begun: _Begun) -> None:
+        """Put the parts of a shard together, in their order, and mark it as complete."""
+        place, file, passages = self.path / f".shard-{name}", self.file(name), 0
+        with parquet_writer(file, schema(self._dim)) as writer:
+            for number in range(len(begun.numbers)):
+                table = _table(place / f"{number:08}")
+                passages += table.num_rows
+                writer.write_table(table)
+        found = Marker(
+            begun.documents, passages, file.stat().st_size, _sha256(file), tuple(begun.failed), tuple(begun.skipped)
+        )
+        write_text(self.marker(name), json.dumps(asdict(found), ensure_ascii=False) + "\n")
+        self.done[name] = found
+        del self._begun[name]
+        shutil.rmtree(place)
+
+
+def _is_own(name: str) -> bool:
+    return name in (JOB, f".{JOB}.new", LOCK, PID) or name.removeprefix(".").startswith("shard-")
+
+
+def _table(file: Path) -> pyarrow.Table:
+    with arrow("a shard").ipc.open_stream(file.read_bytes()) as reader:
+        return reader.read_all()
+
+
+def _sha256(file: Path) -> str:
+    digest = hashlib.sha256()
+    with file.open("rb") as opened:
+        while block := opened.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

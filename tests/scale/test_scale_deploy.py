@@ -1,0 +1,47 @@
+"""The configuration files for clusters are what their tools take, and as large as the plan says."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import yaml
+
+from semsearch.scale.sizing import Scale, plan
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+
+
+def test_the_ray_cluster_passes_the_schema_of_ray() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    if (ray := find_spec("ray")) is None or ray.origin is None:
+        pytest.skip("Ray is not installed, and its schema is in it")
+    schema = json.loads((Path(ray.origin).parent / "autoscaler" / "ray-schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(yaml.safe_load((DEPLOY / "ray-cluster.yaml").read_text(encoding="utf-8")), schema)
+
+
+def test_the_ray_cluster_asks_for_tokens_and_leaves_the_head_to_the_driver() -> None:
+    cluster = yaml.safe_load((DEPLOY / "ray-cluster.yaml").read_text(encoding="utf-8"))
+    assert cluster["available_node_types"][cluster["head_node_type"]]["resources"]["CPU"] == 0
+    starts = [
+        line for key in ("head", "worker") for line in cluster[f"{key}_start_ray_commands"] if "ray start" in line
+    ]
+    assert len(starts) == 2 and all("RAY_AUTH_MODE=token" in line for line in starts)
+
+
+@pytest.mark.parametrize(("file", "form"), [("values-100M", "hnsw-int8"), ("values-1B", "rabitq")])
+def test_the_milvus_values_have_the_memory_and_disk_of_the_plan(file: str, form: str) -> None:
+    text = (DEPLOY / "milvus" / f"{file}.yaml").read_text(encoding="utf-8")
+    values = yaml.safe_load(text)
+    passages = {"values-100M": 1e8, "values-1B": 1e9}[file]
+    planned = plan(Scale(passages, 384, rate=1, rate_source="given", form=form, memory_gb=64))
+    nodes = values["queryNode"]
+    memory = nodes["replicas"] * int(nodes["resources"]["limits"]["memory"].removesuffix("Gi")) * 2**30
+    assert memory * 0.7 >= planned["replicas"] * planned["memory_bytes"]
+    if disk := re.match(r"(\d+)Gi", nodes["resources"]["requests"].get("ephemeral-storage", "")):
+        assert nodes["replicas"] * int(disk[1]) * 2**30 >= planned["replicas"] * planned["disk_bytes"]
+    assert tuple(map(int, values["image"]["all"]["tag"].removeprefix("v").split("."))) >= (2, 6, 10)
+    assert yaml.safe_load(values["extraConfigFiles"]["user.yaml"])["common"]["security"]["authorizationEnabled"] is True

@@ -1,0 +1,274 @@
+"""What an actor answers, what the driver stores of it, and what an index then finds: without a cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from helpers.commandline import CommandLine
+
+from semsearch import Index, SyncOptions
+from semsearch.chunking.splitter import Splitter
+from semsearch.encoders.base import BaseEncoder
+from semsearch.encoders.hashing import HashingEncoder
+from semsearch.encoders.lazy import LazyEncoder
+from semsearch.errors import Corrupt, EncoderMismatch, EncodingFailed, Locked, UsageError
+from semsearch.scale import parts
+from semsearch.scale.cluster import Engine, most_workers, workers
+from semsearch.scale.encoding import Embedding
+from semsearch.scale.found_vectors import FoundVectors
+from semsearch.scale.parts import Done, Part
+from semsearch.scale.shard_folder import ShardFolder
+from semsearch.types import Document, Role
+
+if TYPE_CHECKING:
+    from semsearch.types import Vectors
+
+JOB = {"encoder": "hashing", "fingerprint": HashingEncoder().fingerprint, "dim": 256, "splitter": {}, "context": True}
+NOTES = [Document(f"n{n}", f"Note {n} is about kettle number {n}. " * 3, {"n": n}, f"Note {n}") for n in range(12)]
+
+
+class Counting(Counter[str]):
+    """Attempts in this process."""
+
+    def begun(self, what: str) -> int:
+        self[what] += 1
+        return self[what]
+
+    def ended(self, what: str) -> None:
+        del self[what]
+
+
+class Failing(HashingEncoder):
+    """Fails at texts with the word poison, so often."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left = times
+
+    def encode(self, texts: Sequence[str], /, *, role: Role = "passage") -> Vectors:
+        if any("poison" in text for text in texts) and self.left:
+            self.left -= len(texts) == 1
+            raise ValueError("poisoned")
+        return super().encode(texts, role=role)
+
+
+def embedding(model: BaseEncoder | None = None, attempts: Counting | None = None, size: int = 20) -> Embedding:
+    model = model or HashingEncoder()
+    encoder = LazyEncoder("the job", model.name, model.fingerprint, model.dim, recorded=None, wanted=model)
+    return Embedding(
+        encoder, Splitter(size=size), context=True, attempts=Counting() if attempts is None else attempts, worker="here"
+    )
+
+
+def answers(documents: Sequence[Document], shard: str = "s", how: Embedding | None = None) -> list[Done]:
+    how = how or embedding()
+    return [parts.done_of(how.answer(part).table().to_pylist()[0]) for part in parts.parts(shard, documents)]
+
+
+def stored(folder: ShardFolder, name: str = "s") -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = pq.read_table(folder.file(name)).to_pylist()
+    return rows
+
+
+def test_the_rows_are_the_passages_and_vectors_of_the_local_path(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "local", encoder="hashing", splitter=Splitter(size=20)) as index:
+        index.add(NOTES)
+        expected = {
+            (one["document"], one["start"]): (one["text"], index.vectors([one["id"]])[0])
+            for note in NOTES
+            for one in index.passages(note.id)
+        }
+    with ShardFolder(tmp_path / "shards", JOB) as folder:
+        for done in answers(NOTES):
+            folder.put(done)
+        rows = stored(folder)
+    assert {(row["document"], row["start"]) for row in rows} == expected.keys() and len(rows) == len(expected) > 12
+    for row in rows:
+        text, vector = expected[row["document"], row["start"]]
+        assert row["text"] == text and float(np.dot(row["vector"], vector)) > 0.9999
+
+
+def test_a_shard_is_done_once_all_parts_are_there_in_whatever_order(tmp_path: Path) -> None:
+    long = [Document(f"d{n}", f"Word{n} " * 8000) for n in range(9)]
+    done = answers(long)
+    assert len(done) > 2
+    with ShardFolder(tmp_path / "shards", JOB) as folder:
+        for one in reversed(done[1:]):
+            assert not folder.put(one) and not folder.put(one)
+        assert not folder.done
+        assert folder.put(done[0]) and folder.put(done[0])
+        assert folder.done["s"].documents == 9
+        in_order = [row["document"] for row in stored(folder)]
+        assert list(dict.fromkeys(in_order)) == [one.id for one in long]
+
+
+def test_parts_of_an_unfinished_shard_are_forgotten_and_finished_shards_stay(tmp_path: Path) -> None:
+    with ShardFolder(tmp_path / "shards", JOB) as folder:
+        folder.put(answers(NOTES, "whole")[0])
+        [part] = answers(NOTES, "half")
+        folder.put(Done(**{**{name: getattr(part, name) for name in part.__slots__}, "last": False}))
+    with ShardFolder(tmp_path / "shards", JOB) as folder:
+        assert list(folder.done) == ["whole"] and not list(folder.path.glob(".shard-*"))
+        assert folder.keep_only([]) == 1 and not list(folder.path.glob("shard-*"))
+
+
+def test_a_changed_file_of_a_shard_is_found_out_and_embedded_anew(tmp_path: Path) -> None:
+    with ShardFolder(tmp_path / "shards", JOB) as folder:
+        folder.put(answers(NOTES)[0])
+        content = bytearray(folder.file("s").read_bytes())
+        content[len(content) // 2] ^= 1
+        folder.file("s").write_bytes(content)
+        with pytest.raises(Corrupt, match="not what was written"):
+            FoundVectors(HashingEncoder()).use(folder, ["s"])
+    with ShardFolder(tmp_path / "shards", JOB) as folder:
+        assert not folder.done
+
+
+def test_a_folder_is_for_one_encoder_one_process_and_nothing_else(tmp_path: Path) -> None:
+    with ShardFolder(tmp_path / "shards", JOB), pytest.raises(Locked):
+        ShardFolder(tmp_path / "shards", JOB)
+    with pytest.raises(EncoderMismatch):
+        ShardFolder(tmp_path / "shards", {**JOB, "fingerprint": "0" * 16, "encoder": "other"})
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.odt").write_text("mine")
+    with pytest.raises(UsageError, match=r"thesis\.odt"):
+        ShardFolder(tmp_path / "full", JOB)
+    assert [file.name for file in (tmp_path / "full").iterdir() if file.suffix == ".odt"]
+
+
+def test_a_document_at_which_the_encoder_fails_once_is_embedded_after_all() -> None:
+    [done] = answers([*NOTES, Document("p", "This is poison.")], how=embedding(Failing(1)))
+    assert not done.failed and done.documents == 13
+
+
+def test_a_document_at_which_the_encoder_fails_twice_is_set_aside_with_its_reason() -> None:
+    [done] = answers([*NOTES[:6], Document("p", "This is poison."), *NOTES[6:]], how=embedding(Failing(10**6)))
+    assert [(one.document, "poisoned" in one.reason) for one in done.failed] == [("p", True)]
+    assert done.documents == 12
+
+
+def test_an_encoder_that_fails_at_everything_ends_the_job() -> None:
+    class Broken(HashingEncoder):
+        def encode(self, texts: Sequence[str], /, *, role: Role = "passage") -> Vectors:
+            raise ValueError("no memory for anything")
+
+    with pytest.raises(EncodingFailed, match="plain sentence"):
+        answers(NOTES, how=embedding(Broken()))
+
+
+def test_a_document_that_ended_its_process_twice_is_set_aside_and_its_neighbours_are_not() -> None:
+    class Killed(BaseException):
+        pass
+
+    class Deadly(HashingEncoder):
+        def encode(self, texts: Sequence[str], /, *, role: Role = "passage") -> Vectors:
+            if any("deadly" in text for text in texts):
+                raise Killed
+            return super().encode(texts, role=role)
+
+    attempts, runs = Counting(), 0
+    [part] = parts.parts("s", [*NOTES[:6], Document("d", "This is deadly."), *NOTES[6:]])
+    while True:
+        runs += 1
+        try:
+            done = embedding(Deadly(), attempts).answer(part)  # a new process, with the counts of the desk
+            break
+        except Killed:
+            assert runs < 10
+    assert [one.document for one in done.failed] == ["d"] and done.documents == 12 and runs == 5
+
+
+def test_an_index_takes_the_vectors_of_the_shards_and_encodes_nothing(tmp_path: Path) -> None:
+    for note in NOTES:
+        (tmp_path / f"{note.id}.txt").write_text(note.text)
+    with Index.create(tmp_path / "first", encoder="hashing", splitter=Splitter(size=20)) as index:
+        index.sync(tmp_path, SyncOptions())
+        known = [index.get(note) for note in index.matching()]
+    model = HashingEncoder()
+    encoder = FoundVectors(model)
+    with ShardFolder(tmp_path / ".shards", JOB) as folder:
+        found = [Document(one["document"], one["text"], one["metadata"], one["title"]) for one in known]
+        for done in answers(found):
+            folder.put(done)
+        encoder.use(folder, ["s"])
+        before = model.embedded
+        texts = [text for part in parts.parts("s", found) for item in part for text in [item.text]]  # type: ignore[union-attr]
+        assert len(texts) == len(NOTES)
+        with Index.create(tmp_path / "second", encoder=encoder, splitter=Splitter(size=20)) as index:
+            report = index.sync(tmp_path, SyncOptions())
+            assert report.added == len(NOTES) and model.embedded - before <= 300  # the null distribution's own texts
+            assert encoder.found == report.passages == report.vectors
+
+
+def test_texts_that_were_set_aside_are_skipped_by_the_index_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("This is poison.")
+    (tmp_path / "q.txt").write_text("This is tea.")
+    encoder = FoundVectors(HashingEncoder())
+    with ShardFolder(tmp_path / ".shards", JOB) as folder:
+        read = [Document("p.txt", "This is poison.", title="p"), Document("q.txt", "This is tea.", title="q")]
+        folder.put(answers(read, how=embedding(Failing(10**6)))[0])
+        encoder.use(folder, ["s"])
+        with Index.create(tmp_path / "notes", encoder=encoder) as index:
+            report = index.sync(tmp_path, SyncOptions())
+    assert (report.added, [(one.path, "poisoned" in one.reason) for one in report.skipped]) == (1, [("p.txt", True)])
+
+
+def test_shards_are_loaded_into_an_index_by_from_vectors(tmp_path: Path, cli: CommandLine) -> None:
+    with ShardFolder(tmp_path / "shards", JOB) as folder:
+        for name, some in (("a", NOTES[:5]), ("b", NOTES[5:]), ("c", [])):
+            for done in answers(some, name):
+                folder.put(done)
+        rows = stored(folder, "a") + stored(folder, "b")
+    home = tmp_path / "home"
+    made = cli.ok(
+        "index", "--from-vectors", tmp_path / "shards", "-n", "own", "-m", "hashing", "--home", home, "--json"
+    )
+    assert made.json["passages"] == made.json["documents"]["added"] == len(rows)
+    hit = cli.ok("query", "kettle number 7", "-n", "own", "--home", home, "--json").json["hits"][0]
+    assert hit["metadata"]["document"] == "n7" and "embedded" not in hit["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("least", "cpus", "nodes", "reading", "fit"),
+    [(2, 1, [2, 2], 0.5, 3), (1, 1, [0, 2], 0, 2), (2, 1.5, [2, 2], 0.5, 2), (1, 0.5, [2], 0.5, 3)],
+)
+def test_workers_leave_room_for_reading(least: int, cpus: float, nodes: list[float], reading: float, fit: int) -> None:
+    has = [{"CPU": float(cpu)} for cpu in nodes]
+    assert most_workers(Engine(least=least, cpus=cpus), has, reading_cpus=reading) == fit
+
+
+@pytest.mark.parametrize(
+    ("engine", "has"),
+    [
+        (Engine(least=2), [{"CPU": 2.0}]),
+        (Engine(least=4), [{"CPU": 2.0}, {"CPU": 2.0}]),
+        (Engine(cpus=4), [{"CPU": 2.0}, {"CPU": 2.0}]),
+        (Engine(gpus=1), [{"CPU": 8.0}]),
+    ],
+)
+def test_workers_that_would_starve_reading_are_refused(engine: Engine, has: list[dict[str, float]]) -> None:
+    with pytest.raises(UsageError, match=r"do not fit.*wait for ever.*(--workers|--cpus-per-worker)"):
+        most_workers(engine, has, reading_cpus=0.5)
+
+
+@pytest.mark.parametrize("text", ["", "0", "8:2", "a", "1:", "2:3:4", "-1"])
+def test_numbers_of_workers_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        Engine("auto", *workers(text))
+
+
+@pytest.mark.parametrize("option", ["--workers=2", "--to-shards=x", "--ray-address=auto"])
+def test_options_of_ray_are_refused_without_it(cli: CommandLine, tmp_path: Path, option: str) -> None:
+    ran = cli("index", tmp_path, option)
+    assert ran.code == 2 and "--engine ray" in ran.err
+
+
+def test_a_part_of_bytes_that_are_no_messages_is_refused() -> None:
+    with pytest.raises(ValueError):
+        list(Part("s", 0, True, b"\0" * 15 + b"\2" + b"{}"))

@@ -1,0 +1,135 @@
+"""Shards: the same files give the same shards, a change changes few of them, and none loses a document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from semsearch.documents import loaders
+from semsearch.documents.loaders import Fields
+from semsearch.indexing.reading import named
+from semsearch.scale import parts
+from semsearch.scale.parts import documents
+from semsearch.scale.shards import Cutter, File, Piece, Shard
+from semsearch.stores.records import text_hash
+from semsearch.types import Document, Skipped
+
+
+def file(path: Path, **more: object) -> File:
+    return File(path.name, str(path), path.stat().st_size, "auto", Fields(**more))  # type: ignore[arg-type]
+
+
+def cut(files: Iterable[File], size: int = 10, way: str = "w") -> list[Shard]:
+    return list(Cutter(size, way).shards(files))
+
+
+def lines(path: Path, count: int, *, end: str = "\n") -> Path:
+    records = [json.dumps({"text": f"Record {n} is about kettle number {n * 7}.", "n": n}) for n in range(count)]
+    path.write_text("\n".join(records) + end, encoding="utf-8")
+    return path
+
+
+def local(path: Path) -> list[Document | Skipped]:
+    return [named(path.name, path, item) for item in loaders.load(path)]
+
+
+@pytest.mark.parametrize(("count", "end"), [(25, "\n"), (30, "\n"), (30, ""), (9, ""), (10, "\n\n\n")])
+def test_the_shards_of_a_file_of_lines_have_its_documents_in_order(tmp_path: Path, count: int, end: str) -> None:
+    path = lines(tmp_path / "notes.jsonl", count, end=end)
+    shards = cut([file(path)])
+    assert len(shards) in (-(-count // 10), -(-count // 10) + (end == "\n\n\n"))
+    assert [item for shard in shards for item in documents(shard.pieces)] == local(path)
+    assert sum(shard.size for shard in shards) == path.stat().st_size
+
+
+def test_the_shards_of_a_table_have_its_documents_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "notes.csv"
+    rows = [f'{n},"Row {n}\nhas two lines, and a ""quote"".",{n / 2}' for n in range(33)]
+    path.write_text("id,text,half\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    shards = cut([file(path)])
+    assert len(shards) == 4
+    assert [item for shard in shards for item in documents(shard.pieces)] == local(path)
+
+
+def test_a_new_header_of_a_table_changes_all_its_shards(tmp_path: Path) -> None:
+    path = tmp_path / "notes.csv"
+    rows = "".join(f"{n},text of row {n}\n" for n in range(40))
+    path.write_text("id,text\n" + rows)
+    before = {shard.name for shard in cut([file(path)])}
+    path.write_text("no,text\n" + rows)
+    assert not before & {shard.name for shard in cut([file(path)])}
+
+
+def test_lines_that_are_added_change_the_last_shard_alone(tmp_path: Path) -> None:
+    path = lines(tmp_path / "notes.jsonl", 45)
+    before = [shard.name for shard in cut([file(path)])]
+    lines(path, 47)
+    after = [shard.name for shard in cut([file(path)])]
+    assert before[:4] == after[:4] and before[4] != after[4] and len(after) == 5
+
+
+def test_a_new_file_in_a_folder_changes_one_shard_or_cuts_one_in_two(tmp_path: Path) -> None:
+    paths = []
+    for n in range(200):
+        paths.append(tmp_path / f"note-{n:03}.txt")
+        paths[-1].write_text(f"Note {n} is about boiler number {n}.")
+    before = {shard.name for shard in cut(map(file, paths))}
+    assert 5 < len(before) < 60
+    between = tmp_path / "note-100a.txt"
+    between.write_text("A note between others.")
+    after = {shard.name for shard in cut(map(file, sorted([*paths, between])))}
+    assert len(before - after) == 1 and len(after - before) in (1, 2)
+
+
+def test_another_way_of_embedding_makes_other_shards(tmp_path: Path) -> None:
+    path = lines(tmp_path / "notes.jsonl", 25)
+    found = file(path)
+    assert {one.name for one in cut([found])} == {one.name for one in cut([found])}
+    assert not {one.name for one in cut([found])} & {one.name for one in cut([found], way="other")}
+    other = replace(found, fields=Fields(text="n"))
+    assert not {one.name for one in cut([found])} & {one.name for one in cut([other])}
+
+
+def test_a_file_that_cannot_be_opened_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+    there = tmp_path / "a.txt"
+    there.write_text("One text.")
+    gone = replace(file(there), uri="gone.txt", location=str(tmp_path / "gone.txt"))
+    cutter = Cutter(10, "w")
+    assert [piece.file.uri for shard in cutter.shards([gone, file(there)]) for piece in shard.pieces] == ["a.txt"]
+    assert [uri for uri, _ in cutter.unreadable] == ["gone.txt"]
+
+
+def test_a_piece_is_the_same_after_its_way_to_a_worker(tmp_path: Path) -> None:
+    path = lines(tmp_path / "notes.jsonl", 25)
+    [*_, last] = cut([file(path, text=("text", "n"), meta=("n",))])
+    assert tuple(Piece.from_json(json.loads(json.dumps(piece.to_json()))) for piece in last.pieces) == last.pieces
+
+
+def test_parts_carry_every_document_and_what_was_skipped(tmp_path: Path) -> None:
+    path = lines(tmp_path / "notes.jsonl", 5)
+    path.write_text(path.read_text() + "no json\n" + json.dumps({"text": "a" * 300_000, "title": "Long"}) + "\n")
+    found = list(parts.parts("s", documents([Piece(file(path))])))
+    assert [(part.number, part.last) for part in found] == [(0, False), (1, True)] or len(found) == 1
+    assert found[-1].last and [item for part in found for item in part] == local(path)
+    again = [parts.part_of(row) for part in found for row in part.table().to_pylist()]
+    assert again == found
+
+
+def test_documents_that_are_stored_are_left_out_of_the_parts(tmp_path: Path) -> None:
+    path = lines(tmp_path / "notes.jsonl", 5)
+    items = [item for item in local(path) if isinstance(item, Document)]
+    known = frozenset(parts.key(item.id, text_hash(item.text), item.title) for item in items[1:])
+    [part] = parts.parts("s", items, known)
+    assert list(part) == items[:1]
+
+
+def test_an_id_that_comes_twice_in_a_shard_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "notes.jsonl"
+    path.write_text('{"id": "a", "text": "one"}\n{"id": "a", "text": "two"}\n')
+    first, second = documents([Piece(file(path))])
+    assert isinstance(first, Document) and first.text == "one"
+    assert isinstance(second, Skipped) and "already used" in second.reason

@@ -1,0 +1,58 @@
+"""The simulated job: nothing is lost or done twice without a failure, and failures cost what they should."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from helpers.scripts import loaded
+
+
+@pytest.fixture(scope="module")
+def simulating() -> ModuleType:
+    return loaded("simulate_scale")
+
+
+def quiet(simulating: ModuleType) -> object:
+    """Assumptions without failures, stragglers and spread."""
+    return simulating.Assumptions(
+        node_mtbf_hours=1e9, driver_mtbf_hours=1e9, straggler_share=0.0, spread=0.0, driver_passages_per_second=1e9
+    )
+
+
+def test_without_trouble_a_job_takes_the_start_and_the_ideal_time(simulating: ModuleType) -> None:
+    found = simulating.Job(170 * 1600, 2, quiet(simulating), 0).run()
+    assert found.hours == pytest.approx(found.ideal_hours + 20 / 3600, rel=1e-6)
+    assert (found.node_failures, found.again) == (0, 0)
+
+
+def test_twice_the_nodes_take_about_half_the_time(simulating: ModuleType) -> None:
+    one, two = (simulating.Job(10**7, nodes, quiet(simulating), 0).run() for nodes in (4, 8))
+    assert one.hours / two.hours == pytest.approx(2, rel=0.1)
+
+
+def test_failing_nodes_cost_time_and_some_passages_again(simulating: ModuleType) -> None:
+    calm = simulating.Job(10**7, 4, quiet(simulating), 0).run()
+    rough = simulating.Job(10**7, 4, replace(quiet(simulating), node_mtbf_hours=0.2), 0).run()
+    assert rough.node_failures > 2 and rough.hours > calm.hours and 0 < rough.again < 0.05
+
+
+def test_a_driver_that_fails_costs_the_shards_that_were_open(simulating: ModuleType) -> None:
+    found = simulating.Job(10**7, 4, replace(quiet(simulating), driver_mtbf_hours=0.1), 0).run()
+    assert found.driver_failures > 0 and found.again > 0 and found.hours > found.ideal_hours
+
+
+def test_more_workers_than_the_driver_can_serve_are_of_no_use(simulating: ModuleType) -> None:
+    slow = replace(quiet(simulating), driver_passages_per_second=5000.0)
+    found = simulating.Job(10**7, 50, slow, 0).run()
+    assert found.hours >= 10**7 / 5000 / 3600 and found.driver_busy > 0.9
+    assert simulating.Job(10**7, 50, replace(slow, worker_writes=True), 0).run().hours < found.hours / 5
+
+
+def test_measured_values_take_the_place_of_the_assumed_ones(simulating: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "runs.json").write_text(json.dumps({"model": {"part_seconds": 4.5, "other": 1}}))
+    found = simulating.calibrated(tmp_path / "runs.json", simulating.Assumptions())
+    assert found.part_seconds == 4.5 and found.spread == simulating.Assumptions().spread
