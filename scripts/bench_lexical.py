@@ -44,9 +44,10 @@ import machine
 import numpy as np
 
 from semsearch import Index
+from semsearch.stores import query_words
 from semsearch.stores.local import LocalReader
 from semsearch.stores.local.allowed import AllowedIds
-from semsearch.stores.local.full_text import lexical, words
+from semsearch.stores.local.full_text import lexical
 from semsearch.types import Document
 from semsearch.utils import stop_words
 from semsearch.utils.vectors import unit_rows
@@ -175,7 +176,7 @@ def cjk_queries(folder: Path, count: int) -> dict[str, list[str]]:
     rng = np.random.default_rng(2)
     with LocalReader.open(folder) as reader:
         sample = [text for (text,) in reader.connection.rows("SELECT text FROM passages WHERE id % 20 = 0")]
-    runs = [run for text in sample for run in words.terms(text) if len(run) > 5 and words.has_cjk(run)]
+    runs = [run for text in sample for run in query_words.terms(text) if len(run) > 5 and query_words.has_cjk(run)]
     frequent = {
         n: [
             gram

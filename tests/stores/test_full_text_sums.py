@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from semsearch.stores.local.full_text import bm25
+from semsearch.stores import bm25
 from semsearch.stores.local.full_text.sums import best_sums
 
 

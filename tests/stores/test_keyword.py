@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.errors import UsageError
+from semsearch.stores import keyword_search, query_words
 from semsearch.stores.local import LocalWriter, open_reader
-from semsearch.stores.local.full_text import lexical, matching, words
+from semsearch.stores.local.full_text import lexical, matching
 from semsearch.stores.protocol import Lexical
 from semsearch.types import Document
 
@@ -132,7 +133,7 @@ def test_no_text_breaks_the_search(store: LocalWriter, query: str) -> None:
     ids, *_ = lexical.search(store.connection.raw, query, 5)
     assert len(ids) <= 5
     for text in TEXTS.values():
-        spans = lexical.spans(text, query)
+        spans = keyword_search.spans(text, query)
         assert all(0 <= start < end <= len(text) for start, end in spans)
         assert all(left[1] <= right[0] for left, right in pairwise(spans))
 
@@ -235,12 +236,24 @@ def test_must_narrows_a_search(store: LocalWriter) -> None:
     ],
 )
 def test_spans_are_the_words_that_matched(text: str, query: str, marked: list[str]) -> None:
-    assert [text[start:end] for start, end in lexical.spans(text, query)] == marked
+    assert [text[start:end] for start, end in keyword_search.spans(text, query)] == marked
 
 
 def test_terms_are_distinct_and_keep_phrases() -> None:
     text = 'How the "solar panel" of the 3.11 café’s x,y 用Python写 how'
-    assert words.terms(text) == ["How", "the", "solar panel", "of", "3.11", "café's", "x", "y", "用", "Python", "写"]
+    assert query_words.terms(text) == [
+        "How",
+        "the",
+        "solar panel",
+        "of",
+        "3.11",
+        "café's",
+        "x",
+        "y",
+        "用",
+        "Python",
+        "写",
+    ]
 
 
 def test_a_reader_searches_too(store: LocalWriter, tmp_path: Path) -> None:

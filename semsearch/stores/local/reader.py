@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import Corrupt, NotFound, UsageError
+from semsearch.stores import keyword_search
 from semsearch.stores.local import facets, sqlite
 from semsearch.stores.local.allowed import AllowedIds, RecentFilters
 from semsearch.stores.local.connection import Connection, Row
@@ -366,7 +367,7 @@ class LocalReader:
             return lexical.search(self._db.raw, text, k, ids, None if self._db.is_writing else self._postings)
 
     def highlight(self, text: str, query: str) -> tuple[tuple[int, int], ...]:
-        return lexical.spans(text, query)
+        return keyword_search.spans(text, query)
 
     def facets(self) -> list[Facet]:
         with self.snapshot():

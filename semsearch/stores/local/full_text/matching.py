@@ -1,4 +1,4 @@
-"""How passages are matched and scored: what `lexical` asks of an index, and its form for FTS5 alone.
+"""How passages are matched and scored by FTS5 alone: a form of `keyword_search.Matching`.
 
 FTS5's bm25() takes 4 µs a passage, and reading 3 µs: right for some thousand passages. `postings` is the form
 for many.
@@ -11,62 +11,22 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from semsearch.errors import UsageError
-from semsearch.stores.local.full_text import bm25
+from semsearch.stores import bm25
+from semsearch.stores.keyword_search import most_informative
 from semsearch.stores.local.full_text.occurrences import short_run
-from semsearch.stores.local.full_text.words import exact_entry, has_cjk, quoted, words_of
 from semsearch.stores.local.schema import POSTINGS
+from semsearch.stores.query_words import exact_entry, has_cjk, quoted, words_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.stores.local.full_text.bm25 import Scores, Sizes
+    from semsearch.stores.bm25 import Scores, Sizes
     from semsearch.types import Ids
-
-FEW_PASSAGES = 20  # below, even a word of more than half of the passages is searched for
-
-
-class Part(Protocol):
-    """Scores of passages; `len`: how many were found."""
-
-    def __len__(self) -> int: ...
-    def __add__(self, other: Self, /) -> Self: ...
-    def __or__(self, other: Self, /) -> Self:
-        """The higher of both scores of each passage."""
-
-
-P = TypeVar("P", bound=Part)
-
-
-class Matching(Protocol[P]):
-    """One search in the full-text indexes; what it is allowed to find was said when it was made."""
-
-    def size(self, table: str) -> int:
-        """Passages in a full-text index."""
-
-    def counts(self, table: str, phrases: Iterable[str]) -> dict[str, int]:
-        """The number of passages with each phrase; beyond half of all, the exact number does not matter."""
-
-    def best(self, table: str, phrases: Sequence[str], k: int) -> P:
-        """The k best passages by bm25 over some phrases that occur."""
-
-    def of_short_run(self, run: str) -> P:
-        """bm25 of every passage with a run of one or two CJK letters."""
-
-    def ordered(self, part: P, k: int) -> tuple[Ids, Scores]:
-        """The k best passages: ids (n,) and scores (n,), best first, ties by id."""
-
-    def complete(self, ids: Ids, runs: Sequence[str], words: Sequence[str]) -> NDArray[np.bool_]:
-        """Which of these passages have every CJK run and every word in their text."""
-
-
-def most_informative(size: int) -> int:
-    """A word of more passages is uninformative."""
-    return max(size // 2, FEW_PASSAGES)
 
 
 class Fts5Matching:
@@ -115,6 +75,16 @@ class Fts5Matching:
         sql = "SELECT rowid FROM passages_fts WHERE passages_fts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
         found = self._db.execute(sql, (_in_text(" AND ".join(map(quoted, words))), json.dumps(ids.tolist())))
         return np.isin(ids, [row for (row,) in found])
+
+    def known_terms(self, first: str, least: int, most: int) -> list[str]:
+        return known_terms(self._db, first, least, most)
+
+
+def known_terms(connection: sqlite3.Connection, first: str, least: int, most: int) -> list[str]:
+    """See `Matching.known_terms`."""
+    connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, passages_fts, row)")
+    sql = "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?"
+    return [term for (term,) in connection.execute(sql, (first, chr(ord(first) + 1), least, most))]
 
 
 def counted(connection: sqlite3.Connection, table: str, phrase: str, most: int) -> int:

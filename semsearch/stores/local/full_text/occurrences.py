@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.stores.local.full_text.segments import GRAMS, WORDS
-from semsearch.stores.local.full_text.tokens import counted, varints
+from semsearch.stores.terms import GRAMS, WORDS, counted, varints
 
 if TYPE_CHECKING:
-    from semsearch.stores.local.full_text.segments import Sizes
+    from semsearch.stores.bm25 import Sizes
     from semsearch.types import Ids
 
 TABLES = {WORDS: "passages_fts", GRAMS: "passages_cjk"}

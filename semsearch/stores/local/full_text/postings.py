@@ -15,20 +15,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.stores.local.full_text import bm25
-from semsearch.stores.local.full_text.matching import counted, most_informative
+from semsearch.stores import bm25
+from semsearch.stores.keyword_search import most_informative
+from semsearch.stores.local.full_text.matching import counted, known_terms
 from semsearch.stores.local.full_text.occurrences import TABLES, occurrences, short_run, totals
-from semsearch.stores.local.full_text.segments import GRAMS, WORDS, Sealed, decoded, load, stamp
+from semsearch.stores.local.full_text.segments import Sealed, decoded, load, stamp
 from semsearch.stores.local.full_text.sums import Found, best_sums
-from semsearch.stores.local.full_text.tokens import ROW, Tokens, cut
-from semsearch.stores.local.full_text.words import quoted
 from semsearch.stores.local.schema import POSTINGS
+from semsearch.stores.query_words import quoted
+from semsearch.stores.terms import GRAMS, ROW, WORDS, Tokens, cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from semsearch.stores.local.full_text.bm25 import Scores
-    from semsearch.stores.local.full_text.segments import Places, Sizes
+    from semsearch.stores.bm25 import Scores, Sizes
+    from semsearch.stores.local.full_text.segments import Places
     from semsearch.types import Ids
 
 RARE = 100  # passages with a phrase; FTS5 scores each in 4 µs
@@ -201,6 +202,9 @@ class PostingsMatching:
             with Tokens(rest) as tokens:
                 sure |= tokens.having([] if runs else words, words if runs else ())
         return np.isin(ids, list(sure))
+
+    def known_terms(self, first: str, least: int, most: int) -> list[str]:
+        return known_terms(self._db, first, least, most)
 
     def _having(self, word: str) -> Places:
         """The places, ascending, that have a word or phrase."""

@@ -17,10 +17,11 @@ from semsearch.stores.local.full_text.segments import (
     last_sealed,
     posting_crc,
 )
-from semsearch.stores.local.full_text.tokens import ROW, Tokens
+from semsearch.stores.terms import ROW, Tokens
 
 if TYPE_CHECKING:
-    from semsearch.stores.local.full_text.segments import Places, Sealed, Sizes
+    from semsearch.stores.bm25 import Sizes
+    from semsearch.stores.local.full_text.segments import Places, Sealed
 
 
 class Limits(NamedTuple):

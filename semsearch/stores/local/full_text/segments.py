@@ -23,14 +23,13 @@ from semsearch.stores.local.sqlite import Damaged
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from semsearch.stores.bm25 import Sizes
     from semsearch.types import Ids
 
 MOST_COUNTED = 2**16 - 1
-WORDS, GRAMS = 0, 1  # kinds of terms: of passages_fts, and runs of one to three characters in passages_cjk
 
 Row: TypeAlias = tuple[int, bytes, bytes, int]  # segment, places, counts, crc
 Places: TypeAlias = "NDArray[np.int64]"  # of passages among all that are sealed, or in one segment
-Sizes: TypeAlias = "NDArray[np.integer]"
 
 
 @dataclass(frozen=True, slots=True)

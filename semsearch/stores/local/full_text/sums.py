@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 if TYPE_CHECKING:
-    from semsearch.stores.local.full_text.bm25 import Scores
+    from semsearch.stores.bm25 import Scores
     from semsearch.stores.local.full_text.segments import Places
 
 

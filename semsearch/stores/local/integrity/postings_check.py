@@ -11,12 +11,12 @@ import numpy as np
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.full_text.sealing import known
 from semsearch.stores.local.full_text.segments import Sealed, decoded, load
-from semsearch.stores.local.full_text.tokens import ROW, Tokens
 from semsearch.stores.local.schema import POSTINGS
 from semsearch.stores.local.sqlite import Damaged
+from semsearch.stores.terms import ROW, Tokens
 
 if TYPE_CHECKING:
-    from semsearch.stores.local.full_text.segments import Sizes
+    from semsearch.stores.bm25 import Sizes
     from semsearch.types import Ids
 
 AT_ONCE = 4096  # passages

@@ -1,4 +1,7 @@
-"""The terms of some passages, cut as the full-text indexes of a store cut them: by FTS5 in memory, 30 µs a passage."""
+"""The terms of texts, cut as FTS5 cuts them: in memory, 30 µs a passage.
+
+Every store cuts its texts in this way, so that a word means the same in all of them, whatever finds it there.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,23 @@ import sqlite3
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import lru_cache
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
-from semsearch.stores.local.full_text.segments import GRAMS, WORDS
+from semsearch.stores.query_words import RUN, quoted
 from semsearch.utils.writing_systems import CJK
 
 if TYPE_CHECKING:
-    from semsearch.stores.local.full_text.segments import Sizes
+    from semsearch.stores.bm25 import Sizes
     from semsearch.types import Ids
+
+WORDS, GRAMS = (
+    0,
+    1,
+)  # kinds of terms: words, and runs of one to three characters in texts with CJK letters
 
 Row: TypeAlias = tuple[int, str, str, int]  # id, text, keywords, whether it has CJK letters
 
@@ -77,6 +86,10 @@ class Tokens:
         tokens = np.array([sum(varints(packed)) for (packed,) in rows], dtype=np.int64)
         return tokens, np.array([len(self._cjk.get(one, "")) for one in self.texts], dtype=np.int64)
 
+    def places(self, kind: int) -> list[tuple[int, str, str, int]]:
+        """(id, column, term, number of the token in that column) of every token."""
+        return self._memory.execute(f"SELECT doc, col, term, offset FROM places{kind}").fetchall()
+
     def occurrences(self, kind: int, term: str) -> tuple[Ids, Sizes]:
         """The ids (n,), ascending, of the passages that have a term, and how often (n,)."""
         if kind == GRAMS and len(term) < 3:
@@ -118,9 +131,8 @@ class Tokens:
         return found
 
     def _matching(self, kind: int, phrase: str) -> set[int]:
-        quoted = '"' + phrase.replace('"', '""') + '"'
         sql = f"SELECT rowid FROM terms{kind} WHERE terms{kind} MATCH ?"
-        return {row for (row,) in self._memory.execute(sql, (f"{{text}} : {quoted}",))}
+        return {row for (row,) in self._memory.execute(sql, (f"{{text}} : {quoted(phrase)}",))}
 
 
 class _Cutter:
@@ -150,6 +162,19 @@ def _cutter() -> _Cutter:
 def cut(kind: int, phrase: str) -> tuple[str, ...]:
     """The tokens of a word or phrase, in order."""
     return _cutter().cut(kind, phrase)
+
+
+def spans_of_words(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Matches by FTS5's own highlight(). CJK letters are blanked first: they would glue Latin words into one token."""
+    blanked = RUN.sub(lambda run: " " * len(run[0]), text).translate({0: " ", 2: " ", 3: " "})
+    plain = blanked.encode("utf-8", "replace").decode()  # a lone surrogate becomes one "?"
+    with closing(sqlite3.connect(":memory:")) as memory:
+        memory.execute(f"CREATE VIRTUAL TABLE one USING fts5(text, tokenize='{TOKENIZERS[WORDS]}')")
+        memory.execute("INSERT INTO one VALUES (?)", (plain,))
+        sql = "SELECT highlight(one, 0, char(2), char(3)) FROM one WHERE one MATCH ?"
+        marked = memory.execute(sql, (" OR ".join(map(quoted, words)),)).fetchone()
+    matches = re.finditer("\x02(.*?)\x03", marked[0] if marked else "", re.DOTALL)
+    return [(m.start() - 2 * at, m.end() - 2 * at - 2) for at, m in enumerate(matches)]
 
 
 def varints(packed: bytes) -> Iterator[int]:

@@ -1,0 +1,240 @@
+"""Search by words, the same in every store: which words of a query are searched for, BM25, coverage, corrections.
+
+Words are compared as FTS5's porter tokenizer sees them (`terms`): without case and accents, "running" finds "runs". A
+query is words, never the syntax of a search engine; "a phrase in quotes" counts as one word. A passage is found by its
+text and by the keywords of its place (`utils.passage_context`), one bm25 over both; `Lexical.complete` looks at the
+text alone.
+
+Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese ("CJK" below) are searched for by trigrams, each run of letters
+as a whole and as its trigrams; runs of one or two letters are looked up as they are. In passages with such letters
+Latin words are found inside a run too ("用Python写").
+
+bm25 is summed over words, higher is better (Robertson, Zaragoza 2009, with FTS5's k1 = 1.2 and b = 0.75). How passages
+are found and scored is a store's matter: its `Matching`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+import numpy as np
+
+from semsearch.stores import bm25
+from semsearch.stores.protocol import Lexical
+from semsearch.stores.query_words import LONGEST_PHRASE, MOST_READ, has_cjk, terms
+from semsearch.stores.terms import WORDS, cut, spans_of_words
+from semsearch.utils import stop_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.stores.bm25 import Scores
+    from semsearch.types import Ids
+
+FEW_PASSAGES = 20  # below, even a word of more than half of the passages is searched for
+MOST_WORDS = 64  # of a query, the rarest are searched: 100 words cost FTS5 0.2 s at 100,000 passages, 200 cost 0.6 s
+ALWAYS = 8  # words that are searched however frequent they are
+POSTINGS = 20_000  # beyond ALWAYS, rarest first, until the words occur in this many passages: FTS5 scores each in 4 µs
+MOST_GRAMS = 8  # short CJK runs that are looked up
+LEAST_LETTERS = 5  # of a word that is corrected
+LEAST_ALIKE = 0.83  # difflib's ratio: two letters swapped in a word of six
+MOST_CORRECTED = 4  # words of a query: 20 ms each at 100,000 known words
+MOST_ALIKE = 3  # known words that are tried for one that no passage has
+
+
+class Part(Protocol):
+    """Scores of passages; `len`: how many were found."""
+
+    def __len__(self) -> int: ...
+    def __add__(self, other: Self, /) -> Self: ...
+    def __or__(self, other: Self, /) -> Self:
+        """The higher of both scores of each passage."""
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Matching(Protocol[P]):
+    """One search in the full-text indexes; what it is allowed to find was said when it was made.
+
+    `table` is "passages_fts", the index of words, or "passages_cjk", that of trigrams in passages with CJK letters.
+    """
+
+    def size(self, table: str) -> int:
+        """Passages in a full-text index."""
+
+    def counts(self, table: str, phrases: Iterable[str]) -> dict[str, int]:
+        """The number of passages with each phrase; beyond half of all, the exact number does not matter."""
+
+    def best(self, table: str, phrases: Sequence[str], k: int) -> P:
+        """The k best passages by bm25 over some phrases that occur."""
+
+    def of_short_run(self, run: str) -> P:
+        """bm25 of every passage with a run of one or two CJK letters."""
+
+    def ordered(self, part: P, k: int) -> tuple[Ids, Scores]:
+        """The k best passages: ids (n,) and scores (n,), best first, ties by id."""
+
+    def complete(self, ids: Ids, runs: Sequence[str], words: Sequence[str]) -> NDArray[np.bool_]:
+        """Which of these passages have every CJK run and every word in their text."""
+
+    def known_terms(self, first: str, least: int, most: int) -> list[str]:
+        """The terms of words that begin with the letter `first` and have `least` to `most` letters, sorted.
+
+        A term that no passage has any more may be among them.
+        """
+
+
+def most_informative(size: int) -> int:
+    """A word of more passages is uninformative."""
+    return max(size // 2, FEW_PASSAGES)
+
+
+def search(matching: Matching[P], words: Sequence[str], k: int) -> Lexical:
+    """The k best passages by the informative ones of `words`, ties by id. One of the words is enough.
+
+    Words in more than half of the passages are uninformative and left out while others match, function words of English
+    wherever there are others. A coverage of 1 is the bm25 of a passage of average length that has every word once; a
+    word that no passage has lowers it most. In unspaced scripts, where words are not known, the best passage has 1.
+    """
+    runs = [word for word in words if has_cjk(word)]
+    spaced = [word for word in words if not has_cjk(word)]
+    if not runs:
+        spaced = [word for word in spaced if word.lower() not in stop_words.QUERY] or spaced
+    counts = matching.counts("passages_fts", spaced)
+    corrected, of_known = _corrected(matching, [word for word, n in counts.items() if not n])
+    spaced = [corrected.get(word, word) for word in spaced]
+    counts = {word: n for word, n in counts.items() if word not in corrected} | of_known
+    ids, scores = matching.ordered(_found(matching, runs, spaced, counts, k), k)
+    whole = float(np.max(scores, initial=0.0)) if runs else _information(matching, counts)
+    complete = _complete(matching, ids, runs, counts)
+    return Lexical(ids, scores, np.minimum(1.0, scores / (whole or 1.0)), complete, corrected)
+
+
+def nothing() -> Lexical:
+    """What a search without words finds."""
+    return Lexical(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.bool_))
+
+
+def spans(text: str, query: str) -> tuple[tuple[int, int], ...]:
+    """The places of the words of `query` in `text`: ascending (start, end) offsets that do not overlap.
+
+    FTS5 itself finds them, with the tokenizer of the index, so that the marked words are the words found. Function
+    words of English are marked only where the query has no others.
+    """
+    words = terms(query)
+    found = [span for word in words if has_cjk(word) for span in _run_spans(text, word)]
+    spaced = [word for word in words if not has_cjk(word)]
+    informative = [word for word in spaced if word.lower() not in stop_words.QUERY]
+    if informative or (spaced and not found):
+        found += spans_of_words(text, informative or spaced)
+    return _merged(found)
+
+
+def _found(matching: Matching[P], runs: Sequence[str], spaced: Sequence[str], counts: Mapping[str, int], k: int) -> P:
+    """The scores of at least the k best passages."""
+    if not matching.size("passages_cjk"):
+        return _best(matching, "passages_fts", counts, k)
+    depth = 4 * k + 100  # parts are summed: a passage may be lower in each than in their sum
+    inside = matching.counts("passages_cjk", [word for word in spaced if len(word) > 2])
+    found = _best(matching, "passages_fts", counts, depth)
+    found = found | _best(matching, "passages_cjk", inside, depth)  # the same words, in two ways
+    return found + _by_characters(matching, runs, depth)
+
+
+def _by_characters(matching: Matching[P], runs: Sequence[str], k: int) -> P:
+    """bm25 of CJK runs: by trigrams, by the runs themselves where they are shorter, and by pairs of letters where
+    trigrams find too little."""
+    long = [run for run in runs if len(run) > 2]
+    found = _best(matching, "passages_cjk", matching.counts("passages_cjk", _grams(long, 3)), k)
+    short = [run for run in runs if len(run) < 3]
+    if len(found) < k:
+        short += [gram for gram in _grams(long, 2) if len(gram) == 2]
+    for gram in list(dict.fromkeys(short))[:MOST_GRAMS]:
+        found = found + matching.of_short_run(gram)
+    return found
+
+
+def _best(matching: Matching[P], table: str, counts: Mapping[str, int], k: int) -> P:
+    return matching.best(table, _informative(matching.size(table), counts), k)
+
+
+def _complete(matching: Matching[P], ids: Ids, runs: Sequence[str], counts: Mapping[str, int]) -> NDArray[np.bool_]:
+    """Which of the passages `ids` contain every CJK run and every word that stands in at most half of all passages."""
+    most = most_informative(matching.size("passages_fts"))
+    words = [phrase for phrase, n in counts.items() if n <= most]
+    if not (runs or words) or not all(counts[word] for word in words) or len(words) > MOST_WORDS:
+        return np.zeros(len(ids), dtype=np.bool_)
+    return matching.complete(ids, runs, words)
+
+
+def _informative(size: int, counts: Mapping[str, int]) -> list[str]:
+    """The phrases worth searching for: those that occur, rarest first, until enough postings are read.
+
+    FTS5 gives a word of more than half of the passages an idf of 0.000001 and still scores each of them.
+    """
+    found = sorted((n, phrase) for phrase, n in counts.items() if n)
+    informative = [(n, phrase) for n, phrase in found if n <= most_informative(size)] or found
+    postings = np.cumsum([n for n, _ in informative])
+    return [p for at, (_, p) in enumerate(informative[:MOST_WORDS]) if at < ALWAYS or postings[at] <= POSTINGS]
+
+
+def _information(matching: Matching[P], counts: Mapping[str, int]) -> float:
+    """The summed idf of the phrases, of the rarest where they are many."""
+    size = matching.size("passages_fts")
+    return sum(bm25.idf(size, n) for n in sorted(counts.values())[:MOST_WORDS])
+
+
+def _grams(runs: Sequence[str], n: int) -> list[str]:
+    """The runs themselves where they are not too long, and their distinct n-grams."""
+    whole = [run for run in runs if len(run) <= LONGEST_PHRASE]
+    grams = (run[at : at + n] for run in runs for at in range(len(run) - n + 1))
+    return list(dict.fromkeys([*whole, *islice(grams, MOST_READ)]))
+
+
+def _corrected(matching: Matching[P], unknown: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:
+    """For words that no passage has, the most similar word of the index, as typing errors go: alike, same first letter.
+
+    The second dictionary has the number of passages of each of these. Words with a digit are names of something, and
+    short ones are too close to each other. Known words are stems.
+    """
+    typed = [word for word in unknown if len(word) >= LEAST_LETTERS and word.isalpha() and word.isascii()]
+    found: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for word in typed[:MOST_CORRECTED]:
+        (stem,) = cut(WORDS, word)
+        having = matching.counts("passages_fts", _alike(matching, stem))
+        if similar := next((term for term, n in having.items() if n), None):
+            found[word], counts[similar] = similar, having[similar]
+    return found, counts
+
+
+def _alike(matching: Matching[P], stem: str) -> list[str]:
+    """The known terms most similar to a stem, the best first."""
+    import difflib  # 3 ms that most queries do not need
+
+    known = matching.known_terms(stem[0], len(stem) - 1, len(stem) + 1)
+    return difflib.get_close_matches(stem, known, n=MOST_ALIKE, cutoff=LEAST_ALIKE)
+
+
+def _run_spans(text: str, run: str) -> list[tuple[int, int]]:
+    """The places of a CJK run in text; without any, those of its trigrams, else of its bigrams."""
+    for n in (len(run), 3, 2):
+        grams = {run[at : at + n] for at in range(len(run) - n + 1)}
+        found = [m.span() for gram in grams for m in re.finditer(f"(?={re.escape(gram)})", text)]
+        if found:
+            return [(start, start + n) for start, _ in found]
+    return []
+
+
+def _merged(found: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return tuple(merged)
