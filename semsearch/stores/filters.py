@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
+LAST_NS = 2**63 - 1  # the largest integer of SQLite and of PostgreSQL's bigint: the year 2262
 BUILTINS: dict[str, Literal["text", "number", "date"]] = {
     "path": "text",
     "document": "text",
@@ -37,6 +39,18 @@ class Date:
     """A whole year, month, day, minute or second: `text` is 2024, 2024-01, 2024-01-31, 2024-01-31T10:00, …:00."""
 
     text: str
+
+    def span(self) -> tuple[int, int]:
+        """Its first nanosecond on this computer's clock, since 1970, and the first after it."""
+        first = datetime.fromisoformat(self.text + "2024-01-01T00:00:00"[len(self.text) :])
+        steps = {10: timedelta(days=1), 16: timedelta(minutes=1), 19: timedelta(seconds=1)}
+        if len(self.text) in steps:
+            after = first + steps[len(self.text)]
+        else:
+            months = 12 if len(self.text) == 4 else 1
+            after = (first + timedelta(days=31 * months)).replace(day=1)
+        seconds = int(first.timestamp()), int(after.timestamp())
+        return min(seconds[0] * 10**9, LAST_NS), min(seconds[1] * 10**9, LAST_NS)
 
 
 Value: TypeAlias = str | int | float | bool | Date

@@ -10,7 +10,6 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -57,7 +56,6 @@ _OWN_DATE = Field(("date",))
 _ISO = "[0-9][0-9][0-9][0-9]-[0-9][0-9]*"
 _ODD_KEY = re.compile(r'^$|[\x00-\x1f"\\]')  # which JSON escapes; or a key without a letter
 _LAST_WHOLE = 10**15  # above, a number may be written with an exponent
-_LAST_NS = 2**63 - 1  # SQLite's largest integer: the year 2262
 
 
 def allowed(connection: sqlite3.Connection, tree: Filter) -> Ids:
@@ -236,7 +234,7 @@ def _date(tree: Any) -> SQL:
 def _file_time(tree: Any) -> SQL:
     if isinstance(tree, Exists):
         return "d.mtime IS NOT NULL", []
-    first, after = _span(tree.value.text)
+    first, after = tree.value.span()
     conditions = {
         "=": ("d.mtime >= ? AND d.mtime < ?", [first, after]),
         "<": ("d.mtime < ?", [first]),
@@ -246,19 +244,6 @@ def _file_time(tree: Any) -> SQL:
     }
     condition, values = conditions[tree.op]
     return f"coalesce({condition}, 0)", values
-
-
-def _span(text: str) -> tuple[int, int]:
-    """First nanosecond of a year, month, day, minute or second on this computer's clock, and the first after it."""
-    first = datetime.fromisoformat(text + "2024-01-01T00:00:00"[len(text) :])
-    steps = {10: timedelta(days=1), 16: timedelta(minutes=1), 19: timedelta(seconds=1)}
-    if len(text) in steps:
-        after = first + steps[len(text)]
-    else:
-        months = 12 if len(text) == 4 else 1
-        after = (first + timedelta(days=31 * months)).replace(day=1)
-    seconds = int(first.timestamp()), int(after.timestamp())
-    return min(seconds[0] * 10**9, _LAST_NS), min(seconds[1] * 10**9, _LAST_NS)
 
 
 def _check_keys(connection: sqlite3.Connection, tree: Filter) -> None:

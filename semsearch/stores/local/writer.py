@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
+from semsearch.stores.entries import checked, keywords
 from semsearch.stores.local import sqlite
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.full_text import sealing
@@ -41,7 +42,6 @@ from semsearch.stores.records import (
 )
 from semsearch.types import Document, Passage, Progress
 from semsearch.utils.atomic_write import sweep
-from semsearch.utils.passage_context import context, identifier_words
 from semsearch.utils.vectors import check_storable
 from semsearch.utils.writer_lock import WriterLock
 from semsearch.utils.writing_systems import CJK
@@ -111,7 +111,7 @@ class LocalWriter:
     def replace(self, entries: Sequence[Entry], space: int) -> None:
         """Of two entries with one id the last counts. Raises SemsearchError for passages or vectors that do not fit."""
         dim = SpaceVectors(self._db, space).dim
-        latest = {entry.document.id: _checked(entry, dim) for entry in entries}
+        latest = {entry.document.id: checked(entry, dim) for entry in entries}
         with self.transaction():
             self._remove(self._db.document_ids(latest))
             self._insert(list(latest.values()), space)
@@ -394,17 +394,6 @@ class LocalWriter:
         return found
 
 
-def _checked(entry: Entry, dim: int) -> Entry:
-    """The entry, if all of it can be stored. Raises Unreadable, SemsearchError."""
-    check_document(entry.document)
-    rows = check_storable(entry.vectors, len(entry.passages), dim, what=entry.document.id)
-    for passage in entry.passages:
-        in_document = passage.start >= 0 and entry.document.text[passage.start : passage.end] == passage.text
-        if not in_document or passage.end - passage.start != len(passage.text):
-            raise SemsearchError(f"{entry.document.id}: the passage at {passage.start} is not a slice of its document.")
-    return replace(entry, vectors=rows)
-
-
 def _source_row(source: Source) -> tuple[object, ...]:
     return source.root, source.path, source.mtime_ns, source.size, source.sha256, source.loader
 
@@ -428,10 +417,6 @@ def _document_row(number: int, entry: Entry, source: Source | None) -> tuple[obj
     )
 
 
-def _keywords(document: Document, passage: Passage) -> str:
-    return "\n".join(part for part in (context(document, passage), identifier_words(passage.text)) if part)
-
-
 def _crc(number: int, document: int, passage: Passage) -> int:
     place = passage.start, passage.end, passage.page, passage.line, passage.heading
     return passage_crc(number, document, *place, passage.text)
@@ -452,7 +437,7 @@ def _passage_rows(first: int, document: int, entry: Entry) -> list[tuple[object,
             "",
             int(_CJK.search(passage.text) is not None),
             passage.text,
-            _keywords(entry.document, passage),
+            keywords(entry.document, passage),
         )
         for position, passage in enumerate(entry.passages)
     ]

@@ -1,0 +1,114 @@
+"""Facets out of counts of the metadata, the same for every store: a store counts keys, types and values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from typing import Literal, NamedTuple
+
+from semsearch.types import Facet
+
+MOST_VALUES = 40  # listed for one key; a key with more of them is filtered by a part of its text
+MOST_KEYS = 24
+
+Kind = Literal["number", "date", "words", "list", "flag", "text"]
+
+
+class KeyCount(NamedTuple):
+    """The values of one type under a key of the metadata.
+
+    `type` is integer, real, true, false, text, array or object; null is left out. `dates`: how many texts begin with a
+    date.
+    """
+
+    key: str
+    type: str
+    documents: int
+    distinct: int
+    low: object
+    high: object
+    dates: int | None
+
+
+def facets(
+    counts: Iterable[KeyCount],
+    values_of: Callable[[Literal["words", "list"], list[str]], Iterable[tuple[str, str, int]]],
+    loaders: Sequence[tuple[str, int]],
+    days: tuple[str | None, str | None],
+) -> list[Facet]:
+    """File type and date, then the 24 metadata keys of the most documents.
+
+    Keys with one value for all documents, and keys with values of several types, are left out. `values_of` gives (key,
+    value, documents) for keys whose values are texts, or lists of them. `loaders`: kinds of files with their numbers;
+    `days`: the first and the last one, as in 2024-01-31.
+    """
+    rows: dict[str, list[KeyCount]] = {}
+    for row in counts:
+        rows.setdefault(row.key, []).append(row)
+    kinds = {key: kind for key, found in rows.items() if (kind := _kind(found))}
+    values: dict[str, list[tuple[str, int]]] = {}
+    wanted: tuple[Literal["words", "list"], ...] = ("words", "list")
+    for each in wanted:
+        for key, value, count in values_of(each, [key for key, kind in kinds.items() if kind == each]):
+            values.setdefault(key, []).append((value, count))
+    for listed in values.values():
+        listed.sort(key=lambda one: (-one[1], one[0]))
+    made = [_facet(key, kind, rows[key], values.get(key, ())) for key, kind in kinds.items()]
+    best = sorted((each for each in made if each), key=lambda each: (-each.documents, each.key))
+    return [*_builtin(loaders, days), *best[:MOST_KEYS]]
+
+
+def _kind(rows: Sequence[KeyCount]) -> Kind | None:
+    types = {row.type for row in rows}
+    if types <= {"integer", "real"}:
+        return "number"
+    if types <= {"true", "false"}:
+        return "flag"
+    if types == {"array"}:
+        return "list"
+    if types != {"text"}:
+        return None
+    (row,) = rows
+    if row.key == "date" and row.dates:
+        return None  # it is part of the built-in of this name
+    return "date" if row.dates == row.documents else "words" if row.distinct <= MOST_VALUES else "text"
+
+
+def _facet(key: str, kind: Kind, rows: Sequence[KeyCount], values: Sequence[tuple[str, int]]) -> Facet | None:
+    documents = sum(row.documents for row in rows)
+    if kind == "date":
+        return _dated(key, documents, str(rows[0].low), str(rows[0].high))
+    if kind == "number":
+        low, high = min(map(_number, (row.low for row in rows))), max(map(_number, (row.high for row in rows)))
+        whole = all(row.type == "integer" for row in rows)
+        return Facet(key, kind, documents, low=low, high=high, whole=whole) if low < high else None
+    if kind == "flag":
+        return Facet(key, kind, documents) if len(rows) == 2 else None
+    if kind == "text":
+        return Facet(key, kind, documents)
+    if kind == "list" and len(values) > MOST_VALUES:
+        return Facet(key, "text", documents)
+    return Facet(key, kind, documents, values=tuple(values)) if len(values) > 1 else None
+
+
+def _number(value: object) -> int | float:
+    assert isinstance(value, int | float)
+    return value
+
+
+def _dated(key: str, documents: int, low: str, high: str, *, builtin: bool = False) -> Facet | None:
+    """A facet of dates; None where one does not exist, like 2024-02-31."""
+    try:
+        first, last = date.fromisoformat(low[:10]), date.fromisoformat(high[:10])
+    except ValueError:
+        return None
+    return Facet(key, "date", documents, builtin, first.isoformat(), last.isoformat()) if first < last else None
+
+
+def _builtin(loaders: Sequence[tuple[str, int]], days: tuple[str | None, str | None]) -> list[Facet]:
+    ordered = sorted(loaders, key=lambda row: (-row[1], row[0]))
+    documents = sum(count for _, count in ordered)
+    kinds = [Facet("loader", "words", documents, True, values=tuple(ordered))] if len(ordered) > 1 else []
+    low, high = days
+    dates = _dated("date", documents, low, high, builtin=True) if low and high else None
+    return [*kinds, *([dates] if dates else [])]
