@@ -13,7 +13,10 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from helpers.commandline import CommandLine
+    from postgres_server import PostgresServer
 
     from semsearch.encoders.encoder import Encoder
     from semsearch.encoders.hashing import HashingEncoder
@@ -119,6 +122,16 @@ def golden(data: Path) -> Path:
     if not folder.is_dir():
         pytest.skip(f"golden figures are not here: {folder}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server with pgvector, for all tests of this process."""
+    from helpers import postgres
+
+    postgres.skip_without()
+    with postgres.postgres_server.running(*postgres.postgres_server.FAST) as server:
+        yield server
 
 
 @pytest.fixture

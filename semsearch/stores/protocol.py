@@ -241,7 +241,12 @@ class StoreReader(Protocol):
 
 
 class StoreWriter(Protocol):
-    """A store that is open for writing. Outside `transaction()`, each change is on disk when its call returns."""
+    """A store that is open for writing. Outside `transaction()`, each change is on disk when its call returns.
+
+    A local store has one writer at a time: `Locked` for a second one, and for a rename or removal meanwhile. A store on
+    a server may have several at once, each with sources of its own; what two write at once has the content of one of
+    them, whole. `is_updating` then says whether any of their runs goes on, until the first of them ends.
+    """
 
     @property
     def dry_run(self) -> bool:

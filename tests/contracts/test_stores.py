@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from helpers.filter_model import Row, holds, random_metadata, trees
 from helpers.memory_store import MemoryDriver
+from helpers.postgres import Addressed, new_database
 from helpers.stores import DIM, entry, source, vectors_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -39,6 +40,7 @@ class Place:
 
     driver: StoreDriver
     folder: Path
+    many_writers: bool = False  # at once, as a server can have them
 
     def __post_init__(self) -> None:
         self._made = 0
@@ -55,8 +57,11 @@ class Place:
 
 @pytest.fixture(scope="module", params=[*drivers.names(), "memory"])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
-    driver = MemoryDriver() if request.param == "memory" else drivers.load(request.param)
-    return Place(driver, tmp_path_factory.mktemp(request.param))
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "postgres":
+        address = new_database(request.getfixturevalue("postgres"))
+        return Place(Addressed(drivers.load(request.param), address), folder, many_writers=True)
+    return Place(MemoryDriver() if request.param == "memory" else drivers.load(request.param), folder)
 
 
 @pytest.fixture
@@ -401,6 +406,11 @@ def test_a_snapshot_is_of_one_moment(place: Place, made: tuple[StoreWriter, Spac
 def test_one_writer_at_a_time_and_readers_beside_it(place: Place, made: tuple[StoreWriter, Space]) -> None:
     writer, _ = made
     location = writer.reader.location
+    if place.many_writers:
+        with place.driver.open_writer(location) as other:
+            assert (other.delete(["d1"]), writer.delete(["d1", "d2"])) == (1, 1)
+            assert writer.reader.counts() == other.reader.counts()
+        return
     with pytest.raises(Locked):
         place.driver.open_writer(location)
     with pytest.raises(Locked):
@@ -1000,7 +1010,8 @@ def test_a_new_store_is_one_folder(tmp_path: Path) -> None:
     with Index.create("new", encoder="hashing", home=tmp_path, store="memory") as index:
         index.add([Document("a", "Diesel engines ignite by compression.")])
     Index.create("old", encoder="hashing", home=tmp_path).close()
-    assert (drivers.names(), Index.names(tmp_path)) == (("local", "memory"), ["new", "old"])
+    assert {"local", "memory"} < {*drivers.names()}
+    assert Index.names(tmp_path) == ["new", "old"]
     assert not (tmp_path / "new").exists()  # the local store has no part in it
     with Index.open("new", home=tmp_path) as again:
         assert again.search("diesel", k=1)[0].document == "a"
@@ -1010,7 +1021,7 @@ def test_a_new_store_is_one_folder(tmp_path: Path) -> None:
     for name in ("new", "old"):
         with pytest.raises(UsageError, match="already has an index"):
             Index.create(name, encoder="hashing", home=tmp_path, store="memory")
-    with pytest.raises(UnknownName, match="local, memory"):
+    with pytest.raises(UnknownName, match=r"local, memory"):
         Index.create("other", encoder="hashing", home=tmp_path, store="paper")
     Index.rename("copy", "renamed", tmp_path)
     assert (Index.remove("new", tmp_path), Index.names(tmp_path)) == ([], ["old", "renamed"])

@@ -48,6 +48,7 @@ from semsearch.utils.writing_systems import CJK
 from semsearch.vector_index.cache_files import CacheFile
 
 if TYPE_CHECKING:
+    from semsearch.stores.copying import Numbered
     from semsearch.stores.protocol import Rebuild
     from semsearch.types import Ids, Metadata, Vectors
     from semsearch.utils.strength import NullDistribution
@@ -324,6 +325,12 @@ class LocalWriter:
             connection.execute("PRAGMA busy_timeout=0")  # a reader at work is no reason to wait: close() does it
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             connection.execute(f"PRAGMA busy_timeout={sqlite.BUSY_MS}")
+
+    def continue_from(self, kind: Numbered, number: int) -> None:
+        """The next document, passage, source or space gets this number, which is above all that were used."""
+        with self.transaction():
+            if not self._db.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = ?", (number - 1, kind)):
+                self._db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (kind, number - 1))
 
     # ---- rows
 

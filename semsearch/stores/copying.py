@@ -1,0 +1,99 @@
+"""A store copied into an empty one of another kind, with the numbers of its documents, passages, sources and spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from semsearch.errors import Corrupt
+from semsearch.stores.protocol import StoreReader, StoreWriter
+from semsearch.stores.records import DocumentStamp, Entry
+from semsearch.types import Passage, Progress
+
+if TYPE_CHECKING:
+    from semsearch.types import Ids, Vectors
+
+Numbered: TypeAlias = Literal["documents", "passages", "sources", "spaces"]
+AT_ONCE = 256  # documents
+
+
+class NumberingWriter(StoreWriter, Protocol):
+    """A writer that gives its rows the numbers that are asked for."""
+
+    def continue_from(self, kind: Numbered, number: int) -> None:
+        """The next document, passage, source or space gets this number, which is above all that were used."""
+
+
+def copy(reader: StoreReader, writer: NumberingWriter, progress: Callable[[Progress], None]) -> None:
+    """Write all that `reader` has to an empty store, in one transaction. Raises Corrupt."""
+    with reader.snapshot(), writer.transaction():
+        spaces = reader.spaces()
+        for space in sorted(spaces, key=lambda one: one.id):
+            writer.continue_from("spaces", space.id)
+            made = writer.add_space(space.fingerprint, space.name, space.dim, space.info)
+            if space.null_distribution is not None:
+                writer.set_null_distribution(made.id, space.null_distribution)
+        for source in reader.sources():
+            writer.continue_from("sources", source.id)
+            writer.put_source(source)
+        _copy_documents(reader, writer, [space.id for space in spaces], progress)
+        if spaces:
+            writer.use_space(spaces[0].id)
+        for report in reversed(list(reader.runs())):
+            writer.add_run(report)
+        writer.set_recipe(reader.recipe())
+
+
+def _copy_documents(
+    reader: StoreReader, writer: NumberingWriter, spaces: Sequence[int], progress: Callable[[Progress], None]
+) -> None:
+    """Documents in the order of their numbers; `spaces`: the current one first."""
+    total = reader.counts()["documents"]
+    for done, stamp in enumerate(_by_number(reader), start=1):
+        ids = reader.passage_ids(stamp.uri)
+        vectors = {space: list(reader.vectors(space, ids=ids)) for space in spaces} if len(ids) else {}
+        first = _first(reader, stamp, spaces, ids, vectors)
+        writer.continue_from("documents", stamp.number)
+        if len(ids):
+            writer.continue_from("passages", int(ids[0]))
+        writer.replace([first[0]], first[1])
+        for space, pieces in vectors.items():
+            for known, rows in pieces if space != first[1] else ():
+                writer.put_vectors(space, known, rows)
+        if done % AT_ONCE == 0 or done == total:
+            progress(Progress(done, total, "documents", stamp.uri))
+
+
+def _first(
+    reader: StoreReader,
+    stamp: DocumentStamp,
+    spaces: Sequence[int],
+    ids: Ids,
+    vectors: dict[int, list[tuple[Ids, Vectors]]],
+) -> tuple[Entry, int]:
+    """A document with its vectors in one space that has them all. Raises Corrupt where none has."""
+    document = reader.document(stamp.uri)
+    parts = [Passage(one.start, one.end, one.text, one.page, one.line, one.heading) for one in reader.passages(ids)]
+    for space in spaces:
+        pieces = vectors.get(space, [])
+        if document is not None and sum(len(known) for known, _ in pieces) == len(parts) == len(ids):
+            known = np.concatenate([np.zeros(0, np.int64), *(piece for piece, _ in pieces)])
+            if np.array_equal(known, ids):
+                empty = np.zeros((0, _dim(reader, space)), dtype=np.float32)
+                return Entry(
+                    document, stamp.source, parts, np.concatenate([empty, *(rows for _, rows in pieces)])
+                ), space
+    raise Corrupt(f"index {reader.name}: {stamp.uri!r} has a passage without a vector.", "Index it again.")
+
+
+def _dim(reader: StoreReader, space: int) -> int:
+    return next(one.dim for one in reader.spaces() if one.id == space)
+
+
+def _by_number(reader: StoreReader) -> Iterator[DocumentStamp]:
+    """The stamps of all documents, in the order in which they were stored."""
+    uris = [uri for uri, _ in reader.titles()]
+    found = [stamp for at in range(0, len(uris), AT_ONCE) for stamp in reader.stamps(uris[at : at + AT_ONCE]).values()]
+    return iter(sorted(found, key=lambda stamp: stamp.number))

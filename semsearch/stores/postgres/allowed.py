@@ -1,0 +1,76 @@
+"""The passages that pass a filter: a SELECT of their ids, which becomes a part of the statements of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from semsearch.errors import UsageError
+from semsearch.stores.postgres import filter_sql
+from semsearch.stores.postgres.full_text.containing import contains
+from semsearch.stores.postgres.server.connection import Connection
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.stores.filters import Filter
+    from semsearch.stores.postgres.filter_sql import SQL
+    from semsearch.stores.protocol import Allowed
+    from semsearch.types import Ids
+
+MOST_LOADED = 200_000  # ids that are fetched once and compared here
+
+
+class AllowedPassages:
+    """The passages that pass: the SELECT `sql` with its `values`, and their number."""
+
+    def __init__(self, connection: Connection, sql: str, values: Sequence[object]) -> None:
+        self._connection = connection
+        self.sql, self.values = sql, list(values)
+        self._ids: Ids | None = None
+        ((self._count,),) = connection.rows(f"SELECT count(*) FROM ({sql}) allowed", self.values)
+
+    def __len__(self) -> int:
+        return int(self._count)
+
+    def inside(self, ids: Ids) -> NDArray[np.bool_]:
+        """(n,) whether each of `ids` passes."""
+        if len(self) > MOST_LOADED:
+            sql = f"SELECT id FROM unnest(%s::bigint[]) id WHERE id IN ({self.sql})"
+            return np.isin(ids, _array(self._connection.rows(sql, [ids.tolist(), *self.values])))
+        if self._ids is None:
+            self._ids = _array(self._connection.rows(self.sql, self.values))
+        return np.isin(ids, self._ids)
+
+
+def allowed(connection: Connection, condition: Filter | None, must: Sequence[str]) -> AllowedPassages:
+    """The passages that pass the filter and contain every entry of `must`. Raises as `StoreReader.allowed` does."""
+    parts = [] if condition is None else [filter_sql.passages(connection, condition)]
+    parts += [_containing(entry) for entry in must]
+    sql = " INTERSECT ".join(f"({part})" for part, _ in parts) if len(parts) > 1 else parts[0][0]
+    return AllowedPassages(connection, sql, [value for _, values in parts for value in values])
+
+
+def only(connection: Connection, ids: Ids) -> AllowedPassages:
+    """These passages; those that are gone are left out."""
+    return AllowedPassages(connection, "SELECT id FROM passages WHERE id = ANY(%s::bigint[])", [ids.tolist()])
+
+
+def of_this_store(allowed: Allowed | None) -> AllowedPassages | None:
+    """Raises UsageError for the filter of another store."""
+    if allowed is not None and not isinstance(allowed, AllowedPassages):
+        raise UsageError(
+            f"this filter was compiled by another store ({type(allowed).__name__}).", "Call `allowed` of this store."
+        )
+    return allowed
+
+
+def _containing(entry: str) -> SQL:
+    condition, values = contains(entry)
+    return f"SELECT passage FROM words WHERE {condition}", values
+
+
+def _array(rows: Sequence[tuple[int]]) -> Ids:
+    return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))

@@ -1,0 +1,57 @@
+"""Dumps of a PostgreSQL store: those of a local store, into which and out of which it is copied.
+
+So a dump of a server becomes a local index, and the other way round. For backups of a large collection, PostgreSQL has
+tools of its own: pg_dump, pg_basebackup and its archive of the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from semsearch.errors import NotFound, UsageError
+from semsearch.stores import local
+from semsearch.stores.copying import copy
+from semsearch.stores.postgres.collection import create
+from semsearch.stores.postgres.writer import PostgresWriter
+from semsearch.stores.protocol import StoreReader
+from semsearch.types import Progress
+from semsearch.utils.atomic_write import workplace
+
+
+def dump(reader: StoreReader, file: Path, progress: Callable[[Progress], None] = lambda _: None) -> None:
+    """Write the present content of a collection to `file`, as a dump of a local store. Raises as that does."""
+    with workplace(file, "copying") as place, local.create(place / "copy") as writer:
+        copy(reader, writer, progress)
+        local.dump(writer.reader, file, progress)
+
+
+def restore(
+    file: Path,
+    location: Path,
+    prepare: Callable[[PostgresWriter], None] | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+    /,
+    *,
+    address: str = "",
+) -> None:
+    """Make a new collection from a dump. It appears when all of it is there and `prepare` ran.
+
+    Raises NotFound without the file, UsageError where `location` or the collection exists, Corrupt for a file that is
+    no whole dump.
+    """
+    if not file.is_file():
+        raise NotFound(f"there is no file {str(file)!r}.")
+    if location.exists():
+        raise UsageError(f"{location} exists already.", "Restore under another name, or remove it first.")
+
+    def fill(writer: PostgresWriter) -> None:
+        with local.open_reader(place / "copy") as reader:
+            copy(reader, writer, progress)
+        if prepare is not None:
+            prepare(writer)
+
+    location.parent.mkdir(parents=True, exist_ok=True)
+    with workplace(location, "restoring") as place:
+        local.restore(file, place / "copy", None, progress)
+        create(location, fill, address=address).close()

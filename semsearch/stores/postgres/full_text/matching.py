@@ -1,0 +1,193 @@
+"""How PostgreSQL finds passages by words: its GIN indexes say which passages have a term, and bm25 is computed here.
+
+So words, coverage, completeness and corrections are those of the local store (`keyword_search`), and so are the scores
+of passages that a tsvector holds whole (see `words`). The rarest words are read first; of a frequent one only the
+passages are scored that may still be among the best, and once there are ROUGH passages its number is the estimate of
+PostgreSQL's statistics, which changes its weight in the second digit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from semsearch.stores import bm25
+from semsearch.stores.postgres.full_text import words
+from semsearch.stores.postgres.full_text.containing import contains, has_word
+from semsearch.stores.postgres.full_text.scores import ScoredPassages
+from semsearch.stores.postgres.server.connection import Connection
+from semsearch.stores.terms import GRAMS, WORDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from semsearch.stores.bm25 import Scores, Sizes
+    from semsearch.types import Ids
+
+ROUGH = 500_000  # passages of a collection from which on frequent words are not counted one by one
+FREQUENT = 20_000  # passages with a word from which on its number may be an estimate
+
+
+class _Index(NamedTuple):
+    """A full-text index: the column of the table `words`, that of the lengths, and its counters."""
+
+    kind: int
+    column: str
+    lengths: str
+    passages: str
+    tokens: str
+
+
+_INDEXES = {
+    "passages_fts": _Index(WORDS, "vector", "tokens", "passages", "tokens"),
+    "passages_cjk": _Index(GRAMS, "grams", "greatest(characters - 2, 0)", "cjk", "trigrams"),
+}
+
+
+class Postings(NamedTuple):
+    """The passages with a phrase: ids (n,), how often each has it, and their lengths."""
+
+    ids: Ids
+    counts: Sizes
+    lengths: Sizes
+
+
+class PostgresMatching:
+    """One search: see `keyword_search.Matching`. Call it inside a snapshot.
+
+    `inside` says of ids (n,) whether each may be found (n,); None where all may.
+    """
+
+    def __init__(self, connection: Connection, inside: Callable[[Ids], NDArray[np.bool_]] | None) -> None:
+        self._db = connection
+        self._allowed = inside
+        self._counters: dict[str, int] = {}
+        self._read: dict[tuple[str, str], Postings] = {}
+        self._estimates: dict[tuple[str, str], int] = {}
+
+    def size(self, table: str) -> int:
+        return self._counter(_INDEXES[table].passages)
+
+    def counts(self, table: str, phrases: Iterable[str]) -> dict[str, int]:
+        return {phrase: self._count(table, phrase) for phrase in phrases}
+
+    def best(self, table: str, phrases: Sequence[str], k: int) -> ScoredPassages:
+        """A word that is read later can add at most its highest score, so that passages too low by then are left."""
+        found = ScoredPassages.none()
+        most = [self._weight(table, phrase) * (bm25.K1 + 1) for phrase in phrases]
+        for at, phrase in enumerate(phrases):
+            rest = sum(most[at:])
+            if rest <= found.kth(k):
+                found = found.at_least(found.kth(k) - rest)
+                for later in phrases[at:]:
+                    found = found + self._scored(table, later, self._postings_of(table, later, found.ids))
+                return found
+            found = found + self._inside(self._scored(table, phrase, self._postings(table, phrase)))
+        return found
+
+    def of_short_run(self, run: str) -> ScoredPassages:
+        found = self._postings("passages_cjk", run)
+        lengths = np.asarray(found.lengths)
+        weight = bm25.idf(self.size("passages_fts"), len(found.ids))  # rare among all passages, as a Latin word is
+        mean = float(lengths.mean()) if len(lengths) else 1.0
+        return self._inside(ScoredPassages.of(found.ids, bm25.scores(weight, found.counts, lengths, mean)))
+
+    def ordered(self, part: ScoredPassages, k: int) -> tuple[Ids, Scores]:
+        best = part.best(k)
+        return best.ids, best.scores
+
+    def complete(self, ids: Ids, runs: Sequence[str], words: Sequence[str]) -> NDArray[np.bool_]:
+        tests = [contains(entry) if runs else has_word(entry) for entry in [*runs, *words]]
+        condition = " AND ".join(sql for sql, _ in tests)
+        values = [value for _, found in tests for value in found]
+        sql = f"SELECT passage FROM words WHERE passage = ANY(%s::bigint[]) AND {condition}"
+        return np.isin(ids, [row for (row,) in self._db.rows(sql, [ids.tolist(), *values])])
+
+    def known_terms(self, first: str, least: int, most: int) -> list[str]:
+        sql = """SELECT term FROM vocabulary WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s
+                 ORDER BY term"""
+        return [term for (term,) in self._db.rows(sql, (first, chr(ord(first) + 1), least, most))]
+
+    # ---- one phrase
+
+    def _count(self, table: str, phrase: str) -> int:
+        if self.size(table) < ROUGH:
+            return len(self._postings(table, phrase).ids)
+        estimate = self._estimate(table, phrase)
+        return estimate if estimate > FREQUENT else len(self._postings(table, phrase).ids)
+
+    def _weight(self, table: str, phrase: str) -> float:
+        return bm25.idf(self.size(table), self._count(table, phrase))
+
+    def _scored(self, table: str, phrase: str, found: Postings) -> ScoredPassages:
+        mean = self._counter(_INDEXES[table].tokens) / max(1, self.size(table))
+        scores = bm25.scores(self._weight(table, phrase), found.counts, found.lengths, mean or 1.0)
+        return ScoredPassages.of(found.ids, scores)
+
+    def _inside(self, found: ScoredPassages) -> ScoredPassages:
+        if self._allowed is None:
+            return found
+        inside = self._allowed(found.ids)
+        return ScoredPassages(found.ids[inside], found.scores[inside])
+
+    def _postings(self, table: str, phrase: str) -> Postings:
+        if (table, phrase) not in self._read:
+            self._read[table, phrase] = self._found(table, phrase, "", [])
+        return self._read[table, phrase]
+
+    def _postings_of(self, table: str, phrase: str, ids: Ids) -> Postings:
+        """Those of some passages."""
+        if (table, phrase) in self._read:
+            every = self._read[table, phrase]
+            here = np.isin(every.ids, ids)
+            return Postings(every.ids[here], every.counts[here], every.lengths[here])
+        return self._found(table, phrase, "passage = ANY(%s::bigint[]) AND", [ids.tolist()])
+
+    def _found(self, table: str, phrase: str, only: str, values: Sequence[object]) -> Postings:
+        index = _INDEXES[table]
+        terms, query = words.terms_of(index.kind, phrase), words.phrase(index.kind, phrase)
+        if not terms:
+            return _postings([])
+        if len(terms) > 1:
+            return self._found_phrase(index, terms, query, only, values)
+        lengths = "characters" if index.kind == GRAMS and len(phrase) < 3 else index.lengths
+        count = f"(SELECT cardinality(positions) FROM unnest({index.column}) WHERE lexeme = %s)"
+        sql = f"SELECT passage, {count}, {lengths} FROM words WHERE {only} {index.column} @@ %s::tsquery"
+        return _postings(self._db.rows(sql, [terms[0], *values, query]))
+
+    def _found_phrase(
+        self, index: _Index, terms: Sequence[str], query: str, only: str, values: Sequence[object]
+    ) -> Postings:
+        places = f"(SELECT json_object_agg(lexeme, positions) FROM unnest({index.column}) WHERE lexeme = ANY(%s))"
+        sql = f"SELECT passage, {places}::text, {index.lengths} FROM words WHERE {only} {index.column} @@ %s::tsquery"
+        rows = self._db.rows(sql, [list(set(terms)), *values, query])
+        return _postings([(passage, _occurrences(terms, json.loads(at)), size) for passage, at, size in rows])
+
+    def _estimate(self, table: str, phrase: str) -> int:
+        """The number of passages with a phrase as PostgreSQL's planner estimates it."""
+        if (table, phrase) not in self._estimates:
+            index = _INDEXES[table]
+            query = words.phrase(index.kind, phrase) or "''"
+            sql = f"EXPLAIN (FORMAT JSON) SELECT 1 FROM words WHERE {index.column} @@ %s::tsquery"
+            ((plan,),) = self._db.rows(sql, (query,))
+            self._estimates[table, phrase] = int(plan[0]["Plan"]["Plan Rows"])
+        return self._estimates[table, phrase]
+
+    def _counter(self, name: str) -> int:
+        if name not in self._counters:
+            self._counters[name] = self._db.count(name)
+        return self._counters[name]
+
+
+def _occurrences(terms: Sequence[str], places: Mapping[str, Sequence[int]]) -> int:
+    """How often a phrase stands in a passage with its terms at these places."""
+    later = [(set(places[term]), at) for at, term in enumerate(terms)]
+    return max(1, sum(all(start + at in there for there, at in later) for start in places[terms[0]]))
+
+
+def _postings(rows: Sequence[tuple[int, int, int]]) -> Postings:
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return Postings(columns[:, 0], columns[:, 1], columns[:, 2])

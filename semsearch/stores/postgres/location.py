@@ -1,0 +1,24 @@
+"""The place of a PostgreSQL store on this machine: a folder with a link. Without the client library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from semsearch.stores import links
+
+STORE = "postgres"
+
+
+def exists(location: Path) -> bool:
+    """Whether `location` has a link to a collection on a PostgreSQL server."""
+    return links.exists(location, STORE)
+
+
+def names(home: Path) -> list[str]:
+    """The folders with such a link directly below `home`, sorted."""
+    return links.names(home, STORE)
+
+
+def identity(location: Path) -> tuple[int, int]:
+    """Two numbers of the collection's id. Raises NotFound."""
+    return links.identity(location)

@@ -1,0 +1,1 @@
+"""The way to a PostgreSQL server: its address, connections, tables, types and errors."""

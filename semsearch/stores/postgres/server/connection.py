@@ -1,0 +1,383 @@
+"""The connections of an open store: kept for the next call, and opened again where one was lost.
+
+Threads may share one `Connection`: each call has a connection of its own, and a snapshot or transaction belongs to the
+thread that began it. What only reads is repeated after a lost connection, so that a failover costs one reconnect.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from semsearch.errors import Corrupt, NotFound, SemsearchError
+from semsearch.stores.links import Link
+from semsearch.stores.postgres.server import schema
+from semsearch.stores.postgres.server.address import (
+    LOCK_SECONDS,
+    READ_SECONDS,
+    WRITE_SECONDS,
+    Raw,
+    Server,
+    is_lost,
+    is_refused,
+)
+from semsearch.stores.postgres.server.client import pq, psycopg
+from semsearch.stores.postgres.server.vector_types import register
+
+RETRY_SECONDS = 30  # from a lost connection on; a standby is promoted in a few
+FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0
+MOST_IDLE = 8  # connections that are kept
+MOST_TERMS = 500_000  # that are known to be in the vocabulary
+BACKUP = "Restore a backup of the server."
+
+LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+Row = Any  # a tuple: its columns depend on the statement
+
+
+@dataclass
+class Session:
+    """A snapshot or transaction of one thread. `changes` of the counters and new `terms` are written at its end."""
+
+    raw: Raw
+    writing: bool
+    depth: int = 1
+    is_latched: bool = False  # a latch was not released, which the end of its connection does
+    changes: Counter[str] = field(default_factory=Counter)
+    terms: set[str] = field(default_factory=set)
+
+
+class Connection:
+    """The connections to one collection. `creating`: its schema, which does not exist yet."""
+
+    def __init__(self, location: Path, link: Link, *, write: bool, creating: str = "") -> None:
+        self.location = location
+        self.link = link
+        self.server = Server.at(link.address)
+        self._write = write
+        self._creating = creating
+        self._idle: list[Raw] = []
+        self._guard = threading.Lock()  # of `_idle` and `_closed`
+        self._here = threading.local()
+        self._turn = threading.RLock()  # of the threads that write
+        self._known_terms: set[str] = set()
+        self._closed = False
+        with self.explained():
+            self._give_back(self._connected())
+
+    @property
+    def name(self) -> str:
+        return self.location.name
+
+    def close(self) -> None:
+        """Close the connections. Every later call raises SemsearchError."""
+        with self._guard:
+            idle, self._idle, self._closed = self._idle, [], True
+        for raw in idle:
+            raw.close()
+
+    def explained(self) -> AbstractContextManager[None]:
+        """Errors of the client as those of semsearch."""
+        return self.server.explained(self.name)
+
+    # ---- statements
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+        """All rows of a statement that reads."""
+        self._check_open()
+        session = self._session()
+        with self.explained():
+            if session is not None:
+                return _rows(session.raw, sql, parameters)
+            return self._repeated(lambda raw: _rows(raw, sql, parameters))
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> int:
+        """Run a statement that changes rows, inside `transaction()`; how many it changed."""
+        with self.explained():
+            return self._writing().raw.execute(sql.encode(), parameters).rowcount
+
+    def returned(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+        """The rows that a statement returns of those that it changes, inside `transaction()`."""
+        with self.explained():
+            return _rows(self._writing().raw, sql, parameters)
+
+    def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement once for each row, inside `transaction()`."""
+        with self.explained(), self._writing().raw.cursor() as cursor:
+            cursor.executemany(sql.encode(), rows)
+
+    @contextmanager
+    def alone(self) -> Iterator[Callable[[str], None]]:
+        """Runs statements that cannot be in a transaction, in no time limit but that for locks."""
+        self._check_open()
+        with self.explained():
+            raw = self._repeated(lambda raw: raw, keep=True)
+            try:
+                raw.execute("SET statement_timeout = 0")
+                yield lambda sql: _run(raw, sql)
+            finally:
+                raw.close()
+
+    def on_session(self, work: Callable[[Raw], T]) -> T:
+        """What `work` gives with the connection of this thread's transaction."""
+        with self.explained():
+            return work(self._writing().raw)
+
+    def reading(self, work: Callable[[Raw], T]) -> T:
+        """What `work` gives with the connection of a snapshot."""
+        with self.snapshot():
+            session = self._session()
+            assert session is not None
+            return work(session.raw)
+
+    @contextmanager
+    def latch(self, name: str) -> Iterator[None]:
+        """For a moment inside `transaction()`, no other writer of the collection is in a latch of this name."""
+        session, key = self._writing(), (f"{self.link.id} {name}",)
+        self.rows("SELECT pg_advisory_lock(hashtextextended(%s, 0))", key)
+        try:
+            yield
+            self.rows("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", key)
+        except BaseException:
+            session.is_latched = True
+            raise
+
+    def count(self, counter: str) -> int:
+        """A counter of the table `counters`, with what this thread's transaction adds to it. Raises Corrupt."""
+        rows = self.rows("SELECT value FROM counters WHERE name = %s", (counter,))
+        session = self._session()
+        if not rows:
+            raise Corrupt(f"index {self.name}: its counter {counter!r} is missing on the server.", BACKUP)
+        return int(rows[0][0]) + (session.changes[counter] if session else 0)
+
+    def set_local(self, setting: str, value: int) -> None:
+        """Change a setting of the server until this thread's snapshot or transaction ends."""
+        self.rows("SELECT set_config(%s, %s, true)", (setting, str(value)))
+
+    def add(self, counter: str, change: int) -> None:
+        """Raise a counter, inside `transaction()`."""
+        self._writing().changes[counter] += change
+
+    def add_terms(self, terms: set[str]) -> None:
+        """Record words for the vocabulary, inside `transaction()`."""
+        self._writing().terms |= terms - self._known_terms
+
+    def parsed(self, packed: str) -> Any:
+        """A stored JSON value. Raises Corrupt."""
+        try:
+            return json.loads(packed)
+        except (TypeError, ValueError) as error:
+            raise Corrupt(f"index {self.name} is damaged: {str(packed)[:40]!r} is not JSON.", BACKUP) from error
+
+    # ---- snapshots and transactions
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a transaction of this thread goes on."""
+        session = self._session()
+        return session is not None and session.writing
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything that this thread reads inside is of one moment. May be nested."""
+        self._check_open()
+        session = self._session()
+        if session is not None:
+            session.depth += 1
+            try:
+                yield
+            finally:
+                session.depth -= 1
+            return
+        with self.explained():
+            self._here.session = Session(self._repeated(_begin_snapshot, keep=True), writing=False)
+            try:
+                yield
+            finally:
+                self._end("ROLLBACK")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All inside is on disk when the outermost one ends, or none of it. An inner one that fails is undone alone."""
+        self._check_open()
+        if not self._write:
+            raise SemsearchError(f"index {self.name} is open for reading only.")
+        session = self._session()
+        with self.explained(), self._savepoint(session) if session else self._outermost():
+            yield
+
+    @contextmanager
+    def _outermost(self) -> Iterator[None]:
+        with self._turn:
+            self._here.session = Session(self._repeated(_begin, keep=True), writing=True)
+            try:
+                yield
+                terms = self._settle(self._here.session)
+            except BaseException:
+                self._end("ROLLBACK")
+                raise
+            self._end("COMMIT")
+            if len(self._known_terms) > MOST_TERMS:
+                self._known_terms.clear()
+            self._known_terms |= terms
+
+    @contextmanager
+    def _savepoint(self, session: Session) -> Iterator[None]:
+        if not session.writing:
+            raise SemsearchError("a write inside a snapshot would be acknowledged before it is on disk.")
+        changes, terms = Counter(session.changes), set(session.terms)
+        session.raw.execute("SAVEPOINT inner_one")
+        try:
+            yield
+        except BaseException:
+            session.changes, session.terms = changes, terms
+            with suppress(psycopg.Error):  # the connection may be gone
+                session.raw.execute("ROLLBACK TO SAVEPOINT inner_one")
+                session.raw.execute("RELEASE SAVEPOINT inner_one")
+            raise
+        session.raw.execute("RELEASE SAVEPOINT inner_one")
+
+    def _settle(self, session: Session) -> set[str]:
+        """Write what writers have in common, last: they wait for each other no longer than a commit takes.
+
+        The rows are locked in one order by all. Returns the terms that are in the vocabulary now.
+        """
+        if session.raw.info.transaction_status == pq.TransactionStatus.INERROR:
+            raise SemsearchError(f"index {self.name}: the transaction has already failed.")
+        if terms := sorted(session.terms):
+            sql = "INSERT INTO vocabulary SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
+            session.raw.execute(sql, (terms,))
+        session.raw.execute("UPDATE counters SET value = value + 1 WHERE name = 'version'")
+        changes = {name: change for name, change in session.changes.items() if change}
+        if changes:
+            sql = """INSERT INTO counters SELECT * FROM unnest(%s::text[], %s::bigint[])
+                     ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value"""
+            session.raw.execute(sql, (list(changes), list(changes.values())))
+        return session.terms
+
+    def _end(self, statement: str) -> None:
+        """End the session of this thread. The connection of one that cannot be rolled back is closed."""
+        session: Session = self._here.session
+        self._here.session, raw = None, session.raw
+        try:
+            _run(raw, statement)
+            if session.is_latched:
+                raw.close()
+        except psycopg.Error:
+            raw.close()
+            if statement == "COMMIT":
+                raise
+        self._give_back(raw)
+
+    def _session(self) -> Session | None:
+        found: Session | None = getattr(self._here, "session", None)
+        return found
+
+    def _writing(self) -> Session:
+        session = self._session()
+        if session is None or not session.writing:
+            raise SemsearchError(f"index {self.name}: a change outside a transaction.")
+        return session
+
+    # ---- connections
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SemsearchError(f"index {self.name} is closed.", "Open it again.")
+
+    def _repeated(self, work: Callable[[Raw], T], *, keep: bool = False) -> T:
+        """What `work` gives with a connection; tried again with another one where it was lost. keep: do not give it
+        back."""
+        end, wait = time.monotonic() + RETRY_SECONDS, FIRST_WAIT
+        while True:
+            raw = None
+            try:
+                raw = self._taken() or self._connected()
+                found = work(raw)
+            except psycopg.Error as error:
+                again = not is_refused(error) if raw is None else is_lost(raw, error)
+                if raw is not None:
+                    self._drop(raw) if again else self._give_back(raw)
+                if not again or time.monotonic() + wait > end:
+                    raise
+                LOG.info("index %s: the connection to %s was lost; trying again.", self.name, self.server.where)
+                time.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)
+                continue
+            except BaseException:
+                if raw is not None:
+                    raw.close()
+                raise
+            if not keep:
+                self._give_back(raw)
+            return found
+
+    def _taken(self) -> Raw | None:
+        with self._guard:
+            return self._idle.pop() if self._idle else None
+
+    def _give_back(self, raw: Raw) -> None:
+        with self._guard:
+            if not raw.closed and not self._closed and len(self._idle) < MOST_IDLE:
+                self._idle.append(raw)
+                return
+        raw.close()
+
+    def _drop(self, raw: Raw) -> None:
+        """Close a lost connection, and with it those that were open at the time: a server that went has lost all."""
+        raw.close()
+        while other := self._taken():
+            other.close()
+
+    def _connected(self) -> Raw:
+        """A new connection that sees the collection's schema. Raises NotFound where there is none of its id."""
+        raw = self.server.connect()
+        try:
+            name = self._creating or schema.of_collection(raw, self.link.id)
+            if name is None:
+                raise NotFound(
+                    f"the collection of index {self.name} is not on the server at {self.server.where}.",
+                    "It was removed there, or the address leads to another server.",
+                )
+            schema.use(raw, name)
+            if not self._creating:
+                schema.check(raw, self.name)
+            register(raw)
+            seconds = WRITE_SECONDS if self._write else READ_SECONDS
+            raw.execute(f"SET statement_timeout = '{seconds}s'".encode())
+            raw.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'".encode())
+        except BaseException:
+            raw.close()
+            raise
+        return raw
+
+    def created(self) -> None:
+        """From here on the schema is found by the collection's id."""
+        self._creating = ""
+
+
+def _rows(raw: Raw, sql: str, parameters: Sequence[object]) -> list[Row]:
+    return raw.execute(sql.encode(), parameters, binary=True).fetchall()
+
+
+def _run(raw: Raw, sql: str) -> None:
+    raw.execute(sql.encode())
+
+
+def _begin_snapshot(raw: Raw) -> Raw:
+    raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    raw.execute("SELECT value FROM counters WHERE name = 'version'")  # the moment is now
+    return raw
+
+
+def _begin(raw: Raw) -> Raw:
+    raw.execute("BEGIN")
+    return raw

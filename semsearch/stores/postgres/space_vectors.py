@@ -1,0 +1,203 @@
+"""The vectors of one space: read in pieces, and searched by the server, exactly or with an HNSW index.
+
+Which way is the planner's choice: few vectors are compared one by one, from HNSW_FROM on an index of pgvector is built
+(Malkov, Yashunin 2016), which the server keeps up to date. Its candidates are ordered by their cosines with the stored
+vectors. Where it finds too few, because a filter or deletions take them away, every vector is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from semsearch.errors import NotFound
+from semsearch.stores.postgres.allowed import AllowedPassages
+from semsearch.stores.postgres.server.connection import Connection
+from semsearch.stores.postgres.server.schema import vectors_table
+from semsearch.stores.postgres.server.vector_types import Kind, unpacked, written
+from semsearch.stores.protocol import Dense
+from semsearch.utils import vectors as vector_checks
+from semsearch.vector_index.backends import _top
+
+if TYPE_CHECKING:
+    from semsearch.stores.records import Space
+    from semsearch.types import Ids, JsonObject, Vectors
+
+HNSW_FROM = 10_000  # vectors: comparing them all takes the server 10 ms at 384 dimensions
+MOST_DIM = {"vector": 2_000, "halfvec": 4_000}  # of an HNSW index in pgvector
+M, EF_CONSTRUCTION = 16, 128  # edges of a node, and candidates while it is inserted: pgvector's 16, twice its 64
+LEAST_EF, MOST_EF = 200, 1_000  # candidates of a search; the second is pgvector's limit
+BREADTH = 4  # candidates for each hit
+SUBSET_SHARE = 0.05  # of the vectors; fewer allowed passages are compared one by one
+MANY_QUERIES = 8  # from so many on, vectors are read once and compared here
+IDS_PER_QUERY = 100_000
+
+
+class SpaceVectors:
+    """Raises NotFound for an unknown space."""
+
+    def __init__(self, connection: Connection, space: int) -> None:
+        rows = connection.rows("SELECT dim, kind FROM spaces WHERE id = %s", (space,))
+        if not rows:
+            raise NotFound(f"index {connection.name} has no space {space}.")
+        self._db = connection
+        self._space = space
+        self.table = vectors_table(space)
+        self.dim, self.kind = int(rows[0][0]), cast(Kind, rows[0][1])
+
+    @property
+    def counter(self) -> str:
+        """The name of the counter of its vectors."""
+        return f"vectors {self._space}"
+
+    @property
+    def index(self) -> str:
+        """The name of its HNSW index."""
+        return f"{self.table}_hnsw"
+
+    def count(self) -> int:
+        """The number of vectors, from a counter."""
+        return self._db.count(self.counter)
+
+    def has_index(self) -> bool:
+        """Whether there is a finished HNSW index."""
+        sql = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid"
+        return bool(self._db.rows(sql, (self.index,)))
+
+    def ids(self) -> Ids:
+        """The passages with a vector, ascending."""
+        sql = f"SELECT passage FROM {self.table} WHERE passage > %s ORDER BY passage LIMIT %s"
+        parts = [np.zeros(1, np.int64)]
+        while rows := self._db.rows(sql, (int(parts[-1][-1]), IDS_PER_QUERY)):
+            parts.append(np.array(rows, dtype=np.int64)[:, 0])
+        return np.concatenate(parts)[1:]
+
+    def missing(self, after: int, limit: int) -> Ids:
+        """The first `limit` passages above `after` without a vector, ascending."""
+        sql = f"""SELECT id FROM passages p WHERE id > %s AND NOT EXISTS
+                  (SELECT 1 FROM {self.table} v WHERE v.passage = p.id) ORDER BY id LIMIT %s"""
+        rows = self._db.rows(sql, (after, None if limit < 0 else limit))
+        return np.array([row[0] for row in rows], dtype=np.int64)
+
+    def highest_id(self) -> int:
+        """The newest passage with a vector; 0 for none."""
+        return int(self._db.rows(f"SELECT coalesce(max(passage), 0) FROM {self.table}")[0][0])
+
+    def vectors(self, *, after: int = 0, ids: Ids | None = None, chunk: int = 8192) -> Iterator[tuple[Ids, Vectors]]:
+        """(passage ids (m,) ascending, their unit vectors (m, dim)) in pieces of at most `chunk`."""
+        if ids is not None:
+            wanted = sorted({one for one in np.asarray(ids, dtype=np.int64).tolist() if one > after})
+            for at in range(0, len(wanted), chunk):
+                rows = self._rows("passage = ANY(%s::bigint[]) ORDER BY passage", wanted[at : at + chunk])
+                if rows:
+                    yield self._unpacked(rows)
+            return
+        while rows := self._rows("passage > %s ORDER BY passage LIMIT %s", after, chunk):
+            yield self._unpacked(rows)
+            after = rows[-1][0]
+
+    # ---- search
+
+    def search(self, queries: Vectors, k: int, allowed: AllowedPassages | None, *, exact: bool) -> Dense:
+        """The nearest passages of unit queries (q, d). Call it inside a snapshot."""
+        rows = vector_checks.check(queries, dim=self.dim, what="query")
+        if allowed is not None and not len(allowed):
+            return Dense(*_top.nothing(len(rows), k), _plan("exact subset", "exact", allowed))
+        if not exact and self._is_indexed(k, allowed):
+            return self._by_index(rows, k, allowed)
+        plan = _plan("exact" if allowed is None else "exact subset", "exact", allowed)
+        if len(rows) >= MANY_QUERIES:
+            return Dense(*self._compared_here(rows, k, allowed), plan)
+        return Dense(*_stacked([self._exact(query, k, allowed) for query in rows], k), plan)
+
+    def _is_indexed(self, k: int, allowed: AllowedPassages | None) -> bool:
+        few = allowed is not None and len(allowed) <= SUBSET_SHARE * self.count()
+        return k <= MOST_EF and not few and self.has_index()
+
+    def _exact(self, query: Vectors, k: int, allowed: AllowedPassages | None) -> list[tuple[int, float]]:
+        """(passage, cosine) of the k nearest, every vector compared. The sum keeps an index out of it."""
+        only, values = _only(allowed)
+        near = "(vector::vector <=> %s::vector)"
+        sql = f"SELECT passage, 1 - {near} FROM {self.table} {only} ORDER BY {near} + 0, passage LIMIT %s"
+        text = written(query)
+        return self._db.rows(sql, [text, *values, text, k])
+
+    def _by_index(self, queries: Vectors, k: int, allowed: AllowedPassages | None) -> Dense:
+        ef = min(MOST_EF, max(LEAST_EF, BREADTH * k)) if allowed is None else MOST_EF
+        self._db.set_local("hnsw.ef_search", ef)
+        enough = min(k, len(allowed) if allowed is not None else self.count())
+        found, plan = [], {**_plan("hnsw", "hnsw", allowed), "fetched": ef}
+        for query in queries:
+            near = self._nearest(query, k, ef, allowed)
+            if len(near) < enough:
+                near = self._exact(query, k, allowed)
+                plan["pass"] = "hnsw, then exact"
+            found.append(near)
+        return Dense(*_stacked(found, k), plan)
+
+    def _nearest(self, query: Vectors, k: int, ef: int, allowed: AllowedPassages | None) -> list[tuple[int, float]]:
+        only, values = _only(allowed)
+        text = written(query)
+        inner = f"SELECT passage, vector FROM {self.table} ORDER BY vector <=> %s::{self.kind} LIMIT %s"
+        sql = f"""WITH near AS MATERIALIZED ({inner})
+                  SELECT passage, 1 - (vector::vector <=> %s::vector) AS cosine FROM near {only}
+                  ORDER BY cosine DESC, passage LIMIT %s"""
+        return self._db.rows(sql, [text, ef, text, *values, k])
+
+    def _compared_here(self, queries: Vectors, k: int, allowed: AllowedPassages | None) -> tuple[Ids, Vectors]:
+        found = _top.nothing(len(queries), k)
+        for ids, stored in self.vectors(chunk=4096):
+            here = slice(None) if allowed is None else allowed.inside(ids)
+            best = _top.best(ids[here], queries @ stored[here].T, k)
+            found = _top.merge([found, best], k)
+        return found
+
+    # ---- for `info`
+
+    def info(self, space: Space) -> JsonObject:
+        """The space with its backend and the reason for it."""
+        count, indexed = self.count(), self.has_index()
+        encoder = {key: value for key, value in space.info.items() if key != "background"}
+        why = f"{count:,} vectors; compared one by one up to {HNSW_FROM:,}"
+        if indexed:
+            why = f"{count:,} vectors; an index of pgvector (m={M}, ef_construction={EF_CONSTRUCTION})"
+        elif self.dim > MOST_DIM[self.kind]:
+            why = f"{count:,} vectors; pgvector has no index for a width of {self.dim:,}"
+        elif count >= HNSW_FROM:
+            why = f"{count:,} vectors; no index was built yet, or an exact search was asked for"
+        return {
+            "id": space.id,
+            "encoder": {**encoder, "name": space.name, "fingerprint": space.fingerprint},
+            "dim": space.dim,
+            "vectors": count,
+            "backend": "hnsw" if indexed else "exact",
+            "why": why if count else "empty",
+            "cache": None,
+            "newer_than_cache": 0,
+        }
+
+    def _rows(self, condition: str, *parameters: object) -> list[tuple[int, bytes]]:
+        return self._db.rows(f"SELECT passage, vector FROM {self.table} WHERE {condition}", parameters)
+
+    def _unpacked(self, rows: Sequence[tuple[int, bytes]]) -> tuple[Ids, Vectors]:
+        ids, packed = zip(*rows, strict=True)
+        return np.array(ids, dtype=np.int64), unpacked(packed, self.dim, self.kind)
+
+
+def _only(allowed: AllowedPassages | None) -> tuple[str, list[object]]:
+    return ("", []) if allowed is None else (f"WHERE passage IN ({allowed.sql})", allowed.values)
+
+
+def _stacked(found: Sequence[Sequence[tuple[int, float]]], k: int) -> tuple[Ids, Vectors]:
+    """The hits of q queries as ids (q, k) and cosines (q, k), padded with -1 and -inf."""
+    ids, cosines = _top.nothing(len(found), k)
+    for at, hits in enumerate(found):
+        ids[at, : len(hits)] = [passage for passage, _ in hits]
+        cosines[at, : len(hits)] = [cosine for _, cosine in hits]
+    return ids, cosines
+
+
+def _plan(way: str, backend: str, allowed: AllowedPassages | None) -> JsonObject:
+    return {"pass": way, "backend": backend, "allowed": None if allowed is None else len(allowed)}

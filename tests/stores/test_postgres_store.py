@@ -1,0 +1,481 @@
+"""What the PostgreSQL store promises beyond the contract of stores: many writers, lost connections, words, dumps."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from helpers.postgres import missing, new_database
+from helpers.stores import DIM, entry, source, vectors_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semsearch import Document, Index
+from semsearch.errors import EncoderMismatch, NotFound, SemsearchError, Unreadable, UsageError
+from semsearch.stores import drivers, links, local
+from semsearch.stores.protocol import StoreReader
+from semsearch.stores.records import Space, stable_id
+
+if TYPE_CHECKING:
+    from postgres_server import PostgresServer
+
+    from semsearch.stores.postgres import PostgresWriter
+
+if missing():
+    pytest.skip(missing(), allow_module_level=True)
+
+from semsearch.stores import postgres as driver
+from semsearch.stores.postgres import escapes, maintenance, space_vectors
+from semsearch.stores.postgres.full_text import matching
+from semsearch.stores.postgres.server import connection
+
+TEXTS = {
+    "tea": "Green tea with milk. Black tea oxidises. Tea gardens of Darjeeling",
+    "engines": "Diesel engines ignite by compression. Petrol engines need a spark. MaxRequestWorkers counts",
+    "bread": "Bread needs salt and time. Sourdough bread rises slowly. running runners run",
+    "cjk": "日本語の文章。 東京都に住む。 用Python写程序。 漢字",
+    "odd": 'It\'s 3.11 and 1,000. "Quoted" \\ backslash. Zero\0byte and \x01 one',
+}
+
+
+@pytest.fixture(scope="module")
+def address(postgres: PostgresServer) -> str:
+    return new_database(postgres)
+
+
+@pytest.fixture
+def made(address: str, tmp_path: Path) -> Iterator[tuple[PostgresWriter, Space]]:
+    """A collection of its own with one space."""
+    writer = driver.create(tmp_path / f"notes {tmp_path.name}", address=address)
+    with writer:
+        yield writer, writer.add_space("fingerprint", "stand-in", DIM, {"name": "stand-in"})
+
+
+def fill(writer: PostgresWriter | local.LocalWriter, space: Space, count: int = 40) -> None:
+    """The texts above, and `count` documents of frequent and rare words."""
+    entries = [entry(uri, text, metadata={"kind": uri, "n": at}) for at, (uri, text) in enumerate(TEXTS.items())]
+    entries += [
+        entry(f"d{n}", f"word common{n % 3} thing{n}. common word again {'tea ' * (n % 4)}", metadata={"n": n})
+        for n in range(count)
+    ]
+    writer.replace(entries, space.id)
+
+
+def silent(_: object) -> None:
+    """A progress callback that does nothing."""
+
+
+# ---- texts
+
+
+@given(st.text(), st.text())
+def test_every_text_has_one_form_without_nul_and_they_sort_as_the_texts_do(one: str, other: str) -> None:
+    written = escapes.stored(one), escapes.stored(other)
+    assert "\0" not in "".join(written)
+    assert tuple(map(escapes.restored, written)) == (one, other)
+    assert (written[0] < written[1]) == (one < other)
+
+
+def test_an_id_that_is_too_long_for_an_index_is_skipped_with_the_reason(made: tuple[PostgresWriter, Space]) -> None:
+    writer, space = made
+    with pytest.raises(Unreadable, match="longer than 2,600 bytes"):
+        writer.replace([entry("x" * 3000, "Text")], space.id)
+    writer.replace([entry("x" * 2600, "Text")], space.id)
+    assert writer.reader.document("x" * 2600) is not None
+
+
+# ---- words
+
+
+@pytest.fixture(scope="module")
+def both(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StoreReader, StoreReader]]:
+    """The same documents in a collection and in a local store."""
+    folder = tmp_path_factory.mktemp("both")
+    with driver.create(folder / "words", address=address) as ours, local.create(folder / "local") as theirs:
+        for writer in (ours, theirs):
+            fill(writer, writer.add_space("fingerprint", "stand-in", DIM, {}))
+        yield ours.reader, theirs.reader
+
+
+QUERIES = [
+    "tea", "milk tea", "word", "common1 thing7", "common word again", "engine compression", "the tea of the",
+    '"green tea"', '"tea green"', '"word common1"', "run", "Darjeelign", "compresion", "日本語", "東京", "京",
+    "用Python写", "Python", "漢字 tea", "3.11",
+    "don't", "1,000 quoted", "max request workers", "zero byte", "nothing at all",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_words_find_the_passages_and_scores_of_a_local_store(both: tuple[StoreReader, StoreReader], query: str) -> None:
+    ours, theirs = (reader.lexical(query, 12) for reader in both)
+    assert ours.ids.tolist() == theirs.ids.tolist()
+    assert ours.scores == pytest.approx(theirs.scores, rel=1e-9)
+    assert ours.coverage == pytest.approx(theirs.coverage, rel=1e-9)
+    assert (ours.complete.tolist(), ours.corrected) == (theirs.complete.tolist(), theirs.corrected)
+
+
+FREQUENT = ["tea", "word", "common1", "common2", "thing3", "thing4", "milk", "engines", "日本", "salt"]
+
+
+@given(st.lists(st.sampled_from(FREQUENT), min_size=1), st.integers(1, 60))
+@settings(max_examples=40, deadline=None)
+def test_frequent_words_are_scored_for_the_best_passages_alone_without_a_difference(
+    both: tuple[StoreReader, StoreReader], words: list[str], k: int
+) -> None:
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(matching, "ROUGH", 1)
+        changed.setattr(matching, "FREQUENT", 10**9)
+        rough = both[0].lexical(" ".join(words), k)
+    exact = both[1].lexical(" ".join(words), k)
+    assert rough.scores == pytest.approx(exact.scores, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "must", [["tea"], ["green tea"], ["tea green"], ["京"], ["東京"], ["日本語"], ["Python"], ["用P"]]
+)
+def test_must_means_the_same_as_in_a_local_store(both: tuple[StoreReader, StoreReader], must: list[str]) -> None:
+    found = [
+        sorted(reader.lexical("tea engine word 日本語 東京都 用Python写", 99, reader.allowed(None, must)).ids.tolist())
+        for reader in both
+    ]
+    assert found[0] == found[1]
+    numbers = [len(reader.allowed(None, must) or ()) for reader in both]
+    assert numbers[0] == numbers[1]
+
+
+def test_facets_are_those_of_a_local_store(both: tuple[StoreReader, StoreReader]) -> None:
+    assert both[0].facets() == both[1].facets()
+
+
+# ---- vectors
+
+
+def test_an_index_of_the_server_finds_what_comparing_every_vector_finds(
+    made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "HNSW_FROM", 100)
+    writer, space = made
+    writer.replace([entry(f"d{n}", f"One {n}. Two {n}. Three {n}", metadata={"n": n}) for n in range(100)], space.id)
+    writer.update_vector_index(space.id, "auto")
+    queries = vectors_of([f"q{n}" for n in range(20)])
+    reader = writer.reader
+    assert reader.info()["spaces"][0]["backend"] == "hnsw"
+
+    def overlap(k: int, allowed: Any = None) -> float:
+        near, exact = (reader.dense(space.id, queries, k, allowed, exact=way) for way in (False, True))
+        assert near.plan["backend"] == "hnsw" and exact.plan["backend"] == "exact"
+        shared = [len(set(a) & set(b)) for a, b in zip(near.ids.tolist(), exact.ids.tolist(), strict=True)]
+        assert (np.diff(near.cosines, axis=1) <= 1e-6).all()
+        return float(np.mean(shared)) / k
+
+    assert overlap(10) >= 0.98
+    writer.delete([f"d{n}" for n in range(0, 100, 2)])
+    assert overlap(10) >= 0.98
+    many = reader.only(reader.vector_ids(space.id)[::2])
+    assert overlap(10, many) >= 0.98
+    few = reader.only(reader.vector_ids(space.id)[:5])
+    assert (
+        sorted(reader.dense(space.id, queries[:1], 5, few).ids[0].tolist()) == reader.vector_ids(space.id)[:5].tolist()
+    )
+    assert reader.dense(space.id, queries, 5).ids.shape == (20, 5)
+    writer.update_vector_index(space.id, "exact")
+    assert reader.info()["spaces"][0]["backend"] == "exact"
+    assert reader.verify(silent) == []
+
+
+def test_many_queries_are_compared_here_as_the_server_compares_them(made: tuple[PostgresWriter, Space]) -> None:
+    writer, space = made
+    writer.replace([entry(f"d{n}", f"One {n}. Two {n}") for n in range(20)], space.id)
+    queries = vectors_of([f"q{n}" for n in range(space_vectors.MANY_QUERIES + 1)])
+    whole = writer.reader.dense(space.id, queries, 7)
+    for at, query in enumerate(queries):
+        one = writer.reader.dense(space.id, query[None], 7)
+        assert one.ids[0].tolist() == whole.ids[at].tolist()
+        assert one.cosines[0] == pytest.approx(whole.cosines[at], abs=1e-6)
+
+
+# ---- many writers
+
+
+def test_many_writers_store_their_documents_and_those_they_share_once(
+    made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, space = made
+    location, failed = writer.reader.location, list[BaseException]()
+
+    def write(number: int) -> None:
+        try:
+            with driver.open_writer(location) as own:
+                for step in range(6):
+                    shared = [entry(f"shared{n}", f"Shared text {n}. By all", metadata={"n": n}) for n in range(8)]
+                    mine = [entry(f"own{number}-{step}-{n}", f"Own text {n}. Of {number}") for n in range(4)]
+                    with own.transaction():
+                        key = own.put_source(source("shared.md"))
+                        assert key
+                        own.replace([*shared[:: -1 if number % 2 else 1], *mine], space.id)
+                    own.delete([f"own{number}-{step}-3"])
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert failed == []
+    reader = writer.reader
+    assert reader.counts() == {"documents": 8 + 4 * 6 * 3, "passages": 2 * (8 + 72), "vectors": {space.id: 160}}
+    assert len(list(reader.sources())) == 1
+    assert reader.verify(silent) == []
+    ids = [reader.passage_ids(uri).tolist() for uri, _ in reader.titles()]
+    assert all(found == list(range(found[0], found[0] + len(found))) for found in ids)
+
+
+def test_a_passage_has_one_stable_id_on_every_machine(made: tuple[PostgresWriter, Space]) -> None:
+    writer, space = made
+    fill(writer, space, 3)
+    writer.rename("tea", "drinks/tea")
+    rows = writer.connection.rows(
+        """SELECT replace(stable_id::text, '-', ''), d.uri, position, p.text
+           FROM passages p JOIN documents d ON d.id = document"""
+    )
+    for identity, uri, position, text in rows:
+        assert identity == stable_id(escapes.restored(uri), position, escapes.restored(text))
+    assert len({row[0] for row in rows}) == len(rows)
+
+
+# ---- lost connections
+
+
+def backends(postgres: PostgresServer) -> None:
+    """End every session that semsearch has."""
+    postgres.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semsearch'")
+
+
+def test_a_read_goes_on_after_its_connection_was_ended(
+    postgres: PostgresServer, made: tuple[PostgresWriter, Space]
+) -> None:
+    writer, space = made
+    fill(writer, space, 3)
+    with driver.open_reader(writer.reader.location) as reader:
+        before = reader.titles()
+        backends(postgres)
+        assert reader.titles() == before
+        backends(postgres)
+        with reader.snapshot():
+            assert reader.counts()["documents"] == len(before)
+        backends(postgres)
+        writer.delete(["tea"])  # a transaction begins on a new connection
+        assert reader.document("tea") is None
+
+
+def test_a_connection_that_is_lost_in_a_transaction_writes_nothing_and_says_so(
+    postgres: PostgresServer, made: tuple[PostgresWriter, Space]
+) -> None:
+    writer, space = made
+    fill(writer, space, 3)
+    before = writer.reader.titles()
+    with pytest.raises(SemsearchError, match=r"connection to .* was lost|shutting down"), writer.transaction():
+        writer.delete(["tea"])
+        backends(postgres)
+        writer.delete(["bread"])
+    assert writer.reader.titles() == before
+    assert writer.delete(["tea"]) == 1
+    assert writer.reader.verify(silent) == []
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "said"),
+    [
+        ("", UsageError, "needs the address"),
+        ("postgresql://ann:geheim@localhost/x", UsageError, "password"),
+        ("host=x password=geheim", UsageError, "password"),
+        ("postgresql://localhost:1/x", SemsearchError, "no PostgreSQL server answers at localhost:1/x"),
+        ("postgresql:///x?host=/nowhere", SemsearchError, "no PostgreSQL server answers at /nowhere"),
+        ("http://host:3", UsageError, "no connection string"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_one_clear_error(
+    tmp_path: Path, wrong: str, kind: type[SemsearchError], said: str
+) -> None:
+    began = time.monotonic()
+    with pytest.raises(kind, match=said) as caught:
+        driver.create(tmp_path / "notes", address=wrong)
+    assert "geheim" not in str(caught.value) and "\n" not in str(caught.value)
+    assert not (tmp_path / "notes").exists() and time.monotonic() - began < 30
+
+
+def test_a_database_user_or_collection_that_is_missing_is_named(
+    postgres: PostgresServer, address: str, made: tuple[PostgresWriter, Space], tmp_path: Path
+) -> None:
+    with pytest.raises(NotFound, match="does not have this database"):
+        driver.create(tmp_path / "notes", address=postgres.address("nowhere"))
+    with pytest.raises(SemsearchError, match="does not know this user"):
+        driver.create(tmp_path / "notes", address=postgres.address("postgres", user="nobody-known"))
+    location = made[0].reader.location
+    made[0].close()
+    assert driver.link(tmp_path / "elsewhere" / location.name, address)
+    assert not driver.link(tmp_path / "elsewhere" / "unknown", address)
+    driver.remove(location)
+    with pytest.raises(NotFound, match="is not on the server"):
+        driver.open_reader(tmp_path / "elsewhere" / location.name)
+    with pytest.raises(NotFound):
+        driver.open_reader(location)
+
+
+def test_a_user_with_few_rights_is_told_which_one_is_missing(postgres: PostgresServer, tmp_path: Path) -> None:
+    bare = new_database(postgres)
+    postgres.sql("DO $$ BEGIN CREATE ROLE guest LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+    as_guest = bare.replace("user=semsearch", "user=guest")
+    with pytest.raises(SemsearchError, match="CREATE EXTENSION vector"):
+        driver.create(tmp_path / "notes", address=as_guest)
+    driver.create(tmp_path / "first", address=bare).close()
+    with pytest.raises(SemsearchError, match="may not do that"):
+        driver.create(tmp_path / "notes", address=as_guest)
+    assert not (tmp_path / "notes").exists()
+
+
+def test_a_collection_of_a_newer_semsearch_is_refused(made: tuple[PostgresWriter, Space]) -> None:
+    writer, _ = made
+    with writer.transaction():
+        writer.connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
+    with pytest.raises(SemsearchError, match=r"newer semsearch \(schema 99"):
+        driver.open_reader(writer.reader.location)
+
+
+def test_a_second_collection_of_a_name_is_refused_and_a_link_leads_to_the_first(
+    address: str, made: tuple[PostgresWriter, Space], tmp_path: Path
+) -> None:
+    writer, space = made
+    fill(writer, space, 2)
+    name = writer.reader.name
+    with pytest.raises(UsageError, match="has a collection called"):
+        driver.create(tmp_path / "other" / name, address=address)
+    assert driver.link(tmp_path / "other" / name, address)
+    assert driver.identity(tmp_path / "other" / name) == driver.identity(writer.reader.location)
+    driver.rename(writer.reader.location, tmp_path / "renamed")
+    with driver.open_reader(tmp_path / "other" / name) as reader:
+        assert reader.document("tea") is not None
+    assert driver.unlink(tmp_path / "other" / name) == []
+    with driver.open_reader(tmp_path / "renamed") as reader:
+        assert reader.counts()["documents"] == 7
+
+
+def test_another_encoder_is_refused_over_a_link(address: str, tmp_path: Path) -> None:
+    store = f"postgres:{address}"
+    with Index.create("shared", encoder="hashing", home=tmp_path / "a", store=store) as index:
+        index.add([Document("a", "Diesel engines ignite by compression.")])
+    assert Index.link("shared", store, tmp_path / "b")
+    with Index.open("shared", home=tmp_path / "b") as index:
+        assert index.search("diesel engine", k=1)[0].document == "a"
+        index.add([Document("b", "Bread needs salt.")])
+    with Index.open("shared", encoder="default", home=tmp_path / "b") as index, pytest.raises(EncoderMismatch):
+        index.search("bread")
+    with Index.open("shared", home=tmp_path / "a") as index:
+        assert [each["id"] for each in index.documents()] == ["a", "b"]
+
+
+# ---- verification, SQL, dumps
+
+
+@pytest.mark.parametrize(
+    ("damage", "found"),
+    [
+        ("UPDATE passages SET text = 'else' WHERE id = (SELECT min(id) FROM passages)", "is not the text from"),
+        ("UPDATE documents SET body = 'else' WHERE uri = 'tea'", "the text of 'tea'"),
+        ("UPDATE documents SET metadata = '{}' WHERE uri = 'tea'", "title or metadata of 'tea'"),
+        ("DELETE FROM vectors_1 WHERE passage = (SELECT min(id) FROM passages)", "has no vector"),
+        ("UPDATE words SET vector = '''x'':1A' WHERE passage = (SELECT min(id) FROM passages)", "the words of passage"),
+        ("UPDATE counters SET value = 3 WHERE name = 'passages'", "3 passages are on record"),
+        ("SELECT setval('passage_ids', 1)", "was used before"),
+    ],
+)
+def test_damage_is_found(made: tuple[PostgresWriter, Space], damage: str, found: str) -> None:
+    writer, space = made
+    fill(writer, space, 2)
+    assert writer.reader.verify(silent) == []
+    with writer.transaction():
+        writer.connection.rows(damage) if damage.startswith("SELECT") else writer.connection.execute(damage)
+    problems = writer.reader.verify(silent)
+    assert any(found in problem for problem in problems), problems
+
+
+def test_sql_reads_and_does_nothing_else(made: tuple[PostgresWriter, Space]) -> None:
+    writer, space = made
+    fill(writer, space, 2)
+    location = writer.reader.location
+
+    def ask(statement: str, *values: object, seconds: float = 30) -> Any:
+        return driver.sql(location, statement, values, {"cosine": lambda *_: 1.0}, seconds)
+
+    rows = ask("SELECT document, passages FROM documents_view WHERE document = $1", "tea")
+    assert (rows.columns, list(rows)) == (("document", "passages"), [("tea", 3)])
+    assert list(ask("SELECT key, count(*) FROM metadata_view GROUP BY key ORDER BY key"))[-1] == ("n", 7)
+    for refused in (
+        "DELETE FROM documents", "SELECT 1; DELETE FROM documents",
+        "WITH x AS (DELETE FROM documents RETURNING 1) SELECT 1",
+        "SELECT pg_read_file('/etc/passwd')", "COPY documents TO PROGRAM 'cat'", "SELECT set_config('a.b', 'c', false)",
+        "SELECT cosine(1, 2)", "SELECT nothing", "SELECT 1 FROM nowhere",
+    ):  # fmt: skip
+        with pytest.raises(UsageError):
+            ask(refused)
+    with pytest.raises(SemsearchError, match="took longer than"):
+        ask("SELECT count(*) FROM generate_series(1, 1000000000)", seconds=0.1)
+    assert writer.reader.counts()["documents"] == 7
+
+
+def test_a_dump_becomes_a_local_index_and_back(
+    address: str, made: tuple[PostgresWriter, Space], tmp_path: Path
+) -> None:
+    writer, space = made
+    key = writer.put_source(source())
+    writer.replace([entry("file", "Of a file. Twice", source=key)], space.id)
+    fill(writer, space, 5)
+    writer.replace([entry("file", "Of a file. Thrice", source=key)], space.id)
+    driver.dump(writer.reader, tmp_path / "dump", silent)
+    local.restore(tmp_path / "dump", tmp_path / "local")
+    with local.open_reader(tmp_path / "local") as here:
+        assert here.verify(silent) == []
+        assert [here.document(uri) for uri, _ in here.titles()] == [
+            writer.reader.document(uri) for uri, _ in here.titles()
+        ]
+        local.dump(here, tmp_path / "second")
+    driver.restore(tmp_path / "second", tmp_path / f"back {tmp_path.name}", None, silent, address=address)
+    with driver.open_reader(tmp_path / f"back {tmp_path.name}") as back:
+        assert back.verify(silent) == []
+        for uri, _ in writer.reader.titles():
+            assert back.passage_ids(uri).tolist() == writer.reader.passage_ids(uri).tolist()
+        found = [np.concatenate([rows for _, rows in one.vectors(space.id)]) for one in (back, writer.reader)]
+        assert np.array_equal(*found)
+
+
+def test_a_damaged_server_is_for_its_own_tools(made: tuple[PostgresWriter, Space]) -> None:
+    with pytest.raises(UsageError, match="pg_dump"):
+        driver.salvage(made[0].reader.location)
+    assert driver.accept_loss(made[0].reader.location) is None
+    assert drivers.find(made[0].reader.location) is driver
+    assert links.read(made[0].reader.location).address
+
+
+def test_a_server_that_does_not_come_back_is_given_up_in_time(
+    made: tuple[PostgresWriter, Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, _ = made
+    monkeypatch.setattr(connection, "RETRY_SECONDS", 0.5)
+    with driver.open_reader(writer.reader.location) as reader:
+        reader.version()
+        object.__setattr__(reader.connection.server, "address", "postgresql:///x?host=/nowhere")
+        for raw in reader.connection._idle:
+            raw.close()
+        began = time.monotonic()
+        with pytest.raises(SemsearchError, match="no PostgreSQL server answers at /nowhere"):
+            reader.version()
+        assert time.monotonic() - began < 10
