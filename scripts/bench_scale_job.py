@@ -35,6 +35,7 @@ from semsearch.types import JsonObject
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SEMSEARCH_DATA", CHECKOUT.parent / "shared" / "data"))
+NAMESPACES = ("--net", "--pid", "--fork", "--kill-child", "--mount-proc")  # nothing of it outlives this process
 SHARD = 500  # documents: small, so that a short run has several
 
 
@@ -104,7 +105,7 @@ def inside() -> None:
     if not ray_nodes.isolated():
         user = [] if os.geteuid() == 0 else ["--map-root-user"]
         again = ["bash", "-c", 'ip link set lo up && exec "$@"', "bench", sys.executable, *sys.argv]
-        os.execvp("unshare", ["unshare", *user, "--net", *again])
+        os.execvp("unshare", ["unshare", *user, *NAMESPACES, *again])
 
 
 def main() -> int:

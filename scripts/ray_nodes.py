@@ -19,7 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PORT = 6399  # outside the ports of Ray's own workers
-WAIT_S = 90.0
+WAIT_S = 180.0
+STARTED = "Ray runtime started"  # what `ray start` prints
 STORE_BYTES = 150_000_000  # of each node, in /dev/shm
 
 
@@ -35,6 +36,7 @@ class Cluster:
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_DISABLE_MEMORY_MONITOR": "1",
             "OMP_NUM_THREADS": "1",
+            "PYTHONUNBUFFERED": "1",
         }
         self._folder = folder
         self._started: list[subprocess.Popen[bytes]] = []
@@ -42,14 +44,10 @@ class Cluster:
     def head(self) -> None:
         """Start the head."""
         self._start("--head", f"--port={PORT}", "--include-dashboard=false", "--num-cpus=0")
-        self._wait_for(1)
 
     def node(self, cpus: int = 2) -> int:
         """Start a node; its process."""
-        there = self.nodes()
-        pid = self._start(f"--address={self.address}", f"--num-cpus={cpus}")
-        self._wait_for(there + 1)
-        return pid
+        return self._start(f"--address={self.address}", f"--num-cpus={cpus}")
 
     def kill(self, pid: int) -> None:
         """kill -9 of a node with everything in it."""
@@ -69,15 +67,6 @@ class Cluster:
         inside = {process for started in self._started for process in descendants(started.pid)}
         return [process for process in sorted(inside) if "Embedder" in _command(process)]
 
-    def nodes(self) -> int:
-        """How many nodes are alive, with the head; 0 before it answers."""
-        ask = "import ray,sys; ray.init(sys.argv[1], log_to_driver=False, logging_level='ERROR'); "
-        ask += "print(sum(node['Alive'] for node in ray.nodes()))"
-        ran = subprocess.run(
-            [sys.executable, "-c", ask, self.address], env=self.environment, capture_output=True, timeout=WAIT_S
-        )
-        return int(ran.stdout.split()[-1]) if ran.returncode == 0 else 0
-
     def close(self) -> None:
         """End every process, by its id."""
         everything = [process for started in self._started for process in descendants(started.pid)]
@@ -90,18 +79,17 @@ class Cluster:
     def _start(self, *arguments: str) -> int:
         ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--node-ip-address=127.0.0.1"]
         store = [f"--object-store-memory={STORE_BYTES}", "--disable-usage-stats"]
-        place = [f"--temp-dir={self._folder}"] if "--head" in arguments else []
-        with (self._folder / f"node-{len(self._started)}.log").open("wb") as log:
-            started = subprocess.Popen([*ray, *store, *place, *arguments], env=self.environment, stdout=log, stderr=log)
+        if "--head" in arguments:
+            store.append(f"--temp-dir={self._folder}")
+        place = self._folder / f"node-{len(self._started)}.log"
+        with place.open("wb") as log:
+            started = subprocess.Popen([*ray, *store, *arguments], env=self.environment, stdout=log, stderr=log)
         self._started.append(started)
+        end = time.monotonic() + WAIT_S  # one after the other: two that start at the same instant may hang
+        while STARTED not in (said := place.read_text(errors="replace")):
+            assert started.poll() is None and time.monotonic() < end, said
+            time.sleep(0.2)
         return started.pid
-
-    def _wait_for(self, nodes: int) -> None:
-        end = time.monotonic() + WAIT_S
-        while (found := self.nodes()) < nodes:
-            log = (self._folder / f"node-{len(self._started) - 1}.log").read_text(errors="replace")
-            assert self._started[-1].poll() is None, log
-            assert time.monotonic() < end, f"{found} of {nodes} nodes after {WAIT_S} s: {log}"
 
 
 @contextmanager

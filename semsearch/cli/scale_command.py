@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from click import Choice
 
+import semsearch.scale
 from semsearch.cli.commands import Command
 from semsearch.cli.options import JsonFlag, ModelOption, Options, value
 from semsearch.cli.output import console
@@ -58,9 +59,8 @@ def plan_(
     wanted = _number(documents)
     source = "given"
     if rate is None or dim is None:
-        from semsearch.scale import throughput  # numpy and an encoder, which --help does without
-
-        found = throughput.measure(model or "default", seconds=throughput.SECONDS if rate is None else 0.1)
+        measuring = semsearch.scale.throughput  # numpy and an encoder, which --help does without
+        found = measuring.measure(model or "default", seconds=measuring.SECONDS if rate is None else 0.1)
         dim = dim or found.dim
         if rate is None:
             source = f"measured here with {found.encoder}, {found.tokens:.0f} tokens each"

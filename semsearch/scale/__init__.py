@@ -1,4 +1,8 @@
 """Work beyond one machine: embedding on a Ray cluster, and what an index of a given size takes.
 
-Nothing here imports Ray, which is an extra, before a cluster is used.
+Its modules are imported on first use, and Ray, which is an extra, before a cluster is used.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,9 +11,10 @@ import os
 import re
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -91,12 +92,13 @@ def connected(engine: Engine) -> Iterator[Any]:
         ray.init(engine.address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:
         raise _not_connected(engine.address, error) from error
-    try:
-        if handler is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)  # Ray's own would end this process at once
-        yield ray
-    finally:
-        ray.shutdown()
+    with redirect_stdout(sys.stderr):  # Ray prints that a worker has died, some of it when it ends
+        try:
+            if handler is not None and threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, handler)  # Ray's own would end this process at once
+            yield ray
+        finally:
+            ray.shutdown()
 
 
 def imported() -> Any:

@@ -32,11 +32,11 @@ def test_the_ray_cluster_asks_for_tokens_and_leaves_the_head_to_the_driver() -> 
     assert len(starts) == 2 and all("RAY_AUTH_MODE=token" in line for line in starts)
 
 
-@pytest.mark.parametrize(("file", "form"), [("values-100M", "hnsw-int8"), ("values-1B", "rabitq")])
+@pytest.mark.parametrize(("file", "form"), [("milvus-100M", "hnsw-int8"), ("milvus-1B", "rabitq")])
 def test_the_milvus_values_have_the_memory_and_disk_of_the_plan(file: str, form: str) -> None:
-    text = (DEPLOY / "milvus" / f"{file}.yaml").read_text(encoding="utf-8")
+    text = (DEPLOY / f"{file}.yaml").read_text(encoding="utf-8")
     values = yaml.safe_load(text)
-    passages = {"values-100M": 1e8, "values-1B": 1e9}[file]
+    passages = {"milvus-100M": 1e8, "milvus-1B": 1e9}[file]
     planned = plan(Scale(passages, 384, rate=1, rate_source="given", form=form, memory_gb=64))
     nodes = values["queryNode"]
     memory = nodes["replicas"] * int(nodes["resources"]["limits"]["memory"].removesuffix("Gi")) * 2**30

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import semsearch
+from semsearch import scale
 from semsearch.cli.options import Options, value
 from semsearch.cli.output import console
 from semsearch.cli.output.progress import sync_progress
@@ -52,16 +53,14 @@ class RayOptions:
                 option = f"--{given[0].replace('_', '-')}"
                 raise UsageError(f"{option} is for work on Ray.", "Add --engine ray, or leave it out.")
             return None
-        from semsearch.scale.cluster import STALL_SECONDS, Engine, workers  # not for --help
-
-        least, most = workers(self.workers) if self.workers else (1, None)
-        return Engine(
+        least, most = scale.cluster.workers(self.workers) if self.workers else (1, None)
+        return scale.cluster.Engine(
             self.ray_address or "auto",
             least,
             most,
             cpus=1.0 if self.cpus_per_worker is None else self.cpus_per_worker,
             gpus=self.gpus_per_worker or 0.0,
-            stall_seconds=STALL_SECONDS if self.stall_after is None else self.stall_after,
+            stall_seconds=scale.cluster.STALL_SECONDS if self.stall_after is None else self.stall_after,
         )
 
 
@@ -82,9 +81,7 @@ class RayJob:
         options: Options,
     ) -> SyncReport:
         """`Index.sync` with vectors from the cluster."""
-        from semsearch.scale.jobs import embedded_ahead  # Ray, and the loaders
-
-        ahead = embedded_ahead(index.path, self.encoder, paths, how, self.engine, size=self.size, tell=tell)
+        ahead = scale.jobs.embedded_ahead(index.path, self.encoder, paths, how, self.engine, size=self.size, tell=tell)
         with ahead as report:
             if not options.quiet:
                 console.note(report.summary())
@@ -93,10 +90,8 @@ class RayJob:
 
 def job(found: RayOptions, engine: Engine, model: str) -> RayJob:
     """The job of a command. `model`: the encoder, by name. Raises NotFound, UsageError."""
-    from semsearch.scale.found_vectors import FoundVectors  # numpy and an encoder
-    from semsearch.scale.shards import SIZE
-
-    return RayJob(engine, FoundVectors(semsearch.Encoder.load(model)), found.shard_size or SIZE)
+    encoder = scale.found_vectors.FoundVectors(semsearch.Encoder.load(model))
+    return RayJob(engine, encoder, found.shard_size or scale.shards.SIZE)
 
 
 def write_shards(
@@ -108,15 +103,13 @@ def write_shards(
     options: Options,
 ) -> SyncReport:
     """Write shards instead of an index. Raises UsageError without a path."""
-    from semsearch.scale.jobs import to_shards
-    from semsearch.scale.shards import SIZE
-
     target = found.to_shards
     if target is None or not paths:
         raise UsageError("--to-shards needs the files to embed.", "Name a folder or files.")
     encoder = semsearch.Encoder.load(model)
+    size = found.shard_size or scale.shards.SIZE
     with sync_progress(options, target.name) as tell:
-        report, done = to_shards(target, encoder, paths, how, engine, size=found.shard_size or SIZE, tell=tell)
+        report, done = scale.jobs.to_shards(target, encoder, paths, how, engine, size=size, tell=tell)
     if not options.quiet:
         console.note(done.summary())
     return report

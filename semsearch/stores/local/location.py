@@ -7,7 +7,6 @@ from pathlib import Path
 from semsearch.errors import NotFound
 
 DATABASE = "store.db"
-TRANSACTIONAL = True  # SQLite has transactions
 
 
 def exists(folder: Path) -> bool:

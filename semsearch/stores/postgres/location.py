@@ -7,7 +7,6 @@ from pathlib import Path
 from semsearch.stores import links
 
 STORE = "postgres"
-TRANSACTIONAL = True
 
 
 def exists(location: Path) -> bool:
