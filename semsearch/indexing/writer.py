@@ -253,7 +253,7 @@ class IndexWriter:
 
     def _split_anew(self, run: Ingest, progress: Callable[[Progress], None]) -> None:
         """Split the documents added by `add` again; their text is in the store."""
-        added = [origin.document for origin in self._reader.origins() if origin.root is None]
+        added = [origin.document for origin in self._reader.origins() if origin.root is None and origin.path is None]
         for done, uri in enumerate(added):
             progress(Progress(done, len(added), "documents", uri, run.written))
             if document := self._reader.document(uri):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -35,26 +36,32 @@ def copy(reader: StoreReader, writer: NumberingWriter, progress: Callable[[Progr
             made = writer.add_space(space.fingerprint, space.name, space.dim, space.info)
             if space.null_distribution is not None:
                 writer.set_null_distribution(made.id, space.null_distribution)
+        sources = set()  # documents that another machine has from its files become documents without a file
         for source in reader.sources():
             writer.continue_from("sources", source.id)
-            writer.put_source(source)
-        _copy_documents(reader, writer, [space.id for space in spaces], progress)
+            sources.add(writer.put_source(source))
+        _copy_documents(reader, writer, [space.id for space in spaces], sources, progress)
         if spaces:
             writer.use_space(spaces[0].id)
         for report in reversed(list(reader.runs())):
             writer.add_run(report)
-        writer.set_recipe(reader.recipe())
+        writer.set_recipe({key: value for key, value in reader.recipe().items() if key != "taken"})
 
 
 def _copy_documents(
-    reader: StoreReader, writer: NumberingWriter, spaces: Sequence[int], progress: Callable[[Progress], None]
+    reader: StoreReader,
+    writer: NumberingWriter,
+    spaces: Sequence[int],
+    sources: Set[int],
+    progress: Callable[[Progress], None],
 ) -> None:
-    """Documents in the order of their numbers; `spaces`: the current one first."""
+    """Documents in the order of their numbers. `spaces`: the current one first; `sources`: those that were copied."""
     total = reader.counts()["documents"]
     for done, stamp in enumerate(_by_number(reader), start=1):
         ids = reader.passage_ids(stamp.uri)
         vectors = {space: list(reader.vectors(space, ids=ids)) for space in spaces} if len(ids) else {}
-        first = _first(reader, stamp, spaces, ids, vectors)
+        source = stamp.source if stamp.source in sources else None
+        first = _first(reader, replace(stamp, source=source), spaces, ids, vectors)
         writer.continue_from("documents", stamp.number)
         if len(ids):
             writer.continue_from("passages", int(ids[0]))

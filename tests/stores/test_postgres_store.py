@@ -479,3 +479,76 @@ def test_a_server_that_does_not_come_back_is_given_up_in_time(
         with pytest.raises(SemsearchError, match="no PostgreSQL server answers at /nowhere"):
             reader.version()
         assert time.monotonic() - began < 10
+
+
+# ---- several machines
+
+
+def test_machines_share_documents_and_keep_their_files_apart(
+    address: str, made: tuple[PostgresWriter, Space], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, space = made
+    there = tmp_path / "other" / first.reader.name
+    monkeypatch.setenv("SEMSEARCH_MACHINE", "one")
+    own = first.put_source(source("a.md"))
+    first.replace([entry("a.md", "Of the first", source=own)], space.id)
+    first.set_recipe({"x": 1, "roots": [{"path": "/notes"}], "bases": {"/notes": ""}})
+    monkeypatch.setenv("SEMSEARCH_MACHINE", "two")
+    assert driver.link(there, address)
+    with driver.open_writer(there) as second:
+        reader = second.reader
+        assert list(reader.sources()) == [] and reader.sources_at("/notes", ["a.md"]) == {}
+        assert reader.source_of("a.md") is None
+        assert reader.recipe() == {"x": 1, "taken": [""]}
+        (passage,) = reader.passages(reader.passage_ids("a.md"))
+        assert (passage.root, passage.path, passage.text) == (None, "a.md", "Of the first")
+        assert [tuple(each)[1:3] for each in reader.origins()] == [(None, "a.md")]
+        assert [(each["root"], each["path"]) for each in reader.documents()] == [(None, "a.md")]
+        with pytest.raises(Unreadable, match="machine one"):
+            second.replace([entry("a.md", "Of the second")], space.id)
+        other = second.put_source(source("a.md"))
+        assert other != own and second.drop_sources([own]) == 0
+        with pytest.raises(NotFound):
+            second.move_source(own, source("b.md"))
+        second.replace([entry("other/a.md", "Of the second", source=other)], space.id)
+        second.set_recipe({"x": 2, "roots": [], "bases": {"/notes": "other/"}, "taken": [""]})
+    monkeypatch.setenv("SEMSEARCH_MACHINE", "one")
+    driver.dump(first.reader, tmp_path / "dump", silent)  # the files of the other one are no files here
+    local.restore(tmp_path / "dump", tmp_path / "local")
+    with local.open_reader(tmp_path / "local") as copied:
+        assert [(one.document, one.path) for one in copied.origins()] == [("a.md", "a.md"), ("other/a.md", None)]
+        assert "taken" not in copied.recipe() and copied.verify(silent) == []
+    assert [each.id for each in first.reader.sources()] == [own]
+    recipe = first.reader.recipe()
+    assert (recipe["x"], recipe["bases"], recipe["taken"]) == (2, {"/notes": ""}, ["other/"])
+    assert first.drop_sources([own]) == 1
+    assert [uri for uri, _ in first.reader.titles()] == ["other/a.md"]
+    assert first.reader.verify(silent) == []
+
+
+def test_two_machines_index_the_same_path_into_one_collection_and_lose_nothing(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, notes = f"postgres:{address}", tmp_path / "notes"
+    notes.mkdir()
+
+    def run(machine: str, files: dict[str, str], *paths: Path) -> set[str]:
+        monkeypatch.setenv("SEMSEARCH_MACHINE", machine)
+        for old in notes.iterdir():
+            old.unlink()
+        for name, text in files.items():
+            (notes / name).write_text(text)
+        home = tmp_path / machine
+        if not Index.exists("both", home) and not Index.link("both", store, home):
+            Index.create("both", encoder="hashing", home=home, store=store).close()
+        with Index.open("both", home=home) as index:
+            index.sync(paths)
+            return {each["id"] for each in index.documents()}
+
+    assert run("one", {"a.md": "Engines of one.", "b.md": "Bread of one."}, notes) == {"a.md", "b.md"}
+    assert run("two", {"a.md": "Engines of two."}, notes) == {"a.md", "b.md", "notes/a.md"}
+    assert run("two", {"c.md": "Tea of two."}) == {"a.md", "b.md", "notes/c.md"}
+    assert run("one", {"b.md": "Bread of one."}) == {"b.md", "notes/c.md"}
+    with Index.open("both", home=tmp_path / "one") as index:
+        assert [hit.document for hit in index.search("tea of two", k=1)] == ["notes/c.md"]
+        assert index.verify() == []

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import Corrupt, NotFound
-from semsearch.stores import keyword_search
+from semsearch.stores import keyword_search, machine
 from semsearch.stores.postgres import facets, filter_sql, verification
 from semsearch.stores.postgres.allowed import AllowedPassages, allowed, of_this_store, only
 from semsearch.stores.postgres.escapes import restored, restored_or_none, stored
 from semsearch.stores.postgres.full_text.matching import PostgresMatching
 from semsearch.stores.postgres.server.connection import BACKUP, Connection, Row
+from semsearch.stores.postgres.server.schema import MACHINE
 from semsearch.stores.postgres.space_vectors import SpaceVectors
 from semsearch.stores.protocol import Allowed, Counts, Dense, Lexical
 from semsearch.stores.query_words import terms
@@ -42,11 +43,12 @@ ROWS_PER_QUERY = 10_000
 _SOURCE = "s.id, s.root, s.path, s.mtime_ns, s.size, s.sha256, s.loader, s.bookmark"
 _STAMP = "uri, sha256, meta_sha256, source, title, id"
 _FROM_DOCUMENTS = filter_sql.DOCUMENTS
+_ROOT = "CASE WHEN s.machine = %s THEN s.root END"  # on this machine: a file of another one cannot be opened
 _LISTING = f"""
-    SELECT d.uri, d.title, d.size, s.mtime_ns, s.loader, s.root, s.path,
+    SELECT d.uri, d.title, d.size, s.mtime_ns, s.loader, {_ROOT}, s.path,
            (SELECT count(*) FROM passages p WHERE p.document = d.id), d.metadata FROM {_FROM_DOCUMENTS}"""
-_PASSAGE = """
-    SELECT p.id, d.uri, p.start, p."end", p.text, p.page, p.line, p.heading, d.metadata, d.title, s.root, s.path
+_PASSAGE = f"""
+    SELECT p.id, d.uri, p.start, p."end", p.text, p.page, p.line, p.heading, d.metadata, d.title, {_ROOT}, s.path
     FROM passages p JOIN documents d ON d.id = p.document LEFT JOIN sources s ON s.id = d.source
     WHERE p.id = ANY(%s::bigint[])"""
 _SPACES = """FROM spaces ORDER BY id = (SELECT value::integer FROM meta WHERE key = 'space') DESC NULLS LAST, id"""
@@ -102,9 +104,13 @@ class PostgresReader:
             }
 
     def recipe(self) -> JsonObject:
-        rows = self._db.rows("SELECT value FROM meta WHERE key = 'recipe'")
-        recipe: JsonObject = self._db.parsed(rows[0][0]) if rows else {}
-        return recipe
+        rows = dict(
+            self._db.rows("SELECT key, value FROM meta WHERE key = 'recipe' OR starts_with(key, %s)", (MACHINE,))
+        )
+        recipe: JsonObject = self._db.parsed(rows.pop("recipe", "{}"))
+        own: JsonObject = self._db.parsed(rows.pop(MACHINE + _this_machine(), "{}"))
+        taken = {prefix for other in rows.values() for prefix in self._db.parsed(other).get("bases", {}).values()}
+        return {**recipe, **own, **({"taken": sorted(taken)} if taken else {})}
 
     def is_updating(self) -> bool:
         return bool(self._db.rows("SELECT 1 FROM meta WHERE key = 'updating'"))
@@ -163,7 +169,7 @@ class PostgresReader:
                 tests.append("d.uri = ANY(%s::text[])")
                 values.append(_stored_all(ids))
             sql = f"{_LISTING} WHERE {' AND '.join(tests)} ORDER BY d.uri LIMIT %s OFFSET %s"
-            rows = self._db.rows(sql, (*values, None if limit < 0 else limit, offset))
+            rows = self._db.rows(sql, (_this_machine(), *values, None if limit < 0 else limit, offset))
         return [self._listed(*row) for row in rows]
 
     def _listed(self, uri: str, title: str | None, size: int, mtime: int | None, loader: str | None, *rest: Row) -> Row:
@@ -189,23 +195,25 @@ class PostgresReader:
         return {stamp.uri: stamp for stamp in map(_stamp, rows)}
 
     def origins(self, uris: Sequence[str] | None = None) -> list[Origin]:
-        sql = f"SELECT d.uri, s.root, s.path, s.mtime_ns, s.size FROM {_FROM_DOCUMENTS}"
+        sql, values = f"SELECT d.uri, {_ROOT}, s.path, s.mtime_ns, s.size FROM {_FROM_DOCUMENTS}", [_this_machine()]
         if uris is None:
-            return [_origin(*row) for row in self._db.rows(sql)]
-        return [_origin(*row) for row in self._db.rows(f"{sql} WHERE d.uri = ANY(%s::text[])", (_stored_all(uris),))]
+            return [_origin(*row) for row in self._db.rows(sql, values)]
+        sql = f"{sql} WHERE d.uri = ANY(%s::text[])"
+        return [_origin(*row) for row in self._db.rows(sql, (*values, _stored_all(uris)))]
 
     def highest_document(self) -> int:
         return int(self._db.rows("SELECT coalesce(max(id), 0) FROM documents")[0][0])
 
     def sources(self) -> Iterator[Source]:
-        sql, after = f"SELECT {_SOURCE} FROM sources s WHERE id > %s ORDER BY id LIMIT {ROWS_PER_QUERY}", 0
-        while rows := self._db.rows(sql, (after,)):
+        sql = f"SELECT {_SOURCE} FROM sources s WHERE machine = %s AND id > %s ORDER BY id LIMIT {ROWS_PER_QUERY}"
+        after = 0
+        while rows := self._db.rows(sql, (_this_machine(), after)):
             yield from map(self._source, rows)
             after = rows[-1][0]
 
     def sources_at(self, root: str, paths: Sequence[str]) -> dict[str, Source]:
-        sql = f"SELECT {_SOURCE} FROM sources s WHERE root = %s AND path = ANY(%s::text[])"
-        found = map(self._source, self._db.rows(sql, (stored(root), _stored_all(paths))))
+        sql = f"SELECT {_SOURCE} FROM sources s WHERE machine = %s AND root = %s AND path = ANY(%s::text[])"
+        found = map(self._source, self._db.rows(sql, (_this_machine(), stored(root), _stored_all(paths))))
         return {source.path: source for source in found}
 
     def _source(self, row: Row) -> Source:
@@ -214,10 +222,12 @@ class PostgresReader:
         return source if bookmark is None else replace(source, bookmark=Bookmark.from_json(self._db.parsed(bookmark)))
 
     def source_of(self, uri: str) -> Source | None:
-        rows = self._db.rows(f"SELECT {_SOURCE} FROM {_FROM_DOCUMENTS} WHERE d.uri = %s", (stored(uri),))
+        sql = f"SELECT s.machine = %s, {_SOURCE} FROM {_FROM_DOCUMENTS} WHERE d.uri = %s"
+        rows = self._db.rows(sql, (_this_machine(), stored(uri)))
         if not rows:
             raise NotFound(f"index {self.name} has no document {uri!r}.", "It may have been deleted.")
-        return None if rows[0][0] is None else self._source(rows[0])
+        is_here, *source = rows[0]
+        return self._source(source) if is_here else None
 
     def documents_of(self, source: int) -> Iterator[DocumentStamp]:
         sql = f"SELECT {_STAMP} FROM documents WHERE source = %s AND id > %s ORDER BY id LIMIT {ROWS_PER_QUERY}"
@@ -238,7 +248,7 @@ class PostgresReader:
 
     def passages(self, ids: Ids | Sequence[int]) -> list[StoredPassage]:
         wanted = np.asarray(ids, dtype=np.int64).tolist()
-        found = {row[0]: self._passage(*row) for row in self._db.rows(_PASSAGE, (wanted,))}
+        found = {row[0]: self._passage(*row) for row in self._db.rows(_PASSAGE, (_this_machine(), wanted))}
         return [found[passage] for passage in wanted if passage in found]
 
     def _passage(self, number: int, uri: str, start: int, end: int, text: str, *rest: Row) -> StoredPassage:
@@ -314,6 +324,10 @@ class PostgresReader:
     def verify(self, progress: Callable[[Progress], None]) -> list[str]:
         with self.snapshot():
             return verification.verify(self._db, progress)
+
+
+def _this_machine() -> str:
+    return stored(machine.name())
 
 
 def _measured(quantiles: Sequence[float], passages: int) -> NullDistribution | None:

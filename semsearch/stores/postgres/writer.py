@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
+from semsearch.stores import machine
 from semsearch.stores.entries import checked, keywords
 from semsearch.stores.postgres import maintenance
 from semsearch.stores.postgres.escapes import restored, stored, stored_json, stored_or_none
 from semsearch.stores.postgres.full_text import words
 from semsearch.stores.postgres.reader import PostgresReader
 from semsearch.stores.postgres.server.connection import Connection, Row
-from semsearch.stores.postgres.server.schema import LONGEST_KEY, kind_of_vectors, vectors_table
+from semsearch.stores.postgres.server.schema import LONGEST_KEY, MACHINE, kind_of_vectors, vectors_table
 from semsearch.stores.postgres.server.vector_types import packed
 from semsearch.stores.postgres.space_vectors import SpaceVectors
 from semsearch.stores.records import (
@@ -50,9 +51,10 @@ def _excluded(columns: str) -> str:
 
 
 MOST_RUNS = 100
+OF_ONE_MACHINE = ("roots", "bases")  # of a recipe
 _DOCUMENT = "id, uri, source, sha256, meta_sha256, size, lines, title, metadata, fields, marks, body"
 _PASSAGE = 'id, stable_id, document, position, start, "end", page, line, heading, text'
-_SOURCE = "root, path, mtime_ns, size, sha256, loader, bookmark"
+_SOURCE = "machine, root, path, mtime_ns, size, sha256, loader, bookmark"
 _INSERT_DOCUMENTS = f"""INSERT INTO documents ({_DOCUMENT})
     SELECT {_DOCUMENT.replace("fields", "fields::jsonb")}
     FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::bigint[], %s::boolean[], %s::text[],
@@ -63,7 +65,7 @@ _INSERT_PASSAGE = f"""INSERT INTO passages ({_PASSAGE}) VALUES (%s, %s::uuid{", 
 _INSERT_WORDS = """INSERT INTO words (passage, tokens, vector, characters, grams)
     VALUES (%s, %s, %s::tsvector, %s, %s::tsvector) ON CONFLICT (passage) DO UPDATE
     SET (tokens, vector, characters, grams) = (excluded.tokens, excluded.vector, excluded.characters, excluded.grams)"""
-_PUT_SOURCE = f"""INSERT INTO sources ({_SOURCE}) VALUES (%s{", %s" * 6}) ON CONFLICT (root, path) DO UPDATE
+_PUT_SOURCE = f"""INSERT INTO sources ({_SOURCE}) VALUES (%s{", %s" * 7}) ON CONFLICT (machine, root, path) DO UPDATE
     SET ({_SOURCE}) = ({_excluded(_SOURCE)}) RETURNING id"""
 
 
@@ -103,7 +105,7 @@ class PostgresWriter:
             self._check_sources({entry.source for entry in latest.values() if entry.source is not None})
             numbers = iter(self._reserved("document_ids", len(latest)))
             rows = {stored(uri): _document_row(next(numbers), entry) for uri, entry in latest.items()}
-            self._remove(self._locked("uri = ANY(%s::text[])", sorted(rows)))
+            self._remove(self._own(sorted(rows)))
             self._insert_documents(rows)
             self._insert_passages({rows[stored(uri)][0]: entry for uri, entry in latest.items()}, here)
             self._db.add("documents", len(rows))
@@ -148,17 +150,19 @@ class PostgresWriter:
 
     def move_source(self, source_id: int, source: Source) -> None:
         with self.transaction():
-            sql = "SELECT id FROM sources WHERE root = %s AND path = %s"
-            taken = self._db.rows(sql, (stored(source.root), stored(source.path)))
+            sql = "SELECT id FROM sources WHERE machine = %s AND root = %s AND path = %s"
+            taken = self._db.rows(sql, _source_row(source)[:3])
             if taken and taken[0][0] != source_id:
                 raise UsageError(f"index {self._db.name} already has a file {source.path!r}.", "Drop it first.")
-            sql = f"UPDATE sources SET ({_SOURCE}) = (%s{', %s' * 6}) WHERE id = %s"
-            if not self._db.execute(sql, (*_source_row(source), source_id)):
+            sql = f"UPDATE sources SET ({_SOURCE}) = (%s{', %s' * 7}) WHERE id = %s AND machine = %s"
+            if not self._db.execute(sql, (*(row := _source_row(source)), source_id, row[0])):
                 raise NotFound(f"index {self._db.name} has no source {source_id}.")
 
     def drop_sources(self, ids: Iterable[int]) -> int:
-        wanted = sorted(int(source) for source in ids)
         with self.transaction():
+            sql = "SELECT id FROM sources WHERE id = ANY(%s::bigint[]) AND machine = %s ORDER BY id"
+            own = self._db.rows(sql, ([int(source) for source in ids], stored(machine.name())))
+            wanted = [number for (number,) in own]
             removed = self._remove(self._locked("source = ANY(%s::bigint[])", wanted))
             self._db.execute("DELETE FROM sources WHERE id = ANY(%s::bigint[])", (wanted,))
             return removed
@@ -166,7 +170,11 @@ class PostgresWriter:
     # ---- the whole
 
     def set_recipe(self, recipe: Mapping[str, object]) -> None:
-        self._set("recipe", to_json(dict(recipe)))
+        own = {key: recipe[key] for key in OF_ONE_MACHINE if key in recipe}
+        shared = {key: value for key, value in recipe.items() if key not in (*OF_ONE_MACHINE, "taken")}
+        with self.transaction():
+            self._set("recipe", to_json(shared))
+            self._set(MACHINE + stored(machine.name()), to_json(own))
 
     def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
         sql = """INSERT INTO spaces (fingerprint, name, dim, kind, info) VALUES (%s, %s, %s, %s, %s)
@@ -260,6 +268,15 @@ class PostgresWriter:
         sql = f"SELECT id FROM documents WHERE {condition} ORDER BY uri FOR UPDATE"
         return [number for (number,) in self._db.returned(sql, values)]
 
+    def _own(self, uris: Sequence[str]) -> list[int]:
+        """The numbers of the documents with these ids, locked. Raises Unreadable for one of another machine's file."""
+        numbers = self._locked("uri = ANY(%s::text[])", uris)
+        sql = """SELECT d.uri, s.machine FROM documents d JOIN sources s ON s.id = d.source
+                 WHERE d.id = ANY(%s::bigint[]) AND s.machine <> %s ORDER BY d.uri LIMIT 1"""
+        for uri, other in self._db.rows(sql, (numbers, stored(machine.name()))):
+            raise Unreadable(f"{restored(uri)!r} belongs to the files of machine {restored(other)}")
+        return numbers
+
     def _remove(self, documents: Sequence[int]) -> int:
         """Delete locked documents with passages, words, vectors and counters; nothing else deletes them."""
         if not documents:
@@ -292,7 +309,7 @@ class PostgresWriter:
             columns = [list(column) for column in zip(*left.values(), strict=True)]
             for (uri,) in self._db.returned(_INSERT_DOCUMENTS, columns):
                 del left[uri]
-            self._remove(self._locked("uri = ANY(%s::text[])", list(left)) if left else [])
+            self._remove(self._own(sorted(left)) if left else [])
 
     def _insert_passages(self, entries: Mapping[int, Entry], space: SpaceVectors) -> None:
         """Insert the passages of documents by their numbers, with all that belongs to them."""
@@ -365,7 +382,16 @@ def _source_row(source: Source) -> Row:
     if len(root.encode()) + len(path.encode()) > LONGEST_KEY:
         raise SemsearchError(f"the path {source.path[:40]!r} … is longer than {LONGEST_KEY:,} bytes.", "Move the file.")
     bookmark = None if source.bookmark is None else to_json(asdict(source.bookmark))
-    return root, path, source.mtime_ns, source.size, source.sha256, stored(source.loader), bookmark
+    return (
+        stored(machine.name()),
+        root,
+        path,
+        source.mtime_ns,
+        source.size,
+        source.sha256,
+        stored(source.loader),
+        bookmark,
+    )
 
 
 def _document_row(number: int, entry: Entry) -> Row:
