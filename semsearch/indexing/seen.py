@@ -1,7 +1,7 @@
 """What a run has seen: the documents that it has taken, and the files that are still there, in a bit for each.
 
 The numbers of stored documents and files ascend and are never used twice, so a million of them are 125 kB, where their
-names would be 100 MB.
+names would be 100 MB. Those of a store with many writers are hashes and times: high numbers, kept one by one.
 """
 
 from __future__ import annotations
@@ -12,21 +12,28 @@ from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import DocumentStamp
 
 FileKey = tuple[str, str]
+DENSE = 2**35  # numbers below it are counted up
 
 
 class NumberSet:
-    """A set of positive integers, in a bit for each number up to the highest."""
+    """A set of positive integers, in a bit for each number up to the highest below DENSE."""
 
     def __init__(self) -> None:
         self._bits = bytearray()
+        self._high: set[int] = set()
 
     def add(self, number: int) -> None:
+        if number >= DENSE:
+            self._high.add(number)
+            return
         at = number >> 3
         if at >= len(self._bits):
             self._bits.extend(bytes(at + 1 - len(self._bits) + len(self._bits) // 8))
         self._bits[at] |= 1 << (number & 7)
 
     def __contains__(self, number: int) -> bool:
+        if number >= DENSE:
+            return number in self._high
         at = number >> 3
         return at < len(self._bits) and bool(self._bits[at] >> (number & 7) & 1)
 

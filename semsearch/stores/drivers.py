@@ -21,7 +21,15 @@ DEFAULT = "local"
 
 
 class StoreDriver(Protocol):
-    """The members of a package of `stores/`: an index is created, opened, renamed, removed and copied through it."""
+    """The members of a package of `stores/`: an index is created, opened, renamed, removed and copied through it.
+
+    TRANSACTIONAL: whether the store has transactions: one is written whole or not at all, whatever ends the process, a
+    snapshot is of one moment, and passage ids ascend. One without writes in an order in which a kill leaves every
+    document as it was or as it is to be, and the same write, repeated, makes the rest whole; a snapshot is of its
+    beginning or later; a passage that is stored again with the same document, place and text has the same id again.
+    """
+
+    TRANSACTIONAL: bool
 
     def create(
         self, location: Path, fill: Callable[[StoreWriter], None] | None = None, /, *, address: str = ""

@@ -5,6 +5,8 @@ or FAISS: the store compiles a parsed filter to its own language and does dense 
 normalised: higher is better, a cosine is a cosine.
 `tests/contracts/test_stores.py` runs over every store and over an in-memory one.
 
+A store on a server without transactions promises less of them (`drivers.StoreDriver.TRANSACTIONAL`).
+
 Letters: `n` passages, `q` queries, `d` vector width, `k` neighbours. Ids (n,) are int64 and never used twice.
 """
 

@@ -124,13 +124,18 @@ class Tokens:
         """The passages whose own text has all `words` as words, and all `entries` as words or inside a CJK passage."""
         found = set(self.texts)
         for word in words:
-            found &= self._matching(WORDS, word)
+            found &= self._in_text(WORDS, word)
         for entry in entries:
-            inside = self._matching(GRAMS, entry) if len(entry) > 2 else set()
-            found &= self._matching(WORDS, entry) | inside
+            inside = self._in_text(GRAMS, entry) if len(entry) > 2 else set()
+            found &= self._in_text(WORDS, entry) | inside
         return found
 
-    def _matching(self, kind: int, phrase: str) -> set[int]:
+    def matching(self, kind: int, phrase: str) -> set[int]:
+        """The passages with a phrase, in their text or keywords."""
+        sql = f"SELECT rowid FROM terms{kind} WHERE terms{kind} MATCH ?"
+        return {row for (row,) in self._memory.execute(sql, (quoted(phrase),))}
+
+    def _in_text(self, kind: int, phrase: str) -> set[int]:
         sql = f"SELECT rowid FROM terms{kind} WHERE terms{kind} MATCH ?"
         return {row for (row,) in self._memory.execute(sql, (f"{{text}} : {quoted(phrase)}",))}
 

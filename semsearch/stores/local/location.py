@@ -7,6 +7,7 @@ from pathlib import Path
 from semsearch.errors import NotFound
 
 DATABASE = "store.db"
+TRANSACTIONAL = True  # SQLite has transactions
 
 
 def exists(folder: Path) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from semsearch.stores import links
 
 STORE = "postgres"
+TRANSACTIONAL = True
 
 
 def exists(location: Path) -> bool:

@@ -1,0 +1,17 @@
+from .copying import dump as dump
+from .copying import restore as restore
+from .driver import accept_loss as accept_loss
+from .driver import check_installation as check_installation
+from .driver import create as create
+from .driver import link as link
+from .driver import open_reader as open_reader
+from .driver import open_writer as open_writer
+from .driver import remove as remove
+from .driver import rename as rename
+from .driver import salvage as salvage
+from .driver import sql as sql
+from .driver import unlink as unlink
+from .location import TRANSACTIONAL as TRANSACTIONAL
+from .location import exists as exists
+from .location import identity as identity
+from .location import names as names

@@ -1,0 +1,133 @@
+"""Dumps of an index in Milvus: those of a local store, so that each can be restored as the other.
+
+The documents are copied, through the protocol, to or from a local store in a temporary folder. Files are recorded for
+this machine alone: documents of files on other machines are in the dump, but are of no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from semsearch.errors import NotFound, UsageError
+from semsearch.stores import local
+from semsearch.stores.milvus import driver
+from semsearch.stores.records import Entry
+from semsearch.types import Passage, Progress
+from semsearch.utils.atomic_write import scratch_folder
+
+if TYPE_CHECKING:
+    from semsearch.stores.milvus.writer import MilvusWriter
+    from semsearch.stores.protocol import StoreReader, StoreWriter
+    from semsearch.stores.records import StoredPassage
+    from semsearch.types import Vectors
+
+AT_ONCE = 256  # documents in one transaction
+
+
+def dump(reader: StoreReader, file: Path, progress: Callable[[Progress], None] = lambda _: None) -> None:
+    """Write the present content to `file`. Raises Corrupt."""
+    with scratch_folder() as folder, local.create(folder / reader.name) as copy:
+        copied(reader, copy, progress)
+        local.dump(copy.reader, file, progress)
+
+
+def restore(
+    file: Path,
+    location: Path,
+    prepare: Callable[[MilvusWriter], None] | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+    *,
+    address: str = "",
+) -> None:
+    """Make a new index on the server at `address` from a dump. Raises NotFound, UsageError, Corrupt."""
+    if not file.is_file():
+        raise NotFound(f"there is no file {str(file)!r}.")
+    if location.exists():
+        raise UsageError(f"{location} exists already.", "Restore under another name, or remove it first.")
+    with scratch_folder() as folder:
+        local.restore(file, folder / "copy", None, progress)
+        with local.open_reader(folder / "copy") as reader:
+
+            def fill(writer: MilvusWriter) -> None:
+                copied(reader, writer, progress)
+                if prepare is not None:
+                    prepare(writer)
+
+            driver.create(location, fill, address=address).close()
+
+
+def copied(reader: StoreReader, writer: StoreWriter, progress: Callable[[Progress], None]) -> None:
+    """Copy all of a store to an empty one."""
+    spaces = reader.spaces()
+    new = {}
+    for space in sorted(spaces, key=lambda one: one.id):
+        new[space.id] = writer.add_space(space.fingerprint, space.name, space.dim, space.info).id
+        if space.null_distribution is not None:
+            writer.set_null_distribution(new[space.id], space.null_distribution)
+    writer.set_recipe(reader.recipe())
+    sources = {source.id: writer.put_source(source) for source in reader.sources()}
+    total = reader.counts()["documents"]
+    for done, uris in enumerate(_ordered(reader)):
+        progress(Progress(done * AT_ONCE, total, "documents"))
+        with writer.transaction():
+            _copy_documents(reader, writer, uris, sources, [(space.id, new[space.id]) for space in spaces])
+    if spaces:
+        writer.use_space(new[spaces[0].id])
+    for report in reversed(list(reader.runs())):
+        writer.add_run(report)
+
+
+def _ordered(reader: StoreReader) -> Iterator[list[str]]:
+    """The ids of all documents in the order in which they were stored, some at a time."""
+    uris = [uri for uri, _ in reader.titles()]
+    stamps = [stamp for at in range(0, len(uris), AT_ONCE) for stamp in reader.stamps(uris[at : at + AT_ONCE]).values()]
+    ordered = [stamp.uri for stamp in sorted(stamps, key=lambda one: one.number)]
+    for at in range(0, len(ordered), AT_ONCE):
+        yield ordered[at : at + AT_ONCE]
+
+
+def _copy_documents(
+    reader: StoreReader,
+    writer: StoreWriter,
+    uris: Sequence[str],
+    sources: dict[int, int],
+    spaces: Sequence[tuple[int, int]],
+) -> None:
+    passages = {uri: reader.passages(reader.passage_ids(uri)) for uri in uris}
+    stamps = reader.stamps(uris)
+    first, *others = spaces
+    rows = _vectors(reader, first[0], [one for found in passages.values() for one in found])
+    entries = []
+    for uri, found in passages.items():
+        document = reader.document(uri)
+        if document is None or any(one.id not in rows for one in found):
+            continue
+        source = stamps[uri].source
+        vectors = (
+            np.stack([rows[one.id] for one in found]) if found else np.zeros((0, reader.spaces()[0].dim), np.float32)
+        )
+        entries.append(Entry(document, sources.get(source or 0), [_passage(one) for one in found], vectors))
+    writer.replace(entries, first[1])
+    for old, new in others:
+        for entry in entries:
+            found = passages[entry.document.id]
+            given = _vectors(reader, old, found)
+            there = [at for at, one in enumerate(found) if one.id in given]
+            if there:
+                ids = writer.reader.passage_ids(entry.document.id)[there]
+                writer.put_vectors(new, ids, np.stack([given[found[at].id] for at in there]))
+
+
+def _vectors(reader: StoreReader, space: int, passages: Sequence[StoredPassage]) -> dict[int, Vectors]:
+    ids = np.array(sorted(one.id for one in passages), dtype=np.int64)
+    return {
+        int(one): row for known, rows in reader.vectors(space, ids=ids) for one, row in zip(known, rows, strict=True)
+    }
+
+
+def _passage(stored: StoredPassage) -> Passage:
+    return Passage(stored.start, stored.end, stored.text, stored.page, stored.line, stored.heading)

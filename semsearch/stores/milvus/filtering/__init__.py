@@ -1,0 +1,1 @@
+"""Filters in the language of Milvus."""

@@ -1,0 +1,1 @@
+"""Search by words in Milvus."""

@@ -1,0 +1,1 @@
+"""A Milvus server: its address, its calls, and its collections as tables with keys."""

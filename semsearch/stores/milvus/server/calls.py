@@ -1,0 +1,326 @@
+"""One Milvus server: its calls, each with a limit of time, tried again while it is away, with errors in our words.
+
+Every call that writes is an upsert by key or a deletion by key, so that doing it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from semsearch.errors import MissingExtra, NotFound, SemsearchError
+from semsearch.stores.milvus.server import schema
+from semsearch.stores.milvus.server.address import TOKEN, Address
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+Row: TypeAlias = dict[str, Any]
+T = TypeVar("T")
+
+OLDEST = (2, 3, 2)  # arrays, which filters and words are in
+SECONDS = 30.0  # of one attempt
+FIRST_SECONDS = 10.0  # until a server answers for the first time
+MOST_ROWS = 16_384  # of one answer
+METRIC = "IP"  # of unit vectors, the cosine; Milvus's COSINE divides by the lengths, which are 1 but for rounding
+AT_ONCE = 8 * 2**20  # characters of rows in one upsert: a server takes 64 MB
+_LATER = re.compile(  # of errors of a server that starts, stops, moves or is busy
+    r"unavailable|not ready|not available|no available|recovering|connection|connect|timed? ?out|timeout|deadline|"
+    r"not loaded|not fully loaded|rate limit|too many requests|channel|no replica|fail to query|"
+    r"failed to get shard|leader|node offline|node not match|unhealthy|broken|closed|abnormal",
+    re.IGNORECASE,
+)
+_FULL = re.compile(r"no space left|disk.{0,20}(full|quota|exhausted)|quota exceeded.{0,40}disk|ENOSPC", re.IGNORECASE)
+_REFUSED = re.compile(r"unauthenticated|auth check|authenticat|permission den|privilege", re.IGNORECASE)
+_GONE = re.compile(r"collection.{0,60}not (found|exist)|can't find collection|not exist", re.IGNORECASE)
+
+_clients: dict[tuple[str, str, str], MilvusClient] = {}
+_turn = threading.Lock()
+
+
+class Server:
+    """A server, reached by its first call. Threads may share one; so do all stores of a process."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._lasting: set[str] | None = None
+        self._moment = threading.local()  # `seen`: collections that were read strongly in it
+
+    # ---- consistency
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Only the first read of a collection inside waits for all that was acknowledged before, where that is wanted.
+
+        The next ones see at least what this process has written. A strong read waits for the server's clock, 0.2 s.
+        """
+        outer = getattr(self._moment, "seen", None)
+        self._moment.seen = set() if outer is None else outer
+        try:
+            yield
+        finally:
+            self._moment.seen = outer
+
+    def begin_moment(self) -> None:
+        """As if all calls from now on were in one moment: for a writer, whose documents nobody else changes."""
+        self._lasting = set()
+
+    def _level(self, collection: str) -> str:
+        """The consistency of the next read of a collection."""
+        seen = self._lasting if self._lasting is not None else getattr(self._moment, "seen", None)
+        level = self.address.consistency
+        if level != "Strong" or seen is None:
+            return level
+        if collection in seen:
+            return "Session"
+        seen.add(collection)
+        return level
+
+    # ---- collections
+
+    def make(self, collection: str, columns: tuple[schema.Column, ...], index: str = "FLAT") -> None:
+        """A collection, with its index and ready to be searched; nothing where it is there."""
+        if self.has(collection):
+            return
+        params = self._client().prepare_index_params()
+        vector = columns[-1]
+        name, options = index_options(index)
+        params.add_index(vector.name, index_type=name, metric_type=METRIC, params=options)
+        level = self.address.consistency
+        self._call(
+            f"create {collection}",
+            lambda client, seconds: client.create_collection(
+                collection,
+                schema=schema.schema(columns),
+                index_params=params,
+                consistency_level=level,
+                timeout=seconds,
+            ),
+        )
+
+    def has(self, collection: str) -> bool:
+        """Whether there is such a collection."""
+        return bool(self._call("ask for a collection", lambda c, s: c.has_collection(collection, timeout=s)))
+
+    def collections(self) -> list[str]:
+        """The names of all collections."""
+        return sorted(self._call("list collections", lambda c, s: c.list_collections(timeout=s)))
+
+    def drop(self, collection: str) -> None:
+        """Remove a collection; nothing where there is none."""
+        self._call(f"drop {collection}", lambda c, s: c.drop_collection(collection, timeout=s))
+
+    def point(self, alias: str, collection: str) -> None:
+        """Let an alias stand for a collection, in one step."""
+        try:
+            self._call("alter an alias", lambda c, s: c.alter_alias(collection_name=collection, alias=alias, timeout=s))
+        except SemsearchError:  # there is none yet
+            self._call(
+                "create an alias", lambda c, s: c.create_alias(collection_name=collection, alias=alias, timeout=s)
+            )
+
+    def unpoint(self, alias: str) -> None:
+        """Remove an alias, which keeps its collection from being dropped."""
+        try:
+            self._call("drop an alias", lambda c, s: c.drop_alias(alias=alias, timeout=s))
+        except SemsearchError:
+            return
+
+    def compact(self, collection: str) -> None:
+        """Ask the server to write its segments again without deleted rows; it does so in its own time."""
+        self._call(f"compact {collection}", lambda c, s: c.compact(collection, timeout=s))
+
+    # ---- rows
+
+    def query(self, collection: str, condition: str, columns: Sequence[str], limit: int = MOST_ROWS) -> list[Row]:
+        """At most `limit` rows that fit a condition, in no order."""
+        level = self._level(collection)
+        found = self._call(
+            f"read {collection}",
+            lambda c, s: c.query(
+                collection,
+                filter=condition,
+                output_fields=list(columns),
+                limit=limit,
+                consistency_level=level,
+                timeout=s,
+            ),
+        )
+        return [dict(row) for row in found]
+
+    def count(self, collection: str, condition: str = "") -> int:
+        """How many rows fit a condition; all for none."""
+        level = self._level(collection)
+        found = self._call(
+            f"count {collection}",
+            lambda c, s: c.query(
+                collection,
+                filter=condition,
+                output_fields=["count(*)"],
+                consistency_level=level,
+                timeout=s,
+            ),
+        )
+        return int(found[0]["count(*)"]) if found else 0
+
+    def nearest(
+        self, collection: str, queries: Sequence[Sequence[float]], k: int, condition: str, effort: Mapping[str, int]
+    ) -> list[list[tuple[int, float]]]:
+        """Ids and cosines of the nearest rows of each query, best first."""
+        level = self._level(collection)
+        found = self._call(
+            f"search {collection}",
+            lambda c, s: c.search(
+                collection,
+                data=list(queries),
+                anns_field="vector",
+                filter=condition,
+                limit=k,
+                search_params={"metric_type": METRIC, "params": dict(effort)},
+                consistency_level=level,
+                timeout=s,
+            ),
+        )
+        return [[(int(hit["id"]), float(hit["distance"])) for hit in hits] for hits in found]
+
+    def upsert(self, collection: str, rows: Sequence[Row]) -> None:
+        """Write rows, each in place of the one with its key."""
+        for piece in _pieces(rows):
+            self._upsert(collection, piece)
+
+    def _upsert(self, collection: str, piece: list[Row]) -> None:
+        self._call(f"write {collection}", lambda c, s: c.upsert(collection, piece, timeout=s))
+
+    def delete(self, collection: str, conditions: Sequence[str]) -> None:
+        """Delete the rows that fit any of the conditions, each a list of keys."""
+        for condition in conditions:
+            self._delete(collection, condition)
+
+    def _delete(self, collection: str, condition: str) -> None:
+        self._call(f"delete in {collection}", lambda c, s: c.delete(collection, filter=condition, timeout=s))
+
+    # ---- calls
+
+    def version(self) -> str:
+        """The version of the server. Raises SemsearchError for one that is too old."""
+        text = str(self._call("ask for the version", lambda c, s: c.get_server_version(timeout=s)))
+        if not self.address.is_file and tuple(map(int, re.findall(r"\d+", text)[:3])) < OLDEST:
+            needed = ".".join(map(str, OLDEST))
+            raise SemsearchError(
+                f"the Milvus server at {self.address.uri} is version {text}, and {needed} or later is needed.",
+                "Use a newer server: 2.6.10 or later is recommended.",
+            )
+        return text
+
+    def _client(self) -> MilvusClient:
+        """The connection, made where there is none."""
+        key = self.address.uri, self.address.token, self.address.database
+        with _turn:
+            if key not in _clients:
+                _clients[key] = self._connected()
+            return _clients[key]
+
+    def _connected(self) -> MilvusClient:
+        client = client_class()
+        if self.address.is_file:
+            logging.getLogger("grpc._server").setLevel(logging.CRITICAL)  # it lists what Milvus Lite cannot do
+        try:
+            return client(
+                uri=self.address.uri,
+                token=self.address.token,
+                db_name=self.address.database,
+                timeout=FIRST_SECONDS,
+            )
+        except Exception as error:
+            raise self._explained(error, "connect") from error
+
+    def _call(self, what: str, call: Callable[[MilvusClient, float], T]) -> T:
+        """The result of a call, tried again with growing pauses for `patience` seconds while the server is away."""
+        client, end, pause = self._client(), time.monotonic() + self.address.patience, 0.1
+        while True:
+            left = end - time.monotonic()
+            try:
+                return call(client, max(1.0, min(SECONDS, left)))
+            except Exception as error:  # gRPC has errors of its own beside pymilvus's
+                if not _LATER.search(str(error)) or _FULL.search(str(error)) or left <= pause:
+                    raise self._explained(error, what) from error
+            time.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(5.0, 2 * pause)
+
+    def _explained(self, error: Exception, what: str) -> SemsearchError:
+        """The error in one line."""
+        if isinstance(error, SemsearchError):
+            return error
+        reason = " ".join(str(getattr(error, "message", error)).split())[:300].rstrip(".")
+        place = self.address.uri
+        if _FULL.search(reason):
+            return SemsearchError(
+                f"the disk of the Milvus server at {place} is full ({reason}); what was acknowledged before is safe.",
+                "Free some space there and run the same command again: it continues where it stopped.",
+            )
+        if _GONE.search(reason):
+            return NotFound(
+                f"the index is gone from the Milvus server at {place} ({reason}).",
+                "It may have been removed from another machine.",
+            )
+        if _REFUSED.search(reason):
+            return SemsearchError(
+                f"the Milvus server at {place} refuses the connection ({reason}).",
+                f"Set the environment variable {TOKEN} to a token or to user:password.",
+            )
+        if what == "connect" or _LATER.search(reason):
+            return SemsearchError(
+                f"the Milvus server at {place} does not answer ({reason}).",
+                "Check the address and that the server is running; then run the same command again.",
+            )
+        return SemsearchError(f"the Milvus server at {place} could not {what}: {reason}.")
+
+
+def client_class() -> type[MilvusClient]:
+    """Milvus's client. Raises MissingExtra."""
+    try:
+        from pymilvus import MilvusClient
+    except ImportError:
+        raise MissingExtra("the Milvus store", "scale", "pymilvus") from None
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs every error that it raises
+    client: type[MilvusClient] = MilvusClient
+    return client
+
+
+def index_options(name: str) -> tuple[str, dict[str, int]]:
+    """The name and the parameters of an index, as Milvus's documents recommend them to begin with."""
+    return name, {
+        "HNSW": {"M": 16, "efConstruction": 200},
+        "IVF_FLAT": {"nlist": 1024},
+        "IVF_SQ8": {"nlist": 1024},
+    }.get(name, {})
+
+
+def effort(name: str, k: int) -> dict[str, int]:
+    """How much of an index a search looks at."""
+    if name in ("HNSW", "AUTOINDEX"):
+        return {"ef": min(32_768, max(64, 2 * k))}
+    return {"IVF_FLAT": {"nprobe": 64}, "IVF_SQ8": {"nprobe": 64}, "DISKANN": {"search_list": max(64, 2 * k)}}.get(
+        name, {}
+    )
+
+
+def _pieces(rows: Sequence[Row]) -> list[list[Row]]:
+    """Rows in lists that one call takes."""
+    pieces: list[list[Row]] = [[]]
+    size = 0
+    for row in rows:
+        size += sum(
+            len(value) * (8 if isinstance(value, list) else 1) for value in row.values() if hasattr(value, "__len__")
+        )
+        if pieces[-1] and size > AT_ONCE:
+            pieces.append([])
+            size = 0
+        pieces[-1].append(row)
+    return [piece for piece in pieces if piece]

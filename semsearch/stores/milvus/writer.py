@@ -1,0 +1,295 @@
+"""An index in Milvus, open for writing. The methods are described in `stores.protocol.StoreWriter`.
+
+A transaction gathers its changes, which its own reader sees by key (searches do not), and `commit` writes them at its
+end. Weaker than a local store: another reader may see some documents of a transaction before the others.
+
+One process writes through a link at a time; through links on other machines many may, each with files of its own. Two
+that write the same document at once leave the one of the later, and at worst a document without some of its passages,
+which `verify` tells and the next write of it mends.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
+from semsearch.stores import machine
+from semsearch.stores.entries import checked
+from semsearch.stores.milvus import documents, rows
+from semsearch.stores.milvus.commit import Committer
+from semsearch.stores.milvus.index_tables import IndexTables, SpaceRecords, keys_of
+from semsearch.stores.milvus.reader import MilvusReader
+from semsearch.stores.milvus.server import schema
+from semsearch.stores.records import Entry, Source, Space, check_document, to_json
+from semsearch.types import Document, Progress
+from semsearch.utils.vectors import check_storable
+
+if TYPE_CHECKING:
+    from semsearch.stores.protocol import Rebuild
+    from semsearch.types import Ids, Metadata, Vectors
+    from semsearch.utils.strength import NullDistribution
+    from semsearch.utils.writer_lock import WriterLock
+
+MOST_RUNS = 100
+FOLDERS = ("roots", "bases")  # of a recipe: what this machine follows
+
+
+class MilvusWriter:
+    """An index that is open for writing; its link is locked until `close()`. Threads take turns."""
+
+    dry_run = False
+
+    def __init__(self, location: Path, tables: IndexTables, lock: WriterLock | None) -> None:
+        self.reader = MilvusReader(location, tables)
+        self._lock = lock
+        self._turn = threading.RLock()
+        self._committer = Committer(tables, rows.digest(machine.name(), socket.gethostname(), location.absolute()))
+        self._depth = 0
+        self._updating: bool | None = None
+        self._last = 0
+        self._after: list[Callable[[], None]] = []  # once the transaction is written
+        tables.server.begin_moment()
+        self._committer.clear_stale()
+
+    @property
+    def _tables(self) -> IndexTables:
+        return self.reader.tables
+
+    def close(self) -> None:
+        """Release the lock. Every later call raises SemsearchError."""
+        self.reader.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self._turn:
+            before = self._tables.changes(), self._updating, self._last, list(self._after)
+            self._depth += 1
+            try:
+                yield
+                if self._depth == 1:
+                    self._commit()
+            except BaseException:
+                changes, self._updating, self._last, self._after = before
+                self._tables.set_changes(changes)
+                raise
+            finally:
+                self._depth -= 1
+
+    def _commit(self) -> None:
+        self._committer.commit(self._updating, self._last)
+        after, self._after, self._updating = self._after, [], None
+        self._tables.set_changes({})
+        for call in after:
+            call()
+
+    # ---- documents
+
+    def replace(self, entries: Sequence[Entry], space: int) -> None:
+        vectors = self._tables.space(space)
+        latest = {entry.document.id: checked(entry, vectors.columns[-1].size) for entry in entries}
+        with self.transaction():
+            sources = self._sources_of(latest.values())
+            self._refuse_others(latest)
+            numbers = [self._next_number() for _ in latest]
+            documents.replace(self._tables, list(latest.values()), vectors, sources, numbers)
+
+    def _refuse_others(self, uris: Iterable[str]) -> None:
+        """Raise Unreadable for a document that is of a file on another machine."""
+        found = self._tables.documents.get(keys_of(uris), ["head"])
+        for _, head in self._tables.heads(list(found.values())):
+            if head.place is not None and head.place.machine != machine.name():
+                raise Unreadable(f"{head.uri!r} belongs to the files of machine {head.place.machine}")
+
+    def _next_number(self) -> int:
+        """Higher than all before, also those of other writers, as far as their clocks are right."""
+        known = max(self._last, self._committer.record()["last"])
+        self._last = max(known + 1, (time.time_ns() // 1_000_000 << 22) | self._low_bits())
+        return self._last
+
+    def _low_bits(self) -> int:
+        """Bits in which the numbers of writers differ, so that no two documents have the same."""
+        return rows.number_of(socket.gethostname(), self.reader.location) & 0x3FFFFF
+
+    def _sources_of(self, entries: Iterable[Entry]) -> dict[int, Source]:
+        wanted = {entry.source for entry in entries if entry.source is not None}
+        found = self.reader.files(wanted)
+        if missing := wanted - found.keys():
+            raise NotFound(f"{self.reader.location} has no source {min(missing)}.")
+        return found
+
+    def refresh(self, uri: str, metadata: Metadata, title: str | None) -> None:
+        check_document(Document(uri, "", metadata, title))
+        with self.transaction():
+            row, head = self._known(uri)
+            documents.restamp(self._tables, [(row, replace(head, metadata=dict(metadata), title=title))])
+
+    def rename(self, old_uri: str, new_uri: str) -> None:
+        with self.transaction():
+            row, head = self._known(old_uri)
+            if old_uri == new_uri:
+                return
+            if self._tables.head(new_uri) is not None:
+                raise UsageError(f"{self.reader.location} already has a document {new_uri!r}.", "Delete it first.")
+            documents.restamp(self._tables, [(row, replace(head, uri=new_uri))])
+
+    def _known(self, uri: str) -> tuple[dict[str, object], rows.Head]:
+        found = self._tables.head(uri)
+        if found is None:
+            raise NotFound(f"{self.reader.location} has no document {uri!r}.")
+        return found
+
+    def delete(self, uris: Iterable[str]) -> int:
+        with self.transaction():
+            return documents.remove(self._tables, keys_of(uris))
+
+    # ---- sources
+
+    def put_source(self, source: Source) -> int:
+        with self.transaction():
+            known = self.reader.sources_at(source.root, [source.path]).get(source.path)
+            if known is None:
+                number = self._free_number(source)
+                self._tables.put_meta(rows.source_row(replace(source, id=number)))
+                return number
+            self._update_source(known, replace(source, id=known.id))
+            return known.id
+
+    def _free_number(self, source: Source) -> int:
+        """A number that follows from the place of a file; the next one where a file that has moved has it."""
+        for salt in range(100):
+            number = rows.source_number(source, salt)
+            if not self.reader.files([number]):
+                return number
+        raise SemsearchError(f"{self.reader.location}: no number is free for {source.path!r}.")
+
+    def _update_source(self, known: Source, source: Source) -> None:
+        self._tables.put_meta(rows.source_row(source))
+        place = rows.place_of(source)
+        if rows.place_of(known) != place:  # its documents have a copy of it
+            found = self._tables.documents.where("source", [source.id])
+            heads = [(row, replace(head, place=place)) for row, head in self._tables.heads(found)]
+            documents.restamp(self._tables, heads)
+
+    def move_source(self, source_id: int, source: Source) -> None:
+        with self.transaction():
+            taken = self.reader.sources_at(source.root, [source.path]).get(source.path)
+            if taken is not None and taken.id != source_id:
+                raise UsageError(f"{self.reader.location} already has a file {source.path!r}.", "Drop it first.")
+            known = self.reader.files([source_id]).get(source_id)
+            if known is None:
+                raise NotFound(f"{self.reader.location} has no source {source_id}.")
+            self._update_source(known, replace(source, id=source_id))
+
+    def drop_sources(self, ids: Iterable[int]) -> int:
+        with self.transaction():
+            wanted = list(self.reader.files(map(int, ids)))
+            found = self._tables.documents.where("source", wanted, ["source"])
+            gone = self._tables.meta.get([rows.digest("source", one) for one in wanted])
+            self._tables.remove_meta(list(gone.values()))
+            return documents.remove(self._tables, [row["key"] for row in found])
+
+    # ---- the whole
+
+    def set_recipe(self, recipe: Mapping[str, object]) -> None:
+        shared = {key: value for key, value in recipe.items() if key not in (*FOLDERS, "taken")}
+        own = {key: recipe[key] for key in FOLDERS if key in recipe}
+        with self.transaction():
+            self._tables.put_value("recipe", "", shared)
+            self._tables.put_value("folders", machine.name(), {"machine": machine.name(), "folders": own})
+
+    @contextmanager
+    def _space_records(self, space: int) -> Iterator[SpaceRecords]:
+        """The records of spaces, to be changed. Raises NotFound for an unknown `space`."""
+        with self.transaction():
+            records = self._tables.space_records()
+            if space not in [one["id"] for one in records.spaces]:
+                raise NotFound(f"{self.reader.location} has no space {space}.")
+            yield records
+            self._tables.put_space_records(records)
+
+    def add_space(self, fingerprint: str, name: str, dim: int, info: Mapping[str, object]) -> Space:
+        to_json(dict(info))
+        with self.transaction():
+            records = self._tables.space_records()
+            if all(one["fingerprint"] != fingerprint for one in records.spaces):
+                records.last += 1
+                made = {"id": records.last, "fingerprint": fingerprint, "name": name, "dim": dim, "info": dict(info)}
+                records.spaces.append({**made, "quantiles": None, "measured_at": 0})
+                server, collection = self._tables.server, self._tables.collection_of(records.last)
+                server.make(collection, schema.space(dim), server.address.index)
+                if len(records.spaces) == 1:
+                    self._switch(records, records.last)
+                self._tables.put_space_records(records)
+            return next(space for space in self._tables.space_records().ordered() if space.fingerprint == fingerprint)
+
+    def use_space(self, space: int) -> None:
+        with self._space_records(space) as records:
+            self._switch(records, space)
+
+    def _switch(self, records: SpaceRecords, space: int) -> None:
+        """One row says which space is searched, so every reader switches at once; the alias is for other programs."""
+        tables = self._tables
+        records.current = space
+        self._after.append(lambda: tables.server.point(tables.alias, tables.collection_of(space)))
+
+    def drop_space(self, space: int) -> None:
+        with self._space_records(space) as records:
+            if records.current == space:
+                raise UsageError(f"space {space} of {self.reader.location} is in use.", "Use another one first.")
+            records.spaces = [one for one in records.spaces if one["id"] != space]
+            tables = self._tables
+            tables.forget(space)
+            self._after.append(lambda: tables.server.drop(tables.collection_of(space)))
+
+    def put_vectors(self, space: int, ids: Ids, vectors: Vectors) -> None:
+        table = self._tables.space(space)
+        matrix = check_storable(vectors, len(ids), table.columns[-1].size, what="a passage")
+        given = dict(zip(np.asarray(ids, dtype=np.int64).tolist(), documents.stored_rows(matrix), strict=True))
+        with self.transaction():
+            for number, row in self._tables.passages.get(given, ["document", "tokens", "facts"]).items():
+                table.put({**row, "vector": given[int(number)]})
+
+    def set_null_distribution(self, space: int, measured: NullDistribution) -> None:
+        with self._space_records(space) as records:
+            for one in records.spaces:
+                if one["id"] == space:
+                    one |= {"quantiles": list(measured.quantiles), "measured_at": measured.passages}
+
+    def begin_run(self) -> None:
+        with self.transaction():
+            self._updating = True
+
+    def add_run(self, report: Mapping[str, object]) -> None:
+        with self.transaction():
+            self._updating = False
+            number = self._next_number()
+            known = sorted(self._tables.meta.where("kind", ["run"]), key=lambda row: int(row["number"]))
+            self._tables.remove_meta(known[: len(known) + 1 - MOST_RUNS] if len(known) >= MOST_RUNS else [])
+            self._tables.put_value("run", number, dict(report), number=number)
+
+    def update_vector_index(self, space: int, backend: str, *, when: Rebuild = "due") -> None:
+        """Milvus builds and renews its indexes by itself, of the kind that the address names."""
+
+    def compact(self, progress: Callable[[Progress], None]) -> None:
+        """Milvus frees the room in its own time."""
+        every = [self._tables.documents, self._tables.passages, self._tables.meta, *self._tables.all_vectors()]
+        for done, table in enumerate(every):
+            progress(Progress(done, len(every), "steps", table.collection))
+            self._tables.server.compact(table.collection)
