@@ -18,10 +18,11 @@ from semsearch.chunking.splitter import Splitter
 from semsearch.encoders.encoder import Encoder
 from semsearch.encoders.lazy import LazyEncoder
 from semsearch.errors import SemsearchError
-from semsearch.scale import desk, parts
+from semsearch.scale import desk, parts, worker_writes
 from semsearch.scale.cluster import NAMESPACE, imported
 from semsearch.scale.encoding import Embedding
 from semsearch.scale.shards import Piece, Shard
+from semsearch.scale.worker_writes import Target
 from semsearch.types import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class How:
     dim: int
     splitter: JsonMapping
     context: bool
+    target: Target | None = None
 
     def job(self) -> JsonObject:
         """What the folder of shards records."""
@@ -50,8 +52,9 @@ class How:
         }
 
     def way(self) -> str:
-        """A text that is the same where the vectors of a document are the same."""
-        return json.dumps([self.fingerprint, self.context, sorted(self.splitter.items())])
+        """A text that is the same where the vectors of a document, and the place where they go, are the same."""
+        place = self.target.collection if self.target else ""
+        return json.dumps([self.fingerprint, self.context, sorted(self.splitter.items()), place])
 
 
 class Embedder:
@@ -90,7 +93,10 @@ class Embedder:
         encoder = LazyEncoder("the job", how.name, how.fingerprint, how.dim, recorded=None, wanted=model, owned=True)
         _ = encoder.model  # raises EncoderMismatch
         worker = f"{socket.gethostname()}:{os.getpid()}"
-        return Embedding(encoder, Splitter(**how.splitter), context=how.context, attempts=self, worker=worker)
+        store = worker_writes.Writing(how.target) if how.target else None
+        return Embedding(
+            encoder, Splitter(**how.splitter), context=how.context, attempts=self, worker=worker, store=store
+        )
 
     def _read(self, name: str, at: int) -> bytes:
         content: bytes = self._get("read", name, at)
@@ -132,7 +138,7 @@ def reading(shard: Shard, known: Any) -> Callable[[], Iterable[pyarrow.Table]]:
 
     def read() -> Iterator[pyarrow.Table]:
         keys: frozenset[bytes] = frozenset(imported().get(known)) if known is not None else frozenset()
-        items = parts.documents([Piece.from_json(piece) for piece in pieces])
+        items = parts.located([Piece.from_json(piece) for piece in pieces])
         yield from (part.table() for part in parts.parts(name, items, keys))
 
     return read

@@ -12,6 +12,7 @@ import re
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -25,6 +26,7 @@ from semsearch.utils.reasons import one_line
 NAMESPACE = "semsearch"
 READING_CPUS = 0.5  # of a task that reads a shard from an object store
 REACH_SECONDS = 5.0
+STDERR = 2  # its file
 STALL_SECONDS = 300.0
 START = "Start one: ray start --head. Or name its address: --ray-address HOST:PORT."
 TOKEN = "Set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN (or RAY_AUTH_TOKEN_PATH) to the token of the cluster."
@@ -88,10 +90,12 @@ def connected(engine: Engine) -> Iterator[Any]:
         return
     _reach(engine.address)
     handler = signal.getsignal(signal.SIGTERM)
+    said: list[str] = []
     try:
-        ray.init(engine.address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
+        with _captured(said):
+            ray.init(engine.address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:
-        raise _not_connected(engine.address, error) from error
+        raise _not_connected(engine.address, error, " ".join(said)) from error
     with redirect_stdout(sys.stderr):  # Ray prints that a worker has died, some of it when it ends
         try:
             if handler is not None and threading.current_thread() is threading.main_thread():
@@ -158,10 +162,25 @@ def _reach(address: str) -> None:
         raise NotFound(f"there is no Ray cluster at {address}: {reason}.", START) from error
 
 
-def _not_connected(address: str, error: Exception) -> SemsearchError:
-    """Why Ray refused, in one line."""
+@contextmanager
+def _captured(said: list[str]) -> Iterator[None]:
+    """Take what native code writes to stderr: of a refused token, Ray tells there alone, in 20 lines."""
+    with tempfile.TemporaryFile() as file:
+        usual = os.dup(STDERR)
+        os.dup2(file.fileno(), STDERR)
+        try:
+            yield
+        finally:
+            os.dup2(usual, STDERR)
+            os.close(usual)
+            file.seek(0)
+            said.append(file.read().decode("utf-8", "replace"))
+
+
+def _not_connected(address: str, error: Exception, native: str) -> SemsearchError:
+    """Why Ray refused, in one line. native: what it wrote to stderr."""
     said = one_line(str(error))
-    small = said.lower()
+    small = f"{said} {native}".lower()
     if "token" in small or "authent" in small:
         return UsageError(f"the Ray cluster at {address} refused this client: its token is missing or wrong.", TOKEN)
     if "version mismatch" in small:

@@ -41,6 +41,16 @@ class Embedded(NamedTuple):
     vectors: Vectors
 
 
+class Store(Protocol):
+    """A store into which actors write by themselves."""
+
+    def wanted(self, documents: Sequence[Document], sources: Sequence[int]) -> list[Document]:
+        """Those that are to be written. `sources`: the number of the file of each."""
+
+    def put(self, rows: Sequence[Embedded]) -> int:
+        """Store documents with their vectors; how many of them were there before. On return they are acknowledged."""
+
+
 class Attempts(Protocol):
     """Counts how often something was begun and not ended, over the ends of processes."""
 
@@ -81,10 +91,17 @@ class Embedding:
     """Embeds parts with one encoder, and with the splitter and the context of the index."""
 
     def __init__(
-        self, encoder: EncoderProtocol, splitter: Splitter, *, context: bool, attempts: Attempts, worker: str
+        self,
+        encoder: EncoderProtocol,
+        splitter: Splitter,
+        *,
+        context: bool,
+        attempts: Attempts,
+        worker: str,
+        store: Store | None = None,
     ) -> None:
         self._encoder, self._splitter, self._context = encoder, splitter, context
-        self._attempts, self._worker = attempts, worker
+        self._attempts, self._worker, self._store = attempts, worker, store
 
     def answer(self, part: Part) -> Done:
         """The passages of a part with their vectors. Raises what ends the job, such as EncodingFailed at any text."""
@@ -93,16 +110,19 @@ class Embedding:
         documents = [item for item in items if isinstance(item, Document)]
         skipped = tuple(item for item in items if isinstance(item, Skipped))
         name = f"{part.shard}/{part.number}"
+        if self._store is not None:
+            documents = self._store.wanted(documents, part.sources)
         if self._attempts.begun(name) <= TRIES:
             rows, failed = self._rows(documents)
         else:  # this part has ended its process twice: one document at a time
             rows, failed = self._one_by_one(name, documents)
+        changed = 0 if self._store is None else self._store.put(rows)
         self._attempts.ended(name)
         return Done(
             part.shard,
             part.number,
             part.last,
-            _stream(rows, self._encoder.dim),
+            b"" if self._store is not None else _stream(rows, self._encoder.dim),
             len(documents) - len(failed),
             sum(len(row.passages) for row in rows),
             (self._encoder.embedded or 0) - before,
@@ -110,6 +130,7 @@ class Embedding:
             self._worker,
             tuple(failed),
             skipped,
+            changed,
         )
 
     def _one_by_one(self, part: str, documents: Sequence[Document]) -> tuple[list[Embedded], list[Failed]]:

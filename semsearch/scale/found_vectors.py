@@ -28,7 +28,7 @@ class VectorTable:
     """The vectors of the shards `names`, by the key of their text: 24 bytes of memory a passage, and FILES files."""
 
     def __init__(self, folder: ShardFolder, names: Sequence[str]) -> None:
-        self._files = [folder.checked_file(name) for name in names]
+        self._files = [folder.checked_file(name) for name in names if folder.done[name].bytes]
         keys = [_keys(file) for file in self._files]
         counts = [len(each) for each in keys]
         every = np.concatenate([np.empty(0, "S16"), *keys])

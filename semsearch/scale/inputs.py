@@ -28,6 +28,7 @@ class Input:
     skipped: list[Skipped] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     known: set[bytes] = field(default_factory=set)
+    sources: list[Source] = field(default_factory=list)  # of the files, for a store
 
 
 def of_folders(update: sources.Update) -> Input:
@@ -66,6 +67,7 @@ def of_index(update: sources.Update, reader: StoreReader) -> Input:
                 continue
             found.known |= keys
         found.files.append(file)
+        found.sources.append(one.source)
     return found
 
 

@@ -40,7 +40,7 @@ IN_FLIGHT = 2  # parts sent to an actor: one is embedded while the next arrives
 
 @dataclass
 class JobReport:
-    """What a job came to. `before`: shards that were done.
+    """What a job came to. `before`: shards that were done. changed: of the documents, those that workers replaced.
 
     worker_seconds: the time that actors spent on parts; squares: the sum of the squares of these times; first_seconds:
     until the first answer; seconds: until the last.
@@ -49,6 +49,7 @@ class JobReport:
     shards: int = 0
     before: int = 0
     documents: int = 0
+    changed: int = 0
     passages: int = 0
     embedded: int = 0
     parts: int = 0
@@ -58,12 +59,14 @@ class JobReport:
     squares: float = 0.0
     cores: float = 1.0
     gpus: float = 0.0
+    written: bool = False  # by the workers, into a store
     failed: list[Failed] = field(default_factory=list)
     workers: set[str] = field(default_factory=set)
 
     def add(self, done: Done) -> None:
         """Count the answer to a part."""
         self.documents += done.documents
+        self.changed += done.changed
         self.passages += done.passages
         self.embedded += done.embedded
         self.parts += 1
@@ -104,7 +107,7 @@ def run(
     files: those of the encoder. known: keys of documents to leave out. everywhere: the input can be read on every
     machine. Raises NotFound, UsageError where the cluster cannot be used; SemsearchError where it stands still.
     """
-    report = JobReport(shards=len(shards), cores=engine.cpus, gpus=engine.gpus)
+    report = JobReport(shards=len(shards), cores=engine.cpus, gpus=engine.gpus, written=how.target is not None)
     pending = [shard for shard in shards if shard.name not in folder.done]
     report.before = len(shards) - len(pending)
     if not pending:

@@ -10,7 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from semsearch.chunking.splitter import Splitter
@@ -18,7 +18,7 @@ from semsearch.encoders.base import BaseEncoder
 from semsearch.errors import EncoderMismatch
 from semsearch.indexing import sources
 from semsearch.indexing.sources import SyncOptions
-from semsearch.scale import desk, inputs, job
+from semsearch.scale import desk, inputs, job, worker_writes
 from semsearch.scale.actors import How
 from semsearch.scale.cluster import Engine
 from semsearch.scale.found_vectors import FoundVectors
@@ -45,14 +45,19 @@ def embedded_ahead(
 ) -> Iterator[JobReport]:
     """Embed on Ray what the next `sync` of the index with these arguments would embed; inside, `encoder` has it.
 
-    The vectors are kept beside the index until the block ends without an error: after a kill, the same call embeds only
-    the shards that are missing. Raises as `job.run` does, and Locked where another job works for this index.
+    Into a store on a server the workers write by themselves; `with_written` counts that. Otherwise the vectors are kept
+    beside the index until the block ends without an error: after a kill, the same call embeds only the shards that are
+    missing. Raises as `job.run` does, and Locked where another job works for this index.
     """
     with drivers.find(index).open_reader(index) as reader:
         recipe = reader.recipe()
         update = sources.update(paths, options, recipe)
         found = inputs.of_index(update, reader)
+        target = worker_writes.target(index, reader.spaces()[0].id)
+    if target is not None:
+        worker_writes.owned(index, found)
     how = _how(encoder.model, Splitter(**update.recipe["splitter"]), context=bool(recipe.get("context", False)))
+    how = replace(how, target=target)
     shards, _ = _cut(found, how, size)
     with _beside(index, how) as folder:
         report = job.run(
@@ -61,6 +66,17 @@ def embedded_ahead(
         encoder.use(folder, [shard.name for shard in shards])
         yield report
         folder.remove()
+
+
+def with_written(report: SyncReport, job: JobReport) -> SyncReport:
+    """The report of the update of an index into which workers wrote: what they wrote was no change any more to it."""
+    return replace(
+        report,
+        added=report.added + job.documents - job.changed,
+        changed=report.changed + job.changed,
+        unchanged=report.unchanged - job.documents,
+        embedded=report.embedded + job.embedded,
+    )
 
 
 def to_shards(

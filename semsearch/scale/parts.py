@@ -40,6 +40,7 @@ class Part:
     number: int
     last: bool
     items: bytes  # messages
+    sources: tuple[int, ...] = ()  # of the documents, where workers write into a store
 
     def __iter__(self) -> Iterator[Document | Skipped]:
         stream = io.BytesIO(self.items)
@@ -48,7 +49,7 @@ class Part:
 
     def table(self) -> pyarrow.Table:
         """The part as a table of one row."""
-        return _one_row(asdict(self))
+        return _one_row({**asdict(self), "sources": list(self.sources)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,10 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The answer to a part. `rows`: its passages with their vectors, an Arrow stream; `seconds` an actor took."""
+    """The answer to a part. `rows`: its passages with their vectors, an Arrow stream; `seconds` an actor took.
+
+    changed: of the documents, those that were in the store before, where workers write into it. `rows` is empty then.
+    """
 
     shard: str
     number: int
@@ -75,6 +79,7 @@ class Done:
     worker: str
     failed: tuple[Failed, ...] = ()
     skipped: tuple[Skipped, ...] = field(default=())
+    changed: int = 0
 
     def table(self) -> pyarrow.Table:
         """The answer as a table of one row."""
@@ -84,7 +89,7 @@ class Done:
 
 def part_of(row: JsonObject) -> Part:
     """The part in a row of `Part.table`."""
-    return Part(**row)
+    return Part(**{**row, "sources": tuple(row["sources"])})
 
 
 def done_of(row: JsonObject) -> Done:
@@ -96,28 +101,38 @@ def done_of(row: JsonObject) -> Done:
 
 def documents(pieces: Iterable[Piece]) -> Iterator[Document | Skipped]:
     """The documents of the pieces, as the local path reads them, and what cannot be read, with the reason."""
+    return (item for item, _ in located(pieces))
+
+
+def located(pieces: Iterable[Piece]) -> Iterator[tuple[Document | Skipped, int | None]]:
+    """As `documents`, each with the number of its file in the store, where workers write into it."""
     seen: set[str] = set()
     for piece in pieces:
         try:
             with objects.local(piece.file.location) as path:
                 for item in _items(piece, path):
-                    yield _checked(item, seen)
+                    yield _checked(item, seen), piece.file.source
         except (Unreadable, UsageError) as error:
-            yield Skipped(piece.file.uri, reason(error))
+            yield Skipped(piece.file.uri, reason(error)), None
 
 
-def parts(shard: str, items: Iterable[Document | Skipped], known: frozenset[bytes] = frozenset()) -> Iterator[Part]:
+def parts(
+    shard: str, items: Iterable[tuple[Document | Skipped, int | None]], known: frozenset[bytes] = frozenset()
+) -> Iterator[Part]:
     """The parts of a shard; at least one. Documents whose key is in `known` are left out: they are stored."""
+    sources: list[int] = []
     packed, size, number = bytearray(), 0, 0
-    for item in items:
+    for item, source in items:
         if isinstance(item, Document) and known and key(item.id, text_hash(item.text), item.title) in known:
             continue
         if size >= PART_BYTES:
-            yield Part(shard, number, False, bytes(packed))
-            packed, size, number = bytearray(), 0, number + 1
+            yield Part(shard, number, False, bytes(packed), tuple(sources))
+            packed, sources, size, number = bytearray(), [], 0, number + 1
         packed += packed_item(item, MOST_MESSAGE)
+        if isinstance(item, Document) and source is not None:
+            sources.append(source)
         size += len(item.text) if isinstance(item, Document) else len(item.reason)
-    yield Part(shard, number, True, bytes(packed))
+    yield Part(shard, number, True, bytes(packed), tuple(sources))
 
 
 def key(document: str, text_sha256: str, title: str | None) -> bytes:

@@ -37,7 +37,7 @@ BLOCK = 2**20  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """What is said about a complete shard."""
+    """What is said about a complete shard. `bytes` is 0 for one that has no file: workers have written it elsewhere."""
 
     documents: int
     passages: int
@@ -59,6 +59,7 @@ class _Begun:
 
     last: int | None = None
     documents: int = 0
+    passages: int = 0
     numbers: set[int] = field(default_factory=set)
     failed: list[Failed] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -111,10 +112,12 @@ class ShardFolder:
         if done.number not in begun.numbers:
             place = self.path / f".shard-{done.shard}"
             place.mkdir(exist_ok=True)
-            (place / f"{done.number:08}").write_bytes(done.rows)
+            if done.rows:
+                (place / f"{done.number:08}").write_bytes(done.rows)
             begun.numbers.add(done.number)
             begun.last = done.number if done.last else begun.last
             begun.documents += done.documents
+            begun.passages += done.passages
             begun.failed += done.failed
             begun.skipped += done.skipped
         if begun.complete:
@@ -169,20 +172,19 @@ class ShardFolder:
             name = path.stem.removeprefix("shard-")
             with suppress(OSError, ValueError, KeyError, TypeError):  # a damaged marker is none
                 marker = Marker.from_json(json.loads(path.read_text(encoding="utf-8")))
-                if self.file(name).stat().st_size == marker.bytes:
+                if not marker.bytes or self.file(name).stat().st_size == marker.bytes:
                     yield name, marker
 
     def _finish(self, name: str, begun: _Begun) -> None:
         """Put the parts of a shard together, in their order, and mark it as complete."""
-        place, file, passages = self.path / f".shard-{name}", self.file(name), 0
-        with parquet_writer(file, schema(self._dim)) as writer:
-            for number in range(len(begun.numbers)):
-                table = _table(place / f"{number:08}")
-                passages += table.num_rows
-                writer.write_table(table)
-        found = Marker(
-            begun.documents, passages, file.stat().st_size, _sha256(file), tuple(begun.failed), tuple(begun.skipped)
-        )
+        place, file = self.path / f".shard-{name}", self.file(name)
+        written = sorted(place.iterdir())
+        if written:
+            with parquet_writer(file, schema(self._dim)) as writer:
+                for each in written:
+                    writer.write_table(_table(each))
+        size, sha256 = (file.stat().st_size, _sha256(file)) if written else (0, "")
+        found = Marker(begun.documents, begun.passages, size, sha256, tuple(begun.failed), tuple(begun.skipped))
         write_text(self.marker(name), json.dumps(asdict(found), ensure_ascii=False) + "\n")
         self.done[name] = found
         del self._begun[name]

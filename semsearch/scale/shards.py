@@ -33,7 +33,8 @@ BEGIN = Place()
 class File:
     """A file to read: the name that its documents get, where it is, and how it is read.
 
-    location: a path, or the address of an object in a store. stamp: what changes with such an object.
+    location: a path, or the address of an object in a store. stamp: what changes with such an object. source: the
+    number of the file in a store into which workers write.
     """
 
     uri: str
@@ -42,6 +43,7 @@ class File:
     kind: str
     fields: Fields
     stamp: str = ""
+    source: int | None = None
 
     @property
     def is_remote(self) -> bool:

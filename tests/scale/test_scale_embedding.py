@@ -68,7 +68,10 @@ def embedding(model: BaseEncoder | None = None, attempts: Counting | None = None
 
 def answers(documents: Sequence[Document], shard: str = "s", how: Embedding | None = None) -> list[Done]:
     how = how or embedding()
-    return [parts.done_of(how.answer(part).table().to_pylist()[0]) for part in parts.parts(shard, documents)]
+    return [
+        parts.done_of(how.answer(part).table().to_pylist()[0])
+        for part in parts.parts(shard, [(one, None) for one in documents])
+    ]
 
 
 def stored(folder: ShardFolder, name: str = "s") -> list[dict[str, object]]:
@@ -173,7 +176,8 @@ def test_a_document_that_ended_its_process_twice_is_set_aside_and_its_neighbours
             return super().encode(texts, role=role)
 
     attempts, runs = Counting(), 0
-    [part] = parts.parts("s", [*NOTES[:6], Document("d", "This is deadly."), *NOTES[6:]])
+    some = [*NOTES[:6], Document("d", "This is deadly."), *NOTES[6:]]
+    [part] = parts.parts("s", [(one, None) for one in some])
     while True:
         runs += 1
         try:
@@ -198,8 +202,6 @@ def test_an_index_takes_the_vectors_of_the_shards_and_encodes_nothing(tmp_path: 
             folder.put(done)
         encoder.use(folder, ["s"])
         before = model.embedded
-        texts = [text for part in parts.parts("s", found) for item in part for text in [item.text]]  # type: ignore[union-attr]
-        assert len(texts) == len(NOTES)
         with Index.create(tmp_path / "second", encoder=encoder, splitter=Splitter(size=20)) as index:
             report = index.sync(tmp_path, SyncOptions())
             assert report.added == len(NOTES) and model.embedded - before <= 300  # the null distribution's own texts

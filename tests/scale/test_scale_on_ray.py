@@ -17,11 +17,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.postgres import new_database, postgres_server
 from helpers.rays import Cluster, cluster, isolated
 
 from semsearch import Index
 
 pytestmark = pytest.mark.scale
+PostgresServer = postgres_server.PostgresServer
 WAIT_S = 240.0
 SHARD = 500  # documents
 MANY = 12_000
@@ -158,6 +160,22 @@ def test_shards_are_written_kept_and_loaded(rays: Cluster, notes: Path, tmp_path
         assert len(index) == found["passages"]
     code, _, err = ran(command(rays, notes, "--to-shards", target, "-m", "default"))
     assert code == 4 and "hashing" in err
+
+
+def test_workers_write_into_postgresql_by_themselves(
+    rays: Cluster, notes: Path, tmp_path: Path, postgres: PostgresServer
+) -> None:
+    to = ("-n", tmp_path / "remote", "--store", f"postgres:{new_database(postgres)}", "--workers", "2")
+    found, err = ok(rays, notes, *to, "-m", "hashing", "--shard-size", 40)
+    assert found["documents"]["added"] == 180 and "180 documents" in err  # type: ignore[index]
+    with Index.create(tmp_path / "local", encoder="hashing") as index:
+        index.sync([notes])
+    assert_same(tmp_path / "remote", tmp_path / "local")
+    with Index.open(tmp_path / "remote") as index:
+        report = index.sync()
+        assert (report.unchanged, report.embedded) == (180, 0)
+    again, err = ok(rays, notes, "-n", tmp_path / "remote")
+    assert again["documents"]["unchanged"] == 180 and "nothing to embed" in err  # type: ignore[index]
 
 
 @pytest.mark.parametrize("victim", ["actor", "node"])

@@ -112,7 +112,7 @@ def test_a_piece_is_the_same_after_its_way_to_a_worker(tmp_path: Path) -> None:
 def test_parts_carry_every_document_and_what_was_skipped(tmp_path: Path) -> None:
     path = lines(tmp_path / "notes.jsonl", 5)
     path.write_text(path.read_text() + "no json\n" + json.dumps({"text": "a" * 300_000, "title": "Long"}) + "\n")
-    found = list(parts.parts("s", documents([Piece(file(path))])))
+    found = list(parts.parts("s", parts.located([Piece(file(path))])))
     assert [(part.number, part.last) for part in found] == [(0, False), (1, True)] or len(found) == 1
     assert found[-1].last and [item for part in found for item in part] == local(path)
     again = [parts.part_of(row) for part in found for row in part.table().to_pylist()]
@@ -123,7 +123,7 @@ def test_documents_that_are_stored_are_left_out_of_the_parts(tmp_path: Path) -> 
     path = lines(tmp_path / "notes.jsonl", 5)
     items = [item for item in local(path) if isinstance(item, Document)]
     known = frozenset(parts.key(item.id, text_hash(item.text), item.title) for item in items[1:])
-    [part] = parts.parts("s", items, known)
+    [part] = parts.parts("s", [(item, None) for item in items], known)
     assert list(part) == items[:1]
 
 

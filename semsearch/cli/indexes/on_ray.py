@@ -85,7 +85,8 @@ class RayJob:
         with ahead as report:
             if not options.quiet:
                 console.note(report.summary())
-            return index.sync(paths, how, tell)
+            synced = index.sync(paths, how, tell)
+            return scale.jobs.with_written(synced, report) if report.written else synced
 
 
 def job(found: RayOptions, engine: Engine, model: str) -> RayJob:
