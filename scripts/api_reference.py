@@ -48,6 +48,7 @@ WITH_METHODS = (
     "RerankerLike",
     "Prompt",
     "Template",
+    "Judgements",
 )
 INTRODUCTION = """# Python API
 

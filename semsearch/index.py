@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
 from numbers import Integral
@@ -32,6 +32,7 @@ from semsearch.encoders.no_encoder import NoEncoder
 from semsearch.encoders.pool import EncoderPool
 from semsearch.errors import Corrupt, NotFound, UnknownName, UsageError
 from semsearch.evaluation.distinctive_words import group_names
+from semsearch.evaluation.judgements import Judgements
 from semsearch.indexing import file_status
 from semsearch.indexing.dry_run import DryRunWriter
 from semsearch.search import arrow_batches, audit, sampling, sql_functions, vector_export
@@ -439,7 +440,7 @@ class Index:
 
     @staticmethod
     def rename(name: str | Path, new: str, home: Path | None = None) -> Path:
-        """Rename an index within its folder; its new path. The content stays the same.
+        """Rename an index within its folder; its new path. The content stays the same, and its judgements follow.
 
         Raises NotFound, Locked, UsageError for what cannot be a name or is one already.
         """
@@ -448,6 +449,8 @@ class Index:
             raise UsageError(f"{new!r} cannot be the name of an index.", "Use letters, digits, '-' and '_'.")
         target = settings.index_folder(new, folder.parent)
         drivers.find(folder).rename(folder, target)
+        with suppress(OSError):  # the index has its new name already
+            Judgements(folder).renamed(new)
         return target
 
     def close(self) -> None:

@@ -67,6 +67,7 @@ TABLE = {  # name: (module.function, or module.group, the first line of its help
 }
 EVAL = {  # what may follow `eval`, as above
     "own": ("evaluate.own_command.own", "Measure an index with sentences of its own, without judgements."),
+    "judged": ("evaluate.judged_command.judged", "Measure an index with the hits that you marked on the page Search."),
     "transfer": ("evaluate.transfer_command.transfer", "Measure encoders on SentEval's classification tasks."),
     "retrieval": ("evaluate.retrieval_command.retrieval", "Measure encoders on a retrieval collection in BEIR format."),
     "geometry": ("evaluate.geometry_command.geometry", "Measure the embedding space of an encoder or of an index."),

@@ -43,11 +43,12 @@ def read_queries(lines: Lines, file: Path | str) -> list[tuple[str, str]]:
 def read_qrels(lines: Lines, file: Path | str) -> dict[str, dict[str, int]]:
     """query id -> document id -> grade, from numbered lines: TREC (`qid 0 docid grade`), or BEIR's three columns.
 
-    Three columns may be separated by tabs, so that ids can contain spaces. Raises UsageError with `file` and line.
+    Columns may be separated by tabs, so that ids can contain spaces. Raises UsageError with `file` and line.
     """
     found: dict[str, dict[str, int]] = {}
     for number, line in lines:
-        cells = line.split("\t") if line.count("\t") == 2 else line.split()
+        tabs = line.count("\t")
+        cells = line.split("\t") if tabs == 2 or (tabs == 3 and len(line.split()) != 4) else line.split()
         if not cells or (number == 1 and cells[0] in HEADERS):
             continue
         if len(cells) == 4:

@@ -3,7 +3,7 @@
 Sources: the layout (`corpus.jsonl`, `queries.jsonl`, `qrels/<split>.tsv`) is BEIR's, Thakur et al. 2021,
 https://arxiv.org/abs/2104.08663. The measures are those of trec_eval, https://github.com/usnistgov/trec_eval, which
 BEIR reports: an unjudged document counts as not relevant, and a query without a relevant document scores 0. A test
-compares them with ir-measures. Significance tests are left out.
+compares them with ir-measures. Whether a difference may be chance: `significance`.
 """
 
 from __future__ import annotations

@@ -4,48 +4,18 @@ Judged queries give nDCG@10, recall and the rest of `retrieval.evaluate`. Withou
 index, each of which has to find a passage that contains it: `known_item` says what that can show, and what it cannot.
 
 The difference of two encoders is paired: per query first, then the mean, so that easy and hard queries cancel out.
-Twice its standard error is about half of a 95 % confidence interval.
+Twice its standard error is about half of a 95 % confidence interval; `significance` says whether it may be chance.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 
 from semsearch.evaluation.known_item import search_known_items
+from semsearch.evaluation.significance import PairedDifference, paired_difference
 from semsearch.types import JsonObject, Mode, Query, Results
-
-EQUAL = 1e-9  # a difference of nDCG below is rounding
-
-
-@dataclass(frozen=True, slots=True)
-class PairedDifference:
-    """Scores of one encoder minus those of another, query by query.
-
-    `mean` and its `standard_error` are in the unit of the scores; the error is None for fewer than two queries.
-    `better`, `worse` and `same` count queries.
-    """
-
-    mean: float
-    standard_error: float | None
-    better: int
-    worse: int
-    same: int
-
-
-def paired_difference(scores: Sequence[float], others: Sequence[float]) -> PairedDifference:
-    """Of n scores with the n of another encoder for the same queries.
-
-    >>> found = paired_difference([1.0, 0.5, 0.5], [0.5, 0.5, 0.75])
-    >>> f"{found.mean:.3f}, {found.standard_error:.3f}", found.better, found.worse, found.same
-    ('0.083, 0.220', 1, 1, 1)
-    """
-    each = [one - other for one, other in zip(scores, others, strict=True)]
-    better, worse = sum(one > EQUAL for one in each), sum(one < -EQUAL for one in each)
-    error = stdev(each) / math.sqrt(len(each)) if len(each) > 1 else None
-    return PairedDifference(fmean(each) if each else 0.0, error, better, worse, len(each) - better - worse)
 
 
 def difference(found: Mapping[str, JsonObject], others: Mapping[str, JsonObject], measure: str) -> PairedDifference:

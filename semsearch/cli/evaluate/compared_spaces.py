@@ -17,7 +17,8 @@ from semsearch.evaluation import report as reports
 from semsearch.evaluation.known_item import own_sentences
 from semsearch.evaluation.report import Measurement, Run
 from semsearch.evaluation.retrieval import Qrels, evaluate, ranked
-from semsearch.evaluation.space_comparison import PairedDifference, difference, evaluate_known_items
+from semsearch.evaluation.significance import PairedDifference
+from semsearch.evaluation.space_comparison import difference, evaluate_known_items
 from semsearch.types import JsonObject, Mode
 from semsearch.utils.quantities import count
 
@@ -136,7 +137,7 @@ def _called(space: JsonObject) -> str:
 def _in_words(one: PairedDifference) -> str:
     error = "" if one.standard_error is None else f", standard error {one.standard_error:.4f}"
     queries = f"better for {one.better:,}, worse for {one.worse:,}, the same for {one.same:,}"
-    return f"{MEASURE} {one.mean:+.4f}{error}; {queries}"
+    return f"{MEASURE} {one.mean:+.4f}{error}, p {one.p:.3f}; {queries}"
 
 
 def _incomplete(space: JsonObject, passages: int) -> str:
