@@ -13,7 +13,9 @@ from chromium import SAMPLE, needs_chromium, text, until
 from selenium.webdriver.common.by import By
 
 from semsearch import Index
+from semsearch.evaluation import Judgements, save_run
 
+index_metrics = pytest.importorskip("semsearch_ui.evaluate.index_metrics")
 PAGES = {  # addresses, and what can be read on each once it is there
     "?n=sample": "For example",
     "?n=sample&q=diesel": "searched in",
@@ -23,7 +25,9 @@ PAGES = {  # addresses, and what can be read on each once it is there
     "documents?n=sample&chosen=diesel.txt": "passages: split at",
     "map?n=sample": "PCA: the two axes",
     "compare?m=hashing&s=one+car%0Aa+car%0Abread": "All pairs of sentences",
+    "compare?m=hashing&m=default&s=one+car%0Aa+car&words=true": "brings together",
     "compare?kind=pairs": "Pairs, one per line",
+    "evaluate?n=sample": "Which is better",
     "evaluate?n=sample&measure=without+labels": "Sentences are drawn",
     "templates": "Tokens of the template",
     "indexes?n=sample": "Rename this index",
@@ -39,6 +43,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     with Index.create("sample", home=home, encoder="hashing") as index:
         index.sync([SAMPLE / "engines", SAMPLE / "chemistry"])
+        kept = Judgements("sample", home)
+        for grade, hit in enumerate(index.search("diesel", k=2)):
+            kept.judge("diesel", hit.document, grade)  # a thumb of each kind is pressed
+        save_run(index_metrics.on_judged("sample", kept.test_set(), index, lambda step: None), home)
     return home
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
-from chromium import buttons, entered, needs_chromium, text, until
+from chromium import ask, buttons, entered, needs_chromium, text, until
 from helpers.served import running
 from helpers.stsdata import tiny_sts
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from semsearch import Document, Index
-from semsearch.evaluation import list_runs
+from semsearch.evaluation import Judgements, list_runs
 
 pytestmark = needs_chromium
 
@@ -64,6 +64,34 @@ def test_runs_are_measured_in_the_browser_and_outlive_the_server(
     until(lambda: "Compare two runs" in text(browser))
     wanted = {f"{run['encoder']} · {run['time'][:19].replace('T', ' ')}" for run in kept}
     until(lambda: all(any(value.endswith(run) for value in values(browser)) for run in wanted))
+
+
+def thumb(browser: Any, hit: int, grade: int) -> Any:
+    css = f".hit:nth-of-type({hit}) .thumb[data-grade='{grade}']"
+    return until(lambda: browser.find_elements(By.CSS_SELECTOR, css))[0]
+
+
+def test_hits_are_marked_by_mouse_and_keyboard_and_measured_in_words(browser: Any, server: str, home: Path) -> None:
+    ask(browser, server, "spark plug of an engine")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hits[data-done='true']"))
+    thumb(browser, 1, 1).click()
+    until(lambda: thumb(browser, 1, 1).get_attribute("aria-pressed") == "true")
+    until(lambda: Judgements("notes", home).grades() == {"spark plug of an engine": {"diesel.txt": 1}})
+    assert browser.switch_to.active_element == thumb(browser, 1, 1)  # the cards were not drawn anew
+    browser.execute_script("document.querySelector('.hit:nth-of-type(2) .title').focus()")
+    browser.switch_to.active_element.send_keys("-")
+    until(lambda: Judgements("notes", home).of("spark plug of an engine") == {"diesel.txt": 1, "bread.txt": 0})
+    browser.refresh()
+    until(lambda: thumb(browser, 2, 0).get_attribute("aria-pressed") == "true")
+    thumb(browser, 2, 0).click()
+    until(lambda: Judgements("notes", home).of("spark plug of an engine") == {"diesel.txt": 1})
+    browser.get(f"{server}/evaluate?n=notes")
+    until(lambda: "1 question with 1 marked hit: 1 helpful, 0 not." in text(browser))
+    until(lambda: buttons(browser, "Measure") and buttons(browser, "Measure")[0].is_enabled())
+    buttons(browser, "Measure")[0].click()
+    until(lambda: "MRR@10 1.00" in text(browser) and "50 % unjudged" in text(browser))
+    assert "Which is better" in text(browser)
+    assert "too few questions differ" in text(browser) or "the same for every question" in text(browser)
 
 
 def test_a_template_is_checked_as_it_is_typed(browser: Any, server: str) -> None:

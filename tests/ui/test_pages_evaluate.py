@@ -83,7 +83,7 @@ def said(page: AppTest) -> str:
 
 
 def uploaded(queries: bytes, judged: bytes) -> AppTest:
-    page = shown()
+    page = shown(measure="queries")
     page.file_uploader(key="queries file").set_value(("queries.tsv", queries, "text/plain"))
     page.file_uploader(key="judgements file").set_value(("qrels.tsv", judged, "text/plain"))
     return again(page)
@@ -375,7 +375,7 @@ def test_a_job_that_is_stopped_keeps_what_was_measured_before(notes: Path) -> No
 def test_nothing_of_a_file_or_a_document_is_markup(notes: Path) -> None:
     pages = [uploaded(f"q1\t{HOSTILE}\n".encode(), f"{HOSTILE}\n".encode()), shown(measure="without labels")]
     measured(pages[1])
-    pages.append(shown())
+    pages.append(shown(measure="queries"))
     pages[2].file_uploader(key="queries file").set_value((HOSTILE, b"q1\t\n", ""))
     pages[2].file_uploader(key="judgements file").set_value((HOSTILE, TREC.encode(), ""))
     again(pages[2])

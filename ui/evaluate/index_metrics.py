@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from semsearch import Index, Progress, Query, Results, SemsearchError
 from semsearch.evaluation import (
-    evaluate,
+    JudgedQuestions,
+    evaluate_search,
     index_geometry,
     latency,
     own_sentences,
@@ -20,11 +21,13 @@ from semsearch.types import JsonObject, Mode
 from ..shared import runs
 from ..shared.jobs import Report
 from .encoder_metrics import figures
+from .judged_results import digest
 
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 DEEP, SHALLOW = 100, 10
 EXACT = "Searched exactly: every stored vector is compared, so there is no recall to measure."
 Grades = dict[str, dict[str, int]]
+Qrels = Mapping[str, Mapping[str, int]]
 
 
 def labelled(name: str, content: bytes, judged_name: str, judged: bytes) -> tuple[dict[str, str], Grades]:
@@ -51,28 +54,46 @@ def _lines(name: str, content: bytes) -> list[tuple[int, str]]:
 
 def on_queries(texts: Mapping[str, str], grades: Grades, index: Index, report: Report) -> JsonObject:
     """nDCG@10, recall@100, MRR@10 and MAP@100 of every mode, as `semsearch eval -n` gives them, and latency."""
-    rows: list[JsonObject] = []
-    per_query, queries = {}, {query: texts[query] for query in grades}
-    for mode, answers, times in _answers(index, list(queries.values()), report):
-        found = _graded(answers, texts, grades)
-        per_query[mode] = found.pop("per_query")
-        rows.append({"mode": mode, **found, **times})
+    first: list[str] = []
+
+    def find(query: Query) -> Results:
+        hits = index.search(query)
+        first[:] = first or [hit.document for hit in hits][:1]
+        return hits
+
+    rows, details = _by_mode(find, texts, grades, DEEP, report)
     settings = {"k": DEEP, "sha256": runs.digest([*sorted(texts.items()), *sorted(grades.items())])}
-    run = _run(index, "queries", settings, rows, per_query=per_query, queries=queries)
-    return run if any(row[f"recall@{DEEP}"] for row in rows) else run | {"warnings": [_nothing_found(grades, answers)]}
+    run = _run(index, "queries", settings, rows, **details)
+    return run if any(row[f"recall@{DEEP}"] for row in rows) else run | {"warnings": [_nothing_found(grades, first)]}
 
 
-def _graded(answers: Sequence[Results], texts: Mapping[str, str], grades: Grades) -> JsonObject:
-    rankings = [[name for hit in results for name in (hit.document, *hit.near_copies)] for results in answers]
-    return evaluate(lambda _: rankings, texts, grades, DEEP)
+def on_judged(source: str, questions: JudgedQuestions, index: Index, report: Report) -> JsonObject:
+    """nDCG@10, recall@10, MRR@10 and latency of every mode on the hits that were judged in the index `source`."""
+    rows, details = _by_mode(index.search, questions.queries, questions.qrels, SHALLOW, report)
+    for row in rows:
+        del row[f"MAP@{SHALLOW}"]
+    settings = {"judged in": source, "k": SHALLOW, "sha256": digest(questions)}
+    return _run(index, "judged hits", settings, rows, **details)
 
 
-def _nothing_found(grades: Grades, answers: Sequence[Results]) -> str:
+def _by_mode(
+    find: Callable[[Query], Results], texts: Mapping[str, str], grades: Qrels, k: int, report: Report
+) -> tuple[list[JsonObject], JsonObject]:
+    """The row of figures of every mode, and the figures of every query with its text."""
+    rows: list[JsonObject] = []
+    per_query = {}
+    for at, mode in enumerate(MODES):
+        found = evaluate_search(find, texts, grades, mode, k, _progress(report, at, mode))
+        per_query[mode] = found.pop("per_query")
+        rows.append({"mode": mode, **found})
+    return rows, {"per_query": per_query, "queries": {query: texts[query] for query in grades}}
+
+
+def _nothing_found(grades: Grades, first: Sequence[str]) -> str:
     """A likely reason why no query found a document that was judged relevant."""
     judged = next((name for of in grades.values() for name in of), "")
-    found = next((hit.document for hits in answers for hit in hits), "")
-    ids = f" A document of the index has the id {found!r}, one of the judgements {judged!r}."
-    return "No query found a document that was judged relevant." + (ids if found and judged else "")
+    ids = "".join(f" A document of the index has the id {each!r}, one of the judgements {judged!r}." for each in first)
+    return f"No query found a document that was judged relevant.{ids}"
 
 
 def on_itself(source: Path, sample: int, seed: int, index: Index, report: Report) -> JsonObject:
@@ -109,19 +130,6 @@ def of_space(index: Index, sample: int) -> JsonObject:
     found = index_geometry(index, sample)
     settings = {"sample": sample, "vectors": found.vectors, "total": found.total}
     return _run(index, "geometry", settings, [{"vectors": found.vectors, **figures(found)}])
-
-
-def _answers(
-    index: Index, texts: Sequence[str], report: Report
-) -> Iterator[tuple[Mode, list[Results], dict[str, float]]]:
-    """For every mode the documents found for every text, and the latency, after a warm-up."""
-    for at, mode in enumerate(MODES):
-        index.search(Query(texts[0], mode=mode, k=DEEP, group="document"))
-        answers, progress = [], _progress(report, at, mode)
-        for number, text in enumerate(texts):
-            progress(number, len(texts))
-            answers.append(index.search(Query(text, mode=mode, k=DEEP, group="document")))
-        yield mode, answers, latency([sum(each.took_ms.values()) for each in answers])
 
 
 def _progress(report: Report, at: int, mode: Mode) -> Callable[[int, int], None]:

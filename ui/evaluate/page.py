@@ -1,4 +1,4 @@
-"""Evaluate: how good an index is, on your own queries, on itself, against exact search, and as a space."""
+"""Evaluate: how good a search is, by marked hits, by files of judgements, by its own text, and as a space."""
 
 from __future__ import annotations
 
@@ -14,32 +14,40 @@ from semsearch.types import JsonObject
 from ..shared import index_picker, jobs, messages, pool, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
-from . import encoder_form, index_metrics, metric_job, run_table
+from . import encoder_form, index_metrics, judged_hits, judged_results, metric_job, run_table
 
 Names = Sequence[str]
 MOST_LOOKED_UP = 1_000  # judged documents
 
 
 class Measure(NamedTuple):
-    """A measurement: its description, and its controls, which get the chosen indexes if it is `of_indexes`."""
+    """A measurement: the question that it answers, how, and its controls, which get the chosen indexes if `of_indexes`.
 
+    `answer` draws the result in words for these indexes.
+    """
+
+    question: str
     about: str
     controls: Callable[[Names], None]
     of_indexes: bool = True
+    answer: Callable[[Names], None] = lambda names: None
 
 
 def page() -> None:
     """The page."""
     st.title("Evaluate")
-    name = widgets.choice("Measure", list(MEASURES), "measure")
-    measure = MEASURES[name]
+    name = widgets.choice("Measure", list(MEASURES), "measure", label_visibility="collapsed")
+    measure, names = MEASURES[name], []
     with st.container(border=True):
+        st.subheader(measure.question)
         st.caption(measure.about)
         with messages.errors():
-            names = _indexes() if measure.of_indexes else ()
+            names = _indexes() if measure.of_indexes else []
             if names or not measure.of_indexes:
                 measure.controls(names)
     messages.outcome_of_click()
+    with messages.errors():
+        measure.answer(names)
     run_table.show(name)
 
 
@@ -55,6 +63,16 @@ def _indexes() -> list[str]:
     if not chosen:
         messages.info("Choose an index.")
     return chosen
+
+
+def _judged(names: Names) -> None:
+    questions = judged_hits.controls(names[0])
+    if questions is None:
+        return
+    for name in names:
+        _tell_judged(name, [document for each in questions.qrels.values() for document in each])
+    work = _opened(partial(index_metrics.on_judged, names[0], questions))
+    metric_job.button(names, "Measuring judged hits", work)
 
 
 def _queries(names: Names) -> None:
@@ -118,31 +136,44 @@ def _opened(work: Callable[[Index, jobs.Report], JsonObject]) -> metric_job.Work
 
 
 MEASURES = {
+    "judged hits": Measure(
+        "How good is my search? Which of these is better?",
+        "Search as you always do, and mark hits with the thumbs: helps, does not help. Every question with a hit that "
+        "helps becomes part of a test, in which each way of searching has to find these documents again.",
+        _judged,
+        answer=judged_results.show,
+    ),
     "queries": Measure(
+        "How good is my search, by a file of judgements?",
         "Queries with judgements: nDCG@10, recall@100, MRR@10 and latency in every mode, as in `semsearch eval`.",
         _queries,
     ),
     "without labels": Measure(
+        "Does the index find its own text again?",
         "Sentences are drawn from the index, and each must find a passage that contains it: recall at 1 and 10 in "
         "every mode. This reveals bad splitting or encoding, but not how paraphrases fare.",
         _itself,
     ),
     "vector index": Measure(
+        "Does the fast search miss anything?",
         "Which share of the hits of exact search the vector index finds, also under a filter that leaves a tenth, and "
         "how fast. The same as `semsearch audit`.",
         _audit,
     ),
     "geometry": Measure(
+        "Are the vectors well spread?",
         "The space of the stored vectors: how evenly it is filled, whether all texts point one way, and whether a few "
         "passages are near everything. Twice the vectors take four times as long.",
         _geometry,
     ),
     "before and after": Measure(
+        "What has training done to the space?",
         "The space of an encoder before and after its training: alignment, uniformity and anisotropy of both.",
         encoder_form.before_after,
         of_indexes=False,
     ),
     "STS tasks": Measure(
+        "Which encoder judges similarity as people do?",
         "Public test sets of sentence pairs: how well cosines agree with human scores, as Spearman's correlation "
         "in percent. The same as `semsearch sts --task`.",
         encoder_form.tasks,

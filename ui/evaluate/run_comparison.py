@@ -12,14 +12,17 @@ from semsearch.types import JsonObject
 from ..shared import messages, runs, tables
 from ..shared.encoder_picker import short_name
 from ..shared.messages import plain
+from . import judged_results
 
 MOST = 10  # queries that differ most
-MEANING = {  # of a figure: 1 if higher is better, -1 if lower, 0 if closer to 0; and its meaning
+# Of a figure: 1 if higher is better, -1 if lower, 0 if closer to 0, None if neither; and its meaning.
+MEANING: Mapping[str, tuple[int | None, str]] = {
     "nDCG@10": (1, "quality of the first ten hits and of their order; 1 is perfect"),
     "recall@100": (1, "share of the relevant documents among the first hundred"),
-    "recall@10": (1, "share of the sentences found among the first ten"),
+    "recall@10": (1, "share of what should be found that is among the first ten"),
     "recall@1": (1, "how often the first hit is right"),
     "MRR@10": (1, "1 over the rank of the first relevant hit, 0 beyond the tenth"),
+    "judged@10": (None, "share of the first ten hits that were judged; the others count as not relevant"),
     "MAP@100": (1, "precision averaged over the ranks of the relevant documents"),
     "ms": (-1, "median milliseconds per query, encoding included"),
     "ms, 95 %": (-1, "95th-percentile latency in milliseconds"),
@@ -137,6 +140,7 @@ def _queries(one: Row, other: Row) -> None:
     ]
     if not found:
         return
+    judged_results.tell_difference(before, after)
     found.sort(key=lambda row: -abs(row["difference"]))
     with st.expander(f"{len(found):,} queries whose nDCG@10 differs"):
         four, signed = (st.column_config.NumberColumn(format=form) for form in ("%.4f", "%+.4f"))
@@ -147,5 +151,6 @@ def _queries(one: Row, other: Row) -> None:
 
 def _by_query(row: Row) -> Mapping[str, float]:
     """nDCG@10 of each query, in the mode of the row."""
-    figures = row.run.get("per_query", {}).get(row.figures.get("mode"), {})
+    by_mode = row.run.get("per_query")
+    figures = by_mode.get(row.figures.get("mode"), {}) if isinstance(by_mode, dict) else {}
     return {query: each["nDCG@10"] for query, each in figures.items()}

@@ -10,9 +10,11 @@ from functools import partial
 import streamlit as st
 
 from semsearch import Query, SemsearchError
+from semsearch.evaluation import Judgements
 from semsearch.types import JsonObject
 
-from ..shared import messages
+from .. import remembered
+from ..shared import messages, pool
 from . import card, export, history, hit_list, reader, refine, results, snippets, suggestions
 from .hit_list import text, texts
 from .results import Answer, Found
@@ -57,7 +59,10 @@ def show(shown: Shown, foot: str) -> bool:
     above = _above_chance(shown.found)
     found, best = snippets.first(shown.found, shown.query, above or len(shown.found))
     data: JsonObject = {"hits": _cards(shown, shown.found, found), "above": above}
-    data |= {"unfolded": None, "reader": None, "file": st.session_state.pop(FILE, None), "foot": foot}
+    data |= {"unfolded": None, "reader": None, "judged": None}
+    data |= {"file": st.session_state.pop(FILE, None), "foot": foot}
+    with messages.errors():
+        data["judged"] = _judged(shown)
     with messages.errors():
         data["unfolded"] = _unfolded(shown)
     with messages.errors():
@@ -109,11 +114,32 @@ def _act(shown: Shown, event: JsonObject) -> None:
         "typed": lambda: suggestions.typed(text(event, "text")),
         "save": lambda: history.add(history.SAVED, shown.query.text),
         "forget": lambda: history.remove(text(event, "kind"), text(event, "url")),
-        "remember": lambda: history.remember(event.get("on") is True),
+        "remember": lambda: remembered.switch(event.get("on") is True),
+        "judge": lambda: _judge(shown, text(event, "key"), event.get("grade")),
         "export": lambda: _write(shown, text(event, "kind"), texts(event, "keys")),
     }
     with messages.refusing():
         acts.get(event["event"], lambda: None)()
+
+
+def _judged(shown: Shown) -> JsonObject | None:
+    """The grades of judged documents by index; None for a search that is more than its question."""
+    query = shown.query
+    if not query.text.strip() or query.more or query.less or query.like:
+        return None
+    return {name: Judgements(name).of(query.text) for name in shown.names}
+
+
+def _judge(shown: Shown, key: str, grade: object) -> None:
+    """Keep whether the document of a hit answers the question, 1 or 0; None takes it back."""
+    place = hit_list.split(key, shown.names)
+    if place is None or isinstance(grade, bool) or not (grade is None or grade in (0, 1)) or _judged(shown) is None:
+        return
+    document = str(pool.index(place[0]).get(place[1])["document"])
+    try:
+        Judgements(place[0]).judge(shown.query.text, document, None if grade is None else int(grade == 1))
+    except OSError as error:
+        raise SemsearchError(f"The mark could not be kept: {error.strerror or error}.") from None
 
 
 def _refined(act: Callable[..., None], *given: object) -> None:

@@ -43,7 +43,33 @@ function actionsOf(hit, list, card) {
   const why = button("Why", "", () => toggleWhy(hit, card, why), "How this hit was scored");
   why.setAttribute("aria-expanded", "false");
   row.append(why);
+  if (list.data.judged) row.append(thumbsOf(hit, list));
   return row;
+}
+
+/** Whether the document answers the question: what is marked here becomes the test set of the page Evaluate. */
+function thumbsOf(hit, list) {
+  const thumb = (grade, icon, label) => {
+    const made = button("", "thumb", () => list.judge(hit, grade), label);
+    const sign = make("span", "icon", icon);
+    sign.setAttribute("aria-hidden", "true");
+    made.append(sign);
+    made.setAttribute("aria-label", label);
+    made.dataset.grade = grade;
+    return made;
+  };
+  const both = make("span", "thumbs", thumb(1, "thumb_up", "This document helps"), thumb(0, "thumb_down", "This document does not help"));
+  both.setAttribute("role", "group");
+  both.setAttribute("aria-label", "Does it answer the question?");
+  showGrade(both, list.gradeOf(hit));
+  return both;
+}
+
+function showGrade(thumbs, grade) {
+  for (const each of thumbs.children) {
+    const on = grade !== undefined && (each.dataset.grade === "1") === grade > 0;
+    each.setAttribute("aria-pressed", String(on));
+  }
 }
 
 /** What can be copied of a hit. The link is that of this page, with the passage opened. */

@@ -7,6 +7,7 @@ const KEYS = [
   ["Escape", "close the document, or go back to the box"],
   ["n p", "next and previous match in the document"],
   ["x", "select the hit for export"],
+  ["+ -", "mark the document of the hit: it helps, it does not"],
   ["?", "this list"],
 ];
 const BOX = "input[aria-label='What are you looking for?']";
@@ -23,6 +24,7 @@ function listenToKeys(list) {
     const act = {
       ArrowDown: () => list.move(1), ArrowUp: () => list.move(-1), Escape: () => list.back(box), "?": () => list.help(),
       n: () => list.reader.step(1), p: () => list.reader.step(-1), x: () => list.chooseFocused(),
+      "+": () => list.judgeFocused(1), "-": () => list.judgeFocused(0),
     }[key];
     const scrolls = target.closest?.(".reader") && key.startsWith("Arrow");
     if (!act || scrolls) return;

@@ -28,8 +28,9 @@ class HitList {
     this.written = written;
     const data = (this.data = JSON.parse(written)), keys = data.hits.map((hit) => hit.key).join("\n");
     if (keys !== this.keys) this.begin(keys);
-    const drawn = JSON.stringify([data.hits, data.unfolded, data.above]);
+    const drawn = JSON.stringify([data.hits, data.unfolded, data.above, Boolean(data.judged)]);
     if (drawn !== this.drawn) this.draw(drawn);
+    this.grade();
     this.refine.show(data);
     this.start.show(data);
     this.drawFoot();
@@ -91,6 +92,35 @@ class HitList {
 
   mark() {
     for (const each of this.cards()) each.classList.toggle("opened", each.dataset.key === this.reader.key);
+  }
+
+  /** The grade of a hit's document; undefined where it was not judged. */
+  gradeOf({ record }) {
+    return this.data.judged?.[record.index]?.[record.document];
+  }
+
+  /** Shows the grades on the cards that are there; a click on a thumb draws no card anew. */
+  grade() {
+    const { hits, unfolded } = this.data, known = new Map([...hits, ...(unfolded?.hits ?? [])].map((hit) => [hit.key, hit]));
+    for (const each of this.cards()) {
+      const thumbs = each.querySelector(".thumbs"), hit = known.get(each.dataset.key);
+      if (thumbs && hit) showGrade(thumbs, this.gradeOf(hit));
+    }
+  }
+
+  /** Marks a hit's document, at once here and then in the judgements; the same thumb again takes the mark back. */
+  judge(hit, grade) {
+    const before = this.gradeOf(hit), { index, document } = hit.record;
+    const same = before !== undefined && before > 0 === grade > 0, next = same ? undefined : grade;
+    this.data.judged[index] = { ...this.data.judged[index], [document]: next };
+    this.grade();
+    this.say(next === undefined ? "Mark removed" : next ? "Marked as helpful" : "Marked as not helpful");
+    this.written = null; // what the server says next counts
+    this.send("judge", { key: hit.key, grade: next ?? null });
+  }
+
+  judgeFocused(grade) {
+    this.focused()?.querySelector(`.thumb[data-grade="${grade}"]`)?.click();
   }
 
   send(event, fields) {

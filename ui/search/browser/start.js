@@ -20,12 +20,12 @@ class Start {
     this.panel.replaceChildren(...(start ? [this.recent(start), this.saved(start)] : []).filter(Boolean));
   }
 
-  recent({ recent, remember }) {
+  recent({ recent, remember, switch: label }) {
     const keep = make("input", ""), send = (event, fields) => this.list.send(event, fields);
     keep.type = "checkbox";
     keep.checked = remember;
     keep.addEventListener("change", () => send("remember", { on: keep.checked }));
-    const tools = make("div", "tools", make("label", "", keep, " Remember searches"));
+    const tools = make("div", "tools", make("label", "", keep, ` ${label}`));
     if (recent.length) tools.append(button("Clear", "", () => send("forget", { kind: "recent", url: "" })));
     return this.section("Recent searches", "recent", recent, tools);
   }

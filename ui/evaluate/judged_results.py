@@ -1,0 +1,199 @@
+"""The result of judged hits in plain words: every figure with a sentence, and which of two searches is better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from semsearch.evaluation import JudgedQuestions, Judgements, SearchComparison, compare_searches
+from semsearch.types import JsonObject
+from semsearch.utils.quantities import count
+
+from ..shared import index_picker, messages, navigation, runs, tables
+from ..shared.messages import plain
+
+MEASURE = "judged hits"
+BY = "nDCG@10"  # the figure by which searches are compared
+TEST = (
+    "p is how often chance alone would make a difference as large, by a paired randomisation test (Smucker et al. "
+    "2007), corrected for the number of comparisons (Holm 1979). A difference counts below 0.05."
+)
+CHOSEN = "weak question"
+
+
+def show(names: Sequence[str]) -> None:
+    """The newest runs of these indexes, in words."""
+    newest = runs.newest_first(MEASURE)
+    found: dict[str, JsonObject] = {}
+    for run in newest.values():
+        if (index := str(run.get("index"))) in names and _is_whole(run):
+            found.setdefault(index, run)
+    found = {name: found[name] for name in names if name in found}
+    if not found:
+        return
+    st.subheader("How good it is")
+    for name, run in found.items():
+        _figures(name, run)
+        if run["settings"].get("sha256") != digest(Judgements(names[0]).test_set()):
+            st.caption("The marks have changed since then: measure again.")
+    st.subheader("Which is better")
+    for name, run in found.items():
+        _compared({row["mode"]: _scores(run, row["mode"]) for row in run["rows"]}, name if len(found) > 1 else "")
+    _indexes(found)
+    st.caption(TEST)
+    for name, run in found.items():
+        _weakest(name, run)
+
+
+def digest(questions: JudgedQuestions) -> str:
+    """A digest of judged questions, by which a run is told from one of another test set."""
+    return runs.digest(sorted((text, sorted(questions.qrels[id_].items())) for id_, text in questions.queries.items()))
+
+
+def tell_difference(before: Mapping[str, float], after: Mapping[str, float]) -> None:
+    """Whether the difference of two runs in their common queries may be chance."""
+    common = [query for query in before if query in after]
+    [one] = compare_searches({"to": [after[query] for query in common], "from": [before[query] for query in common]})
+    words = {"better": "“To” is better", "worse": "“From” is better"}.get(one.verdict, _doubt(one).capitalize())
+    st.markdown(f"**{plain(words)}** · {plain(_evidence(one))}")
+    st.caption(TEST)
+
+
+def _figures(name: str, run: JsonObject) -> None:
+    messages.caption(f"{name} · {run.get('encoder')} · measured {runs.finished_at(run)} UTC")
+    for place, row in zip(st.columns(len(run["rows"])), run["rows"], strict=True):
+        with place.container(border=True):
+            st.markdown(f"#### {plain(row['mode'].capitalize())}")
+            for what, sentence in sentences(row):
+                st.markdown(f"**{plain(what)}**  \n{plain(sentence)}")
+
+
+def sentences(row: JsonObject) -> list[tuple[str, str]]:
+    """Each figure of a mode, and what it says.
+
+    >>> sentences({"nDCG@10": 0.5, "recall@10": 0.75, "MRR@10": 1.0, "judged@10": 0.25, "ms": 3.0, "ms, 95 %": 9.5})[1]
+    ('recall@10 0.75', 'Of the documents that help, 75 % are among the first ten hits.')
+    """
+    unjudged = 1 - row["judged@10"]
+    return [
+        (
+            f"nDCG@10 {row['nDCG@10']:.2f}",
+            "How close the order of the first ten hits is to the best one; 1 is perfect.",
+        ),
+        (
+            f"recall@10 {row['recall@10']:.2f}",
+            f"Of the documents that help, {_percent(row['recall@10'])} are among the first ten hits.",
+        ),
+        (
+            f"MRR@10 {row['MRR@10']:.2f}",
+            "How early the first hit that helps comes: 1 is always first, 0.5 always second.",
+        ),
+        (
+            f"{row['ms']:.0f} ms",
+            f"Half of the searches are done by then, and 95 of 100 within {row['ms, 95 %']:.0f} ms.",
+        ),
+        (
+            f"{_percent(unjudged)} unjudged",
+            "That share of the first ten hits has no mark and counts as not helpful: mark more of them to be sure."
+            if unjudged
+            else "Every one of the first ten hits has a mark.",
+        ),
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _compared(scores: Mapping[str, Sequence[float]], where: str) -> None:
+    if where:
+        messages.caption(f"The modes in {where}:")
+    for one in compare_searches(scores):
+        st.markdown(f"{_sign(one)} **{plain(in_words(one))}** · {plain(_evidence(one))}")
+
+
+def _indexes(found: Mapping[str, JsonObject]) -> None:
+    """The indexes against each other, where they were asked the same questions."""
+    same = {
+        name: run
+        for name, run in found.items()
+        if run["settings"].get("sha256") == next(iter(found.values()))["settings"].get("sha256")
+    }
+    if len(same) > 1:
+        messages.caption("The indexes, each with its encoder, in hybrid mode:")
+        _compared({name: _scores(run, "hybrid") for name, run in same.items()}, "")
+
+
+def in_words(one: SearchComparison) -> str:
+    """Which of two searches is better, or why that cannot be said."""
+    if one.verdict == "better":
+        return f"{one.first} is better than {one.second}"
+    if one.verdict == "worse":
+        return f"{one.second} is better than {one.first}"
+    return f"{one.first} and {one.second}: {_doubt(one)}"
+
+
+def _doubt(one: SearchComparison) -> str:
+    differing = one.difference.better + one.difference.worse
+    if one.verdict == "too few":
+        return "too few questions differ to tell" if differing else "the same for every question"
+    return "the difference may be chance"
+
+
+def _evidence(one: SearchComparison) -> str:
+    found = one.difference
+    mean, better, worse = found.mean, found.better, found.worse
+    if one.verdict == "worse":  # told from the side of the better one
+        mean, better, worse = -mean, worse, better
+    queries = f"better for {count(better, 'question')}, worse for {worse:,}, the same for {found.same:,}"
+    return f"{BY} {mean:+.3f}; {queries}; p = {one.p:.3f}"
+
+
+def _sign(one: SearchComparison) -> str:
+    return ":material/trophy:" if one.verdict in ("better", "worse") else ":material/balance:"
+
+
+def _weakest(name: str, run: JsonObject) -> None:
+    """The questions by their figures, the weakest first: where the search fails, or hits are unjudged."""
+    modes = [row["mode"] for row in run["rows"]]
+    rows: list[JsonObject] = [
+        {"question": text}
+        | {f"{BY}, {mode}": run["per_query"][mode][query][BY] for mode in modes}
+        | {"unjudged": 1 - min(run["per_query"][mode][query]["judged@10"] for mode in modes)}
+        for query, text in run["queries"].items()
+    ]
+    rows.sort(key=lambda row: min(row[f"{BY}, {mode}"] for mode in modes))
+    columns = {f"{BY}, {mode}": st.column_config.NumberColumn(format="%.2f") for mode in modes}
+    columns["unjudged"] = st.column_config.NumberColumn(
+        "unjudged, at most", format="percent", help="Of the first ten hits, in any mode."
+    )
+
+    def choose(ticked: list[int]) -> None:
+        st.session_state[CHOSEN] = rows[ticked[0]]["question"]
+
+    with st.expander(f"The questions one by one, in {plain(name)}"):
+        st.caption("The weakest first. Tick one to search for it, and to mark the hits that have no mark yet.")
+        tables.select(rows, {"question": tables.MEDIUM, **columns}, f"questions of {name}", choose)
+        chosen = st.session_state.get(CHOSEN)
+        if chosen in run["queries"].values():
+            navigation.link("", {index_picker.KEY: name, "q": str(chosen)}, label="Search for it", icon="search")
+
+
+def _scores(run: JsonObject, mode: str) -> list[float]:
+    """The figure of every question, in the order of their texts."""
+    by_text = {text: run["per_query"][mode][query][BY] for query, text in run["queries"].items()}
+    return [by_text[text] for text in sorted(by_text)]
+
+
+def _is_whole(run: JsonObject) -> bool:
+    """Whether a file has what this page wrote into it."""
+    queries, per_query = run.get("queries"), run.get("per_query")
+    return (
+        isinstance(queries, dict)
+        and isinstance(per_query, dict)
+        and all(
+            set(per_query.get(row.get("mode"), ())) >= set(queries) and "judged@10" in row and "ms" in row
+            for row in run["rows"]
+        )
+    )
