@@ -29,7 +29,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from semsearch import Index, SemsearchError
-from semsearch.evaluation import sts_pairs
+from semsearch.evaluation import Judgements, sts_pairs
 
 HERE = Path(__file__).resolve().parent
 SIZES = {"wide": (1440, 900), "middle": (1024, 768), "narrow": (420, 900)}
@@ -63,6 +63,23 @@ def _press(browser: Any, label: str) -> None:
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
     button.click()
     time.sleep(SETTLED)
+
+
+def _into_view(browser: Any, heading: str) -> None:
+    """Scroll to a heading."""
+    found = _awaited(lambda: browser.find_elements(By.XPATH, f"//*[self::h2 or self::h3][contains(., '{heading}')]"))[0]
+    browser.execute_script("arguments[0].scrollIntoView()", found)
+    time.sleep(1)
+
+
+def _judge(home: Path) -> None:
+    """Mark the article that answers each of the questions about the sample, and some hits that do not."""
+    kept = Judgements("sample", home)
+    with (HERE / "sample" / "queries.tsv").open(encoding="utf-8") as file, Index.open("sample", home=home) as index:
+        for question, document in list(csv.reader(file, delimiter="\t"))[1:25]:
+            for hit in index.search(question, k=4):
+                kept.judge(question, hit.document, 0)
+            kept.judge(question, document, 1)
 
 
 def _upload_pairs(browser: Any) -> None:
@@ -104,7 +121,10 @@ SCENES = {
     "clusters": Scene("groups?n=sample&kind=clusters&k=6&time=true", "Over time"),
     "map": Scene("map?n=sample", "the two axes"),
     "folders": Scene("map?n=sample&by=folder", "the two axes"),
-    "evaluate": Scene("evaluate?n=sample", "Evaluate"),
+    "words": Scene("compare?words=true", "brings together", lambda browser: _into_view(browser, "Two sentences")),
+    "evaluate": Scene("evaluate?n=sample", "How good is my search?", lambda browser: _press(browser, "Measure")),
+    "judged": Scene("evaluate?n=sample", "Which is better", lambda browser: _into_view(browser, "How good it is")),
+    "measures": Scene("evaluate?n=sample&measure=without+labels", "Does the index find"),
     "templates": Scene("templates", "Templates"),
     "indexes": Scene("indexes?n=sample", "exact search"),
     "models": Scene("models", "Encoders"),
@@ -129,6 +149,7 @@ def main() -> int:
         if not wanted.home:
             with Index.create("sample", home=home) as index:
                 index.sync(HERE / "sample")
+            _judge(home)
         with served(home) as server:
             if wanted.readme:
                 for name, theme in README.items():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import pytest
+from PIL import Image
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium")
 from chromium import needs_chromium, text, until
@@ -59,8 +63,9 @@ def pairs(tmp_path: Path) -> Path:
 
 def test_the_maps_of_two_encoders_stand_beside_each_other_and_their_difference_below(browser: Any, server: str) -> None:
     opened(browser, server, m=["hashing", "cot-minilm"], s="\n".join(TEXTS))
-    until(lambda: len(charts(browser)) == 3)
-    left, right, apart = charts(browser)
+    until(lambda: len(charts(browser)) == 4)
+    left, right, strip, apart = charts(browser)
+    assert right.location["y"] < strip.location["y"] < apart.location["y"]
     assert left.location["y"] == right.location["y"] < apart.location["y"]
     assert left.location["x"] < right.location["x"]
     cosines = [sts([(TEXTS[0], TEXTS[1])], encoder=name).cosines[0] for name in ("hashing", "cot-minilm")]
@@ -98,3 +103,62 @@ def test_a_click_on_a_point_opens_its_pair_and_nothing_of_a_cell_is_markup(
     until(lambda: "<script>" in tip.text)
     assert not browser.find_elements(By.CSS_SELECTOR, "#vg-tooltip-element img, [data-testid=stMain] img")
     assert browser.title != "owned"
+
+
+def files(browser: Any, server: str, kind: str) -> bytes:
+    """The file that a button below the map gives."""
+    for file in browser.downloads.iterdir():
+        file.unlink()
+    opened(browser, server, m="hashing", s="\n".join(TEXTS))
+    until(lambda: charts(browser))
+    [button] = until(lambda: browser.find_elements(By.XPATH, f"//div[@class='export']/button[.='{kind}']"))
+    button.click()
+    name = browser.downloads / f"cosines-of-hashing.{kind.lower()}"
+    until(lambda: name.exists() and name.stat().st_size)
+    return bytes(name.read_bytes())
+
+
+def cosines() -> list[float]:
+    """Of every sentence with every other, row by row."""
+    found = sts([(one, other) for one in TEXTS for other in TEXTS], encoder="hashing")
+    return list(found.cosines)
+
+
+def test_the_csv_of_a_map_has_its_cosines(browser: Any, server: str) -> None:
+    head, *rows = csv.reader(io.StringIO(files(browser, server, "CSV").decode("utf-8")))
+    assert [name.split(" ", 1)[1] for name in head[1:]] == TEXTS
+    assert [float(cell) for row in rows for cell in row[1:]] == pytest.approx(cosines(), abs=1e-5)
+
+
+def test_the_svg_of_a_map_has_its_numbers_names_and_colours(browser: Any, server: str) -> None:
+    picture = ElementTree.fromstring(files(browser, server, "SVG").decode("utf-8"))
+    texts = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}text") if each.text]
+    numbers = [f"{cosine:.2f}" for cosine in cosines()]
+    assert sorted(text for text in texts if text in numbers and text != "0.00").count("1.00") >= 3
+    assert set(numbers) <= set(texts)
+    for number, name in enumerate(TEXTS, 1):
+        assert f"{number}  {name}" in texts
+    fills = {each.get("fill") for each in picture.iter()}
+    assert "rgb(253, 231, 37)" in fills or "#fde725" in fills  # of cosine 1
+
+
+def test_the_png_of_a_map_is_the_picture(browser: Any, server: str) -> None:
+    with Image.open(io.BytesIO(files(browser, server, "PNG"))) as picture:
+        size = charts(browser)[0].size
+        assert picture.size == pytest.approx((2 * size["width"], 2 * size["height"]), abs=4)
+        counts = {colour: count for count, colour in picture.convert("RGB").getcolors(1 << 24)}
+    whole = sum(counts.values())
+    assert counts[253, 231, 37] > 0.1 * whole  # three cells of nine, of cosine 1
+    assert max(counts, key=counts.__getitem__) in ((255, 255, 255), (253, 231, 37)) and len(counts) > 50
+
+
+def test_going_back_leads_to_the_pairs_that_were_left(browser: Any, server: str) -> None:
+    opened(browser, server, m="hashing")
+    pairs = "//button[contains(., 'pairs')]"
+    until(lambda: browser.find_elements(By.XPATH, pairs))[0].click()
+    until(lambda: "Pairs, one per line" in text(browser) and "kind=pairs" in browser.current_url)
+    until(lambda: browser.find_elements(By.XPATH, "//a[contains(., 'Templates')]"))[0].click()
+    until(lambda: "Tokens of the template" in text(browser))
+    browser.back()
+    until(lambda: "Pairs, one per line" in text(browser))
+    assert "kind=pairs" in browser.current_url

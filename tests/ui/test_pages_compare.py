@@ -93,11 +93,129 @@ def test_the_encoders_that_ship_stand_side_by_side_with_their_difference() -> No
     assert rows["strength"].tolist()[1] == pytest.approx(found.strengths[0], abs=1e-2)
 
 
-def test_differences_of_all_encoders_are_coloured_by_one_scale() -> None:
-    page = shown("hashing", "default", "cot-minilm", s="a red car\na red cart\nsoup")
-    scales = [spec["layer"][0]["encoding"]["color"]["scale"]["domain"] for spec in charts(page)[-2:]]
-    cells = [abs(cell["cosine"]) for at in (3, 4) for cell in drawn(page, at)]
-    assert scales[0] == scales[1] == pytest.approx([-max(cells), max(cells)], abs=1e-4)
+def test_a_cosine_has_one_colour_whatever_the_texts_and_the_encoder() -> None:
+    pages = [shown("hashing", "default", "cot-minilm", s="a red car\na red cart\nsoup"), shown("hashing", s="x\ny")]
+    maps = [
+        spec for page in pages for spec in charts(page) if "layer" in spec and "rect" in str(spec["layer"][0]["mark"])
+    ]
+    colours = [spec["layer"][0]["encoding"]["color"] for spec in maps]
+    assert len(colours) == 6 and all(each["legend"] for each in colours)
+    signed = [each for each in colours if each["scale"].get("scheme") == "blueorange"]
+    assert len(signed) == 2 and {tuple(each["scale"]["domain"]) for each in signed} == {(-0.5, 0.5)}
+    whole = [each["scale"] for each in colours if each not in signed]
+    assert all(each == whole[0] for each in whole)
+    assert (whole[0]["domain"][0], whole[0]["domain"][1], whole[0]["domain"][-1]) == (-0.2, 0, 1)
+    assert len(whole[0]["domain"]) == len(whole[0]["range"])
+
+
+def test_all_encoders_stand_in_the_line_of_each_pair() -> None:
+    page = shown("hashing", "default", s="a red car\na red cart\nsoup")
+    [at] = [at for at, spec in enumerate(charts(page)) if "shape" in json.dumps(spec)]
+    found = {(row["pair"][:5], row["encoder"]): row["cosine"] for row in drawn(page, at)}
+    assert {pair for pair, _ in found} == {"1 – 2", "1 – 3", "2 – 3"}
+    for name in ("hashing", "default"):
+        assert found["1 – 3", name] == pytest.approx(sts([("a red car", "soup")], encoder=name).cosines[0], abs=1e-3)
+    assert not any("shape" in json.dumps(spec) for spec in charts(shown(s="a red car\na red cart\nsoup")))
+
+
+def test_of_many_pairs_those_are_drawn_about_which_encoders_differ_most() -> None:
+    texts = [f"the number {at} of {at * at}" for at in range(9)]
+    page = shown("hashing", "default", s="\n".join(texts))
+    assert "The 20 pairs about which the encoders differ most, of 36" in words(page)
+    [at] = [at for at, spec in enumerate(charts(page)) if "shape" in json.dumps(spec)]
+    pairs = {tuple(int(each) for each in row["pair"].split("  ")[0].split(" – ")) for row in drawn(page, at)}
+    every = {(y, x): (texts[y - 1], texts[x - 1]) for y in range(1, 10) for x in range(y + 1, 10)}
+    one, other = (
+        dict(zip(every, sts(list(every.values()), encoder=name).cosines, strict=True))
+        for name in ("hashing", "default")
+    )
+    gaps = {pair: abs(one[pair] - other[pair]) for pair in every}
+    assert len(pairs) == 20
+    assert min(gaps[pair] for pair in pairs) >= max(gaps[pair] for pair in every if pair not in pairs) - 1e-3
+
+
+def test_pairs_are_drawn_for_all_encoders_in_the_order_of_the_table() -> None:
+    page = pasted(PAIRS, "hashing", "default")
+    [at] = [at for at, spec in enumerate(charts(page)) if "shape" in json.dumps(spec)]
+    listed = page.dataframe[1].value["pair"].tolist()
+    assert list(dict.fromkeys(int(row["pair"].split()[0]) for row in drawn(page, at))) == listed
+
+
+def test_the_figures_of_a_map_are_in_the_file_with_the_sentences() -> None:
+    page = shown(s="a red car\na red cart\nsoup")
+    [files] = [json.loads(each.proto.bytes) for each in page.get("bidi_component")]
+    head, *rows = csv.reader(io.StringIO(files["csv"]))
+    assert head == ["sentence", "1 a red car", "2 a red cart", "3 soup"]
+    assert [row[0] for row in rows] == head[1:]
+    assert float(rows[0][2]) == pytest.approx(
+        sts([("a red car", "a red cart")], encoder="hashing").cosines[0], abs=1e-6
+    )
+    assert files["name"] == "cosines-of-hashing"
+
+
+def earlier(page: AppTest) -> dict[str, float]:
+    """What other encoders made of the pair before."""
+    [found] = [each for each in page.expander if each.label.startswith("Earlier comparisons")]
+    return {row["encoder"]: row["cosine"] for each in found.dataframe for row in each.value.to_dict("records")}
+
+
+def test_a_pair_shows_what_other_encoders_made_of_it_before(home: Path) -> None:
+    assert earlier(shown("hashing", s="a red car\na red cart")) == {}
+    page = shown("default", s="a red cart\na red car")  # in the other order
+    right = sts([("a red car", "a red cart")], encoder="hashing").cosines[0]
+    assert earlier(page) == pytest.approx({"hashing": right})
+    assert earlier(shown("default", s="a red car\nsoup")) == {}
+    assert set(earlier(shown("cot-minilm", s="a red car\na red cart"))) == {"hashing", "default"}
+    assert (home / ".comparisons.json").stat().st_mode & 0o077 == 0
+    page.button(key="forget pair").click()
+    assert earlier(again(page)) == {}
+    assert {each["first"] for each in json.loads((home / ".comparisons.json").read_text())["comparisons"]} >= {
+        "a red car"
+    }
+    page.button(key="forget pairs").click()
+    again(page)
+    assert len(json.loads((home / ".comparisons.json").read_text())["comparisons"]) == 1  # the one on the screen
+
+
+def test_the_switch_of_the_searches_keeps_no_comparison(home: Path) -> None:
+    page = shown("hashing", s="a red car\na red cart")
+    page.checkbox(key="remember comparisons").uncheck()
+    again(page)
+    assert not (home / ".comparisons.json").exists()
+    assert json.loads((home / ".searches.json").read_text())["remember"] is False
+    assert earlier(shown("default", s="a red car\na red cart")) == {}
+    assert not (home / ".comparisons.json").exists()
+
+
+def test_pairs_of_a_file_stay_in_memory(home: Path) -> None:
+    page = shown("hashing", kind="pairs")
+    page.file_uploader[0].set_value(("p.csv", PAIRS.encode(), "text/csv")).run()
+    assert not page.exception and page.dataframe
+    assert not (home / ".comparisons.json").exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"comparisons": [7, {"first": "a red car"}]}', "\x00"])
+def test_a_damaged_list_of_comparisons_costs_no_comparison(content: str, home: Path) -> None:
+    (home / ".comparisons.json").write_text(content)
+    page = shown("hashing", s="a red car\na red cart")
+    assert page.dataframe[0].value["encoder"].tolist() == ["hashing"]
+    assert earlier(page) == {}
+
+
+def test_words_are_coloured_by_what_the_cosine_loses_without_them() -> None:
+    from semsearch import Encoder
+    from semsearch.evaluation import word_contributions
+
+    page = shown("hashing", s=f"diesel zeppelins {HOSTILE}\ndiesel", words="true")
+    assert not page.error
+    written = page.get("html")[-1].proto.body
+    assert "diesel</span>" in written and "&lt;" in written
+    assert "<script" not in written and "<img" not in written
+    rows = page.dataframe[-1].value
+    one, other = word_contributions(Encoder.load("hashing"), f"diesel zeppelins {HOSTILE}", "diesel")
+    assert rows["change"].tolist() == pytest.approx([each.change for each in (*one, *other)])
+    assert re.search(r'<span class="t[34]" title="\+0\.\d+">diesel', written)
+    assert re.search(r'<span class="a[1-4]" title="-0\.\d+">zeppelins', written)
 
 
 def test_the_cells_of_a_map_are_the_cosines() -> None:
@@ -116,13 +234,13 @@ def test_a_url_with_values_that_cannot_be_is_no_error(url: dict[str, str]) -> No
     assert not shown(**url).error
 
 
-def test_numbers_stand_in_the_cells_where_they_can_be_read_and_a_scale_below_where_not() -> None:
+def test_numbers_stand_in_the_cells_where_they_can_be_read_and_a_legend_below_every_map() -> None:
     from semsearch_ui.shared.charts import FIGURES, heat
 
     for many, read in ((FIGURES, True), (FIGURES + 1, False)):
         spec = heat([[1.0] * many] * many, ["a"] * many, "t").to_dict()
         assert ("layer" in spec) is read
-        assert (spec.get("encoding", {}).get("color", {}).get("legend") is None) is read
+        assert (spec["layer"][0] if read else spec)["encoding"]["color"]["legend"]["orient"] == "bottom"
 
 
 def test_more_sentences_than_a_map_can_hold_are_cut_and_that_is_said() -> None:
@@ -144,7 +262,9 @@ def test_an_encoder_that_cannot_be_loaded_is_an_error_of_its_own(home: Path) -> 
 
 def test_a_link_alone_fetches_nothing() -> None:
     page = shown("hashing", "hf:owner/name", "bge-small-en-v1.5#mean", s="a\nb")
-    assert [each.label for each in page.button if each.label != "Add"] == ["Download and use it"] * 2
+    assert [each.label for each in page.button if not each.label.startswith(("Add", "Forget"))] == [
+        "Download and use it"
+    ] * 2
     assert not page.error
     assert titles(page) == ["hashing"]
 

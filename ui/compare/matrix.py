@@ -9,13 +9,13 @@ import streamlit as st
 
 from ..shared import charts, encoder_picker, messages
 from ..shared.widgets import URL
-from . import one_pair, pair_scores
+from . import chart_files, one_pair, pair_scores
 
 MOST = 30
 MOST_CHARACTERS = 4_000  # the sentences are part of the URL, which servers limit to some kilobytes
-LEAST_APART = 0.01  # the difference of cosines with full colour where all are smaller
+MOST_PAIRS, HALF = 20, 18  # pairs of the chart with all encoders, and letters of a sentence there
 EXAMPLE = "A man is playing a guitar.\nSomeone plays an instrument.\nA man is not playing a guitar.\nThe soup is cold."
-Cells = list[list[float]]
+Cells = Sequence[Sequence[float]]
 
 
 def show(names: Sequence[str]) -> None:
@@ -42,25 +42,57 @@ def show(names: Sequence[str]) -> None:
 
 def _maps(found: Mapping[str, Cells], texts: Sequence[str]) -> None:
     st.subheader("All pairs of sentences")
-    low = min(0.0, *(value for cells in found.values() for row in cells for value in row))
-    name = encoder_picker.short_name
-    _side_by_side([charts.heat(cells, texts, name(each), low=low) for each, cells in found.items()])
+    st.caption("A cosine has the same colour in every map, whatever the encoder; point at a cell for its sentences.")
+    names = encoder_picker.labels(found)
+    maps = {
+        f"cosines of {names[each]}": (charts.heat(cells, texts, names[each]), cells) for each, cells in found.items()
+    }
+    _side_by_side(maps, texts)
     if len(found) < 2:
         return
+    _strip(found, texts)
     (base, cells), *rest = found.items()
     st.subheader("Where encoders differ")
-    messages.caption(f"The cosine minus that of {name(base)}: orange is higher, blue is lower.")
-    differences = {f"{name(each)} − {name(base)}": np.subtract(others, cells).tolist() for each, others in rest}
-    most = max(LEAST_APART, *(float(np.abs(one).max()) for one in differences.values()))
-    _side_by_side([charts.apart(one, texts, title, most=most) for title, one in differences.items()], half=True)
+    messages.caption(f"The cosine minus that of {names[base]}: orange is higher, blue is lower.")
+    differences = {f"{names[each]} − {names[base]}": np.subtract(others, cells).tolist() for each, others in rest}
+    apart = {title: (charts.apart(one, texts, title), one) for title, one in differences.items()}
+    _side_by_side(apart, texts, half=True)
 
 
-def _side_by_side(drawn: Sequence[charts.Chart], *, half: bool = False) -> None:
-    """Two charts per row; a single one takes the whole width, or `half` of it."""
-    for start in range(0, len(drawn), 2):
-        places = st.columns(2) if half or len(drawn) > 1 else [st.container()]
-        for place, chart in zip(places, drawn[start : start + 2], strict=False):
-            place.altair_chart(chart)
+def _strip(found: Mapping[str, Cells], texts: Sequence[str]) -> None:
+    """Every two sentences with a mark for each encoder; of many those about which the encoders differ most."""
+    names = encoder_picker.labels(found)
+    every = [
+        (y, x, [cells[y][x] for cells in found.values()]) for y in range(len(texts)) for x in range(y + 1, len(texts))
+    ]
+    apart = sorted(every, key=lambda pair: min(pair[2]) - max(pair[2]))[:MOST_PAIRS]
+    shown = [each for each in every if each in apart] if len(every) > MOST_PAIRS else every
+    rows = [
+        {"pair": f"{y + 1} – {x + 1}  {_both(texts[y], texts[x])}", "first": texts[y], "second": texts[x]}
+        | {"encoder": name, "cosine": round(cosine, 4)}
+        for y, x, cosines in shown
+        for name, cosine in zip(names.values(), cosines, strict=True)
+    ]
+    st.subheader("All encoders, pair by pair")
+    if len(shown) < len(every):
+        st.caption(f"The {len(shown)} pairs about which the encoders differ most, of {len(every):,}.")
+    chart_files.show(charts.strip(rows, list(names.values())), "strip", "cosines by pair", rows)
+
+
+def _both(first: str, second: str) -> str:
+    return " · ".join(messages.one_line(each, HALF) for each in (first, second))
+
+
+def _side_by_side(drawn: Mapping[str, tuple[charts.Chart, Cells]], texts: Sequence[str], *, half: bool = False) -> None:
+    """Two charts per row, by the names of their files; a single one takes the whole width, or `half` of it."""
+    every = list(drawn.items())
+    for start in range(0, len(every), 2):
+        places = st.columns(2) if half or len(every) > 1 else [st.container()]
+        for at, (place, (name, (chart, cells))) in enumerate(
+            zip(places, every[start : start + 2], strict=False), start
+        ):
+            key = f"{'apart' if half else 'map'}-{at}"
+            chart_files.show(chart, key, name, chart_files.matrix_rows(cells, texts), place=place)
 
 
 def _two(texts: Sequence[str]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""One pair of sentences: cosine and strength by every encoder, contributions of tokens, words at [MASK]."""
+"""One pair of sentences: cosine and strength by every encoder, earlier comparisons, contributions of words, [MASK]s."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..shared import charts, encoder_picker, messages, tables
 from ..shared.messages import plain
 from ..shared.pairs import Pair
 from ..shared.widgets import URL
-from . import mask_view, pair_scores
+from . import earlier, mask_view, pair_scores, word_view
 
 COLUMNS = {
     "cosine": st.column_config.NumberColumn("cosine", format="%.4f"),
@@ -25,14 +25,22 @@ COLUMNS = {
 }
 
 
-def show(chosen: dict[str, Encoder], first: str, second: str) -> None:
-    """The pair, its table, and on demand its tokens and its [MASK]s."""
+def show(chosen: dict[str, Encoder], first: str, second: str, *, remember: bool = True) -> None:
+    """The pair, its table, what was compared before, and on demand its words, its tokens and its [MASK]s."""
     st.markdown(f"**1** {plain(first)}  \n**2** {plain(second)}")
     measure, labels = lambda encoder: pair_scores.at_once(encoder, [Pair(first, second)]), encoder_picker.labels(chosen)
     found = encoder_picker.measure_each(chosen, measure)
-    rows = [{"encoder": labels[name], "cosine": one.cosines[0], "strength": one.strengths[0]} for name, one in found]
+    rows = {
+        name: {"encoder": labels[name], "cosine": one.cosines[0], "strength": one.strengths[0]} for name, one in found
+    }
     if rows:
-        tables.show(rows, COLUMNS)
+        tables.show(list(rows.values()), COLUMNS)
+        if remember:
+            earlier.add(first, second, [row | {"fingerprint": chosen[name].fingerprint} for name, row in rows.items()])
+        earlier.show(first, second, [chosen[name].fingerprint for name in rows])
+    hint = "Each word is left out in turn, and coloured by what that does to the cosine. For every encoder."
+    if st.toggle("Contribution of each word", key="words", bind=URL, help=hint):
+        word_view.show(chosen, (first, second))
     hint = "The cosine of each token with the vector of its sentence, as a share of all. For PyTorch models."
     if st.toggle("Contribution of each token", key="tokens", bind=URL, help=hint):
         _tokens(chosen, (first, second))

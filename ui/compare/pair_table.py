@@ -10,14 +10,15 @@ from semsearch import Encoder
 from semsearch.types import JsonObject
 from semsearch.utils.quantities import count
 
-from ..shared import encoder_picker, jobs, messages, tables, widgets
+from ..shared import charts, encoder_picker, jobs, messages, tables, widgets
 from ..shared.messages import plain
 from ..shared.pairs import Pair
 from ..shared.widgets import URL
-from . import correlation, one_pair, pair_scores, uploaded_pairs
+from . import chart_files, correlation, one_pair, pair_scores, uploaded_pairs
 from .pair_scores import Scored
 from .uploaded_pairs import PairSet
 
+MOST_DRAWN = 20  # pairs of the chart with all encoders
 FIGURES = {  # of an encoder: title, format and help of its column
     "off": (
         "ranks off",
@@ -47,12 +48,14 @@ def _results(chosen: dict[str, Encoder], pair_set: PairSet) -> None:
         correlation.show(pairs, found)
     rows = _worst_first(table(pairs, found), found)
     _listed(rows, found)
+    if len(found) > 1:
+        _strip(rows, list(found))
     tables.downloads("pairs", whole(rows, found), rows)
     st.subheader("One pair", anchor="one-pair")
     pair = pairs[one_pair.number(None, "Pair", "pair", len(rows), rows[0]["pair"]) - 1]
     if pair.gold is not None:
         st.caption(f"gold score {pair.gold:g}")
-    one_pair.show(chosen, pair.first, pair.second)
+    one_pair.show(chosen, pair.first, pair.second, remember=not pair_set.file)  # a file stays in memory
 
 
 def _found(chosen: Mapping[str, Encoder], pair_set: PairSet) -> dict[str, Scored]:
@@ -112,6 +115,21 @@ def whole(rows: Sequence[JsonObject], found: Mapping[str, Scored]) -> JsonObject
     """The JSON to download."""
     models = {name: {"spearman": one.spearman, "pearson": one.pearson} for name, one in found.items()}
     return {"schema": 1, "models": models, "pairs": rows}
+
+
+def _strip(rows: Sequence[JsonObject], found: Sequence[str]) -> None:
+    """The first pairs of the table, with a mark for each encoder."""
+    names, shown = encoder_picker.labels(found), rows[:MOST_DRAWN]
+    marks = [
+        {"pair": charts.numbered(row["pair"] - 1, row["sentence1"]), "first": row["sentence1"]}
+        | {"second": row["sentence2"], "encoder": names[name], "cosine": round(row[f"cosine {name}"], 4)}
+        for row in shown
+        for name in found
+    ]
+    st.subheader("All encoders, pair by pair")
+    if len(shown) < len(rows):
+        st.caption(f"The first {len(shown)} pairs of the table, of {len(rows):,}.")
+    chart_files.show(charts.strip(marks, list(names.values())), "strip", "cosines by pair", marks)
 
 
 def _listed(rows: Sequence[JsonObject], found: Mapping[str, Scored]) -> None:

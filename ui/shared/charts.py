@@ -1,7 +1,7 @@
 """Charts of cosines. Texts are values and labels in them, never names of fields or formats.
 
 Colours: viridis for similarity, blue against orange for differences; both suit colour-blind readers,
-light and dark pages.
+light and dark pages. They are fixed: a cosine has the same colour in every chart.
 """
 
 from __future__ import annotations
@@ -19,27 +19,44 @@ Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 Cells = Sequence[Sequence[float]]
 
 BLUE, ORANGE, GREY = "#3b82c4", "#e08214", "#8a94a0"
+# Viridis (van der Walt and Smith 2015) at 0, 0.1 … 1; black from -0.2 down: negative cosines are few and small.
+COSINES = (-0.2, *(tenth / 10 for tenth in range(11)))
+VIRIDIS = ("#000000", "#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70", "#7ad151",
+           "#bddf26", "#fde725")  # fmt: skip
+WHITE_ON = 0.55  # below this cosine white can be read better than black
+MOST_APART = 0.5  # a difference of this and more has the full colour
+# Contrasts of 3 and more on white and on the dark page, with shapes for those who see no colours; at most 6 encoders.
+MARKS = ["#2e7fc2", "#c26a00", "#00926a", "#a35fc9", "#d1495b", "#7a828c"]
+SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 FRAME = 84  # pixels of title and axis in a chart's height
+LEGEND, SCALE = 60, 150  # its height, and the length of its colours: two charts stand beside each other
 FIGURES = 12  # sentences up to which the cells of a map have room for numbers
 LABEL = 26  # characters of a sentence at an axis
 CHOSEN = "chosen"
 ROOMY = alt.Axis(minExtent=42)  # or a fitted chart is clipped where a label grows
 
 
-def heat(cells: Cells, texts: Sequence[str], title: str, *, low: float = 0.0) -> Chart:
+def heat(cells: Cells, texts: Sequence[str], title: str) -> Chart:
     """Cosines (n, n) of texts, with numbers where cells have room for them."""
-    colour = alt.Scale(scheme="viridis", domain=[low, 1])
-    return _grid(cells, texts, title, colour, lambda value: value < (low + 1) / 2)
+    colour = alt.Scale(domain=list(COSINES), range=list(VIRIDIS), clamp=True, interpolate="lab")
+    legend = alt.Legend(title=None, orient="bottom", values=[-0.2, 0, 0.5, 1], gradientLength=SCALE)
+    return _grid(
+        cells, texts, title, alt.Color("cosine:Q", scale=colour, legend=legend), lambda value: value < WHITE_ON
+    )
 
 
-def apart(cells: Cells, texts: Sequence[str], title: str, *, most: float) -> Chart:
-    """Differences of cosines (n, n), 0 in the middle of the colours and `most`, above 0, at their ends."""
-    colour = alt.Scale(scheme="blueorange", domain=[-most, most], domainMid=0)
-    return _grid(cells, texts, title, colour, lambda value: abs(value) > 0.75 * most, sign="+")
+def apart(cells: Cells, texts: Sequence[str], title: str) -> Chart:
+    """Differences of cosines (n, n): 0 in the middle of the colours, MOST_APART and what is beyond at their ends."""
+    colour = alt.Scale(scheme="blueorange", domain=[-MOST_APART, MOST_APART], domainMid=0, clamp=True)
+    legend = alt.Legend(
+        title=None, orient="bottom", format="+.1f", values=[-MOST_APART, 0, MOST_APART], gradientLength=SCALE
+    )
+    full = lambda value: abs(value) > 0.75 * MOST_APART  # noqa: E731
+    return _grid(cells, texts, title, alt.Color("cosine:Q", scale=colour, legend=legend), full, sign="+")
 
 
 def _grid(
-    cells: Cells, texts: Sequence[str], title: str, colour: alt.Scale, is_dark: Callable[[float], bool], sign: str = ""
+    cells: Cells, texts: Sequence[str], title: str, colour: alt.Color, is_dark: Callable[[float], bool], sign: str = ""
 ) -> Chart:
     rows = [
         {
@@ -58,16 +75,39 @@ def _grid(
     number = alt.Tooltip("cosine:Q", title="difference" if sign else "cosine", format=f"{sign}.3f")
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("column:O", sort=None, title=None, axis=alt.Axis(labelAngle=0, orient="top", labelOverlap=not figures)),
-        y=alt.Y("row:O", sort=None, title=None, axis=alt.Axis(labelLimit=190, labelOverlap=False)),
-        tooltip=["first:N", "second:N", number],
+        y=alt.Y("row:O", sort=None, title=None, axis=alt.Axis(labelLimit=120, labelOverlap=False)),
+        tooltip=[alt.Tooltip("first:N", title="row"), alt.Tooltip("second:N", title="column"), number],
     )
-    legend = None if figures else alt.Legend(title=None, orient="bottom", format="+.2f" if sign else ".1f")
-    squares = base.mark_rect().encode(color=alt.Color("cosine:Q", scale=colour, legend=legend))
+    squares = base.mark_rect().encode(color=colour)
     if not figures:
-        return _titled(squares, FRAME + 60 + 20 * many, title, "point at a cell for its number")
+        return _titled(squares, FRAME + LEGEND + 20 * many, title, "point at a cell for its sentences and its number")
     ink = alt.when(alt.datum.dark).then(alt.value("white")).otherwise(alt.value("black"))
     values = base.mark_text(fontSize=13 if many <= 8 else 9).encode(text="text:N", color=ink)
-    return _titled(squares + values, FRAME + 40 * many, title)
+    return _titled(squares + values, FRAME + LEGEND + 40 * many, title)
+
+
+def strip(rows: Sequence[JsonObject], encoders: Sequence[str]) -> Chart:
+    """Pairs under each other, and in the line of each a mark for every encoder at its cosine.
+
+    Rows have pair (a label that no two pairs share), first, second, encoder and cosine.
+    """
+    scale = alt.Scale(domain=[min(-0.2, *(row["cosine"] for row in rows)), 1], nice=False)
+    base = alt.Chart(alt.Data(values=list(rows))).encode(
+        y=alt.Y("pair:N", sort=None, title=None, axis=alt.Axis(labelLimit=260, labelOverlap=False)),
+    )
+    span = base.mark_rule(color=GREY, opacity=0.6).encode(
+        x=alt.X("min(cosine):Q", title="cosine", scale=scale), x2="max(cosine):Q"
+    )
+    colours, shapes = (alt.Scale(domain=list(encoders), range=kind[: len(encoders)]) for kind in (MARKS, SHAPES))
+    legend = alt.Legend(orient="bottom", columns=3)
+    marks = base.mark_point(filled=True, size=90, opacity=1).encode(
+        x=alt.X("cosine:Q", title="cosine", scale=scale),
+        color=alt.Color("encoder:N", title=None, legend=legend, scale=colours),
+        shape=alt.Shape("encoder:N", title=None, legend=legend, scale=shapes),
+        tooltip=["encoder:N", alt.Tooltip("cosine:Q", format=".3f"), "first:N", "second:N"],
+    )
+    chart: Chart = (span + marks).properties(height=FRAME + LEGEND + 26 * len({row["pair"] for row in rows}))
+    return chart
 
 
 def scatter(rows: Sequence[JsonObject], title: str, subtitle: str) -> Chart:

@@ -23,6 +23,23 @@ if (!window.watchesLock) {
 }
 </script>"""
 _ROOT = """<script>window.__streamlit = { BACKEND_BASE_URL: location.origin + "/" };</script>"""
+_LEAVING = """<script>
+(() => {
+  let left = "", until = 0;
+  document.addEventListener("click", event => {
+    const link = event.target.closest?.("a[data-testid='stPageLink-NavLink']");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || link.pathname === location.pathname) return;
+    left = location.pathname;
+    until = Date.now() + 30000;
+  }, true);
+  const push = history.pushState.bind(history);
+  history.pushState = (state, title, url) => {
+    if (Date.now() < until && new URL(url, location.href).pathname === left) return;
+    until = 0;
+    push(state, title, url);
+  };
+})();
+</script>"""
 _STOPPED = """<div id="gone" role="alertdialog" aria-labelledby="gone-title" aria-describedby="gone-text" hidden>
 <style>
 #gone:not([hidden]) { position: fixed; inset: 0; z-index: 9999999; display: grid; place-content: center;
@@ -58,8 +75,10 @@ def in_shell(document: str) -> str:
     """The document that Streamlit serves for every page, with these scripts and what they show.
 
     Without the first one Streamlit looks for its own addresses below that of the page, too, where there is nothing.
+    The second one keeps out of the browser's history the page that a link leaves, without its parameters: Streamlit
+    clears them before it goes, and Back would lead there.
     """
-    document = document.replace("<title>Streamlit</title>", f"<title>semsearch</title>\n{_ROOT}", 1)
+    document = document.replace("<title>Streamlit</title>", f"<title>semsearch</title>\n{_ROOT}\n{_LEAVING}", 1)
     return document.replace("</body>", f"{_STOPPED}\n{_GONE}\n</body>", 1)
 
 
