@@ -29,7 +29,7 @@ MOST_APART = 0.5  # a difference of this and more has the full colour
 MARKS = ["#2e7fc2", "#c26a00", "#00926a", "#a35fc9", "#d1495b", "#7a828c"]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 FRAME = 84  # pixels of title and axis in a chart's height
-LEGEND, SCALE = 60, 150  # its height, and the length of its colours: two charts stand beside each other
+LEGEND, SCALE = 60, 110  # its height, and the length of its colours: two charts stand beside each other
 FIGURES = 12  # sentences up to which the cells of a map have room for numbers
 LABEL = 26  # characters of a sentence at an axis
 CHOSEN = "chosen"
@@ -39,7 +39,7 @@ ROOMY = alt.Axis(minExtent=42)  # or a fitted chart is clipped where a label gro
 def heat(cells: Cells, texts: Sequence[str], title: str) -> Chart:
     """Cosines (n, n) of texts, with numbers where cells have room for them."""
     colour = alt.Scale(domain=list(COSINES), range=list(VIRIDIS), clamp=True, interpolate="lab")
-    legend = alt.Legend(title=None, orient="bottom", values=[-0.2, 0, 0.5, 1], gradientLength=SCALE)
+    legend = alt.Legend(title=None, orient="bottom", values=[0, 0.5, 1], format=".1f", gradientLength=SCALE)
     return _grid(
         cells, texts, title, alt.Color("cosine:Q", scale=colour, legend=legend), lambda value: value < WHITE_ON
     )
