@@ -13,7 +13,7 @@ from . import chart_files, one_pair, pair_scores
 
 MOST = 30
 MOST_CHARACTERS = 4_000  # the sentences are part of the URL, which servers limit to some kilobytes
-MOST_PAIRS, HALF = 20, 18  # pairs of the chart with all encoders, and letters of a sentence there
+MOST_PAIRS, HALF = 20, 16  # pairs of the chart with all encoders, and letters of a sentence there
 EXAMPLE = "A man is playing a guitar.\nSomeone plays an instrument.\nA man is not playing a guitar.\nThe soup is cold."
 Cells = Sequence[Sequence[float]]
 

@@ -93,20 +93,22 @@ def strip(rows: Sequence[JsonObject], encoders: Sequence[str]) -> Chart:
     """
     scale = alt.Scale(domain=[min(-0.2, *(row["cosine"] for row in rows)), 1], nice=False)
     base = alt.Chart(alt.Data(values=list(rows))).encode(
-        y=alt.Y("pair:N", sort=None, title=None, axis=alt.Axis(labelLimit=260, labelOverlap=False)),
+        y=alt.Y("pair:N", sort=None, title=None, axis=alt.Axis(labelLimit=160, labelOverlap=False)),
     )
+    axis = alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1], format=".1f")
     span = base.mark_rule(color=GREY, opacity=0.6).encode(
-        x=alt.X("min(cosine):Q", title="cosine", scale=scale), x2="max(cosine):Q"
+        x=alt.X("min(cosine):Q", title="cosine", scale=scale, axis=axis), x2="max(cosine):Q"
     )
     colours, shapes = (alt.Scale(domain=list(encoders), range=kind[: len(encoders)]) for kind in (MARKS, SHAPES))
-    legend = alt.Legend(orient="bottom", columns=3)
+    legend = alt.Legend(orient="bottom", columns=1, labelLimit=200)
     marks = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=alt.X("cosine:Q", title="cosine", scale=scale),
+        x=alt.X("cosine:Q", title="cosine", scale=scale, axis=axis),
         color=alt.Color("encoder:N", title=None, legend=legend, scale=colours),
         shape=alt.Shape("encoder:N", title=None, legend=legend, scale=shapes),
         tooltip=["encoder:N", alt.Tooltip("cosine:Q", format=".3f"), "first:N", "second:N"],
     )
-    chart: Chart = (span + marks).properties(height=FRAME + LEGEND + 26 * len({row["pair"] for row in rows}))
+    height = FRAME + 18 * len(encoders) + 26 * len({row["pair"] for row in rows})
+    chart: Chart = (span + marks).properties(height=height)
     return chart
 
 
