@@ -215,7 +215,8 @@ def test_words_are_coloured_by_what_the_cosine_loses_without_them() -> None:
     one, other = word_contributions(Encoder.load("hashing"), f"diesel zeppelins {HOSTILE}", "diesel")
     assert rows["change"].tolist() == pytest.approx([each.change for each in (*one, *other)])
     assert re.search(r'<span class="t[34]" title="\+0\.\d+">diesel', written)
-    assert re.search(r'<span class="a[1-4]" title="-0\.\d+">zeppelins', written)
+    apart = shown("hashing", s="diesel zeppelins\ndiesel", words="true").get("html")[-1].proto.body
+    assert re.search(r'<span class="a[1-4]" title="-0\.\d+">zeppelins', apart)
 
 
 def test_the_cells_of_a_map_are_the_cosines() -> None:
