@@ -8,6 +8,7 @@ the processes run as the user nobody.
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import shutil
@@ -46,11 +47,15 @@ class PostgresServer:
         """What stands after `--store postgres:`."""
         return f"postgresql:///{database}?host={self.sockets}&user={user}"
 
-    def make(self) -> None:
-        """Make an empty cluster of databases."""
+    def prepare(self) -> None:
+        """Make its folders."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.sockets.mkdir(exist_ok=True)
         _hand_over(self.folder)
+
+    def make(self) -> None:
+        """Make an empty cluster of databases."""
+        self.prepare()
         self.run("initdb", "-D", str(self.data), "-E", "UTF8", "--locale=C", "-A", "trust", "-U", USER)
 
     def start(self) -> None:
@@ -67,6 +72,7 @@ class PostgresServer:
                 user=_user(),
                 group=_group(),
                 extra_groups=_groups(),
+                preexec_fn=_die_with_parent,
             )
         end = time.monotonic() + PATIENCE
         while not self.answers():
@@ -140,6 +146,12 @@ def _required() -> Path:
     if found is None:
         raise RuntimeError("the package pgserver is not installed: pip install pgserver")
     return found
+
+
+def _die_with_parent() -> None:
+    """Let the server end with this process, also where that is killed (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGINT)  # PR_SET_PDEATHSIG
 
 
 def _user() -> str | None:

@@ -275,7 +275,8 @@ class Index:
         trust: bool = False,
         progress: Callable[[Progress], None] = _silent,
     ) -> Index:
-        """A new index out of a dump of a `store` of this kind.
+        """A new index out of a dump. Those of a local store, PostgreSQL and Milvus are of one kind; `store` is as for
+        `create`.
 
         It follows no folder, and does not download its encoder, unless you `trust` the dump or call `trust()` later.
         What was set aside is in `info()["recipe"]["set_aside"]`. Raises UsageError where an index exists, Corrupt for a
@@ -287,7 +288,8 @@ class Index:
             recipe = restored.set_aside(writer.reader.recipe())
             writer.set_recipe(restored.adopted(recipe) if trust else recipe)
 
-        drivers.load(store).restore(file, folder, prepare, progress)
+        driver, address = drivers.parse(store)
+        driver.restore(file, folder, prepare, progress, address=address)
         return cls.open(folder)
 
     @classmethod

@@ -83,8 +83,10 @@ class StoreDriver(Protocol):
         prepare: Callable[[StoreWriter], None] | None,
         progress: Callable[[Progress], None],
         /,
+        *,
+        address: str = "",
     ) -> None:
-        """Make a new store from a dump, with what `prepare` changes before anybody can open it.
+        """Make a new store from a dump, with what `prepare` changes before anybody can open it; `address` as above.
 
         Raises NotFound, UsageError where `location` exists, Corrupt.
         """

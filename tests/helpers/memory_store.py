@@ -675,7 +675,10 @@ class MemoryDriver:
         prepare: Callable[[MemoryWriter], None] | None,
         progress: Callable[[Progress], None],
         /,
+        *,
+        address: str = "",
     ) -> None:
+        assert not address, "this store has no server"
         if not file.is_file():
             raise NotFound(f"there is no file {str(file)!r}.")
         if self.exists(location):

@@ -22,6 +22,7 @@ from semsearch.stores.protocol import StoreReader
 from semsearch.stores.records import Space, stable_id
 
 if TYPE_CHECKING:
+    from helpers.commandline import CommandLine
     from postgres_server import PostgresServer
 
     from semsearch.stores.postgres import PostgresWriter
@@ -381,6 +382,34 @@ def test_another_encoder_is_refused_over_a_link(address: str, tmp_path: Path) ->
         index.search("bread")
     with Index.open("shared", home=tmp_path / "a") as index:
         assert [each["id"] for each in index.documents()] == ["a", "b"]
+
+
+def test_the_commands_work_on_a_name_whose_documents_are_on_a_server(
+    cli: CommandLine, address: str, tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    for name, text in TEXTS.items():
+        (tmp_path / "docs" / f"{name}.txt").write_text(text.replace("\0", ""), encoding="utf-8")
+    store = f"postgres:{address}"
+    first = cli("index", str(tmp_path / "docs"), "-n", "served", "--store", store, "--json").json
+    assert first["documents"]["added"] == len(TEXTS)
+    again = cli("index", "-n", "served", "--json").json
+    assert again["documents"]["unchanged"] == len(TEXTS) and again["documents"]["added"] == 0
+    for mode in ("semantic", "keyword", "hybrid"):
+        hits = cli("query", "diesel engines", "-n", "served", "--mode", mode, "--json").json["hits"]
+        assert hits[0]["document"] == "engines.txt"
+    assert cli("info", "served", "--json").json["server"].startswith("postgres:")
+    assert cli("query", "tea", "-n", "served", "--path", "cjk*", "--format", "paths").lines != ["tea.txt"]
+    assert cli("delete", "-n", "served", "--id", "tea.txt", "-y").code == 0
+    assert cli("get", "tea.txt", "-n", "served").code == 3
+    assert cli("verify", "served").code == 0
+    cli("dump", "served", "-o", "served.dump")
+    assert cli("restore", "served.dump", "-n", "moved", "--store", store).code == 0
+    assert "moved" in cli("list").out
+    assert cli("index", "-n", "served", "-m", "default").code == 4
+    assert cli("salvage", "served", "-o", "saved").code == 2
+    assert cli("rm", "moved", "-y").code == cli("rm", "served", "-y").code == 0
+    assert cli("query", "tea", "-n", "served").code == 3
 
 
 # ---- verification, SQL, dumps

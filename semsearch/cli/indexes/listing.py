@@ -103,7 +103,10 @@ def _row(found: JsonObject) -> list[str]:
 def _readable(known: JsonObject) -> dict[str, str]:
     """The lines of `info` for a person."""
     recipe, last = known["recipe"], known["last_run"] or {}
-    lines = {"index": known["index"], "path": known["path"], "size": console.size(known["bytes"])}
+    lines = {"index": known["index"], "path": known["path"]}
+    if server := known.get("server"):
+        lines["stored at"] = server
+    lines["size"] = console.size(known["bytes"])
     lines |= {key: f"{known[key]:,}" for key in ("documents", "passages", "vectors")}
     lines |= _encoders(known)
     exact = known["backend"].split()[0] in ("flat", "exact")

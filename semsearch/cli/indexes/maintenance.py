@@ -258,6 +258,9 @@ def restore(
     name: Annotated[
         str | None, value("NAME", "Name of the new index.  [default: the file's name]", "-n", "--name")
     ] = None,
+    store: Annotated[
+        str, value("STORE", "Where the new index is stored: local, or NAME:ADDRESS of a server.")
+    ] = "local",
     trusted: Annotated[bool, flag("--trust", "Do what `semsearch trust` does, for a dump of your own.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -268,7 +271,9 @@ def restore(
     [source] = existing_paths([file])
     chosen = name or source.name.split(".")[0]
     with step_progress(ctx.obj, f"restoring {chosen}") as report:
-        restored_index = semsearch.Index.restore(source, chosen, home=ctx.obj.folder(), trust=trusted, progress=report)
+        restored_index = semsearch.Index.restore(
+            source, chosen, home=ctx.obj.folder(), store=store, trust=trusted, progress=report
+        )
     with restored_index as index:
         documents = len(index)
         apart = index.info()["recipe"].get(restored.KEY, {})

@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from semsearch.errors import Corrupt, NotFound, SemsearchError, UsageError
 from semsearch.stores.local import schema, sqlite
+from semsearch.stores.local.folder import refuse_address
 from semsearch.stores.local.integrity.verify import verify
 from semsearch.stores.local.location import DATABASE
 from semsearch.stores.local.reader import LocalReader
@@ -77,11 +78,14 @@ def restore(
     folder: Path,
     prepare: Callable[[LocalWriter], None] | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
+    *,
+    address: str = "",
 ) -> None:
     """Make the new folder `folder` from a dump. It appears when everything in it has been verified and `prepare` ran.
 
     Raises NotFound without the file, UsageError where `folder` exists, Corrupt for a file that is not a whole dump.
     """
+    refuse_address(address)
     if not file.is_file():
         raise NotFound(f"there is no file {str(file)!r}.")
     if folder.exists():

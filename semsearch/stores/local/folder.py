@@ -25,7 +25,7 @@ def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None, *, a
 
     A kill at any moment, or an error in `fill`, leaves a complete store, or a folder in which one can be created.
     """
-    _refuse_address(address)
+    refuse_address(address)
     with _file_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         sweep(folder.parent)
@@ -44,7 +44,7 @@ def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None, *, a
 
 def link(folder: Path, address: str) -> bool:
     """A local store has no server: without an address there is nothing to link. Raises UsageError with one."""
-    _refuse_address(address)
+    refuse_address(address)
     return False
 
 
@@ -140,7 +140,8 @@ def _fill(folder: Path, lock: WriterLock, fill: Callable[[LocalWriter], None]) -
     sync_file(folder / UNFINISHED)
 
 
-def _refuse_address(address: str) -> None:
+def refuse_address(address: str) -> None:
+    """Raise UsageError for the address of a server."""
     if address:
         raise UsageError(f"the local store has no address, but got {address!r}.", "Write local alone.")
 

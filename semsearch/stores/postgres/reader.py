@@ -136,6 +136,7 @@ class PostgresReader:
             return {
                 "name": self.name,
                 "path": str(self.location),
+                "server": f"postgres:{self._db.server.where}",
                 "documents": counts["documents"],
                 "passages": counts["passages"],
                 "vectors": sum(counts["vectors"].values()),
