@@ -21,7 +21,7 @@ PAGE = CHECKOUT / "docs" / "api.md"
 PACKAGES = ("semsearch", "semsearch.prompts", "semsearch.evaluation", "semsearch.training", "semsearch.export")
 TYPES = {
     "semsearch.types": (
-        *("Passage", "Mark", "Skipped", "Facet", "VectorSample", "SqlRows", "TruncationStats", "QueryFields"),
+        *("Passage", "Mark", "Skipped", "Facet", "VectorSample", "Layout", "SqlRows", "TruncationStats", "QueryFields"),
         *("EncoderLike", "EncoderProtocol", "RerankerLike"),
     ),
     "semsearch.encoders.encoder": ("OutputOptions",),

@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from functools import lru_cache, partial
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar, Unpack, get_args, overload
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from semsearch.search import arrow_batches, audit, sampling, sql_functions, vect
 from semsearch.search.current_space import CurrentSpace
 from semsearch.search.groups import copies, document_vectors, labeller, mining, timeline
 from semsearch.search.groups import topics as topic_clusters
+from semsearch.search.layouts import layout
 from semsearch.search.query_check import make_query, written
 from semsearch.search.searcher import parse_filter
 from semsearch.search.snippets import Snippet, snippets
@@ -59,6 +60,8 @@ from semsearch.types import (
     Keep,
     Label,
     LabelAccuracy,
+    Layout,
+    LayoutMethod,
     Pair,
     Period,
     Progress,
@@ -797,6 +800,34 @@ class Index:
         whole_number("most", most)
         return sampling.sample(self._reader, self._space, most, letters)
 
+    def layout(
+        self,
+        most: int = 30_000,
+        *,
+        method: LayoutMethod = "umap",
+        letters: int = 400,
+        progress: Callable[[Progress], None] = _silent,
+    ) -> Layout:
+        """At most `most` passages in the plane, as on the page Map. Nothing is encoded.
+
+        "pca" takes a second; "umap" some minutes for 30,000 passages in another process, once: the layout is a file
+        beside the index, which may be deleted. It is made anew when a fifth of the passages is new to it, or the
+        vectors are another encoder's; until then new ones are put between their neighbours in meaning. An exception of
+        `progress` ends the call. Raises UsageError, MissingExtra without the extra `map`, SemsearchError where UMAP
+        fails.
+        """
+        whole_number("most", most)
+        if method not in get_args(LayoutMethod):
+            raise UnknownName("layout", str(method), get_args(LayoutMethod))
+        return layout.layout(self._reader, self._space, most, method, letters, progress)
+
+    def kept_layout(self, sample: VectorSample) -> Layout | None:
+        """The layout by UMAP of a sample of this index, as far as an earlier `layout` was kept; None where it was not,
+        or does not fit any more.
+        """
+        places = layout.fitting(self.path, self._space, sample)
+        return None if places is None else Layout(sample, places, "umap")
+
     def paraphrase_mining(
         self,
         *,
@@ -907,6 +938,10 @@ class Index:
         document has a date.
         """
         return timeline.timeline(self._reader, topics, by, field)
+
+    def days(self, ids: Sequence[str], *, field: str | None = None) -> dict[str, str]:
+        """The ISO day of each of these documents that has one, as in `timeline`: of its metadata or of its file."""
+        return timeline.days(self._reader, several(ids, "days", "ids", str), field)
 
     def label(
         self,
@@ -1068,6 +1103,18 @@ class Index:
             raise UsageError(f"a text belongs to one document, not to {len(wanted)}.", "Update each by itself.")
         with self._turn:
             return self._writer().add([self._updated(name, metadata or {}, text) for name in wanted])
+
+    def annotate(self, ids: str | Sequence[str], metadata: Mapping[str, object]) -> int:
+        """Set keys of the metadata of documents, also of those from files; how many documents changed.
+
+        A key with None is removed. What is set here stays when a file is read again. Nothing is embedded. Raises
+        NotFound, UsageError for a key that the documents have of themselves, Unreadable for what is no JSON, Locked.
+        """
+        wanted = [ids] if isinstance(ids, str) else several(ids, "annotate", "ids", str)
+        if not isinstance(metadata, Mapping) or not all(isinstance(key, str) and key for key in metadata):
+            raise UsageError(f"metadata must be a mapping, not {metadata!r}.", 'Write annotate(ids, {"tag": "read"}).')
+        with self._turn:
+            return self._writer(needs_encoder=False).annotate(wanted, metadata)
 
     async def aupdate(
         self, ids: str | Sequence[str], *, metadata: Mapping[str, object] | None = None, text: str | None = None

@@ -51,6 +51,7 @@ Where: TypeAlias = str | Mapping[str, Any]  # a filter: text of the filter langu
 Match: TypeAlias = Literal["strong", "likely", "weak", "none"]
 Keep: TypeAlias = Literal["longest", "newest", "oldest", "first"]
 Period: TypeAlias = Literal["auto", "day", "month", "year"]
+LayoutMethod: TypeAlias = Literal["pca", "umap"]
 DocumentState: TypeAlias = Literal["current", "changed", "unfinished", "gone", "unseen", "kept"]
 
 
@@ -334,6 +335,20 @@ class VectorSample:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Passages of an index in the plane: row i of `places` (n, 2) is where passage i of the `sample` is.
+
+    `method` is the one that was used. By PCA distances mean something, and the axes explain the share `explained` of
+    the variance; by UMAP (None) neighbours lie together, and long distances mean little.
+    """
+
+    sample: VectorSample
+    places: NDArray[np.float32]
+    method: LayoutMethod
+    explained: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

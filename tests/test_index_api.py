@@ -189,6 +189,10 @@ def test_a_value_of_another_type_is_a_usage_error(index: Index, tmp_path: Path) 
         lambda: index.update(wrong),
         lambda: index.update("d01", metadata=wrong),
         lambda: index.update("d01", text=wrong),
+        lambda: index.annotate(wrong, {"tag": "x"}),
+        lambda: index.annotate("d01", wrong),
+        lambda: index.layout("x"),  # type: ignore[arg-type]
+        lambda: index.days([wrong]),
         lambda: index.delete([wrong]),
         lambda: index.similar(None),  # type: ignore[arg-type]
         lambda: index.sample_vectors("x"),  # type: ignore[arg-type]

@@ -26,6 +26,7 @@ from semsearch.indexing.ahead import Ahead, Encoded
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.run_report import Outcome, RunReport
 from semsearch.indexing.seen import SeenDocuments
+from semsearch.stores import own_metadata
 from semsearch.stores.protocol import Rebuild, StoreWriter
 from semsearch.stores.records import (
     Bookmark,
@@ -86,6 +87,7 @@ class Ingest:
         context: bool,
         backend: str = "auto",
         force: bool = False,
+        annotated: Sequence[str] = (),
     ) -> None:
         self.report = RunReport()
         self.written = 0  # passages
@@ -98,6 +100,7 @@ class Ingest:
         self._caches_fail = False
         self._unmeasurable = False  # the encoder fails at the questions that strengths are measured with
         self._force = force
+        self._annotated = annotated
         self._ahead = Ahead(encoder)
         self._encoding: _Batch | None = None  # the batch before the pending one
         self._pending: list[_Pending] = []
@@ -134,6 +137,8 @@ class Ingest:
         has been read; it is called for the last document of a batch. Raises Unreadable for a document that cannot be
         stored.
         """
+        if stamp is not None and origin is not None and self._annotated:
+            document = own_metadata.kept(document, self._writer.reader, self._annotated)
         metadata = check_document(document)
         self.settle(at_once=True)
         if self.seen.has(document.id, stamp):

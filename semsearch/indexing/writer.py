@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -13,14 +13,15 @@ from semsearch.chunking.splitter import Splitter
 from semsearch.documents import other_stores, own_vectors
 from semsearch.documents.loaders import Fields
 from semsearch.encoders.no_encoder import refuse_text
-from semsearch.errors import SemsearchError, Unreadable, UsageError
+from semsearch.errors import NotFound, SemsearchError, Unreadable, UsageError
 from semsearch.indexing import sources, streams, sync
 from semsearch.indexing.file_status import UNFINISHED
 from semsearch.indexing.ingest import Ingest
 from semsearch.indexing.reembedding import Reembedder
 from semsearch.indexing.salvage import Salvager
 from semsearch.indexing.sources import SyncOptions
-from semsearch.stores import restored
+from semsearch.stores import own_metadata, restored
+from semsearch.stores.filters import Exists, Field
 from semsearch.stores.protocol import SalvageReader, StoreWriter
 from semsearch.stores.records import Space
 from semsearch.types import (
@@ -165,6 +166,21 @@ class IndexWriter:
         self._refresh_derived()
         return deleted
 
+    def annotate(self, ids: Iterable[str], metadata: Mapping[str, object]) -> int:
+        wanted, recipe, changed = list(dict.fromkeys(ids)), self._reader.recipe(), 0
+        for key in (key for key in metadata if key not in own_metadata.keys(recipe)):
+            if self._reader.allowed_documents(Exists(Field((key,))), limit=1):
+                raise UsageError(f"{key!r} is a key of the documents' own metadata.", "Choose another key.")
+        with self._writer.transaction():
+            self._record(own_metadata.with_keys(recipe, metadata))
+            for name in wanted:
+                if (document := self._reader.document(name)) is None:
+                    raise NotFound(f"index {self._reader.name} has no document {name!r}.", "Use the id of a document.")
+                if (merged := own_metadata.merged(document.metadata, metadata)) != document.metadata:
+                    self._writer.refresh(name, merged, document.title)
+                    changed += 1
+        return changed
+
     def compact(self, progress: Callable[[Progress], None]) -> None:
         steps = 0
 
@@ -224,7 +240,16 @@ class IndexWriter:
         recipe = self._reader.recipe()
         chosen, context = splitter or Splitter(**recipe["splitter"]), recipe.get("context", False)
         backend = self._backend(recipe)
-        run = Ingest(self._writer, self._space, self._encoder, chosen, context=context, backend=backend, force=force)
+        run = Ingest(
+            self._writer,
+            self._space,
+            self._encoder,
+            chosen,
+            context=context,
+            backend=backend,
+            force=force,
+            annotated=own_metadata.keys(recipe),
+        )
         try:
             yield run
             run.flush()

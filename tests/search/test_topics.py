@@ -107,6 +107,12 @@ def test_documents_are_counted_in_the_period_of_their_date(index: Index) -> None
         index.timeline(found, by="week")  # type: ignore[arg-type]
 
 
+def test_the_day_of_a_document_is_its_own_or_none(index: Index) -> None:
+    index.add([Document("undated", "No date at all.")])
+    assert index.days(["cars/1", "undated", "unknown"]) == {"cars/1": "2011-02-15"}
+    assert index.days(["cars/1"], field="subject") == {}
+
+
 def test_the_length_of_a_period_follows_from_the_time(tmp_path: Path) -> None:
     def periods(*days: str) -> tuple[str, ...]:
         with Index.create(tmp_path / "-".join(days), encoder="hashing") as made:

@@ -40,6 +40,16 @@ def _days(reader: StoreReader, names: Sequence[str], field: str | None) -> Itera
             yield day_of(document, field)
 
 
+def days(reader: StoreReader, names: Sequence[str], field: str | None) -> dict[str, str]:
+    """The ISO day of each of these documents that has one."""
+    found: dict[str, str] = {}
+    for start in range(0, len(names), AT_ONCE):
+        for document in reader.documents(ids=names[start : start + AT_ONCE]):
+            if day := day_of(document, field):
+                found[document["id"]] = day.isoformat()
+    return found
+
+
 def day_of(document: JsonObject, field: str | None) -> date | None:
     """The day of a document: of its metadata `field`; without one of `date`, else of its file."""
     found = _parsed(document["metadata"].get(field or "date"))

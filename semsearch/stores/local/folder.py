@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from semsearch.errors import NotFound, SemsearchError, UsageError
+from semsearch.stores import layout_file
 from semsearch.stores.local import commit_record, schema, sqlite
 from semsearch.stores.local.connection import Connection
 from semsearch.stores.local.location import DATABASE
@@ -17,7 +18,8 @@ from semsearch.utils.writer_lock import LOCK, PID, WriterLock
 from semsearch.vector_index import cache_files
 
 UNFINISHED = "store.new"  # becomes store.db by a rename when it is whole; alone it is no index
-REMAINS = (f"{UNFINISHED}*", f"{DATABASE}-*", cache_files.FILES)  # of what was being created or removed at a kill
+CACHES = (f"{DATABASE}-*", cache_files.FILES, layout_file.FILES)
+REMAINS = (f"{UNFINISHED}*", *CACHES)  # of what was being created or removed at a kill
 
 
 def create(folder: Path, fill: Callable[[LocalWriter], None] | None = None, *, address: str = "") -> LocalWriter:
@@ -61,7 +63,7 @@ def remove(folder: Path) -> list[str]:
     try:
         commit_record.forget(folder)
         (folder / DATABASE).unlink(missing_ok=True)  # from here on it is no index
-        for file in [*folder.glob(f"{DATABASE}-*"), *folder.glob(cache_files.FILES)]:
+        for file in [found for pattern in CACHES for found in folder.glob(pattern)]:
             file.unlink(missing_ok=True)
     finally:
         lock.release()
