@@ -99,7 +99,7 @@ def measure(server: Pages, count: int) -> str:
     browser = chromium()
     try:
         browser.get(server.printed)
-        url = f"{server.address}/map?index={name_of(count)}&by=folder"
+        url = f"{server.address}/map?n={name_of(count)}&by=folder&layout=PCA"
 
         def opened() -> None:
             browser.get(url)

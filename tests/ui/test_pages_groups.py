@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.pages import again, at_home, opened, until
+from helpers.pages import again, at_home, ended, opened, until
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
@@ -71,3 +71,56 @@ def test_an_empty_index_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Monk
         Index.create("empty", encoder="hashing").close()
         (note,) = shown(n="empty").info
         assert "Documents" in note.value
+
+
+def press(page: AppTest, key: str) -> None:
+    [button] = [each for each in page.button if each.key == key]
+    button.click()
+    again(page)
+
+
+def choose(page: AppTest, label: str, *documents: str, texts: str = "") -> AppTest:
+    """The page, after these were added as examples of a label."""
+    page.text_input(key="label.label").set_value(label)
+    page.multiselect(key="label.documents").set_value(list(documents))
+    page.text_area(key="label.texts").set_value(texts)
+    again(page)
+    press(page, "label.add")
+    until(lambda: not any(each.icon == ":material/hourglass_top:" for each in again(page).info))
+    return page
+
+
+def test_documents_are_labelled_as_in_examples_chosen_or_typed(notes: Index) -> None:
+    page = shown(kind="labels", reject="0")
+    assert any("two labels" in each.value for each in page.caption)
+    choose(page, "machines", "engine")
+    choose(page, "", texts="yeast and flour\tkitchen\nmotor fuel pump\tmachines")
+    examples, found = (each.value for each in page.dataframe)
+    assert examples["label"].tolist() == ["machines", "kitchen", "machines"]
+    labels = dict(found[["document", "label"]].to_numpy().tolist())
+    assert labels == {
+        "engine": "machines",
+        "engine again": "machines",
+        "motor": "machines",
+        "bread": "kitchen",
+        "loaf": "kitchen",
+    }
+    assert any("examples right" in each.value for each in page.caption)
+    assert not any("label" in each["metadata"] for each in notes.documents())
+    notes.close()  # a job writes
+    press(page, "label.go")
+    assert ended() == "done"
+    with Index.open("notes") as index:
+        assert index.count("label = 'machines'") == 3
+
+
+def test_an_example_without_a_label_is_refused_and_one_is_listed_once(notes: Index) -> None:
+    page = shown(kind="labels")
+    page.multiselect(key="label.documents").set_value(["engine"])
+    press(page, "label.add")
+    assert "no label" in page.error[0].value and not page.dataframe
+    choose(page, "machines", "engine")
+    [table] = choose(page, "machines", "engine").dataframe
+    assert table.value["example"].tolist() == ["engine"]
+    [remove] = [each for each in page.button if each.key == "label.remove"]
+    assert remove.disabled  # until one is ticked

@@ -7,23 +7,27 @@ import threading
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from helpers.pages import PATIENCE, again, at_home, opened, until
+from helpers.pages import PATIENCE, again, at_home, ended, opened, until
 
 pytest.importorskip("streamlit")
 pytest.importorskip("semsearch_ui")
 from streamlit.testing.v1 import AppTest
 
-from semsearch import Document, Index, SemsearchError
+from semsearch import Document, Index, MissingExtra, Query, SemsearchError
 from semsearch.errors import install_command
+from semsearch.search.layouts import layout, umap_process
+from semsearch_ui.handover import last_search
+from semsearch_ui.map import actions, duplicates, layouts, selection, topics
 from semsearch_ui.map import canvas as space_canvas
-from semsearch_ui.map import clusters, projection, selection
 from semsearch_ui.map import points as space_points
-from semsearch_ui.shared import background
+from semsearch_ui.shared import background, jobs
 
 PAGE = """
 import streamlit as st
@@ -50,6 +54,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield tmp_path
 
 
+@pytest.fixture(autouse=True)
+def without_umap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only tests of UMAP have it: it would be computed on every map."""
+    monkeypatch.setattr(layouts, "missing", lambda: MissingExtra("UMAP", "map", "umap-learn").fix)
+
+
 @pytest.fixture
 def notes(home: Path) -> Path:
     return made(DOCUMENTS)
@@ -62,6 +72,7 @@ class Drawn:
     head: dict[str, Any]
     places: np.ndarray[Any, Any]
     levels: np.ndarray[Any, Any]
+    days: np.ndarray[Any, Any]
     told: list[tuple[str, str]]
 
     @staticmethod
@@ -70,10 +81,12 @@ class Drawn:
         head = json.loads(data[4 : 4 + size])
         count, rest = head["count"], data[4 + size :]
         assert size % 4 == 0  # the browser reads numbers behind it
-        lines = zlib.decompress(rest[12 * count :]).decode().split("\n")
+        end = 12 * count + (4 * count if head["times"] else 0)
+        lines = zlib.decompress(rest[end:]).decode().split("\n")
         path_and_text = [(line.split("\t")[0], line.split("\t")[1]) for line in lines]
         places = np.frombuffer(rest[: 8 * count], "<f4").reshape(count, 2)
-        return Drawn(head, places, np.frombuffer(rest[8 * count : 12 * count], "<f4"), path_and_text)
+        levels, days = (np.frombuffer(part, "<f4") for part in (rest[8 * count : 12 * count], rest[12 * count : end]))
+        return Drawn(head, places, levels, days, path_and_text)
 
 
 @pytest.fixture
@@ -105,6 +118,12 @@ def listed(page: AppTest) -> list[str]:
     """The documents of the passages under the map."""
     places = [each.value.replace("\\", "") for each in page.caption]
     return [each.split(" · #")[0] for each in places if " · #" in each]
+
+
+def like(page: AppTest) -> Any:
+    """The link that searches for more like a passage."""
+    [link] = [each for each in page.get("page_link") if each.proto.label == "Search for more like this"]
+    return link
 
 
 def html(page: AppTest) -> str:
@@ -159,12 +178,12 @@ def test_clusters_are_named_by_words_that_the_others_lack(notes: Path, charts: l
 def test_while_clusters_are_being_found_the_points_are_there_in_grey(
     notes: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, go = clusters.clusters, threading.Event()
-    monkeypatch.setattr(clusters, "clusters", lambda *points: (go.wait(PATIENCE), found(*points))[1])
+    found, go = topics.nested_topics, threading.Event()
+    monkeypatch.setattr(topics, "nested_topics", lambda *points, **how: (go.wait(PATIENCE), found(*points, **how))[1])
     monkeypatch.setattr(background, "PATIENCE", 0.01)
     page = shown(clusters="3")
     assert set(charts[-1].levels) == {-1}
-    assert "Computing clusters" in page.info[0].value
+    assert "Finding topics" in page.info[0].value
     go.set()
     waited(page)
     assert set(charts[-1].levels) == {0, 1, 2}
@@ -194,6 +213,7 @@ def test_a_point_without_the_coloured_number_has_none_and_the_legend_counts_it(h
 def test_dates_are_years_with_a_fraction(home: Path, charts: list[Drawn]) -> None:
     made([Document(f"{at}.txt", f"word{at}", {"day": f"202{at}-07-02"}) for at in range(4)])
     shown(by="day (metadata)")
+    assert not charts[-1].head["times"]  # a date under another key, of no file
     assert charts[-1].levels.tolist() == pytest.approx([2020.5, 2021.5, 2022.5, 2023.5], abs=0.01)
 
 
@@ -217,14 +237,13 @@ def test_a_chosen_point_is_listed_with_a_way_to_search_for_it(notes: Path, chart
     passage = passage_of("notes/bread/1.txt")
     page = shown(points=str(passage), by="folder")
     assert listed(page) == ["notes/bread/1.txt"]
-    [link] = page.get("page_link")
+    link = like(page)
     assert link.proto.query_string == f"more=%23{passage}&n=notes"
     assert not link.proto.external  # the same tab
     [row] = charts[-1].head["chosen"]["rows"]
     assert charts[-1].told[row][0] == "notes/bread/1.txt"
     made(DOCUMENTS[:3], "others")
-    [link] = again(page).get("page_link")
-    assert "n=" in link.proto.query_string
+    assert "n=" in like(again(page)).proto.query_string
 
 
 def test_an_area_lists_what_lies_in_it_and_the_words_of_it(notes: Path, charts: list[Drawn]) -> None:
@@ -332,13 +351,99 @@ def test_nothing_of_a_document_is_markup(home: Path, charts: list[Drawn]) -> Non
         assert len(charts[-1].told) == 18  # no line break or tab of a text makes a line or a part of its own
 
 
+# ---- what stands on the map
+
+
+def test_topics_are_labels_where_their_passages_are_finer_ones_inside(home: Path, charts: list[Drawn]) -> None:
+    made(
+        [
+            Document(f"{topic}/{at}.txt", f"{texts[at % 5]} {at % 3}")
+            for topic, texts in TOPICS.items()
+            for at in range(40)
+        ]
+    )
+    waited(shown(clusters="3"))
+    labels, low, high = charts[-1].head["labels"], charts[-1].places.min(axis=0), charts[-1].places.max(axis=0)
+    coarse = [each for each in labels if each["level"] == 0]
+    assert [each["name"] for each in coarse] == charts[-1].head["groups"]
+    assert sum(each["size"] for each in coarse) == 120
+    assert {each["level"] for each in labels} >= {0, 1}
+    for each in labels:
+        assert (low - 1e-4 <= each["at"]).all() and (high + 1e-4 >= each["at"]).all()
+        assert each["low"][0] <= each["high"][0] and each["low"][1] <= each["high"][1]
+
+
+def test_the_hits_of_the_last_search_are_ringed_with_their_ranks(notes: Path, charts: list[Drawn]) -> None:
+    page = shown(by="folder", q="falcon wings")
+    marks = charts[-1].head["marks"]
+    assert [mark["rank"] for mark in marks] == list(range(1, len(marks) + 1))
+    assert charts[-1].told[marks[0]["row"]][1] == "falcon wings fly"
+    assert any("ringed" in each.value for each in page.caption)
+    before = charts[-1].head["key"]
+    page.text_input(key="q").set_value("yeast")
+    again(page)
+    assert "yeast" in charts[-1].told[charts[-1].head["marks"][0]["row"]][1]
+    assert charts[-1].head["key"] == before  # the view stays
+
+
+def test_a_search_on_the_map_has_the_filters_of_the_same_search() -> None:
+    kept = Query("yeast", where="year > 1991", k=3)
+    assert last_search.matching(kept, "yeast", 50).where == "year > 1991"
+    assert (last_search.matching(kept, "falcon", 50).where, last_search.matching(None, "yeast", 50).k) == (None, 50)
+
+
+def test_days_of_documents_are_a_slider_and_choose_points_in_the_url(home: Path, charts: list[Drawn]) -> None:
+    made(
+        [
+            *(Document(f"{at}.txt", f"word{at}", {"date": f"202{at}-07-02"}) for at in range(4)),
+            Document("none.txt", "no"),
+        ]
+    )
+    page = shown(by="folder", **{"from": "2021-01-01", "until": "2022-12-31"})
+    first, last = charts[-1].head["times"]
+    assert (date.fromordinal(first), date.fromordinal(last)) == (date(2020, 7, 2), date(2023, 7, 2))
+    assert np.isnan(charts[-1].days).sum() == 1
+    assert sorted(listed(page)) == ["1.txt", "2.txt"]
+    [link] = [each.proto for each in page.get("page_link") if "Search in" in each.proto.label]
+    assert "where=date+between+2021-01-01+and+2022-12-31" in link.query_string
+
+
+def test_chosen_passages_become_a_filter_of_the_search(notes: Path, charts: list[Drawn]) -> None:
+    page = shown(by="folder", group="birds")
+    [link] = [each.proto for each in page.get("page_link") if "Search in" in each.proto.label]
+    assert link.label == "Search in these 5 documents"
+    where = parse_qs(link.query_string)["where"][0]
+    with Index.open("notes") as index:
+        assert len(index.matching(where=where)) == 5
+
+
+def test_too_many_documents_for_an_address_can_be_tagged_instead(
+    notes: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "LONGEST", 20)
+    page = shown(by="folder", group="birds")
+    assert any("too many for a filter" in each.value for each in page.caption)
+    assert not [each for each in page.get("page_link") if "Search in" in each.proto.label]
+
+
+def test_a_tag_is_written_by_its_button_alone(notes: Path, charts: list[Drawn]) -> None:
+    page = shown(by="folder", group="birds")
+    page.text_input(key="map.value").set_value("to read")
+    again(page)
+    with Index.open("notes") as index:
+        assert not any("tag" in each["metadata"] for each in index.documents())
+    [button] = [each for each in page.button if each.key == "map.go"]
+    button.click()
+    again(page)
+    assert ended() == "done"
+    with Index.open("notes") as index:
+        assert index.count("tag = 'to read'") == 5
+
+
 # ---- UMAP
 
 
-def test_where_umap_is_missing_the_page_says_so_and_shows_pca(
-    notes: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(projection, "installed", lambda: False)
+def test_where_umap_is_missing_the_page_says_so_and_shows_pca(notes: Path, charts: list[Drawn]) -> None:
     page = shown(layout="UMAP")
     assert install_command("map") in page.info[0].value.replace("\\", "")
     assert len(charts[-1].places) == 15
@@ -357,16 +462,38 @@ class UMAP:
 def with_umap(monkeypatch: pytest.MonkeyPatch, folder: Path, body: str) -> None:
     (folder / "stub").mkdir()
     (folder / "stub" / "umap.py").write_text(UMAP.format(body=body), encoding="utf-8")
-    monkeypatch.syspath_prepend(folder / "stub")  # here, where it is looked for
-    monkeypatch.setenv("PYTHONPATH", str(folder / "stub"))  # there, where it runs
+    monkeypatch.setenv("PYTHONPATH", str(folder / "stub"))  # where it runs
+    monkeypatch.setattr(umap_process, "require", lambda: None)
+    monkeypatch.setattr(layouts, "missing", str)
 
 
-def test_umap_is_computed_beside_the_page_and_then_shown(
+def test_umap_is_the_layout_once_it_is_computed_and_is_kept_beside_the_index(
     notes: Path, home: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_umap(monkeypatch, home, "print('hello'); return numpy.full((len(vectors), 2), 7 + self.told['random_state'])")
-    waited(shown(layout="UMAP"))
-    assert set(charts[-1].places[:, 0]) == {7}
+    page = shown()
+    assert len({*charts[-1].places[:, 0].tolist()}) > 1  # PCA meanwhile
+    waited(page)
+    assert {*charts[-1].places[:, 0].tolist()} == {7}
+    assert (notes / "layout-umap.cache").exists()
+    monkeypatch.setattr(umap_process, "places", lambda *_: pytest.fail("it is kept"))
+    jobs.dismiss(("Map", str(notes)))
+    waited(shown())
+    assert {*charts[-1].places[:, 0].tolist()} == {7}
+
+
+def test_umap_that_is_stopped_waits_for_a_click(
+    notes: Path, home: Path, charts: list[Drawn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_umap(monkeypatch, home, "import time; time.sleep(600)")
+    page = shown()
+    [job] = [each for each in jobs.every_last() if each.name == "Map"]
+    job.stop.set()
+    assert ended(job.key) == "stopped"
+    again(page)
+    again(page)
+    assert [each.key for each in page.button if each.key == "map.umap"]
+    assert len([each for each in jobs.every_last() if each.name == "Map" and each.state == "running"]) == 0
 
 
 def test_umap_that_fails_is_a_sentence_over_pca(
@@ -377,7 +504,7 @@ def test_umap_that_fails_is_a_sentence_over_pca(
     assert len(page.error) == 1
     assert "Traceback" not in page.error[0].value
     assert "boom" in page.error[0].value
-    assert len(set(charts[-1].places[:, 0])) > 1
+    assert len({*charts[-1].places[:, 0].tolist()}) > 1
 
 
 # ---- what it computes
@@ -401,7 +528,7 @@ def test_a_sample_is_always_the_same_and_changes_little_when_passages_are_added(
             index.sample_vectors(0)
 
 
-def groups_of_points() -> clusters.Floats:
+def groups_of_points() -> duplicates.Floats:
     """40 and 20 unit vectors around two directions."""
     random = np.random.default_rng(1)
     rows = np.zeros((60, 8)) + np.where(np.arange(60)[:, None] < 20, np.eye(8)[0], np.eye(8)[3])
@@ -409,22 +536,10 @@ def groups_of_points() -> clusters.Floats:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
-def test_clusters_are_those_that_were_put_there_the_largest_first() -> None:
-    codes = clusters.clusters(groups_of_points(), 2)
-    assert codes.tolist() == [1] * 20 + [0] * 40
-    assert clusters.clusters(groups_of_points(), 2).tolist() == codes.tolist()
-
-
-def test_of_passages_that_are_all_equal_there_is_one_cluster() -> None:
-    same = np.tile(np.eye(4, dtype=np.float32)[0], (9, 1))
-    assert set(clusters.clusters(same, 5).tolist()) == {0}
-    assert clusters.clusters(same[:0], 5).tolist() == []
-
-
 def test_pca_keeps_the_two_directions_in_which_points_differ_most() -> None:
     plane = np.random.default_rng(0).normal(size=(50, 2)) * [3, 1]
     turned = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 6)))[0][:2]
-    placed, share = space_points.principal((plane @ turned).astype(np.float32))
+    placed, share = layout.principal((plane @ turned).astype(np.float32))
     assert share == pytest.approx(1, abs=1e-5)
     apart = np.linalg.norm(plane[:, None] - plane[None], axis=2)
     assert np.allclose(np.linalg.norm(placed[:, None] - placed[None], axis=2), apart, atol=1e-3)
@@ -438,13 +553,13 @@ def test_near_pairs_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> N
         for one in range(60) for other in range(one + 1, 60)
         if cosines[one, other] > 0.99 and owners[one] != owners[other]
     }  # fmt: skip
-    pairs, more = clusters.near(vectors, owners, 0.99)
-    best = sorted(right, key=lambda pair: -cosines[pair])[: clusters.PAIRS]
-    assert more == (len(right) > clusters.PAIRS)
+    pairs, more = duplicates.near(vectors, owners, 0.99)
+    best = sorted(right, key=lambda pair: -cosines[pair])[: duplicates.PAIRS]
+    assert more == (len(right) > duplicates.PAIRS)
     assert [cosine for *_, cosine in pairs] == pytest.approx([cosines[pair] for pair in best], abs=1e-5)
     assert {pair[:2] for pair in pairs} <= right
-    monkeypatch.setattr(clusters, "PAIRS", 3)
-    assert len(clusters.near(vectors, owners, 0.9)[0]) == 3
+    monkeypatch.setattr(duplicates, "PAIRS", 3)
+    assert len(duplicates.near(vectors, owners, 0.9)[0]) == 3
 
 
 def test_rare_groups_are_one_grey_group_and_labels_are_never_alike() -> None:

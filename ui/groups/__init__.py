@@ -1,1 +1,1 @@
-"""Groups: documents that repeat others, and what the documents are about."""
+"""Groups: documents that repeat others, what the documents are about, and labels as in examples."""

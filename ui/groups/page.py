@@ -1,4 +1,4 @@
-"""Groups: documents that repeat others, clusters of documents with their names, and how these change over time."""
+"""Groups: documents that repeat others, clusters of documents and how they change over time, labels by examples."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ..shared import index_picker, messages, pool, widgets
-from . import clusters, copies
+from . import clusters, copies, labels
 
-COPIES, CLUSTERS = "copies", "clusters"
+KINDS = {"copies": copies.show, "clusters": clusters.show, "labels": labels.show}
 
 
 def page() -> None:
     """The page."""
     st.title("Groups")
+    messages.outcome_of_click()
     row = st.container(horizontal=True, vertical_alignment="top")
     name = index_picker.index()
     with messages.errors():
@@ -22,11 +23,12 @@ def page() -> None:
 
 
 def _show(name: str, row: DeltaGenerator) -> None:
-    hint = "Copies: documents that repeat others. Clusters: what the documents are about."
-    kind = widgets.choice("Find", (COPIES, CLUSTERS), "kind", hint, place=row)
+    hint = (
+        "Copies: documents that repeat others. Clusters: what the documents are about. Labels: documents labelled as "
+        "in your examples."
+    )
+    kind = widgets.choice("Find", list(KINDS), "kind", hint, place=row)
     if not pool.index(name).info()["documents"]:
         messages.info("This index contains no document yet. Add a folder on the page Documents.")
-    elif kind == COPIES:
-        copies.show(name, row)
     else:
-        clusters.show(name, row)
+        KINDS[kind](name, row)

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -18,7 +19,8 @@ import streamlit as st
 from semsearch.types import JsonObject
 
 from ..shared.messages import one_line
-from .clusters import Floats
+from .duplicates import Floats
+from .layouts import Placed
 from .points import BY_KEY, NOTHING, OTHERS, Colours, Points
 
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
@@ -29,6 +31,19 @@ LABEL = 40  # and of the name of a group
 RADII = ((500, 5.0), (5_000, 3.2), (30_000, 2.0), (10**9, 1.4))  # pixels, up to so many points
 
 
+FILES = ("raster", "haze", "legend", "labels", "times", "canvas")
+
+
+class Scene(NamedTuple):
+    """What is drawn: points where they are placed, their colours, labels of topics, and their days, if these differ."""
+
+    points: Points
+    placed: Placed
+    colours: Colours
+    labels: list[JsonObject]
+    days: Floats | None
+
+
 def _text(file: str) -> str:
     return Path(__file__).with_name(f"space_{file}").read_text(encoding="utf-8")
 
@@ -37,29 +52,40 @@ _show = st.components.v2.component(
     "semsearch map",
     html=_text("canvas.html"),
     css=_text("canvas.css"),
-    js=_text("raster.js") + _text("legend.js") + _text("canvas.js"),
+    js="\n".join(_text(f"{file}.js") for file in FILES),
 )
 
 
 def show(data: bytes, chosen: Callable[[object], None]) -> None:
-    """The map. `chosen` is called with what the browser sends, {rows}, {area}, {group} or {}; it may be forged."""
+    """The map. `chosen` is called with what the browser sends, {rows}, {area}, {group} and {days}; it may be forged."""
     _show(data=data, key="map", on_chosen_change=lambda: chosen(st.session_state["map"].get("chosen")))
 
 
-def packed(points: Points, placed: Floats, layout: str, colours: Colours, start: Callable[[], JsonObject]) -> bytes:
-    """The bytes for the browser: a header, positions (n, 2), the level of each point, and the texts, deflated.
+def packed(scene: Scene, marks: list[JsonObject], start: Callable[[], JsonObject]) -> bytes:
+    """The bytes for the browser: a header, positions (n, 2), the level of each point, its day where there are days, and
+    the texts, deflated.
 
-    The same map gives the same bytes; `start`, which returns the initial selection, is called once per map.
+    The same map gives the same key, whatever hits are marked on it; `start`, which returns the initial selection, is
+    called once per map.
     """
+    points, placed, colours, labels, days = scene
     levels = np.asarray(colours.numbers if colours.codes is None else colours.codes, np.float32)
-    texts = _texts(points)
-    head = _head(points, colours) | {"layout": f"{layout} {points.key}"}
-    key = sha256(json.dumps(head).encode() + placed.tobytes() + levels.tobytes()).hexdigest()
+    places = placed.places.astype("<f4").tobytes()
+    body = places + levels.astype("<f4").tobytes() + (b"" if days is None else days.astype("<f4").tobytes())
+    head = _head(points, colours) | {"layout": sha256(places).hexdigest(), "labels": labels, "times": _span(days)}
+    key = sha256(json.dumps(head).encode() + body).hexdigest()
     if st.session_state.get("map begun", ("",))[0] != key:
         st.session_state["map begun"] = key, start()
-    header = json.dumps(head | {"key": key, "chosen": st.session_state["map begun"][1]}).encode()
+    more = {"key": key, "chosen": st.session_state["map begun"][1], "marks": marks}
+    header = json.dumps(head | more).encode()
     header += b" " * (-len(header) % 4)  # as the numbers behind it must be aligned
-    return len(header).to_bytes(4, "little") + header + placed.astype("<f4").tobytes() + levels.tobytes() + texts
+    return len(header).to_bytes(4, "little") + header + body + _texts(points)
+
+
+def _span(days: Floats | None) -> list[int] | None:
+    """The first and the last day."""
+    known = None if days is None else days[~np.isnan(days)]
+    return None if known is None or not len(known) else [int(known.min()), int(known.max())]
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_KEY)

@@ -14,9 +14,10 @@ from semsearch.utils.quantities import count
 from ..shared import background, highlight, index_picker, messages, navigation, tables, widgets
 from ..shared.messages import one_line, plain
 from ..shared.widgets import URL
-from . import clusters, points
-from .clusters import PAIRS
+from . import actions, duplicates, points
+from .duplicates import PAIRS
 from .points import BY_KEY, Points
+from .selection import Selection
 
 LISTED = 25  # passages at a time
 MOST_STARTS = 3  # of many passages, those that a search starts from
@@ -24,18 +25,19 @@ READ = 2_000  # of many passages, those whose words are counted
 SHOWN = 160  # characters of a text in a table
 
 
-def chosen(name: str, on: Points, rows: Sequence[int], heading: str, *, alike: bool) -> None:
-    """The passages of these rows; of those that lie together (`alike`) also their distinctive words."""
+def chosen(name: str, on: Points, rows: Sequence[int], heading: str, selection: Selection) -> None:
+    """The passages of these rows and what can be done with them; of those that lie together distinctive words."""
     st.subheader(plain(heading), anchor=False)
-    counted = count(len(rows), "passage")
+    counted, alike = count(len(rows), "passage"), not selection.points
+    words = _words(on, tuple(rows)) if alike else ""
+    if alike or len(rows) > 1:
+        order = ", the most central first" if alike else ""
+        messages.caption(f"{counted}{order}" + (f". Distinctive words: {words}" if words else ""))
+    row = widgets.row()
     if alike:
-        words = _words(on, tuple(rows))
-        row = widgets.row()
-        messages.caption(f"{counted}, the most central first" + (f". Distinctive words: {words}" if words else ""), row)
         hint = f"Searches for passages like the {min(MOST_STARTS, len(rows))} most central ones."
         _search_link(row, name, on, rows[:MOST_STARTS], "Search for similar passages", hint)
-    elif len(rows) > 1:
-        st.caption(counted)
+    actions.show(name, on, rows, selection, row)
     for one in widgets.page_of(rows, LISTED, f"page {heading} {len(rows)}", width=160):
         _passage(name, on, one)
 
@@ -79,7 +81,7 @@ def near(name: str, on: Points) -> None:
     if not st.toggle(label, key="near", bind=URL, help=hint):
         return
     documents, texts = on.sample.documents, on.sample.texts
-    work = lambda: clusters.near(on.sample.vectors, documents)  # noqa: E731
+    work = lambda: duplicates.near(on.sample.vectors, documents)  # noqa: E731
     answer = background.result(("near", on.key), work, "Comparing points …", queue="near")
     if answer is None:
         return

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from hashlib import sha256
 from itertools import takewhile
 from operator import attrgetter
 from typing import Any
@@ -14,15 +15,13 @@ import numpy as np
 import streamlit as st
 
 from semsearch import Index
-from semsearch.evaluation import group_names
-from semsearch.types import VectorSample
+from semsearch.types import Facet, VectorSample
 
-from ..shared import background, pool
-from . import clusters
-from .clusters import Codes, Floats
+from ..shared import pool
+from .duplicates import Codes, Floats
 
 MOST = 100_000  # points: scripts/bench_map.py measures how a browser copes
-MOST_UMAP = 10_000  # points: half a minute on one core, and it grows faster than they do
+MOST_UMAP = 30_000  # points: some minutes on one core, once
 LETTERS = 400  # characters of a passage's text
 GROUPS = 10  # that differ in colour and shape; the rest is grey
 OTHERS, NOTHING = "all others", "not given"
@@ -32,10 +31,16 @@ Key = tuple[str, int, int, int]  # path, inode and version of the index, and the
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Passages of an index. `key` changes with every change of the index."""
+    """Passages of an index, laid out by PCA.
+
+    `key` changes with every change of the index, `content` only when the vectors are others.
+    """
 
     key: Key
     sample: VectorSample
+    places: Floats  # (n, 2), by PCA
+    explained: float  # the share of the variance along its axes
+    content: str
 
     def __len__(self) -> int:
         return len(self.sample)
@@ -67,53 +72,36 @@ def sample(index: Index, most: int) -> Points:
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the vectors …")  # shared and only read
 def _sample(key: Key, _index: Index) -> Points:
-    return Points(key, _index.sample_vectors(key[-1], letters=LETTERS))
-
-
-@st.cache_data(max_entries=16, show_spinner=False, hash_funcs=BY_KEY)
-def pca(points: Points) -> tuple[Floats, float]:
-    """Positions (n, 2) along the two principal components; the share of the variance that they explain."""
-    return principal(points.sample.vectors)
-
-
-def principal(vectors: Floats) -> tuple[Floats, float]:
-    """Principal components with a fixed sign: the largest weight of each is above 0."""
-    if not len(vectors):
-        return np.zeros((0, 2), np.float32), 0.0
-    centred = vectors - vectors.mean(axis=0)
-    spread, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
-    axes = directions[:, ::-1][:, :2]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    placed = np.zeros((len(vectors), 2), np.float32)
-    placed[:, : axes.shape[1]] = centred @ axes.astype(np.float32)
-    return placed, float(spread[::-1][:2].sum() / spread.sum()) if spread.sum() > 0 else 1.0
+    found = _index.layout(key[-1], method="pca", letters=LETTERS)
+    content = sha256(found.sample.ids.tobytes() + found.sample.vectors[:1].tobytes()).hexdigest()
+    return Points(key, found.sample, found.places, found.explained or 0.0, content)
 
 
 def ways(index: Index) -> list[str]:
     """The ways to colour the points."""
-    return [CLUSTER, *_kinds(pool.state(index), index)]
+    return [CLUSTER, *_kinds(index)]
+
+
+def facets(index: Index) -> list[Facet]:
+    """The facets of the index."""
+    return _facets(pool.state(index), index)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _kinds(key: tuple[str, int, int], _index: Index) -> dict[str, tuple[str, str]]:
+def _facets(key: tuple[str, int, int], _index: Index) -> list[Facet]:
+    return _index.facets()
+
+
+def _kinds(index: Index) -> dict[str, tuple[str, str]]:
     """By their labels: the folder, then the metadata keys with several values; each with its kind."""
-    shown = (each for each in _index.facets() if not each.builtin and each.kind in ("number", "date", "words", "flag"))
+    kinds = ("number", "date", "words", "flag")
+    shown = (each for each in facets(index) if not each.builtin and each.kind in kinds)
     return {FOLDER: (FOLDER, FOLDER), **{f"{each.key} (metadata)": (each.key, each.kind) for each in shown}}
 
 
-def colours(points: Points, index: Index, way: str, k: int) -> Colours:
-    """The colours: k clusters, folders, or the values of a metadata key; all grey while clusters are computed."""
-    if way == CLUSTER:
-        vectors, texts = points.sample.vectors, points.sample.texts
-        work, key = lambda: _clusters(vectors, texts, k), ("clusters", points.key, k)
-        found = background.result(key, work, "Computing clusters …")
-        return found or Colours(way, codes=np.full(len(points), -1, np.int64))
-    return _values(points, *_kinds(pool.state(index), index)[way])
-
-
-def _clusters(vectors: Floats, texts: Sequence[str], k: int) -> Colours:
-    codes = clusters.clusters(vectors, k)
-    return Colours(CLUSTER, tuple(group_names(texts, codes)), codes)
+def colours(points: Points, index: Index, way: str) -> Colours:
+    """The colours by the folders, or by the values of a metadata key."""
+    return _values(points, *_kinds(index)[way])
 
 
 @st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=BY_KEY)

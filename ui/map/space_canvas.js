@@ -3,13 +3,17 @@
 
 const MAPS = new WeakMap();
 const NEAR = 9, ZOOM = 1.4, MOST_CHOSEN = 50, CORNERS = 48; // pixels; one step; points by Shift and click; of a lasso
-const SHADES = 24, DIMMED = 0.13;
+const SHADES = 24, DIMMED = 0.13, THINNED = 0.75, HIDDEN = 255; // THINNED: opacity that points lose in the densest haze
+const RANKED = 10, BADGE = 9; // hits with their rank, in a disc of so many pixels
 
 class PointMap {
   constructor(root) {
     const find = (selector) => root.querySelector(selector);
     [this.field, this.over, this.tip, this.legend, this.tools] = [".field", ".over", ".tip", ".legend", ".tools"].map(find);
     this.raster = new Raster(find(".points"));
+    this.haze = new Haze();
+    this.labels = new Labels(find(".topics"), (...topic) => this.follow(...topic));
+    this.times = new Times(find(".times"), (days, done) => this.between(days, done));
     this.pen = this.over.getContext("2d");
     this.tool = "move";
     this.watcher = new ResizeObserver(() => this.resize());
@@ -21,8 +25,11 @@ class PointMap {
   show(bytes, send) {
     this.send = send;
     const came = decode(bytes), before = this.head;
+    this.marks = new Map(came.head.marks.map((mark) => [mark.row, mark]));
     if (before?.key === came.head.key) return this.redraw();
     Object.assign(this, came, { chosen: came.head.chosen, lines: [], pointed: -1, hovered: null });
+    this.labels.show(this.head.labels);
+    this.times.show(this.head.times, this.days, this.chosen.days);
     inflated(this.zipped).then((lines) => (this.lines = lines));
     this.tip.hidden = true;
     this.dark = undefined; // the legend is drawn with the points
@@ -33,10 +40,19 @@ class PointMap {
     this.light();
   }
 
+  /** Chooses rows, an area or a group; the days stay. */
   choose(chosen) {
-    this.chosen = chosen;
+    this.chosen = this.chosen.days ? { ...chosen, days: this.chosen.days } : chosen;
     this.light();
-    this.send("chosen", chosen);
+    this.send("chosen", this.chosen);
+  }
+
+  /** Shows the points between two days, or of all days. */
+  between(days, done) {
+    const { days: _, ...chosen } = this.chosen;
+    this.chosen = days ? { ...chosen, days } : chosen;
+    this.light();
+    if (done) this.send("chosen", this.chosen);
   }
 
   // ---- the view: pixel = place * s + o
@@ -66,6 +82,18 @@ class PointMap {
     this.redraw();
   }
 
+  /** Shows the part of the map from `low` to `high`, enlarged at least so much; where that is no part, around `at`. */
+  follow(low, high, at, least) {
+    const { width, height } = this.over, home = (size) => Math.abs(size) / this.zoomed;
+    const across = width / ((high[0] - low[0]) * home(this.view.sx) || 1), down = height / ((high[1] - low[1]) * home(this.view.sy) || 1);
+    const fitting = 0.85 * Math.min(across, down), wanted = Math.min(Math.max(fitting, least, 1), 400);
+    const middle = wanted > fitting ? at : [(low[0] + high[0]) / 2, (low[1] + high[1]) / 2];
+    const sx = (this.view.sx / this.zoomed) * wanted, sy = (this.view.sy / this.zoomed) * wanted;
+    this.zoomed = wanted;
+    this.view = { sx, sy, ox: width / 2 - middle[0] * sx, oy: height / 2 - middle[1] * sy };
+    this.redraw();
+  }
+
   move(dx, dy) {
     this.view.ox += dx * this.dense;
     this.view.oy += dy * this.dense;
@@ -91,8 +119,15 @@ class PointMap {
       return [{ colour, shape, opacity: this.lit ? DIMMED : 0.8, layer }, { colour, shape, opacity: 1, layer: 2 }];
     });
     this.size = radius * this.dense * Math.min(this.zoomed ** 0.25, 3);
-    this.raster.draw(this.places, this.view, looks, this.lookOf, this.size, background);
-    this.drawOver(style.color);
+    const { width, height } = this.over, cell = CELL * this.dense;
+    const share = this.haze.draw(this.places, this.view, looks, this.lookOf, this.size, width, height, cell);
+    const thinned = looks.map((look) => (look.opacity === 1 ? look : { ...look, opacity: look.opacity * (1 - THINNED * share) }));
+    const haze = share ? { canvas: this.haze.canvas, cell } : null;
+    this.raster.draw(this.places, this.view, thinned, this.lookOf, this.size, background, haze);
+    this.drawOver(style.color, style.getPropertyValue("--st-primary-color").trim() || style.color);
+    const toPixels = ([x, y]) => [(x * this.view.sx + this.view.ox) / this.dense, (y * this.view.sy + this.view.oy) / this.dense];
+    this.labels.place(toPixels, this.zoomed, width / this.dense, height / this.dense);
+    this.field.dataset.haze = share.toFixed(2);
     if (dark !== this.dark) this.drawLegend(colours, dark);
     this.field.style.touchAction = this.tool === "lasso" || this.zoomed > 1 ? "none" : "pan-y";
     this.field.dataset.drawn = `${count} points in ${(performance.now() - began).toFixed(1)} ms`;
@@ -115,7 +150,7 @@ class PointMap {
   }
 
   /** What stands above the points: rings around single ones, and the lasso. */
-  drawOver(colour) {
+  drawOver(colour, accent) {
     const { pen, view, places, dense } = this, line = (corners) => {
       pen.beginPath();
       for (const [x, y] of corners) pen.lineTo(x, y);
@@ -126,6 +161,7 @@ class PointMap {
       pen.stroke();
     };
     pen.clearRect(0, 0, this.over.width, this.over.height);
+    this.drawMarks(accent);
     Object.assign(pen, { strokeStyle: colour, fillStyle: colour, lineWidth: 2 * dense });
     for (const row of [...(this.chosen.rows ?? []), this.pointed].filter((one) => one >= 0)) {
       pen.beginPath();
@@ -136,12 +172,37 @@ class PointMap {
     if (this.lasso) line(this.lasso);
   }
 
+  /** Rings around the hits of a search; the best ones have their ranks beside them, the best of all on top. */
+  drawMarks(accent) {
+    const { pen, view, places, dense } = this, [red, green, blue] = rgb(accent);
+    const ink = 0.299 * red + 0.587 * green + 0.114 * blue < 140 ? "white" : "black";
+    Object.assign(pen, { lineWidth: 2 * dense, strokeStyle: accent, textAlign: "center", textBaseline: "middle" });
+    pen.font = `600 ${11 * dense}px ${getComputedStyle(this.field).fontFamily}`;
+    for (const { row, rank } of [...this.marks.values()].reverse()) {
+      if (this.lookOf[row] === HIDDEN) continue;
+      const x = places[2 * row] * view.sx + view.ox, y = places[2 * row + 1] * view.sy + view.oy;
+      pen.beginPath();
+      pen.arc(x, y, this.size + 3 * dense, 0, 7);
+      pen.stroke();
+      if (rank > RANKED) continue;
+      const above = y - this.size - (BADGE + 4) * dense;
+      pen.fillStyle = accent;
+      pen.beginPath();
+      pen.arc(x, above, BADGE * dense, 0, 7);
+      pen.fill();
+      pen.fillStyle = ink;
+      pen.fillText(rank, x, above + 0.5 * dense);
+    }
+  }
+
   /** Which points stand out: those of the group under the pointer, else the chosen ones; null for all alike. */
   light() {
     const { area, group } = this.chosen, code = this.hovered ?? group, { places, levels } = this;
     const test = code !== undefined ? (i) => levels[i] === code : area && ((i) => within(area, places[2 * i], places[2 * i + 1]));
     this.lit = Boolean(test);
-    this.lookOf = this.buckets().map((bucket, i) => 2 * bucket + (test?.(i) ? 1 : 0));
+    const [from, until] = this.chosen.days ?? [], out = (i) => !(this.days[i] >= from && this.days[i] <= until);
+    const hides = Boolean(this.chosen.days && this.head.times);
+    this.lookOf = this.buckets().map((bucket, i) => (hides && out(i) ? HIDDEN : 2 * bucket + (test?.(i) ? 1 : 0)));
     this.press();
     this.redraw();
   }
@@ -189,8 +250,9 @@ class PointMap {
     if (tool === "move" || tool === "lasso") this.tool = tool;
     if (tool === "in" || tool === "out") this.zoom(tool === "in" ? ZOOM : 1 / ZOOM);
     if (tool === "home") this.home();
+    if (tool === "labels") this.labels.shown = !this.labels.shown;
     for (const each of this.tools.children)
-      if (each.ariaPressed) each.ariaPressed = each.dataset.use === this.tool ? "true" : "false";
+      if (each.ariaPressed) each.ariaPressed = String(each.dataset.use === "labels" ? this.labels.shown : each.dataset.use === this.tool);
     this.field.classList.toggle("drawing", this.tool === "lasso");
     this.redraw();
   }
@@ -215,7 +277,7 @@ class PointMap {
     if (event.button || !this.view) return;
     this.field.setPointerCapture(event.pointerId);
     const lasso = (this.tool === "lasso") !== event.shiftKey;
-    this.drag = { x: event.clientX, y: event.clientY, far: 0, lasso };
+    this.drag = { x: event.clientX, y: event.clientY, far: 0, lasso, on: event.target };
     if (lasso) this.lasso = [this.at(event)];
   }
 
@@ -234,7 +296,7 @@ class PointMap {
     const { drag, lasso, view } = this;
     this.drop();
     if (!drag) return;
-    if (drag.far < 4) return this.click(event);
+    if (drag.far < 4) return this.labels.use(drag.on) || this.click(event);
     if (!lasso || lasso.length < 3) return;
     const every = Math.max(1, lasso.length / CORNERS);
     const corners = Array.from({ length: Math.min(lasso.length, CORNERS) }, (_, at) => lasso[Math.floor(at * every)]);
@@ -247,15 +309,20 @@ class PointMap {
   }
 
   click(event) {
-    const row = this.grid.nearest(...this.at(event), this.view, NEAR * this.dense), before = this.chosen.rows ?? [];
+    const row = this.under(event), before = this.chosen.rows ?? [];
     if (row < 0) return this.choose({});
     if (!event.shiftKey) return this.choose({ rows: [row] });
     this.choose({ rows: before.includes(row) ? before.filter((one) => one !== row) : [...before, row].slice(-MOST_CHOSEN) });
   }
 
+  /** The row of the point under the pointer, or -1. */
+  under(event) {
+    return this.grid.nearest(...this.at(event), this.view, NEAR * this.dense, (row) => this.lookOf[row] !== HIDDEN);
+  }
+
   /** Tells what the point under the pointer is. */
   point(event) {
-    const row = event && this.view ? this.grid.nearest(...this.at(event), this.view, NEAR * this.dense) : -1;
+    const row = event && this.view && !event.target.matches?.(".topic") ? this.under(event) : -1;
     if (row === this.pointed) return;
     this.pointed = row;
     this.tip.hidden = row < 0 || !this.lines.length;
@@ -272,9 +339,11 @@ class PointMap {
   }
 
   told(row) {
-    const { groups, title, ramp, missing } = this.head, level = this.levels[row];
-    if (!ramp.length) return groups[level] ?? missing[0];
-    return `${title}: ${level === level ? Number(level.toPrecision(6)) : missing[0]}`;
+    const { groups, title, ramp, missing, times } = this.head, level = this.levels[row], mark = this.marks.get(row);
+    const number = level === level ? Number(level.toPrecision(6)) : missing[0], day = times && this.days[row];
+    const parts = [ramp.length ? `${title}: ${number}` : groups[level] ?? missing[0], day && day === day ? iso(day) : ""];
+    if (mark) parts.push(`hit ${mark.rank}`, [mark.match, mark.strength].filter(Boolean).join(" "));
+    return parts.filter(Boolean).join(" · ");
   }
 }
 
@@ -294,6 +363,7 @@ export default function ({ data, parentElement, setStateValue }) {
   map.show(data, setStateValue);
   return () => {
     map.watcher.disconnect();
+    map.times.stop();
     MAPS.delete(parentElement);
   };
 }

@@ -3,14 +3,16 @@
 
 const MARGIN = 16; // pixels around what is seen, so that a point at the edge needs no clipping
 
-/** The bytes from the server: the length of a JSON header, the header, x and y, the level of each point, the texts. */
+/** The bytes from the server: the length of a JSON header, the header, x and y, the level of each point, its day, the texts. */
 function decode(bytes) {
   const copy = bytes.slice(); // aligned
   const size = new DataView(copy.buffer).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(copy.subarray(4, 4 + size)));
   const places = new Float32Array(copy.buffer, 4 + size, 2 * head.count);
   const levels = new Float32Array(copy.buffer, 4 + size + 8 * head.count, head.count); // a group or a number; or NaN
-  return { head, places, levels, zipped: copy.subarray(4 + size + 12 * head.count) };
+  const end = 4 + size + 12 * head.count, dated = head.times ? head.count : 0;
+  const days = new Float32Array(copy.buffer, end, dated); // NaN for none
+  return { head, places, levels, days, zipped: copy.subarray(end + 4 * dated) };
 }
 
 async function inflated(zipped) {
@@ -51,7 +53,7 @@ function stamp(shape, radius, width, opacity) {
 class Raster {
   constructor(canvas) {
     this.canvas = canvas;
-    this.context = canvas.getContext("2d", { alpha: false });
+    this.context = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
   }
 
   resize(width, height) {
@@ -62,12 +64,26 @@ class Raster {
     this.pixels = new Uint32Array(this.image.data.buffer);
   }
 
-  /** Point i has the look `looks[lookOf[i]]`: {colour, shape, opacity, layer}; a higher layer lies above. */
-  draw(places, view, looks, lookOf, radius, background) {
+  /**
+   * Point i has the look `looks[lookOf[i]]`: {colour, shape, opacity, layer}; a higher layer lies above, and where there
+   * is no such look it is not drawn. `haze`, a smaller canvas, lies below all of them.
+   */
+  draw(places, view, looks, lookOf, radius, background, haze) {
     this.pixels.fill(packed(background));
+    if (haze) this.below(haze, background);
     for (const layer of [...new Set(looks.map((look) => look.layer))].sort())
       this.stamped(places, view, looks.map((look) => (look.layer === layer ? look : null)), lookOf, radius);
     this.context.putImageData(this.image, -MARGIN, -MARGIN);
+  }
+
+  /** Draws a canvas, enlarged, as what the points are drawn on. */
+  below({ canvas, cell }, background) {
+    const { context, pixels, width } = this, wide = this.canvas.width, high = this.canvas.height;
+    context.fillStyle = `rgb(${background})`;
+    context.fillRect(0, 0, wide, high);
+    context.drawImage(canvas, 0, 0, canvas.width * cell, canvas.height * cell);
+    const drawn = new Uint32Array(context.getImageData(0, 0, wide, high).data.buffer);
+    for (let y = 0; y < high; y++) pixels.set(drawn.subarray(y * wide, (y + 1) * wide), (y + MARGIN) * width + MARGIN);
   }
 
   stamped(places, view, looks, lookOf, radius) {
@@ -118,8 +134,8 @@ class Grid {
     return Math.min(Math.max(Math.floor(share * this.side), 0), this.side - 1);
   }
 
-  /** The point within `reach` pixels of (x, y) that is nearest, or -1. */
-  nearest(x, y, view, reach) {
+  /** The point within `reach` pixels of (x, y) that is nearest, or -1; only of those that are `seen`. */
+  nearest(x, y, view, reach, seen) {
     const { places, side } = this, dx = Math.abs(reach / view.sx), dy = Math.abs(reach / view.sy);
     const left = (x - view.ox) / view.sx, top = (y - view.oy) / view.sy;
     let best = -1, least = reach * reach;
@@ -128,7 +144,7 @@ class Grid {
         for (let at = this.starts[row * side + column]; at < this.starts[row * side + column + 1]; at++) {
           const i = this.members[at];
           const away = ((places[2 * i] - left) * view.sx) ** 2 + ((places[2 * i + 1] - top) * view.sy) ** 2;
-          if (away <= least) [best, least] = [i, away];
+          if (away <= least && seen(i)) [best, least] = [i, away];
         }
     return best;
   }

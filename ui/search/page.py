@@ -14,6 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from semsearch import Query, SemsearchError
 from semsearch.utils.quantities import count
 
+from ..handover import last_search
 from ..shared import examples, index_picker, messages, navigation, pool, scripts, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
@@ -83,6 +84,7 @@ def _answer(query: Query, asked: Query, chosen: Sequence[str]) -> None:
     if not answer.found:
         shown = footer.nothing_found(query, chosen) or shown
     history.add(history.RECENT, query.text)
+    last_search.remember(query)
     _show(shown, footer.told(answer))
     if asked.rerank is not None and read is None and answer.found and asked.text.strip():
         second_reading.read(asked, chosen, place)

@@ -1,4 +1,4 @@
-"""Clusters and near-duplicates of the points of the map, with the functions of the Python API."""
+"""Near-duplicates of the points of the map, with the functions of the Python API."""
 
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ import semsearch
 Floats: TypeAlias = NDArray[np.float32]
 Codes: TypeAlias = NDArray[np.int64]
 PAIRS = 200
-
-
-def clusters(vectors: Floats, k: int) -> Codes:
-    """(n, d) unit rows -> (n,) the cluster of each, the largest is 0: at most k clusters."""
-    codes = np.empty(len(vectors), np.int64)
-    for code, rows in enumerate(semsearch.clusters(vectors, k=k)):
-        codes[rows] = code
-    return codes
 
 
 def near(vectors: Floats, owners: Sequence[str], least: float = 0.95) -> tuple[list[tuple[int, int, float]], bool]:
