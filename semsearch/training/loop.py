@@ -28,6 +28,7 @@ from semsearch.training.model import TrainableModel
 from semsearch.training.objectives._base import BaseObjective
 from semsearch.training.run_folder import plot, state
 from semsearch.training.run_folder.state import RunState
+from semsearch.training.runs import Doing, TrainingMoment
 from semsearch.training.schedule import Schedule, learning_rate, order
 from semsearch.training.validation import Validation
 
@@ -95,7 +96,7 @@ class Loop:
         sizes = [size for size in (saved.grad_cache_size, self.schedule.grad_cache_size) if size]
         self.state = replace(saved, grad_cache_size=min(sizes, default=0))
         runs.truncate_metrics(self.home, saved.step)
-        runs.write_step(self.home, saved.step)
+        runs.write_moment(self.home, TrainingMoment(saved.step, seconds=saved.seconds))
 
     def run(self) -> RunState:
         """Train to the last step. A signal stops the run after the current step."""
@@ -217,8 +218,9 @@ class Loop:
         due = step % LOG_EVERY == 0 or self._is_due(step)
         if due:
             runs.append_metrics(self.home, {"step": step, "loss": mean, "rate": used, "seconds": round(seconds, 3)})
-        runs.write_step(self.home, step)
+        left = seconds / step * (self.schedule.steps - step)
+        doing: Doing = "validating" if self.validation is not None and self._is_due(step) else "training"
+        runs.write_moment(self.home, TrainingMoment(step, loss, round(seconds, 3), round(left, 3), doing))
         self.state = replace(at, step=step, losses=() if due else losses, seconds=seconds)
         if self.report is not None:
-            left = seconds / step * (self.schedule.steps - step)
             self.report(TrainingStep(step, self.schedule.steps, mean, used, at.score, at.best, seconds, left))

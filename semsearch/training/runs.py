@@ -1,7 +1,7 @@
 """Training runs on disk, readable while they grow and without PyTorch.
 
 run/settings.json    the configuration          run/writer.pid    the process that is training
-run/result.json      the result, once done     run/step          the number of the last step
+run/result.json      the result, once done     run/step          what is done at this moment, as one object of JSON
 run/metrics.jsonl    a line for every few steps and for every validation:
     {"step": 10, "loss": 2.31, "rate": 1e-05, "seconds": 12.3}
     {"step": 125, "dev": 77.02, "measure": "Spearman on STS-B dev"}
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,13 +30,29 @@ START_ANEW = (  # in Python, and at the command line
 )
 
 State = Literal["running", "stopped", "done"]
+Doing = Literal["training", "validating"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingMoment:
+    """The last step of a run: its own loss, the seconds spent so far and those that are left, None where not known.
+
+    `doing` tells a validation, which may take longer than many steps, from training.
+    """
+
+    step: int = 0
+    loss: float | None = None
+    seconds: float = 0.0
+    seconds_left: float | None = None
+    doing: Doing = "training"
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
     """One run. `metrics` are the lines described above; `pid` is the process of a "running" run.
 
-    A "stopped" run continues when its command is repeated.
+    A "stopped" run continues when its command is repeated. `moment` is written at every step; a run of an earlier
+    version has only the metrics.
     """
 
     folder: Path
@@ -45,12 +61,40 @@ class TrainingRun:
     metrics: Sequence[Mapping[str, Any]]
     result: Mapping[str, Any] | None = None
     pid: int | None = None
-    last_step: int = 0  # 0 for a run of an earlier version, which wrote it to the metrics only
+    moment: TrainingMoment = TrainingMoment()
 
     @property
     def step(self) -> int:
         """The number of the last step."""
-        return max(self.last_step, *(int(line.get("step", 0)) for line in self.metrics), 0)
+        return max(self.moment.step, *(int(line.get("step", 0)) for line in self.metrics), 0)
+
+    @property
+    def steps(self) -> int:
+        """The number of all steps; 0 where it is not known."""
+        return int(self.settings.get("steps") or 0)
+
+    @property
+    def losses(self) -> list[tuple[int, float]]:
+        """Step and loss, the mean of up to ten steps; at last the loss of the latest step alone."""
+        found = [(int(line["step"]), float(line["loss"])) for line in self.metrics if "loss" in line]
+        last, loss = self.moment.step, self.moment.loss
+        return [*found, (last, loss)] if loss is not None and last > (found[-1][0] if found else 0) else found
+
+    @property
+    def scores(self) -> list[tuple[int, float]]:
+        """Step and validation score, in percent."""
+        return [(int(line["step"]), float(line["dev"])) for line in self.metrics if line.get("dev") is not None]
+
+    @property
+    def best(self) -> tuple[int, float] | None:
+        """The step with the highest validation score, the first of equals, and that score."""
+        return max(self.scores, key=lambda each: each[1], default=None)
+
+    @property
+    def measure(self) -> str:
+        """What the scores are; "" without a validation."""
+        told = [str(line["measure"]) for line in self.metrics if "measure" in line]
+        return told[-1] if told else str(self.settings.get("dev") or "")
 
 
 def training_run(folder: str | Path) -> TrainingRun:
@@ -67,7 +111,7 @@ def training_run(folder: str | Path) -> TrainingRun:
     pid = writer_lock.holder(home)  # before the result, which is written while the lock is held
     result = read_json(home / RESULT)
     state: State = "running" if pid else "done" if result else "stopped"
-    return TrainingRun(path, state, settings, read_metrics(home), result, pid, _read_step(home))
+    return TrainingRun(path, state, settings, read_metrics(home), result, pid, _read_moment(home))
 
 
 def training_runs(home: str | Path) -> list[TrainingRun]:
@@ -112,16 +156,17 @@ def read_metrics(home: Path) -> list[JsonObject]:
     return [line for line in found if isinstance(line, dict)]
 
 
-def write_step(home: Path, step: int) -> None:
-    """Record the number of the last step, for those who watch the run; nothing is resumed from it."""
-    (home / STEP).write_text(str(step), encoding="ascii")
+def write_moment(home: Path, moment: TrainingMoment) -> None:
+    """Record the last step for those who watch the run; nothing is resumed from it."""
+    (home / STEP).write_text(json.dumps(asdict(moment)), encoding="ascii")
 
 
-def _read_step(home: Path) -> int:
-    """The number of the last step; 0 where there is none, or it is just being written."""
-    with suppress(OSError, ValueError):
-        return int((home / STEP).read_text(encoding="ascii"))
-    return 0
+def _read_moment(home: Path) -> TrainingMoment:
+    """The last step; that of no step where there is none, or it is just being written."""
+    with suppress(OSError, ValueError, TypeError):
+        found: Any = json.loads((home / STEP).read_text(encoding="ascii"))
+        return TrainingMoment(**found) if isinstance(found, dict) else TrainingMoment(int(found))
+    return TrainingMoment()
 
 
 def append_metrics(home: Path, line: Mapping[str, object]) -> None:

@@ -32,6 +32,11 @@ from semsearch.utils import atomic_write
 
 SUMMARY = "summary.json"
 Report = Callable[[TrainingStep], None]
+Preparing = Callable[[str], None]
+
+
+def _silent(_: str) -> None:
+    """The default for what is being prepared: nothing is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +80,18 @@ def train(
     force: bool = False,
     trust_remote_code: bool = False,
     report: Report | None = None,
+    preparing: Preparing = _silent,
 ) -> TrainingResult:
     """Train one encoder into the folder `out`, continuing an interrupted run of the same settings.
 
     The encoder with the best score on `validation` is saved, without a validation the last. `teacher` returns vectors
-    (n, d) of texts, for distillation. Raises UsageError where `out` has other contents (`force` replaces another run),
-    or where configuration, dataset and base model do not go together.
+    (n, d) of texts, for distillation. `preparing` is told in words what is done before the first step. Raises
+    UsageError where `out` has other contents (`force` replaces another run), or where configuration, dataset and base
+    model do not go together.
     """
     folder, device = RunFolder(Path(out).expanduser()), _device.torch_device(config.device)
     hyperparameters = config.hyperparameters()
+    preparing(f"loading the base model {config.base}")
     base = load_base(config.base, hyperparameters, trust=trust_remote_code)
     if folder.path.resolve() in (base.folder.resolve(), *base.folder.resolve().parents):
         raise UsageError(
@@ -95,12 +103,14 @@ def train(
         dataset, hyperparameters, steps=config.steps or 0, grad_cache_size=config.grad_cache_size, seed=config.seed
     )
     measure = validation.measure if validation else ""
+    preparing(f"comparing the {len(dataset):,} examples with an earlier run")
     settings = manifest.settings(
         config, hyperparameters, base, dataset, plan, dev=measure, teacher=teacher_name, device=device
     )
     if (known := folder.result(settings, force=force)) is not None:
         return TrainingResult(folder=folder.path, **known)
     with rng.seeded(device, config.seed):
+        preparing(f"building the model on {device}")
         model = TrainableModel(
             base,
             hyperparameters,
@@ -131,7 +141,9 @@ def train(
         )
         with folder.locked():
             if folder.begin(settings, force=force):
+                preparing("reading the saved state")
                 loop.resume()
+            preparing("the first step")
             end = loop.run()
             seconds = round(end.seconds, 3)
             result = TrainingResult(folder.path, config.seed, end.best, measure, end.best_step, end.step, seconds)
@@ -151,6 +163,7 @@ def train_seeds(
     force: bool = False,
     trust_remote_code: bool = False,
     report: Report | None = None,
+    preparing: Preparing = _silent,
 ) -> SeedsResult:
     """`train` once per seed, into `out`/seed-N; `out`/summary.json has mean and deviation. Complete runs are reused."""
     if not seeds or len(set(seeds)) < len(seeds):
@@ -166,6 +179,7 @@ def train_seeds(
             force=force,
             trust_remote_code=trust_remote_code,
             report=report,
+            preparing=preparing,
         )
         for seed in seeds
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,7 +125,7 @@ def test_a_run_is_watched_through_a_reload_until_it_is_done(
     fill(browser, "Or steps", "40")
     fill(browser, "Batch size", "4")
     press(browser, "Train it")
-    until(lambda: "starting" in text(browser) or "running" in text(browser))
+    until(lambda: re.search(r"starting for \d+ s: (reading|loading|building)", text(browser)))
     opened(browser, server, "models?part=Train")
     until(lambda: "Best score" in text(browser))
     until(lambda: len(browser.find_elements(By.CSS_SELECTOR, "[data-testid='stVegaLiteChart']")) >= 2)

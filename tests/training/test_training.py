@@ -66,6 +66,24 @@ def test_the_best_encoder_on_dev_is_what_is_kept(bert: str, tmp_path: Path) -> N
     assert not (result.folder / "run" / "state.safetensors").exists()
 
 
+def test_a_run_says_what_it_prepares_and_every_step_with_the_time_that_is_left(bert: str, tmp_path: Path) -> None:
+    prepared: list[str] = []
+    seen = []
+
+    def look(step: loop.TrainingStep) -> None:
+        run = runs.training_run(tmp_path / "run")
+        seen.append((run.step, run.moment.doing, run.losses[-1][0]))
+        assert run.moment.seconds_left == pytest.approx(step.seconds_left, abs=0.01)
+
+    dev = Rising([3.0, 5.0])
+    train = trainer.train(
+        settings(bert), examples(), tmp_path / "run", validation=dev, report=look, preparing=prepared.append
+    )
+    assert train.steps == 4
+    assert seen == [(1, "training", 1), (2, "validating", 2), (3, "training", 3), (4, "validating", 4)]
+    assert prepared[0].startswith("loading the base model") and prepared[-1] == "the first step"
+
+
 def test_without_a_dev_the_last_encoder_is_kept(bert: str, tmp_path: Path) -> None:
     result = trainer.train(settings(bert, steps=3), examples(), tmp_path / "run")
     assert (result.score, result.step, result.measure) == (None, 3, "")

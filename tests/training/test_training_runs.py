@@ -13,7 +13,7 @@ from helpers.checkpoints import copied
 
 from semsearch import Encoder
 from semsearch.errors import Corrupt, MissingExtra, NotFound, UsageError
-from semsearch.training import training_methods, training_run, training_runs
+from semsearch.training import compare_settings, training_methods, training_run, training_runs
 from semsearch.utils.writer_lock import PID, WriterLock, holder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "training.md"
@@ -33,6 +33,33 @@ def test_a_run_that_grows_is_read_to_its_last_whole_line(tmp_path: Path) -> None
     assert (run.state, run.step, run.pid, run.result) == ("stopped", 20, None, None)
     assert [line["step"] for line in run.metrics] == [10, 20]
     assert run.settings["method"] == "simcse"
+
+
+def test_the_last_step_is_known_with_its_loss_and_the_time_that_is_left(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "a", {"step": 10, "loss": 2.0}, {"step": 10, "dev": 70.5}, {"step": 20, "dev": 70.5})
+    (folder / "run" / "step").write_text(
+        '{"step": 27, "loss": 1.5, "seconds": 30.0, "seconds_left": 80.0, "doing": "validating"}'
+    )
+    run = training_run(folder)
+    assert (run.step, run.steps, run.moment.seconds_left, run.moment.doing) == (27, 100, 80.0, "validating")
+    assert (run.losses, run.scores, run.best) == ([(10, 2.0), (27, 1.5)], [(10, 70.5), (20, 70.5)], (10, 70.5))
+    for earlier, step in (("25", 25), ('{"step": 2', 20), ('{"unknown": 1}', 20), ("", 20)):
+        (folder / "run" / "step").write_text(earlier)  # of an earlier version; or just being written
+        assert training_run(folder).step == step
+
+
+def test_settings_of_runs_stand_side_by_side_those_that_differ_first(tmp_path: Path) -> None:
+    recipe = {"recipe": {"batch": 8, "rate": 3e-5}, "threads": 2}
+    one = training_run(begun(tmp_path / "a", **recipe, seed=0, base={"name": "bert", "fingerprint": "x"}))
+    other = training_run(begun(tmp_path / "b", **recipe, seed=1, base={"name": "bert", "fingerprint": "y"}, dims=[64]))
+    found = compare_settings([one, other])
+    assert [(each.name, each.values) for each in found if each.differs] == [
+        ("dims", (None, "64")),
+        ("seed", ("0", "1")),
+    ]
+    assert {each.name: each.values[0] for each in found if not each.differs} == {
+        "base": "bert", "batch": "8", "method": "simcse", "rate": "3e-05", "steps": "100",
+    }  # fmt: skip
 
 
 def test_it_says_whether_somebody_is_at_it_and_whether_it_is_done(tmp_path: Path) -> None:

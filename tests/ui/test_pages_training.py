@@ -240,13 +240,62 @@ def test_a_run_is_shown_with_its_loss_its_score_and_what_it_was_told(home: Path)
 
 
 def test_a_chart_of_a_long_run_is_thinned_and_ends_where_the_run_is() -> None:
-    from semsearch_ui.models import train_runs
+    from semsearch_ui.models import run_charts
 
-    lines = [{"step": 10 * at, "loss": float(at)} for at in range(1, 20_001)]
-    chart = train_runs._line(lines, "loss", "Loss", 200_000, "#3b82c4").to_dict()
-    found = chart["data"]["values"]
-    assert len(found) <= 2 * train_runs.POINTS
-    assert (found[0], found[-1]) == ({"step": 10, "value": 1.0}, {"step": 200_000, "value": 20_000.0})
+    curve = [(10 * at, float(at)) for at in range(1, 20_001)]
+    found = run_charts.thinned(curve)
+    assert len(found) <= run_charts.POINTS + 1
+    assert (found[0], found[-1]) == ((10, 1.0), (200_000, 20_000.0))
+
+
+def test_every_step_is_shown_with_the_time_that_is_left_and_a_validation_by_its_name(home: Path) -> None:
+    folder = run(home / "models" / "mine")
+    moment = {"step": 3, "loss": 2.5, "seconds": 12.0, "seconds_left": 400.0, "doing": "training"}
+    (folder / "run" / "step").write_text(json.dumps(moment))
+    lock = WriterLock(folder / "run")
+    page = shown("Train")
+    bar = page.get("progress")[0].proto.text.replace("\\", "")
+    assert "running · step 3 of 100 · loss 2.5000 · 12 s · 7 min left" in bar
+    assert len(page.get("vega_lite_chart")) == 1  # the loss, from the first step on
+    (folder / "run" / "step").write_text(json.dumps(moment | {"doing": "validating"}))
+    assert "validating · step 3" in shown("Train").get("progress")[0].proto.text.replace("\\", "")
+    lock.release()
+
+
+def test_a_run_that_prepares_says_what(home: Path, begun: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    from semsearch_ui.models import commands
+
+    folder = run(home / "models" / "mine")
+    (folder / "run" / "settings.json").unlink()
+    (folder / "run" / "output.log").write_text("preparing: reading the texts\ndata: 4\npreparing: loading PyTorch\n")
+    monkeypatch.setattr(commands, "is_alive", lambda _: True)
+    bar = shown("Train").get("progress")[0].proto.text.replace("\\", "")
+    assert bar.startswith("starting for") and bar.endswith("loading PyTorch")
+
+
+def test_runs_are_compared_curve_by_curve_and_setting_by_setting(home: Path) -> None:
+    for seed, score in enumerate((70.0, 72.5)):
+        lines = [{"step": 10, "loss": 2.0 - seed}, {"step": 10, "dev": score, "measure": "MRR@10"}]
+        run(home / "models" / f"run{seed}", *lines, seed=seed)
+    page = shown("Train", run="run0", **{"with": "run1"})
+    charts = [json.loads(each.proto.spec) for each in page.get("vega_lite_chart")]
+    assert [chart["encoding"]["color"]["scale"]["domain"] for chart in charts] == [["run0", "run1"]] * 2
+    results, settings = rows(page, "best score"), rows(page, "setting")
+    assert [(row["run"], row["best score"]) for row in results] == [("run1", 72.5), ("run0", 70.0)]
+    assert [(row["setting"], row["run0"], row["run1"]) for row in settings] == [("seed", "0", "1")]
+    page.toggle(key="train.all").set_value(True)
+    assert {"batch", "rate", "method"} <= {row["setting"] for row in rows(again(page), "setting")}
+
+
+def test_the_methods_are_read_without_pytorch_in_the_server() -> None:
+    pytest.importorskip("torch")
+    program = (
+        "import sys\nfrom semsearch_ui.models.methods import training_methods\n"
+        "assert any(each['name'] == 'simcse' for each in training_methods())\n"
+        "assert 'torch' not in sys.modules"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_a_run_that_is_done_leads_to_its_index_and_its_export(home: Path, begun: list[list[str]]) -> None:

@@ -26,6 +26,7 @@ from semsearch.training import TrainingRun
 
 COMMAND, OUTPUT = "run/command.json", "run/output.log"
 LINES = 40  # of the output
+PREPARING = "preparing: "  # how `semsearch train` begins a line about that
 
 
 @dataclass(eq=False, slots=True)
@@ -117,6 +118,12 @@ def output(folder: Path) -> list[str]:
     except OSError:
         return []
     return [line.rstrip() for line in text.splitlines() if line.strip()][-LINES:]
+
+
+def preparing(folder: Path) -> str:
+    """What the run does before its first step, as its output says; "" where that says nothing of it."""
+    found = [line.removeprefix(PREPARING) for line in output(folder) if line.startswith(PREPARING)]
+    return found[-1] if found else ""
 
 
 def error(folder: Path) -> str:

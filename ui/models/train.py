@@ -9,13 +9,13 @@ from pathlib import Path
 import streamlit as st
 
 from semsearch import Encoder, Index, SemsearchError
-from semsearch.training import training_methods
 from semsearch.types import JsonObject
 
 from ..shared import background, encoder_picker, messages, widgets
 from ..shared.messages import plain
 from ..shared.widgets import URL
 from . import commands, train_options, train_runs
+from .methods import training_methods
 
 INDEX, PLACE, UPLOAD = SOURCES = ("An index", "A file or folder of this machine", "A file to upload")
 NAME = re.compile(r"[^\W.-][\w.-]*")
@@ -25,7 +25,7 @@ def show() -> None:
     """The runs, and the form for another one."""
     any_run = train_runs.show(Encoder.models_dir())
     with messages.errors():
-        methods = background.result("training methods", training_methods, "Loading PyTorch …")
+        methods = background.result("training methods", training_methods, "Loading the training methods …")
         if methods:
             with st.expander("Train an encoder", icon=":material/model_training:", expanded=not any_run):
                 _form({each["name"]: dict(each) for each in methods})

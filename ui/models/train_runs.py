@@ -1,34 +1,31 @@
-"""Training runs: progress, loss and validation score, and buttons that stop and resume them."""
+"""Training runs: progress at every step, charts, a comparison of several, and buttons that stop and resume them."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
-import altair as alt
 import streamlit as st
 
 from semsearch import SemsearchError
 from semsearch.training import TrainingRun, training_run, training_runs
 
 from ..shared import messages, navigation, progress, widgets
-from ..shared.charts import BLUE, ORANGE, Chart
 from ..shared.messages import plain
 from ..shared.widgets import URL
-from . import commands
+from . import commands, run_charts, run_comparison
 
 ALIVE = ("starting", "running", "stopping", "ending")
 ICONS = {"done": ":material/check_circle:", "stopped": ":material/pause_circle:", "failed": ":material/error:"}
 SEEDS = "seed-*/run/settings.json"  # the runs of several seeds, which are listed in place of their folder
-POINTS = 1_500  # of a chart: more are no finer on a screen
+MOST = 6  # runs in one chart
 
 
 def show(home: Path) -> bool:
-    """The runs in the folders of `home`, and the chosen one as it grows. Returns whether there is any."""
+    """The runs in the folders of `home`, and the chosen ones as they grow. Returns whether there is any."""
     paths = [str(run.folder) for run in training_runs(home)]
     begun = (command.parents[1] for command in sorted(home.glob(f"*/{commands.COMMAND}")))
     paths += [str(folder) for folder in begun if str(folder) not in paths and not any(folder.glob(SEEDS))]
@@ -36,23 +33,36 @@ def show(home: Path) -> bool:
         messages.info("Nothing was trained here yet. Choose a method below, a base model, and texts of yours.")
         return False
     label = lambda path: Path(path).relative_to(home).as_posix() if Path(path).is_relative_to(home) else path  # noqa: E731
-    folder = Path(st.selectbox("Run", paths, key="run", bind=URL, format_func=label) or paths[0])
-    state = state_of(folder, _read(folder))  # drawn again every two seconds while it is alive
-    shown = st.fragment(_shown, run_every=2.0) if state in ALIVE else _shown
-    shown(folder, state)
+    left, right = st.columns(2)
+    chosen = left.selectbox("Run", paths, key="run", bind=URL, format_func=label) or paths[0]
+    others, hint = [path for path in paths if path != chosen], "Curves in one chart, settings side by side."
+    options = {"format_func": label, "max_selections": MOST - 1, "placeholder": "Choose runs", "help": hint}
+    beside = right.multiselect("Compare with", others, key="with", bind=URL, disabled=not others, **options)
+    names = {label(path): Path(path) for path in (chosen, *beside)}
+    states = _states(names)  # drawn again every second while one of them is alive
+    shown = st.fragment(_shown, run_every=1.0) if any(state in ALIVE for state in states.values()) else _shown
+    shown(names, states)
     return True
 
 
-def _shown(folder: Path, before: str) -> None:
-    """The run; once its state is no longer that of `before`, the whole page is drawn again."""
+def _states(names: Mapping[str, Path]) -> dict[str, str]:
+    return {name: state_of(folder, _read(folder)) for name, folder in names.items()}
+
+
+def _shown(names: Mapping[str, Path], before: Mapping[str, str]) -> None:
+    """The first run, with the others beside it; once a state is another one, the whole page is drawn again."""
     with messages.errors():
-        run = _read(folder)
-        state = state_of(folder, run)
-        if state != before:
+        read = {name: _read(folder) for name, folder in names.items()}
+        states = {name: state_of(folder, read[name]) for name, folder in names.items()}
+        if states != before:
             st.rerun()
+        chosen, folder = next(iter(names.items()))
+        run, state = read[chosen], states[chosen]
         _head(folder, run, state)
-        if run:
-            _charts(run)
+        if runs := {name: one for name, one in read.items() if one is not None}:
+            run_charts.show(runs)
+        if len(runs) > 1:
+            run_comparison.show(runs, states)
         if state == "done" and run and run.result:
             _next_steps(run)
         _command(folder)
@@ -84,8 +94,8 @@ def _owner(folder: Path) -> Path:
 def _head(folder: Path, run: TrainingRun | None, state: str) -> None:
     """State, progress and settings, and the button that stops or resumes the run."""
     steps, step, owner = int(run.settings.get("steps", 0)) if run else 0, run.step if run else 0, _owner(folder)
-    since = [f"for {progress.duration(commands.age(owner))}"] if state == "starting" else []
-    status = plain(" · ".join([state, *since, *([f"step {step:,} of {steps:,}", *_latest(run)] if run else [])]))
+    counted = [f"step {step:,} of {steps:,}", *_latest(run, state)] if run else []
+    status = plain(" · ".join([_doing(owner, run, state), *counted]))
     command = commands.command_of(owner)
     with st.container(border=True):
         if state in ALIVE:
@@ -118,49 +128,29 @@ def _settings(run: TrainingRun) -> str:
     )
 
 
-def _latest(run: TrainingRun) -> list[str]:
-    losses, scores = _with(run, "loss"), _with(run, "dev")
-    parts = []
-    if losses:
-        parts += [f"loss {losses[-1]['loss']:.4f}", f"{losses[-1].get('seconds', 0):,.0f} s"]
-    if scores:
-        best = max(scores, key=lambda line: float(line["dev"]))
-        parts += [f"score {scores[-1]['dev']:.2f}", f"best {best['dev']:.2f} at step {best['step']:,}"]
+def _doing(owner: Path, run: TrainingRun | None, state: str) -> str:
+    """The state, and before the first step what is prepared and for how long already."""
+    if state not in ("starting", "running") or (run and run.step):
+        return "validating" if state == "running" and run and run.moment.doing == "validating" else state
+    if not commands.command_of(owner):  # of the command line, which says so in its own window
+        return state
+    return (
+        f"{state} for {progress.duration(commands.age(owner))}: {commands.preparing(owner) or 'starting the process'}"
+    )
+
+
+def _latest(run: TrainingRun, state: str) -> list[str]:
+    """Loss, time, time left and scores."""
+    parts, moment = [], run.moment
+    if run.losses:
+        parts.append(f"loss {run.losses[-1][1]:.4f}")
+    if seconds := moment.seconds or float(next((one["seconds"] for one in run.metrics[::-1] if "seconds" in one), 0)):
+        parts.append(progress.duration(seconds))
+    if state == "running" and moment.seconds_left:
+        parts.append(f"{progress.duration(moment.seconds_left)} left")
+    if run.best:
+        parts += [f"score {run.scores[-1][1]:.2f}", f"best {run.best[1]:.2f} at step {run.best[0]:,}"]
     return parts
-
-
-def _with(run: TrainingRun, field: str) -> list[Mapping[str, Any]]:
-    return [line for line in run.metrics if field in line]
-
-
-def _charts(run: TrainingRun) -> None:
-    steps, losses, scores = max(run.step, 1), _with(run, "loss"), _with(run, "dev")
-    left, right = st.columns(2)
-    if losses:
-        left.altair_chart(_line(losses, "loss", "Loss", steps, BLUE), key="loss chart")
-    else:
-        left.caption("The loss is reported every ten steps.")
-    if scores:
-        title = str(scores[-1].get("measure", "Validation score"))
-        right.altair_chart(_line(scores, "dev", f"{title}, percent", steps, ORANGE), key="dev chart")
-    elif run.settings.get("dev"):
-        right.caption("There is no validation score yet.")
-    else:
-        right.caption("There is no validation data (--validation none): the last checkpoint is used.")
-
-
-def _line(lines: Sequence[Mapping[str, Any]], field: str, title: str, steps: int, colour: str) -> Chart:
-    """One figure over the steps."""
-    thin = lines[:: max(1, len(lines) // POINTS)]
-    rows = [{"step": line["step"], "value": line[field]} for line in (*thin, lines[-1])]
-    many = len(rows) > 60
-    chart = alt.Chart(alt.Data(values=rows)).mark_line(color=colour, point=False if many else {"color": colour})
-    line: Chart = chart.encode(
-        x=alt.X("step:Q", title="step", scale=alt.Scale(domain=[0, steps], nice=False), axis=alt.Axis(tickMinStep=1)),
-        y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, padding=8)),
-        tooltip=[alt.Tooltip("step:Q", format=","), alt.Tooltip("value:Q", title=field, format=".4f")],
-    ).properties(title=alt.Title(title, anchor="start", fontSize=14), height=260)
-    return line
 
 
 def _next_steps(run: TrainingRun) -> None:

@@ -100,12 +100,16 @@ def train(
             "matryoshka_dims": _numbers(matryoshka_dims, "--matryoshka-dims") if matryoshka_dims else None,
         },
     )
+    preparing = (lambda what: None) if options.quiet else _preparing
     plan.check(out, teacher, force=force)
     validation.check(yes=yes)
     follow_up.check(options, out, force=force)
+    preparing("reading the training texts")
     examples = source.read(options, yes=yes)
+    preparing("loading PyTorch")
     config = plan.config(settings.load({"device": device}))
     examples = source.adapted(examples, plan, options, yes=yes)
+    preparing("reading the validation data")
     examples, dev, description = validation.split(examples, yes=yes)
     if not options.quiet:
         console.note(f"validation: {description}")
@@ -120,6 +124,7 @@ def train(
             "force": force,
             "trust_remote_code": trust,
             "report": report,
+            "preparing": preparing,
         }
         if len(plan.seeds) > 1:
             summary = training.train_seeds(config, plan.seeds, examples, out, **shared)
@@ -128,6 +133,11 @@ def train(
             summary = training.SeedsResult((result,), result.score, None)
     followed = follow_up.run(options, summary.best.folder, out, validation.data_dir, trust=trust)
     _print_result(plan, summary, followed, as_json)
+
+
+def _preparing(what: str) -> None:
+    """Say on stderr what is done before the first step; the page Train shows the last such line."""
+    console.note(f"preparing: {what}")
 
 
 def _print_result(plan: Plan, summary: SeedsResult, followed: dict[str, Any], as_json: bool) -> None:
