@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from semsearch.chunking.sentences import after_space, sentences
 from semsearch.encoders.query_cache import QueryCache
+from semsearch.search.page_names import has_short_parts
 from semsearch.stores.protocol import StoreReader
 from semsearch.types import Hit, Query, Results
 from semsearch.utils.vectors import OWN_VECTORS
@@ -24,13 +26,21 @@ _UNDERLINED = re.compile(r"(?P<title>[^\n]+)\n[^\S\n]*(?P<sign>[=\-~^*+#\"'`_])(
 class Snippet:
     """`hit.text[start:end]` is the sentence; `words` are (start, end) offsets into `hit.text` as well.
 
-    `begin` is where reading begins: at the sentence, or at one before it where little text would follow.
+    `begin` is where reading begins: at the sentence, or at one before it where little text would follow. `page` and
+    `heading` are those of the sentence: in a passage over several slides, others than those of the hit, which are
+    where its passage begins.
     """
 
     start: int
     end: int
     words: tuple[tuple[int, int], ...]
     begin: int = 0
+    page: int | None = None
+    heading: str | None = None
+
+    def placed(self, hit: Hit) -> Hit:
+        """The hit, with page and heading of the snippet in place of those where its passage begins."""
+        return replace(hit, page=self.page, heading=self.heading) if self.page or self.heading else hit
 
 
 def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list[Snippet]:
@@ -50,7 +60,19 @@ def snippets(results: Results, reader: StoreReader, queries: QueryCache) -> list
     else:
         scores = _cosines(results, spans, query, queries)
     best = [int(np.argmax(score)) for score in scores]
-    return [Snippet(*own[at], found, _begin(own, at)) for own, at, found in zip(spans, best, words, strict=True)]
+    return [
+        Snippet(*own[at], found, _begin(own, at), *_place(hit, own[at][0], reader))
+        for hit, own, at, found in zip(results, spans, best, words, strict=True)
+    ]
+
+
+def _place(hit: Hit, at: int, reader: StoreReader) -> tuple[int | None, str | None]:
+    """Page and heading at this offset of a hit. Only documents of short slides, cells or times are read for that."""
+    document = reader.document(hit.document) if at and has_short_parts(hit.path) else None
+    if document is None or document.text[hit.start : hit.end] != hit.text:  # changed meanwhile
+        return hit.page, hit.heading
+    before = bisect_right([mark.start for mark in document.marks], hit.start + at) - 1
+    return (document.marks[before].page, document.marks[before].heading) if before >= 0 else (hit.page, hit.heading)
 
 
 def _begin(spans: list[tuple[int, int]], at: int) -> int:

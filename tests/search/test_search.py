@@ -15,7 +15,7 @@ from semsearch.chunking.splitter import Splitter
 from semsearch.encoders.base import BaseEncoder
 from semsearch.errors import NotFound, UsageError
 from semsearch.stores.local import LocalWriter
-from semsearch.types import Role, TruncationStats
+from semsearch.types import Mark, Role, TruncationStats
 
 if TYPE_CHECKING:
     from semsearch.types import Vectors
@@ -165,6 +165,19 @@ def test_a_snippet_begins_with_a_sentence(
         results = index.search("compost heap needs garden", k=1, mode=mode)
         snippet = index.snippets(results)[0]
     assert results[0].text[snippet.start :].startswith(("It needs", "Nothing"))
+
+
+def test_a_snippet_in_short_slides_is_placed_by_its_own_slide_and_not_where_the_passage_begins(tmp_path: Path) -> None:
+    parts = ["Tea is hot.", "Bread needs yeast.", "Engines burn diesel."]
+    text = "\n\n".join(parts)
+    marks = tuple(Mark(text.index(part), at, f"Slide of {part.split()[0]}") for at, part in enumerate(parts, 1))
+    with Index.create(tmp_path / "i", encoder="hashing", splitter=Splitter("none")) as index:
+        index.add([Document("talk.pptx", text, marks=marks), Document("paper.pdf", text, marks=marks)])
+        for name, page in (("talk.pptx", 3), ("paper.pdf", 1)):
+            results = index.search("diesel", mode="keyword", where=f"document = '{name}'")
+            placed = index.snippets(results)[0].placed(results[0])
+            assert (results[0].page, placed.page) == (1, page)
+            assert placed.heading == ("Slide of Engines" if page == 3 else "Slide of Tea")
 
 
 def test_a_passage_without_a_sentence_still_has_a_snippet(tmp_path: Path, default_encoder: Encoder) -> None:

@@ -77,6 +77,14 @@ def test_a_hit_names_its_source(assistant: Assistant) -> None:
     assert found["next_offset"] == 2
 
 
+def test_a_last_page_that_is_full_has_no_next_one(assistant: Assistant) -> None:
+    search = {"index": "house", "query": "a note about tea", "where": "number >= 0", "mode": "keyword"}
+    assert len(assistant.ask("search", **search, limit=30)["hits"]) == 30
+    assert "next_offset" not in assistant.ask("search", **search, limit=30)
+    assert assistant.ask("search", **search, limit=10, offset=10)["next_offset"] == 20
+    assert "next_offset" not in assistant.ask("search", **search, limit=10, offset=20)
+
+
 def test_pages_of_a_search_follow_each_other(assistant: Assistant) -> None:
     search = {"index": "house", "query": "a note about tea", "where": "number >= 0", "mode": "keyword"}
     whole = [hit["document"] for hit in assistant.ask("search", **search, limit=30)["hits"]]

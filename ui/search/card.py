@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ SCORES = {"bm25": "BM25"}  # labels where they differ from the name
 
 def card(rank: int, each: Found, snippet: Snippet, *, lead: str = "", several: bool = False) -> JsonObject:
     """Everything that the browser shows of a hit; `lead` stands for its rank."""
+    each = replace(each, hit=snippet.placed(each.hit))
     hit = each.hit
     return {
         "key": each.key,

@@ -68,7 +68,7 @@ def show(shown: Shown, foot: str) -> bool:
     with messages.errors():
         data["reader"] = _reader(shown)
     with messages.errors():
-        data |= refine.data(shown.names)
+        data |= refine.data(shown.names, () if shown.lead else shown.found)
         data |= {"asked": shown.query.text, "suggestions": suggestions.data(shown.names)}
     data["start"] = None if shown.found or shown.query.text.strip() else history.data()
     hit_list.show(data | {"done": best, "kinds": list(export.KINDS)}, partial(_act, shown))

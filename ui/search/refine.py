@@ -5,6 +5,7 @@ The widgets in the sidebar hold the choices, and the URL what they hold; a click
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from semsearch.utils.untrusted import visible
 
 from ..shared.messages import one_line
 from . import filters, histogram
+from .results import Found
 
 SHOWN = "refining"
 MOST_VALUES, LONGEST = 12, 60  # of a facet; letters of a label
@@ -23,10 +25,10 @@ LISTS = {"more": "more like", "less": "less like"}
 ONE = "\x1f"  # between the key of a widget and one of its values, in the name of a chip
 
 
-def data(names: Sequence[str]) -> JsonObject:
-    """Chips, and the facets where they are shown."""
-    found = filters.of(names)
-    facets = [_facet(each, names) for each in found if each.kind != "text"] if st.session_state.get(SHOWN) else None
+def data(names: Sequence[str], hits: Sequence[Found] = ()) -> JsonObject:
+    """Chips, and the facets where they are shown: each value with its documents among these hits and in the index."""
+    found, shown = filters.of(names), st.session_state.get(SHOWN)
+    facets = [_facet(each, names, hits) for each in found if each.kind != "text"] if shown else None
     chips = [{"name": name, "label": visible(one_line(label, LONGEST))} for name, label in _chips(found)]
     return {"chips": chips, "facets": facets, "refinable": any(each.kind != "text" for each in found)}
 
@@ -66,20 +68,37 @@ def narrow(key: str, first: object, last: object, names: Sequence[str]) -> None:
         st.session_state[key] = (parts[first][0], parts[last][1])
 
 
-def _facet(facet: Facet, names: Sequence[str]) -> JsonObject:
+def _facet(facet: Facet, names: Sequence[str], hits: Sequence[Found]) -> JsonObject:
     head: JsonObject = {"key": filters.key(facet), "label": visible(one_line(filters.label(facet), LONGEST))}
     chosen = _chosen(facet)
     if facet.kind in ("number", "date"):
         complete = chosen if len(chosen) == 2 else filters.bounds(facet)
         return head | {"bars": histogram.bars(facet, names, complete)}
-    counts = dict(facet.values)
-    listed = list(dict.fromkeys([*_values(facet)[:MOST_VALUES], *(chosen or ())])) if facet.kind != "flag" else []
-    listed = listed or _values(facet)[:MOST_VALUES]
+    counts, here = dict(facet.values), _among(facet, hits)
+    first = [*_values(facet)[:MOST_VALUES], *(one for one in here if one in counts)]
+    listed = list(dict.fromkeys([*first, *(chosen or ())])) if facet.kind != "flag" else _values(facet)
     values = [
-        {"value": one, "label": visible(one_line(one, LONGEST)), "count": counts.get(one), "on": one in (chosen or ())}
+        {
+            "value": one,
+            "label": visible(one_line(one, LONGEST)),
+            "count": counts.get(one),
+            "here": here[one] if hits else None,
+            "on": one in (chosen or ()),
+        }
         for one in listed
     ]
     return head | {"values": values, "more": max(0, len(facet.values) - MOST_VALUES)}
+
+
+def _among(facet: Facet, hits: Sequence[Found]) -> Counter[str]:
+    """In how many documents of the hits each value of a facet is."""
+    counted: Counter[str] = Counter()
+    for each in {(one.index, one.hit.document): one for one in hits}.values():
+        found = each.loader if facet.builtin else each.hit.metadata.get(facet.key)
+        if facet.kind == "flag":
+            found = {True: "yes", False: "no"}.get(found) if isinstance(found, bool) else None
+        counted.update({one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)})
+    return counted
 
 
 def _values(facet: Facet) -> list[str]:

@@ -23,6 +23,7 @@ class Found:
     hit: Hit
     chip: str
     title: str = ""  # of the document, which may be one record of a file
+    loader: str = ""  # what has read its file
 
     @property
     def key(self) -> str:
@@ -79,9 +80,9 @@ def _standing(hit: Hit, query: Query) -> float:
 
 def _found(name: str, results: Results, *, several: bool) -> list[Found]:
     documents = pool.index(name).documents(ids=list({hit.document for hit in results}))
-    titles = {each["id"]: each["title"] or "" for each in documents}
+    known = {each["id"]: (each["title"] or "", each["loader"] or "") for each in documents}
     chip = f"#{name}/" if several else "#"
-    return [Found(name, hit, f"{chip}{hit.id}", titles.get(hit.document, "")) for hit in results]
+    return [Found(name, hit, f"{chip}{hit.id}", *known.get(hit.document, ("", ""))) for hit in results]
 
 
 def search_within(name: str, query: Query, documents: Sequence[str], *, several: bool = False) -> list[Found]:

@@ -31,8 +31,10 @@ QUIET_MS, BURST_MS = 100, 500  # a burst ends when nothing has happened for so l
 Identity: TypeAlias = "tuple[int, int] | None"  # device and inode of a folder, which may come back as another; or away
 
 
-def changes(folder: Path, *, poll: bool = False, warn: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+def changes(folder: Path, *, poll: bool = False, warn: Callable[[str], None] = lambda _: None) -> Iterator[bool]:
     """Yield at once, and whenever a file that the index in `folder` follows has changed. Never ends.
+
+    What it yields says whether `warn` knows of a folder that is away.
 
     The state of the files is read before each yield, so a change while the caller works is found the next time.
     `warn` is told what a person should know: lost events, folders that are away, no events at all.
@@ -44,15 +46,16 @@ def changes(folder: Path, *, poll: bool = False, warn: Callable[[str], None] = l
             if not announced and seen is not None:
                 warn(f"{count(len(seen ^ now), 'change')} found by looking: the system has lost the events.")
             seen = now
-            yield
+            yield followed.told
 
 
 class _Followed:
-    """The files that an index follows. `seconds` is what the last look at them has taken."""
+    """The files that an index follows. `seconds` is what the last look at them has taken; `told`: of folders away."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.seconds = 0.0
+        self.told = False
 
     def roots(self) -> tuple[Root, ...]:
         with semsearch.Index.open(self.folder) as index:
@@ -93,7 +96,7 @@ def _announced(followed: _Followed, warn: Callable[[str], None]) -> Iterator[boo
         away = {path for path, identity in there.items() if identity is None}
         for path in sorted(away - told):
             warn(f"{path} is away; its documents stay in the index, and it is followed again once it is back.")
-        told = away
+        told, followed.told = away, bool(away)
         watch = _Watch([path for path in paths if path not in away], followed.folder)
         try:
             yield True
@@ -102,6 +105,7 @@ def _announced(followed: _Followed, warn: Callable[[str], None]) -> Iterator[boo
             if there != _identities(paths):  # one of them went while the watch began
                 continue
             reason = f"{error}. Install it: {install_command('watch')}" if isinstance(error, ImportError) else error
+            followed.told = False
             warn(f"no events of the file system, so the files are looked at every {POLL_SECONDS:g} s: {reason}")
             raise _NoEvents from error
         finally:

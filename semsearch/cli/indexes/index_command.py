@@ -295,13 +295,14 @@ class IndexJob:
 
         console.note(f"watching the files of {self.folder.name}; press Ctrl-C to stop")
         again = replace(self, paths=(), splitter={}, backend=None)
-        for _ in changes(self.folder, poll=poll, warn=lambda message: console.warn([message])):
+        for told in changes(self.folder, poll=poll, warn=lambda message: console.warn([message])):
             while True:
                 try:
                     again.run(semsearch.SyncOptions(), report_nothing_new=False)
                     break
                 except NotFound as error:  # a folder that is away for a while
-                    console.warn([f"{error} The next change starts another attempt."])
+                    if not told:
+                        console.warn([f"{error} The next change starts another attempt."])
                     break
                 except Locked as error:
                     console.warn([f"{error} Another attempt follows in {RETRY_SECONDS} s."])

@@ -148,7 +148,7 @@ def _table(answers: Iterable[Answer], batch: bool, explain: bool) -> None:
         if answer.results.hits:
             print(_styled(_header(answer.results), DIM, colour))
         for hit, found in zip(answer.results, answer.snippets(answer.results), strict=True):
-            print(_headline(hit, colour, reranked=answer.results.query.rerank is not None))
+            print(_headline(found.placed(hit), colour, reranked=answer.results.query.rerank is not None))
             if explain:
                 print(_styled("     " + "  ".join(f"{name} {v:.4f}" for name, v in hit.scores.items()), DIM, colour))
             for line in _snippet_lines(hit, found, width - 5, colour):

@@ -98,8 +98,8 @@ def index_status(ask: Ask, wanted: arguments.Status) -> JsonObject:
 
 
 def _page(wanted: arguments.Search | arguments.Similar, fields: QueryFields) -> QueryFields:
-    """The fields of a query that say which results are wanted."""
-    fields |= QueryFields(k=wanted.limit, offset=wanted.offset, group="document")
+    """The fields of a query for the results that are wanted, and one more: it tells whether there is a next page."""
+    fields |= QueryFields(k=wanted.limit + 1, offset=wanted.offset, group="document")
     if wanted.where is not None:
         fields["where"] = wanted.where
     if wanted.path is not None:
@@ -112,9 +112,9 @@ def _hits(ask: Ask, index: Index, results: Results, wanted: arguments.Page) -> J
     head: JsonObject = {"index": index.name, "good_match": results.good_match}
     if results.warnings:
         head["warnings"] = [cut(each, 1000) for each in results.warnings[:5]]
-    items = [_hit(hit_object(hit)) for hit in results]
-    if len(items) == wanted.limit:
-        head["next_offset"] = wanted.offset + len(items)
+    items = [_hit(hit_object(hit)) for hit in results[: wanted.limit]]
+    if len(results) > wanted.limit:
+        head["next_offset"] = wanted.offset + wanted.limit
     return fitted(head, "hits", items, ask.most_bytes, wanted.offset)
 
 

@@ -16,7 +16,9 @@ class Refine {
     this.row.replaceChildren(...(refinable ? [this.opener(facets)] : []), ...chips.map((chip) => this.chip(chip)));
     if (chips.length > 1) this.row.append(button("Clear all", "", () => this.list.send("drop", { name: "" })));
     this.panel.hidden = !facets;
-    this.panel.replaceChildren(...(facets ?? []).map((facet) => this.facet(facet)));
+    const counts = (facets ?? []).some((facet) => facet.values?.some((value) => value.here !== null));
+    const told = counts ? "Documents among the hits shown, of those in the index" : "Documents in the index";
+    this.panel.replaceChildren(make("p", "counted", `${told}. Bars count the whole index.`), ...(facets ?? []).map((facet) => this.facet(facet)));
     if (focused) this.list.root.querySelector(`[data-name="${CSS.escape(focused)}"]`)?.focus();
   }
 
@@ -43,11 +45,13 @@ class Refine {
   }
 
   values({ key, values, more }) {
-    const made = values.map(({ value, label, count, on }) => {
+    const made = values.map(({ value, label, count, here, on }) => {
       const entry = button(label, "", () => this.list.send("facet", { key, value }));
       entry.setAttribute("aria-pressed", String(on));
       entry.dataset.name = `${key} ${value}`;
-      if (count !== null) entry.append(make("span", "count", String(count)));
+      const counted = [here, count].filter((one) => one !== null);
+      if (counted.length) entry.append(make("span", "count", counted.join(" of ")));
+      entry.classList.toggle("absent", here === 0);
       return entry;
     });
     return make("div", "values", ...made, more ? make("span", "count", `${more} more in the sidebar`) : null);
