@@ -153,7 +153,9 @@ def _labelled(name: str, found: dict[str, Label], accuracy: LabelAccuracy) -> No
     tables.downloads(f"{name}-labels", whole, every, list(COLUMNS), place=line)
     with line.popover("Write the labels to the metadata", icon=":material/sell:"):
         key = tagging.key_field("label", "label")
-        values = {label: [row["document"] for row in every if row["label"] == label] for label in accuracy.by_label}
+        values: dict[str | None, Sequence[str]] = {
+            label: [row["document"] for row in every if row["label"] == label] for label in accuracy.by_label
+        }
         labelled = sum(map(len, values.values()))
         tagging.button("label", f"Set {key or '…'} of {count(labelled, 'document')}", name, key, values)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -15,7 +17,8 @@ from ..shared.widgets import URL
 from .points import Points
 
 QUESTION = "q"  # as on the page Search
-HITS = 50
+HITS, SOME = 50, 10
+CHANCE = 0.5  # as on the page Search: a question without an answer here finds something as near more often than not
 
 
 def box(place: DeltaGenerator) -> str:
@@ -33,7 +36,7 @@ def found(name: str, index: Index, on: Points, question: str) -> list[JsonObject
     """A mark for each hit that is a point of the map, the best first: its row, rank and strength."""
     if not question:
         return []
-    results = _search(pool.state(index), last_search.again(question, HITS), index)
+    results = worthwhile(_search(pool.state(index), last_search.again(question, HITS), index))
     rows = {int(passage): row for row, passage in enumerate(on.sample.ids)}
     marks = [
         {"row": rows[hit.id], "rank": rank, "match": hit.match, "strength": _strength(hit.strength)}
@@ -47,6 +50,12 @@ def found(name: str, index: Index, on: Points, question: str) -> list[JsonObject
 @st.cache_data(max_entries=8, show_spinner="Searching …", scope="session")
 def _search(state: tuple[str, int, int], query: Query, _index: Index) -> Results:
     return _index.search(query)
+
+
+def worthwhile(results: Results) -> Results:
+    """The hits that are better than chance, or of unknown strength; the best SOME where none is."""
+    better = tuple(hit for hit in results if hit.strength is None or hit.strength >= CHANCE)
+    return replace(results, hits=better or results.hits[:SOME])
 
 
 def _strength(value: float | None) -> str:

@@ -126,7 +126,7 @@ class PointMap {
     this.raster.draw(this.places, this.view, thinned, this.lookOf, this.size, background, haze);
     this.drawOver(style.color, style.getPropertyValue("--st-primary-color").trim() || style.color);
     const toPixels = ([x, y]) => [(x * this.view.sx + this.view.ox) / this.dense, (y * this.view.sy + this.view.oy) / this.dense];
-    this.labels.place(toPixels, this.zoomed, width / this.dense, height / this.dense);
+    this.labels.place(toPixels, this.zoomed, width / this.dense, height / this.dense, this.badges(toPixels));
     this.field.dataset.haze = share.toFixed(2);
     if (dark !== this.dark) this.drawLegend(colours, dark);
     this.field.style.touchAction = this.tool === "lasso" || this.zoomed > 1 ? "none" : "pan-y";
@@ -193,6 +193,15 @@ class PointMap {
       pen.fillStyle = ink;
       pen.fillText(rank, x, above + 0.5 * dense);
     }
+  }
+
+  /** The boxes around the ranks of hits, which no label covers. */
+  badges(toPixels) {
+    const size = this.size / this.dense, ranked = [...this.marks.values()].filter(({ rank }) => rank <= RANKED);
+    return ranked.map(({ row }) => {
+      const [x, y] = toPixels([this.places[2 * row], this.places[2 * row + 1]]);
+      return [x - BADGE, y - size - 2 * BADGE - 4, x + BADGE, y + size + 4];
+    });
   }
 
   /** Which points stand out: those of the group under the pointer, else the chosen ones; null for all alike. */

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -36,7 +37,12 @@ def show(home: Path) -> bool:
     left, right = st.columns(2)
     chosen = left.selectbox("Run", paths, key="run", bind=URL, format_func=label) or paths[0]
     others, hint = [path for path in paths if path != chosen], "Curves in one chart, settings side by side."
-    options = {"format_func": label, "max_selections": MOST - 1, "placeholder": "Choose runs", "help": hint}
+    options: dict[str, Any] = {
+        "format_func": label,
+        "max_selections": MOST - 1,
+        "placeholder": "Choose runs",
+        "help": hint,
+    }
     beside = right.multiselect("Compare with", others, key="with", bind=URL, disabled=not others, **options)
     names = {label(path): Path(path) for path in (chosen, *beside)}
     states = _states(names)  # drawn again every second while one of them is alive

@@ -77,6 +77,7 @@ def _facet(facet: Facet, names: Sequence[str], hits: Sequence[Found]) -> JsonObj
     counts, here = dict(facet.values), _among(facet, hits)
     first = [*_values(facet)[:MOST_VALUES], *(one for one in here if one in counts)]
     listed = list(dict.fromkeys([*first, *(chosen or ())])) if facet.kind != "flag" else _values(facet)
+    listed.sort(key=lambda one: -here[one])  # those of the hits first
     values = [
         {
             "value": one,
