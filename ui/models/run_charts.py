@@ -13,7 +13,8 @@ from ..shared.charts import BLUE, ORANGE, Chart
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito's, of colour-blind readers
 POINTS = 1_500  # of a line: more are no finer on a screen
-FEW = 60  # points of a line that are drawn as such
+FEW = 30  # points of a line that are drawn as such
+HEIGHT, LEGEND = 260, 130  # pixels of a chart, and of the names under it
 Curve = Sequence[tuple[int, float]]
 
 
@@ -53,7 +54,7 @@ def _lines(curves: Mapping[str, Curve], title: str, name: str, steps: int, alone
         y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, padding=8)),
         color=alt.Color("run:N", scale=scale, legend=legend, sort=None),
         tooltip=["run:N", alt.Tooltip("step:Q", format=","), alt.Tooltip("value:Q", title=name, format=".4f")],
-    ).properties(title=alt.Title(title, anchor="start", fontSize=14), height=260)
+    ).properties(title=alt.Title(title, anchor="start", fontSize=14), height=HEIGHT + LEGEND * several)
     return line
 
 
