@@ -108,7 +108,7 @@ def connected(engine: Engine) -> Iterator[Any]:
 def imported() -> Any:
     """The package Ray with Ray Data. Raises MissingExtra."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # of what goes wrong Ray raises what matters
     try:
         ray = import_module("ray")
         import_module("ray.data")

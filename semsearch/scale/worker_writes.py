@@ -19,6 +19,8 @@ from semsearch.stores import drivers, links, machine
 from semsearch.stores.records import Entry
 from semsearch.types import Document
 
+STORES = ("postgres",)  # Milvus has no transactions: a writer of a machine clears what another of it has not finished
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -32,9 +34,9 @@ class Target:
 
 
 def target(index: Path, space: int) -> Target | None:
-    """The collection that `index` is a link to; None for an index on this machine."""
+    """The collection that `index` is a link to; None where one process has to write: on this machine, and in Milvus."""
     file = index / links.FILE
-    if not file.is_file():
+    if not file.is_file() or links.read(index).store not in STORES:
         return None
     return Target(index.name, file.read_text(encoding="utf-8"), links.read(index).id, machine.name(), space)
 
